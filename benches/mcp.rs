@@ -13,7 +13,7 @@ mod start;
 mod support;
 
 use aye::fuzzing::Bench;
-use aye::fuzzing::mcp::{BoxFuture, Launched, Launcher, Reach, RemoteServers, ServerProgram, Servers, Spec, Wires};
+use aye::fuzzing::mcp::{BoxFuture, Launched, Launcher, McpDeps, Reach, RemoteServers, ServerProgram, Servers, Spec};
 use aye::fuzzing::protocol::ToolStatus;
 use serde_json::{Value, json};
 use start::until_prompt;
@@ -189,7 +189,7 @@ async fn remote(bytes: usize) -> f64 {
         call_timeout: Duration::from_secs(10),
         tool_timeouts: Vec::new(),
     };
-    let servers = Arc::new(Servers::new(vec![spec], Wires { launcher: Some(Arc::new(Plain)), ..Wires::default() }));
+    let servers = Arc::new(Servers::new(vec![spec], McpDeps { launcher: Some(Arc::new(Plain)), ..McpDeps::default() }));
     let mut changed = servers.changed();
     servers.look();
     while servers.tools().is_empty() {

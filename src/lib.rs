@@ -37,9 +37,9 @@ pub use cli::{Commit, commit_in, main};
 #[doc(hidden)]
 pub mod conformance {
     pub use crate::mcp::auth::{Registered, Unattended};
-    pub use crate::mcp::{HttpKind, Reach, Servers, SignIn, Spec, Wires};
+    pub use crate::mcp::{HttpKind, McpDeps, Reach, Servers, SignIn, Spec};
     pub use crate::ports::{BoxFuture, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool};
-    pub use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, ServerState, Wanted};
+    pub use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, ServerState};
 }
 
 /// Functions for the targets in `fuzz/`; not part of the public API.
@@ -63,7 +63,7 @@ pub mod fuzzing {
     }
 
     pub mod mcp {
-        pub use crate::mcp::{Reach, Servers, Spec, Wires, messages_in};
+        pub use crate::mcp::{McpDeps, Reach, Servers, Spec, messages_in};
         pub use crate::ports::{BoxFuture, Launched, Launcher, RemoteServers, ServerProgram};
     }
 

@@ -150,9 +150,9 @@ mod tests {
     use futures_util::FutureExt as _;
     use futures_util::future::BoxFuture;
 
-    struct Kept;
+    struct NoFiles;
 
-    impl Files for Kept {
+    impl Files for NoFiles {
         fn text(&self, _: &Path) -> BoxFuture<'static, Option<String>> {
             async { None }.boxed()
         }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn said(blocks: Vec<ContentBlock>) -> Result<String, String> {
-        prompt(blocks, Path::new("/w"), &Kept).now_or_never().unwrap()
+        prompt(blocks, Path::new("/w"), &NoFiles).now_or_never().unwrap()
     }
 
     fn along(uri: &str, text: &str) -> ContentBlock {

@@ -1,6 +1,6 @@
 //! Capabilities: those that aye announces, and those that an editor announces.
 
-use super::client::Understands;
+use super::client::EditorCapabilities;
 use super::host::{Authentication, Server, ServerReach};
 use super::rpc::wrong;
 use agent_client_protocol::Error;
@@ -11,9 +11,9 @@ use agent_client_protocol::v1::schema::{
     SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
 };
 
-pub fn understood(client: &ClientCapabilities) -> Understands {
+pub fn understood(client: &ClientCapabilities) -> EditorCapabilities {
     let session = client.session.as_ref();
-    Understands {
+    EditorCapabilities {
         reads_files: client.fs.read_text_file,
         writes_files: client.fs.write_text_file,
         notices: session.is_some_and(|session| session.notices.is_some()),
@@ -23,7 +23,7 @@ pub fn understood(client: &ClientCapabilities) -> Understands {
 }
 
 /// Returns the authentication methods. Methods that need a terminal are only offered to an editor that has one.
-pub fn ways_in(ways: Vec<Authentication>, understands: Understands) -> Vec<AuthMethod> {
+pub fn ways_in(ways: Vec<Authentication>, understands: EditorCapabilities) -> Vec<AuthMethod> {
     let method = |way: Authentication| match way.in_terminal.filter(|_| understands.terminal_sign_in) {
         Some(arguments) => {
             let arguments = arguments.iter().map(|&word| word.to_owned()).collect();

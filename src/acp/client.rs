@@ -11,14 +11,14 @@ use tokio::sync::{Semaphore, TryAcquireError, watch};
 
 /// Functions that make external text harmless, for display and for decisions.
 #[derive(Debug, Clone, Copy)]
-pub struct Looks {
+pub struct Sanitizers {
     pub clean: fn(&str) -> Cow<'_, str>,
     pub reveal: fn(&str) -> Cow<'_, str>,
 }
 
 /// Optional capabilities of an editor.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Understands {
+pub struct EditorCapabilities {
     /// The editor shares the content of its files and accepts new content.
     pub reads_files: bool,
     pub writes_files: bool,
@@ -34,8 +34,8 @@ pub struct Client {
     connection: ConnectionTo<agent_client_protocol::Client>,
     /// Permits for updates that wait to be written.
     room: Arc<Semaphore>,
-    understands: Understands,
-    pub looks: Looks,
+    understands: EditorCapabilities,
+    pub looks: Sanitizers,
     /// Tells the session whether more streamed text is accepted.
     pub flow: Option<Arc<watch::Sender<bool>>>,
 }
@@ -44,8 +44,8 @@ impl Client {
     pub fn new(
         connection: ConnectionTo<agent_client_protocol::Client>,
         room: Arc<Semaphore>,
-        understands: Understands,
-        looks: Looks,
+        understands: EditorCapabilities,
+        looks: Sanitizers,
     ) -> Self {
         Self { connection, room, understands, looks, flow: None }
     }
@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    pub fn understands(&self) -> Understands {
+    pub fn understands(&self) -> EditorCapabilities {
         self.understands
     }
 

@@ -35,12 +35,12 @@ pub type Registry = &'static [(&'static str, &'static str)];
 
 /// The meaning of a prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Meant {
+pub enum ParsedPrompt {
     Prompt(String),
     /// A built-in command without its slash, and its arguments.
-    Own(&'static str, String),
+    BuiltIn(&'static str, String),
     /// The reason why the command cannot be run.
-    Not(String),
+    Invalid(String),
 }
 
 pub fn advertised(registry: Registry, own: &[CustomCommand]) -> Vec<AvailableCommand> {
@@ -64,35 +64,35 @@ fn is_taken(registry: Registry, name: &str) -> bool {
 }
 
 /// Returns the meaning of a prompt. A path, or a slash in the middle of a text, is not a command.
-pub fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> Meant {
-    let Some(typed) = text.trim().strip_prefix('/') else { return Meant::Prompt(text) };
+pub fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> ParsedPrompt {
+    let Some(typed) = text.trim().strip_prefix('/') else { return ParsedPrompt::Prompt(text) };
     let (word, behind) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let behind = behind.trim();
     if word.is_empty() || word.contains(['/', '.']) {
-        return Meant::Prompt(text);
+        return ParsedPrompt::Prompt(text);
     }
     if let Some((name, _)) = HANDLED.iter().find(|(name, _)| &name[1..] == word) {
-        return Meant::Own(&name[1..], behind.to_owned());
+        return ParsedPrompt::BuiltIn(&name[1..], behind.to_owned());
     }
     let prompt = PROMPTS.iter().find(|(name, _)| *name == word);
     let prompt = prompt.map(|(name, text)| CustomCommand::parse((*name).to_owned(), "aye".to_owned(), text).0);
     let free = || own.iter().find(|command| command.name == word && !is_taken(registry, word)).cloned();
     if let Some(command) = prompt.or_else(free) {
         if command.text.is_empty() {
-            return Meant::Not(format!("`{}` is empty; write the prompt for the model into it", command.source));
+            return ParsedPrompt::Invalid(format!("`{}` is empty; write the prompt for the model into it", command.source));
         }
         if command.wants_arguments() && behind.is_empty() {
-            return Meant::Not(format!("missing argument: `/{word} {}`", command.argument_hint.unwrap_or_default()));
+            return ParsedPrompt::Invalid(format!("missing argument: `/{word} {}`", command.argument_hint.unwrap_or_default()));
         }
-        return Meant::Prompt(command.expand(behind));
+        return ParsedPrompt::Prompt(command.expand(behind));
     }
     if is_taken(registry, word) {
-        return Meant::Not(format!(
+        return ParsedPrompt::Invalid(format!(
             "`/{word}` is only available in the full-screen UI of aye; use the editor's own command, or run `aye` in \
             a terminal"
         ));
     }
-    Meant::Not(format!("unknown command `/{word}`; `/help` lists the commands"))
+    ParsedPrompt::Invalid(format!("unknown command `/{word}`; `/help` lists the commands"))
 }
 
 pub fn help(registry: Registry, own: &[CustomCommand]) -> String {
@@ -114,13 +114,13 @@ mod tests {
     fn a_command_is_aye_s_own_then_a_person_s_and_a_path_is_none() {
         let commands = [own("fix", "Fix $ARGUMENTS"), own("theme", "Mine"), own("due", "---\nargument-hint: <day>\n---\nOn $1")];
         let meant = |text: &str| meant(text.to_owned(), ALL, &commands);
-        assert_eq!(meant("/compact the parser"), Meant::Own("compact", "the parser".to_owned()));
-        assert_eq!(meant("/fix it"), Meant::Prompt("Fix it".to_owned()));
-        assert_eq!(meant("/usr/bin/env is what?"), Meant::Prompt("/usr/bin/env is what?".to_owned()));
-        assert!(matches!(meant("/review"), Meant::Prompt(text) if text.len() > 20));
-        assert!(matches!(meant("/theme dark"), Meant::Not(why) if why.contains("screen")));
-        assert!(matches!(meant("/due"), Meant::Not(why) if why.contains("<day>")));
-        assert!(matches!(meant("/nothing"), Meant::Not(why) if why.contains("/help")));
+        assert_eq!(meant("/compact the parser"), ParsedPrompt::BuiltIn("compact", "the parser".to_owned()));
+        assert_eq!(meant("/fix it"), ParsedPrompt::Prompt("Fix it".to_owned()));
+        assert_eq!(meant("/usr/bin/env is what?"), ParsedPrompt::Prompt("/usr/bin/env is what?".to_owned()));
+        assert!(matches!(meant("/review"), ParsedPrompt::Prompt(text) if text.len() > 20));
+        assert!(matches!(meant("/theme dark"), ParsedPrompt::Invalid(why) if why.contains("screen")));
+        assert!(matches!(meant("/due"), ParsedPrompt::Invalid(why) if why.contains("<day>")));
+        assert!(matches!(meant("/nothing"), ParsedPrompt::Invalid(why) if why.contains("/help")));
     }
 
     #[test]

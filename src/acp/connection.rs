@@ -2,12 +2,12 @@
 
 use super::buffers::Buffers;
 use super::capabilities;
-use super::client::{Client, Looks, Understands};
+use super::client::{Client, EditorCapabilities, Sanitizers};
 use super::commands::Registry;
-use super::host::{Asked, Host, Opened, Which};
+use super::host::{Host, RunningSession, SessionOpening, SessionOrigin};
 use super::rpc::{INTERNAL, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Reply, TASK_RUNNING, refuse, reply, wrong};
 use super::session::{ASKS, Ask, Session};
-use super::wire::{self, Pipes, UPDATES_OUT};
+use super::transport::{self, Pipes, UPDATES_OUT};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -43,7 +43,7 @@ const FOR_CANCEL: usize = 8;
 /// The parts that a connection is made of.
 pub struct Front {
     pub host: Arc<dyn Host>,
-    pub looks: Looks,
+    pub looks: Sanitizers,
     pub version: &'static str,
     pub registry: Registry,
 }
@@ -61,7 +61,7 @@ struct Door {
     front: Front,
     room: Arc<Semaphore>,
     opening: Arc<Semaphore>,
-    understands: OnceLock<Understands>,
+    understands: OnceLock<EditorCapabilities>,
     sessions: Mutex<HashMap<String, mpsc::Sender<Ask>>>,
 }
 
@@ -72,7 +72,7 @@ pub async fn serve(
     output: impl Write + Send + 'static,
     stop: impl Future<Output = ()> + Send,
 ) -> Ended {
-    let Pipes { lines, out, written } = wire::open(input, output);
+    let Pipes { lines, out, written } = transport::open(input, output);
     let (near, far) = Channel::duplex();
     let (from, to) = near.into_parts();
     let room = Arc::new(Semaphore::new(UPDATES_OUT));
@@ -88,11 +88,11 @@ pub async fn serve(
     let complain = out.clone();
     let incoming = tokio::spawn(async move {
         // The connection is closed once all sessions have sent their last message.
-        let to = wire::bring_in(lines, to, complain).await;
+        let to = transport::bring_in(lines, to, complain).await;
         let _ = closed.send(());
         to
     });
-    let outgoing = tokio::spawn(wire::carry_out(from, out, room.clone(), gone.clone()));
+    let outgoing = tokio::spawn(transport::carry_out(from, out, room.clone(), gone.clone()));
     let (requests, notifications, end) = (door.clone(), door.clone(), door.clone());
     let ended = Agent
         .v1()
@@ -229,7 +229,7 @@ impl Door {
                 reply(to, done.map(|()| AuthenticateResponse::new()).map_err(Into::into));
             }
             ClientRequest::NewSessionRequest(request) => {
-                let asked = asked(Which::New, request.cwd, request.additional_directories, request.mcp_servers);
+                let asked = asked(SessionOrigin::New, request.cwd, request.additional_directories, request.mcp_servers);
                 self.open(asked, to, client, |id, session, to| {
                     let options = session.options();
                     let answer = NewSessionResponse::new(id.to_owned()).modes(options.modes()).config_options(options.config());
@@ -238,7 +238,7 @@ impl Door {
                 .await;
             }
             ClientRequest::LoadSessionRequest(request) => {
-                let which = Which::Stored { id: request.session_id.to_string(), told: true };
+                let which = SessionOrigin::Stored { id: request.session_id.to_string(), told: true };
                 let asked = asked(which, request.cwd, request.additional_directories, request.mcp_servers);
                 self.open(asked, to, client, |_, session, to| {
                     let options = session.options();
@@ -247,7 +247,7 @@ impl Door {
                 .await;
             }
             ClientRequest::ResumeSessionRequest(request) => {
-                let which = Which::Stored { id: request.session_id.to_string(), told: false };
+                let which = SessionOrigin::Stored { id: request.session_id.to_string(), told: false };
                 let asked = asked(which, request.cwd, request.additional_directories, request.mcp_servers);
                 self.open(asked, to, client, |_, session, to| {
                     let options = session.options();
@@ -276,7 +276,13 @@ impl Door {
         }
     }
 
-    async fn open(&self, asked: Result<Asked, Error>, to: Reply, client: Client, answer: impl FnOnce(&str, &Session, Reply)) {
+    async fn open(
+        &self,
+        asked: Result<SessionOpening, Error>,
+        to: Reply,
+        client: Client,
+        answer: impl FnOnce(&str, &Session, Reply),
+    ) {
         let asked = match asked {
             Ok(asked) => asked,
             Err(error) => return reply::<()>(to, Err(error)),
@@ -285,12 +291,12 @@ impl Door {
             return refuse(to, INTERNAL, format!("too many open sessions (limit {MAX_SESSIONS}); close one first"));
         }
         // A client that loads a session again gets its history again.
-        if let Which::Stored { id, .. } = &asked.which {
+        if let SessionOrigin::Stored { id, .. } = &asked.which {
             self.close(id).await;
         }
         let buffers = Buffers::of(&client);
-        let asked = Asked { buffers: buffers.clone(), ..asked };
-        let opened: Opened = match self.front.host.open(asked).await {
+        let asked = SessionOpening { buffers: buffers.clone(), ..asked };
+        let opened: RunningSession = match self.front.host.open(asked).await {
             Ok(opened) => opened,
             Err(refusal) => return reply::<()>(to, Err(refusal.into())),
         };
@@ -341,11 +347,11 @@ async fn ended(session: &mpsc::Sender<Ask>, gone: bool) {
     }
 }
 
-fn asked(which: Which, cwd: PathBuf, more: Vec<PathBuf>, servers: Vec<McpServer>) -> Result<Asked, Error> {
+fn asked(which: SessionOrigin, cwd: PathBuf, more: Vec<PathBuf>, servers: Vec<McpServer>) -> Result<SessionOpening, Error> {
     let relative = |path: &&PathBuf| !Path::new(path).is_absolute();
     if let Some(path) = std::iter::once(&cwd).chain(&more).find(relative) {
         return Err(wrong(format!("`{}` is not an absolute path of a directory", path.display())));
     }
     let servers = servers.into_iter().map(capabilities::server).collect::<Result<Vec<_>, _>>()?;
-    Ok(Asked { which, directory: cwd, more, servers, buffers: None })
+    Ok(SessionOpening { which, directory: cwd, more, servers, buffers: None })
 }

@@ -13,7 +13,7 @@ const MAX: usize = 100;
 
 /// The direction in which a diff is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From the old file to the new one.
     Forth,
     /// From the new file to the old one.
@@ -21,14 +21,14 @@ pub enum Way {
 }
 
 /// Applies the diff of a file to the text, if the text is exactly the one the diff was made from.
-fn applied(file: &FileDiff, text: &str, way: Way) -> Option<String> {
+fn applied(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut out, mut at) = (String::new(), 0);
     for hunk in &file.hunks {
         let (old, new): (Vec<String>, Vec<String>) = (hunk.old_lines().collect(), hunk.new_lines().collect());
         let (from, to, start) = match way {
-            Way::Forth => (old, new, hunk.old_start),
-            Way::Back => (new, old, hunk.new_start),
+            Direction::Forth => (old, new, hunk.old_start),
+            Direction::Back => (new, old, hunk.new_start),
         };
         // A hunk without context lines fits an empty text only.
         if from.is_empty() && !lines.is_empty() {
@@ -48,21 +48,21 @@ fn applied(file: &FileDiff, text: &str, way: Way) -> Option<String> {
 }
 
 /// Returns what an editor shows of the file; `now` is its current text, if it can be read.
-fn shown(file: &FileDiff, path: &Path, now: Option<&str>, way: Way) -> Vec<Diff> {
+fn shown(file: &FileDiff, path: &Path, now: Option<&str>, way: Direction) -> Vec<Diff> {
     let was_missing = file.kind == FileDiffKind::Added;
     let now = now.filter(|text| text.len() <= WHOLE_BYTES).map(|text| text.replace("\r\n", "\n"));
     if let Some(now) = &now
         && let Some(other) = applied(file, now, way).filter(|text| text.len() <= WHOLE_BYTES)
     {
         let (old, new) = match way {
-            Way::Forth => (now.clone(), other),
-            Way::Back => (other, now.clone()),
+            Direction::Forth => (now.clone(), other),
+            Direction::Back => (other, now.clone()),
         };
-        let old = Some(old).filter(|old| !(was_missing || way == Way::Back && old.is_empty() && begins_empty(file)));
+        let old = Some(old).filter(|old| !(was_missing || way == Direction::Back && old.is_empty() && begins_empty(file)));
         return vec![Diff::new(path, new).old_text(old)];
     }
     // A file that does not exist yet is new, whatever its diff calls it.
-    let is_new = was_missing || now.is_none() && way == Way::Forth && begins_empty(file);
+    let is_new = was_missing || now.is_none() && way == Direction::Forth && begins_empty(file);
     let piece = |hunk: &DiffHunk| {
         let old = (!is_new).then(|| hunk.old_lines().collect::<String>());
         Diff::new(path, hunk.new_lines().collect::<String>()).old_text(old)
@@ -80,7 +80,7 @@ pub async fn contents(
     changed: &[FileDiff],
     (paths, directory): (&[PathBuf], &Path),
     files: &dyn Files,
-    way: Way,
+    way: Direction,
 ) -> (Vec<ToolCallContent>, usize) {
     let mut diffs = Vec::new();
     for file in changed {
@@ -108,9 +108,9 @@ mod tests {
         let files = FileDiff::read(DIFF);
         assert_eq!((files.len(), files[0].name.as_deref(), files[0].hunks.len()), (1, Some("a.txt"), 1));
         let (old, new) = ("one\ntwo\n-- not a head\n", "one\nTWO\n+++ nor this");
-        assert_eq!(applied(&files[0], old, Way::Forth).as_deref(), Some(new));
-        assert_eq!(applied(&files[0], new, Way::Back).as_deref(), Some(old));
-        assert_eq!(applied(&files[0], "one\nthree\n-- not a head\n", Way::Forth), None);
+        assert_eq!(applied(&files[0], old, Direction::Forth).as_deref(), Some(new));
+        assert_eq!(applied(&files[0], new, Direction::Back).as_deref(), Some(old));
+        assert_eq!(applied(&files[0], "one\nthree\n-- not a head\n", Direction::Forth), None);
     }
 
     #[test]
@@ -120,9 +120,9 @@ mod tests {
             let shown = shown(&files[0], Path::new("/w/log"), now, way);
             (shown[0].old_text.clone(), shown[0].new_text.clone())
         };
-        assert_eq!(shown_text(Some("all before\n"), Way::Forth), (Some(String::new()), "more\n".to_owned()));
-        assert_eq!(shown_text(None, Way::Forth), (None, "more\n".to_owned()));
-        assert_eq!(shown_text(Some("more\n"), Way::Back), (None, "more\n".to_owned()));
+        assert_eq!(shown_text(Some("all before\n"), Direction::Forth), (Some(String::new()), "more\n".to_owned()));
+        assert_eq!(shown_text(None, Direction::Forth), (None, "more\n".to_owned()));
+        assert_eq!(shown_text(Some("more\n"), Direction::Back), (None, "more\n".to_owned()));
     }
 
     #[test]
@@ -133,15 +133,15 @@ mod tests {
         let told: Vec<_> =
             files.iter().map(|file| (file.name.as_deref(), file.kind == FileDiffKind::Deleted, file.hunks.len())).collect();
         assert_eq!(told, [(Some("x"), true, 1), (Some("k"), false, 1)]);
-        assert_eq!(applied(&files[0], "gone\n", Way::Forth).as_deref(), Some(""));
+        assert_eq!(applied(&files[0], "gone\n", Direction::Forth).as_deref(), Some(""));
     }
 
     #[test]
     fn nothing_is_too_strange_to_be_read() {
         for text in ["", "@@ -1,9 +1 @@\n-a", "--- \n+++ \n@@ -x +1 @@\n", "@@ -0,0 +0,0 @@\n", "\\ No\n--- a\n"] {
             for file in FileDiff::read(text) {
-                applied(&file, "a\nb\n", Way::Forth);
-                applied(&file, "a\nb\n", Way::Back);
+                applied(&file, "a\nb\n", Direction::Forth);
+                applied(&file, "a\nb\n", Direction::Back);
             }
         }
     }

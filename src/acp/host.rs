@@ -26,8 +26,8 @@ pub enum Refusal {
 
 /// A request to open a session.
 #[derive(Debug, Clone)]
-pub struct Asked {
-    pub which: Which,
+pub struct SessionOpening {
+    pub which: SessionOrigin,
     pub directory: PathBuf,
     /// Additional directories of the workspace.
     pub more: Vec<PathBuf>,
@@ -38,7 +38,7 @@ pub struct Asked {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum SessionOrigin {
     New,
     /// A stored session; `told` asks for its whole history.
     Stored {
@@ -84,7 +84,7 @@ impl std::fmt::Debug for ServerReach {
 }
 
 /// A running session.
-pub struct Opened {
+pub struct RunningSession {
     pub id: SessionId,
     /// The canonical path of its workspace.
     pub directory: PathBuf,
@@ -127,7 +127,7 @@ pub struct Authentication {
 }
 
 pub trait Host: Send + Sync + 'static {
-    fn open(&self, asked: Asked) -> Answer<Opened>;
+    fn open(&self, asked: SessionOpening) -> Answer<RunningSession>;
 
     /// Lists the sessions of a directory, or all sessions, the most recent first.
     fn list(&self, directory: Option<PathBuf>) -> Answer<Vec<Listed>>;

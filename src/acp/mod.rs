@@ -16,11 +16,13 @@ mod places;
 mod rpc;
 mod session;
 mod slash;
-mod told;
+mod transport;
 mod turn;
-mod wire;
+mod update_mapper;
 
 pub use buffers::Buffers;
-pub use client::Looks;
+pub use client::Sanitizers;
 pub use connection::{Ended, Front, serve};
-pub use host::{Answer, Asked, Authentication, Files, Host, Listed, Opened, Refusal, Server, ServerReach, Which};
+pub use host::{
+    Answer, Authentication, Files, Host, Listed, Refusal, RunningSession, Server, ServerReach, SessionOpening, SessionOrigin,
+};

@@ -1,7 +1,7 @@
 //! Approval prompts as an editor shows them, and the meaning of its answers.
 
 use super::calls;
-use super::client::Looks;
+use super::client::Sanitizers;
 use crate::protocol::{Approval, Decision, GrantScope, Offer, Remember};
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionResponse, ToolCallContent,
@@ -27,7 +27,7 @@ pub enum Answered {
 }
 
 /// Returns the possible answers: allow once, allow always (as narrowly as possible), or deny.
-pub fn options(approval: &Approval, looks: Looks) -> Vec<PermissionOption> {
+pub fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionOption> {
     let mut options = Vec::new();
     if approval.effects.as_ref().is_none_or(|effects| effects.unlisted().is_none()) {
         options.push(PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce));
@@ -56,7 +56,7 @@ fn can_be_kept(offer: &Offer, scope: GrantScope) -> bool {
 }
 
 /// Returns the details that the user decides by; diffs precede them.
-pub fn contents(approval: &Approval, looks: Looks) -> Vec<ToolCallContent> {
+pub fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallContent> {
     let reveal = |text: &str| (looks.reveal)(text).into_owned();
     let mut contents = Vec::new();
     if let Some(command) = &approval.command {

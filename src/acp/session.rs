@@ -7,17 +7,17 @@ use super::blocks;
 use super::buffers::Buffers;
 use super::calls;
 use super::client::Client;
-use super::commands::{self, Meant, Registry};
-use super::diffs::{self, Way};
-use super::host::{Files, Opened};
+use super::commands::{self, ParsedPrompt, Registry};
+use super::diffs::{self, Direction};
+use super::host::{Files, RunningSession};
 use super::options::Options;
 use super::rpc::{INTERNAL, Reply, TASK_RUNNING, refuse, reply, wrong};
-use super::slash::{self, Begun, Known, Waits};
-use super::told::{Told, When};
+use super::slash::{self, AwaitedEvent, SessionFacts, SlashOutcome};
 use super::turn::{Ends, Turn, ends};
+use super::update_mapper::{EventTime, UpdateMapper};
 use crate::protocol::{
-    ApprovalId, Command, CustomCommand, Elicitation, ElicitationAnswer, Event, EventKind, LookUp, LookedUp, Mode, PolicyLayer,
-    Query, RunningCommand, SessionId,
+    ApprovalId, Command, CustomCommand, Elicitation, ElicitationAnswer, Event, EventKind, HostRequest, HostResponse, Mode,
+    PolicyLayer, Query, RunningCommand, SessionId,
 };
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, NoticeSeverity, PromptRequest, PromptResponse, SessionUpdate,
@@ -73,7 +73,7 @@ pub struct Session {
     files: Arc<dyn Files>,
     buffers: Option<Buffers>,
     ended: BoxFuture<'static, ()>,
-    told: Told,
+    told: UpdateMapper,
     options: Options,
     own: Vec<CustomCommand>,
     advertised: Vec<AvailableCommand>,
@@ -98,15 +98,28 @@ impl Session {
         mut client: Client,
         buffers: Option<Buffers>,
         registry: Registry,
-        opened: Opened,
+        opened: RunningSession,
     ) -> (Self, Vec<Event>, Vec<String>) {
-        let Opened { id, directory, laxest, title, effort, commands, queries, events, history, notices, files, room, ended } =
-            opened;
+        let RunningSession {
+            id,
+            directory,
+            laxest,
+            title,
+            effort,
+            commands,
+            queries,
+            events,
+            history,
+            notices,
+            files,
+            room,
+            ended,
+        } = opened;
         client.flow = Some(Arc::new(room));
         if let Some(buffers) = &buffers {
             buffers.belong_to(&id);
         }
-        let told = Told::new(client.looks, client.understands(), directory, title);
+        let told = UpdateMapper::new(client.looks, client.understands(), directory, title);
         let options = Options { mode: Mode::default(), laxest, model: String::new(), effort, models: Vec::new() };
         let mut session = Self {
             client,
@@ -133,7 +146,7 @@ impl Session {
             held_back: VecDeque::new(),
             rewinds: 0,
         };
-        let _ = session.queries.send(Query::LookUp(LookUp::Commands)).await;
+        let _ = session.queries.send(Query::LookUp(HostRequest::Commands)).await;
         session.send(Command::ListModels { ask: false }).await;
         let _ = timeout(BEGIN, session.learn()).await;
         (session, history, notices)
@@ -152,7 +165,7 @@ impl Session {
         while !(commands && models) {
             let Some(event) = self.events.recv().await else { return };
             match &event.kind {
-                EventKind::LookedUp(LookedUp::Commands { .. }) => commands = true,
+                EventKind::LookedUp(HostResponse::Commands { .. }) => commands = true,
                 EventKind::ModelsListed { .. } => models = true,
                 _ => {}
             }
@@ -178,7 +191,7 @@ impl Session {
             EventKind::PolicyInForce { layers, .. } => self.layers.clone_from(layers),
             EventKind::SandboxInForce { words, .. } => self.sandbox.clone_from(words),
             EventKind::CommandsRunning { commands } => self.running.clone_from(commands),
-            EventKind::LookedUp(LookedUp::Commands { commands, .. }) => self.own.clone_from(commands),
+            EventKind::LookedUp(HostResponse::Commands { commands, .. }) => self.own.clone_from(commands),
             _ => {}
         }
     }
@@ -186,12 +199,13 @@ impl Session {
     /// Sends the history. Calls whose end is not recorded are closed.
     pub async fn tell_history(&mut self, history: Vec<Event>) {
         for event in history {
-            let (told, changed) = self.told.tell(&event, When::Before);
+            let (told, changed) = self.told.tell(&event, EventTime::Before);
             self.update_all(told).await;
             if let Some(changed) = changed {
                 // The current file content may differ from the content at that time.
                 let paths = (&changed.proposal.paths[..], self.told.directory());
-                let (content, _) = diffs::contents(&changed.proposal.file_diffs(), paths, &super::host::Nothing, Way::Back).await;
+                let (content, _) =
+                    diffs::contents(&changed.proposal.file_diffs(), paths, &super::host::Nothing, Direction::Back).await;
                 self.client.update(&self.id, changed.with(content)).await;
             }
         }
@@ -290,19 +304,19 @@ impl Session {
             Err(message) => return reply::<PromptResponse>(to, Err(wrong(message))),
         };
         match commands::meant(text, self.registry, &self.own) {
-            Meant::Prompt(text) => {
+            ParsedPrompt::Prompt(text) => {
                 self.turn = Some(Turn::task(to));
                 self.send(Command::Prompt { text }).await;
             }
-            Meant::Own(name, behind) => self.begin_own(name, &behind, to).await,
-            Meant::Not(why) => self.say_and_end(&why, to).await,
+            ParsedPrompt::BuiltIn(name, behind) => self.begin_own(name, &behind, to).await,
+            ParsedPrompt::Invalid(why) => self.say_and_end(&why, to).await,
         }
     }
 
     async fn begin_own(&mut self, name: &'static str, behind: &str, to: Reply) {
         let begun = {
             let (registry, own) = (self.registry, &self.own);
-            let known = Known {
+            let known = SessionFacts {
                 help: &|| commands::help(registry, own),
                 status: &|| self.status(),
                 cost: &|| self.cost(),
@@ -313,8 +327,8 @@ impl Session {
             slash::begin(name, behind, &known)
         };
         match begun {
-            Ok(Begun::Said(text)) | Err(text) => self.say_and_end(&text, to).await,
-            Ok(Begun::Asked(command, waits)) => {
+            Ok(SlashOutcome::Reply(text)) | Err(text) => self.say_and_end(&text, to).await,
+            Ok(SlashOutcome::Request(command, waits)) => {
                 let stops = matches!(command, Command::Stop { .. });
                 self.turn = Some(Turn::own(to, waits));
                 self.send(command).await;
@@ -323,11 +337,11 @@ impl Session {
                     self.finish("stopping; `/ps` lists what is still running").await;
                 }
             }
-            Ok(Begun::Query(query, waits)) => {
+            Ok(SlashOutcome::Query(query, waits)) => {
                 self.turn = Some(Turn::own(to, waits));
                 let _ = self.queries.send(query).await;
             }
-            Ok(Begun::GoesOn) => {
+            Ok(SlashOutcome::Continue) => {
                 self.turn = Some(Turn::going_on(to));
                 self.send(Command::Continue).await;
             }
@@ -400,7 +414,7 @@ impl Session {
         let waits = turn.waits;
         self.asking.forget_all();
         match waits {
-            Some(Waits::Summary) | None => {
+            Some(AwaitedEvent::Summary) | None => {
                 self.send(Command::Cancel).await;
                 // The response to this arrives after the cancellation took effect: a prompt that has not started by
                 // then never will.
@@ -412,7 +426,7 @@ impl Session {
 
     async fn hear(&mut self, event: Event) {
         self.note(&event.kind);
-        let (mut told, changed) = self.told.tell(&event, When::Now);
+        let (mut told, changed) = self.told.tell(&event, EventTime::Now);
         let waited = self.turn.as_ref().and_then(|turn| slash::answer(turn.waits?, &event.kind));
         if waited.is_some() {
             // The same text is sent as the response.
@@ -421,7 +435,7 @@ impl Session {
         self.update_all(told).await;
         if let Some(changed) = changed {
             let paths = (&changed.proposal.paths[..], self.told.directory());
-            let (content, _) = diffs::contents(&changed.proposal.file_diffs(), paths, &*self.files, Way::Back).await;
+            let (content, _) = diffs::contents(&changed.proposal.file_diffs(), paths, &*self.files, Direction::Back).await;
             self.client.update(&self.id, changed.with(content)).await;
         }
         if self.told.has_untold() && self.due.is_none() {
@@ -432,13 +446,13 @@ impl Session {
             EventKind::ApprovalResolved { approval_id, .. } | EventKind::ApprovalTimeout { approval_id, .. } => {
                 self.withdraw(approval_id);
             }
-            EventKind::RewindPlanned(plan) if self.turn.as_ref().is_some_and(|turn| turn.waits == Some(Waits::Rewind)) => {
+            EventKind::RewindPlanned(plan) if self.turn.as_ref().is_some_and(|turn| turn.waits == Some(AwaitedEvent::Rewind)) => {
                 self.ask_rewind(plan).await;
             }
             EventKind::ModeChanged { .. } | EventKind::ModelChanged { .. } => self.chosen(&event.kind).await,
             EventKind::Notice { message } => self.setting.refused(message),
             EventKind::ElicitationRequested(asked) => self.decline(asked).await,
-            EventKind::LookedUp(LookedUp::Commands { .. }) => self.advertise().await,
+            EventKind::LookedUp(HostResponse::Commands { .. }) => self.advertise().await,
             _ => {}
         }
         if let Some(text) = waited {

@@ -15,7 +15,7 @@ const MAX_FILES: usize = 60;
 
 /// The kind of event that a command waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waits {
+pub enum AwaitedEvent {
     Context,
     Summary,
     Budget,
@@ -31,19 +31,19 @@ pub enum Waits {
 }
 
 /// The way in which a command proceeds.
-pub enum Begun {
+pub enum SlashOutcome {
     /// The response is ready.
-    Said(String),
+    Reply(String),
     /// A command was sent to the session, whose response is pending.
-    Asked(Command, Waits),
+    Request(Command, AwaitedEvent),
     /// A query was sent to the session, whose response is pending.
-    Query(Query, Waits),
+    Query(Query, AwaitedEvent),
     /// The stopped task continues.
-    GoesOn,
+    Continue,
 }
 
 /// Session information for commands that need no request.
-pub struct Known<'a> {
+pub struct SessionFacts<'a> {
     pub help: &'a dyn Fn() -> String,
     pub status: &'a dyn Fn() -> String,
     pub cost: &'a dyn Fn() -> String,
@@ -52,39 +52,39 @@ pub struct Known<'a> {
     pub options: &'a super::options::Options,
 }
 
-pub fn begin(name: &str, behind: &str, known: &Known<'_>) -> Result<Begun, String> {
-    let asked = |command, waits| Ok(Begun::Asked(command, waits));
-    let query = |query, waits| Ok(Begun::Query(Query::Session(query), waits));
+pub fn begin(name: &str, behind: &str, known: &SessionFacts<'_>) -> Result<SlashOutcome, String> {
+    let asked = |command, waits| Ok(SlashOutcome::Request(command, waits));
+    let query = |query, waits| Ok(SlashOutcome::Query(Query::Session(query), waits));
     let words = Some(behind).filter(|words| !words.is_empty());
     match (name, words) {
-        ("help", _) => Ok(Begun::Said((known.help)())),
-        ("status", _) => Ok(Begun::Said((known.status)())),
-        ("cost", _) => Ok(Begun::Said((known.cost)())),
-        ("policy", None) => Ok(Begun::Said((known.policy)())),
-        ("policy", Some("reload")) => asked(Command::ReloadPolicy, Waits::Policy),
-        ("policy", Some("grants")) => asked(Command::ListGrants, Waits::Notice),
-        ("policy", Some("undo")) => asked(Command::UndoGrant, Waits::Notice),
+        ("help", _) => Ok(SlashOutcome::Reply((known.help)())),
+        ("status", _) => Ok(SlashOutcome::Reply((known.status)())),
+        ("cost", _) => Ok(SlashOutcome::Reply((known.cost)())),
+        ("policy", None) => Ok(SlashOutcome::Reply((known.policy)())),
+        ("policy", Some("reload")) => asked(Command::ReloadPolicy, AwaitedEvent::Policy),
+        ("policy", Some("grants")) => asked(Command::ListGrants, AwaitedEvent::Notice),
+        ("policy", Some("undo")) => asked(Command::UndoGrant, AwaitedEvent::Notice),
         ("policy", Some(other)) => Err(format!("unknown command `/policy {other}`; must be reload, grants or undo")),
-        ("ps", _) => Ok(Begun::Said((known.running)())),
-        ("stop", Some(id)) => asked(Command::Stop { id: id.to_owned() }, Waits::Notice),
+        ("ps", _) => Ok(SlashOutcome::Reply((known.running)())),
+        ("stop", Some(id)) => asked(Command::Stop { id: id.to_owned() }, AwaitedEvent::Notice),
         ("stop", None) => Err("missing command ID; for example `/stop s1` (`/ps` lists the IDs)".to_owned()),
-        ("context", _) => asked(Command::ShowContext, Waits::Context),
-        ("compact", Some("undo")) => asked(Command::UndoCompaction, Waits::Summary),
-        ("compact", focus) => asked(Command::Compact { focus: focus.map(str::to_owned) }, Waits::Summary),
-        ("budget", _) => asked(Command::ShowBudget, Waits::Budget),
-        ("diff", _) => query(SessionQuery::ListChanges { task_id: None }, Waits::Changes),
-        ("undo", _) => asked(plan(RewindTarget::Last), Waits::Rewind),
-        ("redo", _) => asked(plan(RewindTarget::Redo), Waits::Rewind),
-        ("continue", _) => Ok(Begun::GoesOn),
-        ("mode", Some(name)) => asked(known.options.set_mode(name)?, Waits::Mode),
-        ("mode", None) => Ok(Begun::Said(format!("mode {}", known.options.mode.as_str()))),
-        ("model", Some(name)) => asked(super::options::set_model(name)?, Waits::Model),
-        ("model", None) => Ok(Begun::Said(models(known.options))),
-        ("effort", Some(name)) => asked(super::options::set_effort(name)?, Waits::Model),
+        ("context", _) => asked(Command::ShowContext, AwaitedEvent::Context),
+        ("compact", Some("undo")) => asked(Command::UndoCompaction, AwaitedEvent::Summary),
+        ("compact", focus) => asked(Command::Compact { focus: focus.map(str::to_owned) }, AwaitedEvent::Summary),
+        ("budget", _) => asked(Command::ShowBudget, AwaitedEvent::Budget),
+        ("diff", _) => query(SessionQuery::ListChanges { task_id: None }, AwaitedEvent::Changes),
+        ("undo", _) => asked(plan(RewindTarget::Last), AwaitedEvent::Rewind),
+        ("redo", _) => asked(plan(RewindTarget::Redo), AwaitedEvent::Rewind),
+        ("continue", _) => Ok(SlashOutcome::Continue),
+        ("mode", Some(name)) => asked(known.options.set_mode(name)?, AwaitedEvent::Mode),
+        ("mode", None) => Ok(SlashOutcome::Reply(format!("mode {}", known.options.mode.as_str()))),
+        ("model", Some(name)) => asked(super::options::set_model(name)?, AwaitedEvent::Model),
+        ("model", None) => Ok(SlashOutcome::Reply(models(known.options))),
+        ("effort", Some(name)) => asked(super::options::set_effort(name)?, AwaitedEvent::Model),
         ("effort", None) => {
-            Ok(Begun::Said(format!("effort {}", known.options.effort.map_or("auto", crate::protocol::Effort::as_str))))
+            Ok(SlashOutcome::Reply(format!("effort {}", known.options.effort.map_or("auto", crate::protocol::Effort::as_str))))
         }
-        ("artifacts", _) => query(SessionQuery::ListArtifacts, Waits::Artifacts),
+        ("artifacts", _) => query(SessionQuery::ListArtifacts, AwaitedEvent::Artifacts),
         ("export", words) => export(words.unwrap_or_default()),
         (other, _) => Err(format!("unknown command `/{other}`; `/help` lists the commands")),
     }
@@ -94,14 +94,14 @@ fn plan(target: RewindTarget) -> Command {
     Command::PlanRewind { target, scope: RewindScope::Both }
 }
 
-fn export(words: &str) -> Result<Begun, String> {
+fn export(words: &str) -> Result<SlashOutcome, String> {
     let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let (form, name) = match ExportForm::of_word(first) {
         Some(form) => (form, rest.trim()),
         None => (ExportForm::of_file(words), words),
     };
     let path = Some(PathBuf::from(name)).filter(|_| !name.is_empty());
-    Ok(Begun::Query(Query::Export { form, path }, Waits::Notice))
+    Ok(SlashOutcome::Query(Query::Export { form, path }, AwaitedEvent::Notice))
 }
 
 fn models(options: &super::options::Options) -> String {
@@ -110,25 +110,25 @@ fn models(options: &super::options::Options) -> String {
 }
 
 /// Returns the response text for an event, if it is the one that is waited for.
-pub fn answer(waits: Waits, event: &EventKind) -> Option<String> {
+pub fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
     match (waits, event) {
-        (Waits::Context, EventKind::ContextShown(filled)) => Some(context(filled)),
-        (Waits::Summary, EventKind::ContextCompacted(compaction)) => Some(format!(
+        (AwaitedEvent::Context, EventKind::ContextShown(filled)) => Some(context(filled)),
+        (AwaitedEvent::Summary, EventKind::ContextCompacted(compaction)) => Some(format!(
             "Compacted from {} to {} tokens.\n\n{}",
             compaction.tokens_before, compaction.tokens_after, compaction.summary
         )),
-        (Waits::Summary, EventKind::CompactionUndone { tokens }) => Some(format!("Compaction undone: {tokens} tokens.")),
-        (Waits::Budget, EventKind::BudgetShown { budgets }) => Some(budget(budgets)),
-        (Waits::Changes, EventKind::ChangedFiles(changed)) => Some(changes(changed)),
-        (Waits::Rewind, EventKind::Rewound(rewound)) => Some(rewound.message.clone()),
-        (Waits::Model, EventKind::ModelChanged { message, .. }) => Some(message.clone()),
-        (Waits::Mode, EventKind::ModeChanged { mode }) => Some(format!("mode {}", mode.as_str())),
-        (Waits::Policy, EventKind::PolicyInForce { message, layers, .. }) => {
+        (AwaitedEvent::Summary, EventKind::CompactionUndone { tokens }) => Some(format!("Compaction undone: {tokens} tokens.")),
+        (AwaitedEvent::Budget, EventKind::BudgetShown { budgets }) => Some(budget(budgets)),
+        (AwaitedEvent::Changes, EventKind::ChangedFiles(changed)) => Some(changes(changed)),
+        (AwaitedEvent::Rewind, EventKind::Rewound(rewound)) => Some(rewound.message.clone()),
+        (AwaitedEvent::Model, EventKind::ModelChanged { message, .. }) => Some(message.clone()),
+        (AwaitedEvent::Mode, EventKind::ModeChanged { mode }) => Some(format!("mode {}", mode.as_str())),
+        (AwaitedEvent::Policy, EventKind::PolicyInForce { message, layers, .. }) => {
             let layers = || layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             Some(message.clone().unwrap_or_else(layers))
         }
-        (Waits::Policy, EventKind::PolicyRejected { message }) => Some(message.clone()),
-        (Waits::Artifacts, EventKind::ArtifactsListed { artifacts }) => {
+        (AwaitedEvent::Policy, EventKind::PolicyRejected { message }) => Some(message.clone()),
+        (AwaitedEvent::Artifacts, EventKind::ArtifactsListed { artifacts }) => {
             let lines: Vec<String> = artifacts.iter().map(|one| format!("- `{}` {}", one.uri, one.name)).collect();
             Some(if lines.is_empty() { "no artifacts yet".to_owned() } else { lines.join("\n") })
         }

@@ -1,7 +1,7 @@
 //! One prompt of an editor, from its request to its response.
 
 use super::rpc::{AUTH_REQUIRED, INTERNAL, Reply};
-use super::slash::Waits;
+use super::slash::AwaitedEvent;
 use crate::protocol::{Event, EventKind, Failure, FailureKind, StopReason as ModelStop, TaskId};
 use agent_client_protocol::v1::schema::StopReason;
 use agent_client_protocol::{Error, RequestCancellation};
@@ -14,7 +14,7 @@ pub struct Turn {
     /// True if the prompt continues the previous task, whatever its ID.
     goes_on: bool,
     /// The event that a slash command waits for.
-    pub waits: Option<Waits>,
+    pub waits: Option<AwaitedEvent>,
     pub cancelled: bool,
     /// The stop reason of the last response of the model.
     stop: ModelStop,
@@ -32,7 +32,7 @@ impl Turn {
         Self { reply, task: None, goes_on: false, waits: None, cancelled: false, stop: ModelStop::EndTurn }
     }
 
-    pub fn own(reply: Reply, waits: Waits) -> Self {
+    pub fn own(reply: Reply, waits: AwaitedEvent) -> Self {
         Self { waits: Some(waits), ..Self::task(reply) }
     }
 

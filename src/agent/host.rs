@@ -34,7 +34,7 @@ mod tool_runs;
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::redaction::hide_in_command;
 use super::turn::{Input, PolicyChange, TurnMachine, Unfinished};
-use crate::ports::{Known, Record, ToolRouter};
+use crate::ports::{Record, RecoveredCalls, ToolRouter};
 use crate::protocol::{Command, Event, EventKind, ToolResult, ToolUses};
 use crate::session::SessionState;
 use backpressure::Backpressure;
@@ -102,7 +102,7 @@ struct Links {
 /// State of a session before it starts, from its journal.
 struct Restored {
     records: Vec<Record>,
-    known: Known,
+    known: RecoveredCalls,
     settled: Vec<ToolResult>,
     unfinished: Unfinished,
 }

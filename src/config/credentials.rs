@@ -26,7 +26,7 @@ const HEAD: &str = "# Written by `aye auth`. `keyring = true`: the key is in the
 
 /// The place where a key is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeyStorage {
     Keyring,
     File,
 }
@@ -115,10 +115,10 @@ impl Credentials {
     }
 
     /// Returns the place where the key of a provider is saved, if there is one. Does not ask the keyring.
-    pub fn kept(&self, provider: &str) -> Result<Option<Kept>, ConfigError> {
+    pub fn kept(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         Ok(self.entries()?.get(provider).map(|entry| match entry {
-            Entry::Keyring => Kept::Keyring,
-            Entry::Key(_) => Kept::File,
+            Entry::Keyring => KeyStorage::Keyring,
+            Entry::Key(_) => KeyStorage::File,
         }))
     }
 
@@ -191,9 +191,9 @@ impl Credentials {
     }
 
     /// Deletes a key, and returns the place where it was saved.
-    pub fn forget(&self, provider: &str) -> Result<Option<Kept>, ConfigError> {
+    pub fn forget(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         let kept = self.kept(provider)?;
-        if kept == Some(Kept::Keyring) {
+        if kept == Some(KeyStorage::Keyring) {
             let gone = keyring::delete(provider, CHANGING);
             gone.map_err(|error| ConfigError::one(format!("cannot delete the key for `{provider}` from the keyring: {error}")))?;
         }

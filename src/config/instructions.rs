@@ -38,7 +38,7 @@ pub fn of_person(config_dir: &Path) -> Option<InstructionFile> {
 
 /// The instruction files of a project.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct InstructionFiles {
     /// The files, outermost first.
     pub files: Vec<InstructionFile>,
     /// Symlinks that lead out of the project, with their targets: reported, but not followed.
@@ -46,11 +46,11 @@ pub(super) struct Found {
 }
 
 /// Returns the instruction files of a project. Call it only if the project is trusted.
-pub(super) fn of_project(workspace: &Path) -> Found {
+pub(super) fn of_project(workspace: &Path) -> InstructionFiles {
     let root = repository(workspace).unwrap_or(workspace);
     let mut levels: Vec<&Path> = workspace.ancestors().take(LEVELS).take_while(|level| level.starts_with(root)).collect();
     levels.reverse();
-    let mut found = Found::default();
+    let mut found = InstructionFiles::default();
     for level in levels {
         look(level, root, &mut found);
     }
@@ -63,7 +63,7 @@ pub fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
     let between = file.ancestors().skip(1).take(LEVELS).take_while(|level| *level != workspace && level.starts_with(workspace));
     let mut levels: Vec<&Path> = between.collect();
     levels.reverse();
-    let mut found = Found::default();
+    let mut found = InstructionFiles::default();
     for level in levels {
         look(level, workspace, &mut found);
     }
@@ -73,14 +73,14 @@ pub fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
 /// Returns the instruction file of one directory below a workspace. Its text must not be used unless the project is
 /// trusted.
 pub(super) fn in_directory(directory: &Path, workspace: &Path) -> Option<InstructionFile> {
-    let mut found = Found::default();
+    let mut found = InstructionFiles::default();
     look(directory, workspace, &mut found);
     found.files.pop()
 }
 
 /// Reads the instruction file of a directory. A symlink in a project must not include a file from elsewhere, such as a
 /// key.
-fn look(level: &Path, root: &Path, found: &mut Found) {
+fn look(level: &Path, root: &Path, found: &mut InstructionFiles) {
     for path in NAMES.map(|name| level.join(name)) {
         match path.canonicalize() {
             Ok(real) if !real.starts_with(root) => found.outside.push((path, real)),

@@ -21,7 +21,7 @@ mod spending;
 mod theme;
 pub mod trust;
 
-pub use credentials::{Credentials, Kept, NotKept, server_key};
+pub use credentials::{Credentials, KeyStorage, NotKept, server_key};
 pub use default_model::{Edited, with_default_model};
 pub use directories::Directories;
 pub use edit::{NewValue, with_values};

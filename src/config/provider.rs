@@ -1,7 +1,7 @@
 //! Provider settings: the model, its URL and its key.
 
 use super::file::Value;
-use super::{ConfigError, Credentials, Environment, Kept, Secret, Settings, address, schema};
+use super::{ConfigError, Credentials, Environment, KeyStorage, Secret, Settings, address, schema};
 use std::fmt;
 
 /// The API that a server implements.
@@ -287,8 +287,8 @@ impl Settings {
         let (key, key_place) = match environment.secret(&key_variable) {
             Some(key) => (Some(key), KeyPlace::Environment),
             None => match credentials.kept(kept_as(provider))? {
-                Some(Kept::Keyring) => (None, KeyPlace::Keyring),
-                Some(Kept::File) => (credentials.of_file(kept_as(provider))?, KeyPlace::File),
+                Some(KeyStorage::Keyring) => (None, KeyPlace::Keyring),
+                Some(KeyStorage::File) => (credentials.of_file(kept_as(provider))?, KeyPlace::File),
                 None => (None, KeyPlace::Nowhere),
             },
         };

@@ -6,7 +6,7 @@ use crate::agent;
 use crate::ports::Record;
 use crate::protocol::{ChangedFiles, Command, Event, EventKind, ExportForm, SessionId, WorkspaceId};
 use crate::session::SessionState;
-use crate::store::{Loaded, Piece, Store, StoreError};
+use crate::store::{Loaded, SessionPart, Store, StoreError};
 use crate::transfer::export;
 use std::path::PathBuf;
 use tokio::sync::mpsc;
@@ -81,11 +81,11 @@ impl SessionHistory {
     /// Sends the events before a position of the journal.
     pub fn tell(self, before: i64, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
-            let Piece { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
+            let SessionPart { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
                 Ok(piece) => piece,
                 Err(error) => {
                     self.say(EventKind::Notice { message: error.to_string() }, &events);
-                    Piece { records: Vec::new(), before: Some(before) }
+                    SessionPart { records: Vec::new(), before: Some(before) }
                 }
             };
             self.say(EventKind::HistoryLoaded { events: self.events(&records), before }, &events);

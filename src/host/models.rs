@@ -7,7 +7,7 @@ use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
 use crate::host::api_keys::GOES_BEFORE_LATER;
 use crate::host::nesting::Nesting;
 use crate::llm::local_discovery::local_servers;
-use crate::llm::{self, Catalogue, ProviderSpec, Told};
+use crate::llm::{self, Catalogue, ModelEntry, ProviderSpec};
 use crate::ports::{BoxFuture, Model, Models};
 use crate::protocol::{Failure, FailureKind, KeyText, ListedModel, ModelFacts};
 use crate::store::SessionSummary;
@@ -274,10 +274,10 @@ impl ModelCatalog {
         }
         // Only servers that respond; the others are not reported.
         for server in local {
-            let told = server.models.into_iter().map(|model| Told {
+            let told = server.models.into_iter().map(|model| ModelEntry {
                 id: model.name,
                 context_window: model.context_window,
-                ..Told::default()
+                ..ModelEntry::default()
             });
             add(catalogue, models, LOCAL, &server.base_url, told.collect());
         }
@@ -286,7 +286,7 @@ impl ModelCatalog {
 }
 
 /// Adds the models of a server after the known models of its provider.
-fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, address: &str, told: Vec<Told>) {
+fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, address: &str, told: Vec<ModelEntry>) {
     for told in told {
         let name = format!("{provider}/{}", told.id);
         if models.iter().any(|known| known.facts.name == name) {

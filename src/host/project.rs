@@ -3,7 +3,7 @@
 use super::error::CliError;
 use super::policy_error::with_its_line;
 use super::server_approval::{Approved, SERVERS, changed, programs_in};
-use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
+use crate::config::trust::{Item, Kind, Project, TrustStatus, Trusted};
 use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
 use crate::host::options::Trust;
 use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code};
@@ -141,13 +141,13 @@ impl ProjectConfig {
     pub fn look(workspace: &Path, config: &Path, trust: Trust) -> Self {
         let project = Project::examine(workspace);
         let standing = match trust {
-            Trust::ForThisRun => Standing::Trusted(Trusted::for_this_run()),
+            Trust::ForThisRun => TrustStatus::Trusted(Trusted::for_this_run()),
             Trust::AsRecorded => project.standing(config),
         };
         let (proof, changes) = match standing {
-            Standing::Trusted(proof) => (Some(proof), None),
-            Standing::Changed(changes) => (None, Some(changes)),
-            Standing::NeverAsked => (None, None),
+            TrustStatus::Trusted(proof) => (Some(proof), None),
+            TrustStatus::Changed(changes) => (None, Some(changes)),
+            TrustStatus::NeverAsked => (None, None),
         };
         Self {
             known: Arc::new(project.kept(config)),

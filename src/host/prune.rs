@@ -6,7 +6,7 @@ use super::error::CliError;
 use super::logging;
 use super::stored_sessions::{artifact_bytes, forget_beside, open};
 use crate::protocol::{SessionId, WorkspaceId};
-use crate::store::{Beside, GiveBack, SessionSummary, Size, Store};
+use crate::store::{ExternalContents, GiveBack, SessionSummary, Size, Store};
 use crate::sys::sandbox::left_bases;
 use crate::tools;
 use crate::transfer::format::counted;
@@ -105,12 +105,12 @@ pub fn prune(
         let failed = |what: &str, error: &dyn std::fmt::Display| tracing::warn!(%error, "cannot prune {what}");
         let more = artifacts.prune(living.as_ref(), age, only_say).unwrap_or_else(|error| {
             failed("artifacts", &error);
-            Beside::default()
+            ExternalContents::default()
         });
         pruned.artifact_bytes += more.bytes;
         let more = snapshots.prune(living.as_ref(), age, only_say).unwrap_or_else(|error| {
             failed("snapshots", &error);
-            Beside::default()
+            ExternalContents::default()
         });
         pruned.snapshot_bytes = more.bytes;
         pruned.cache_bytes = tools::prune_caches(&left_bases(data), retention.caches_bytes, only_say).bytes;

@@ -15,12 +15,12 @@ use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
-use crate::ports::{Artifacts, Checkpoints, InstructionSource, Known, Model, Record, Tail};
+use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, Tail};
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, VerdictKind,
 };
 use crate::session::{CallChange, Change, SessionState};
-use crate::store::{Claim, Loaded, NewSession, Piece, SessionSummary, Store};
+use crate::store::{Claim, Loaded, NewSession, SessionPart, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
@@ -52,7 +52,7 @@ pub struct Session {
     /// The last output of commands that were running when the previous process ended.
     pub tails: HashMap<CallId, Tail>,
     /// The end of a journal whose rest is still to be loaded.
-    pub tail: Piece,
+    pub tail: SessionPart,
     /// The last model of a resumed session.
     pub model_before: Option<String>,
     /// Notices that the user should see first.
@@ -185,7 +185,7 @@ impl Session {
 
     /// Adds the history that was loaded while the screen was already visible.
     pub fn loaded(&mut self, loaded: Loaded) {
-        self.tail = Piece::default();
+        self.tail = SessionPart::default();
         self.notices.extend(unreadable(&loaded));
         self.state = SessionState::from_records(&loaded.records);
         self.records = loaded.records;
@@ -265,7 +265,7 @@ pub fn open(
             model: model.to_owned(),
         });
         let kept = SharedToolState::new(place, claim.id(), false);
-        let (records, draft, tail, tails) = (Vec::new(), String::new(), Piece::default(), HashMap::new());
+        let (records, draft, tail, tails) = (Vec::new(), String::new(), SessionPart::default(), HashMap::new());
         let (state, model_before, is_archived) = (SessionState::default(), None, false);
         return Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, is_archived });
     };
@@ -274,7 +274,7 @@ pub fn open(
         LoadScope::All => {
             let loaded = store.load(&summary.session_id)?;
             notices.extend(unreadable(&loaded));
-            (loaded.records, loaded.draft, Piece::default(), loaded.tails)
+            (loaded.records, loaded.draft, SessionPart::default(), loaded.tails)
         }
         LoadScope::Tail => {
             let tail = store.piece(&summary.session_id, None, PIECE_RECORDS)?;
@@ -340,7 +340,7 @@ pub fn setup(place: &AppContext, policy: &Policy, session: &mut Session, model: 
     session.notices.extend(notices);
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
     session.notices.extend(unmatched(&place.tools.limits, &router));
-    let known = Known { found: found(&session.state), tails: std::mem::take(&mut session.tails) };
+    let known = RecoveredCalls { found: found(&session.state), tails: std::mem::take(&mut session.tails) };
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let options = Options {
         model: model.facts(),

@@ -3,7 +3,7 @@
 use super::error::CliError;
 use crate::protocol::{Arguments, Message, Part, ToolResult};
 use crate::session::{CallChange, Change, SessionState};
-use crate::store::{SessionSummary, Store, StoreError, Written};
+use crate::store::{SessionSummary, Store, StoreError, TimedRecord};
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ pub fn first_hit(
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<Option<String>, StoreError> {
     let (mut hit, mut state) = (None, SessionState::default());
-    store.for_each_record(&session.session_id, |Written { record, .. }| {
+    store.for_each_record(&session.session_id, |TimedRecord { record, .. }| {
         texts(&state.apply(&record).change, &mut |_, text| {
             if hit.is_none() {
                 hit = pattern.find(text).map(|found| line_of(text, found.start(), found.end()));
@@ -61,7 +61,7 @@ pub fn look(
         test(session.created, "title", title);
     }
     let mut state = SessionState::default();
-    store.for_each_record(&session.session_id, |Written { time, record }| {
+    store.for_each_record(&session.session_id, |TimedRecord { time, record }| {
         let applied = state.apply(&record);
         if let Some((text, _)) = &applied.interrupted {
             test(time, "answer", text);

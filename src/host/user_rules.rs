@@ -36,7 +36,7 @@ pub struct Named {
     pub file: PathBuf,
     /// The directory it applies to; `None` for all.
     pub directory: Option<String>,
-    pub kept: grants::Kept,
+    pub kept: grants::SavedRule,
 }
 
 impl UserRules {

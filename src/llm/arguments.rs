@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 /// Arguments in parts.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct ArgumentBuffer {
     /// All arguments, or the start of overlong ones.
     text: String,
     bytes: usize,
 }
 
-impl Pieces {
+impl ArgumentBuffer {
     pub fn push(&mut self, piece: &str) {
         let fitted = self.bytes <= ARGUMENT_BYTES;
         self.bytes = self.bytes.saturating_add(piece.len());
@@ -62,7 +62,7 @@ impl Pieces {
 
 /// Parses arguments that arrived complete.
 pub(super) fn whole(json: &str, ended: bool) -> Arguments {
-    let mut pieces = Pieces::default();
+    let mut pieces = ArgumentBuffer::default();
     pieces.push(json);
     pieces.arguments(ended)
 }
@@ -137,7 +137,7 @@ mod tests {
         for (bytes, runs) in [(100, true), (ARGUMENT_BYTES, true), (ARGUMENT_BYTES + 1, false), (8 * ARGUMENT_BYTES, false)] {
             let json = object(bytes);
             for size in [1_000, ARGUMENT_BYTES, json.len()] {
-                let mut pieces = Pieces::default();
+                let mut pieces = ArgumentBuffer::default();
                 json.as_bytes().chunks(size).for_each(|piece| pieces.push(std::str::from_utf8(piece).unwrap()));
                 assert_eq!(pieces.bytes(), bytes);
                 assert!(pieces.text.capacity() <= if runs { 2 * bytes } else { 2 * ARGUMENT_HEAD_BYTES }, "{bytes} by {size}");

@@ -1,7 +1,7 @@
 //! Authentication headers: the API key of a provider in its requests.
 
-use super::error::Speaker;
-use super::{Held, Secret};
+use super::error::ErrorContext;
+use super::{Secret, SecretValue};
 use crate::ports::ModelError;
 use crate::protocol::{Failure, FailureKind};
 use std::sync::OnceLock;
@@ -26,8 +26,8 @@ impl Key {
     pub fn new(secret: Option<Secret>, make: Make) -> Self {
         let made = OnceLock::new();
         match &secret {
-            Some(Secret(Held::Later(_))) => {}
-            Some(Secret(Held::Text(key))) => drop(made.set(make(filled(key)))),
+            Some(Secret(SecretValue::Later(_))) => {}
+            Some(Secret(SecretValue::Text(key))) => drop(made.set(make(filled(key)))),
             None => drop(made.set(make(None))),
         }
         Self { secret, make, made, asked: OnceLock::new() }
@@ -35,23 +35,23 @@ impl Key {
 
     pub fn is_absent(&self) -> bool {
         match &self.secret {
-            Some(Secret(Held::Text(key))) => filled(key).is_none(),
-            Some(Secret(Held::Later(_))) => false,
+            Some(Secret(SecretValue::Text(key))) => filled(key).is_none(),
+            Some(Secret(SecretValue::Later(_))) => false,
             None => true,
         }
     }
 
-    pub async fn headers(&self, speaker: &Speaker) -> Result<&Headers, ModelError> {
+    pub async fn headers(&self, speaker: &ErrorContext) -> Result<&Headers, ModelError> {
         if let Some(made) = self.made.get() {
             return Ok(made);
         }
         let key = match &self.secret {
-            Some(Secret(Held::Later(ask))) => {
+            Some(Secret(SecretValue::Later(ask))) => {
                 let ask = std::sync::Arc::clone(ask);
                 let asked = tokio::task::spawn_blocking(move || ask()).await;
                 asked.unwrap_or_else(|_| Err("the API key cannot be looked up".to_owned()))
             }
-            Some(Secret(Held::Text(key))) => Ok(key.clone()),
+            Some(Secret(SecretValue::Text(key))) => Ok(key.clone()),
             None => Ok(String::new()),
         };
         let key = key.and_then(|key| filled(&key).ok_or_else(|| format!("no API key is saved for `{}`", speaker.provider)));

@@ -4,9 +4,9 @@ mod body;
 mod classify;
 mod retry_after;
 
-use body::{Words, holds_error, read_body};
+use body::{ErrorFields, holds_error, read_body};
 use classify::kind_of;
-pub(super) use retry_after::{Asked, asked};
+pub(super) use retry_after::{RetryHints, asked};
 
 use super::sse::SseError;
 use crate::ports::ModelError;
@@ -17,21 +17,21 @@ const SHOWN_CHARS: usize = 160;
 
 /// Provider that sent a response, for hints.
 #[derive(Debug, Clone)]
-pub(super) struct Speaker {
+pub(super) struct ErrorContext {
     pub provider: String,
     pub model: String,
     pub key_variable: String,
     pub base_url: String,
 }
 
-impl Speaker {
+impl ErrorContext {
     /// Returns the provider and address, because only the account that encrypted a part can decrypt it there.
     pub fn origin(&self) -> String {
         format!("{} {}", self.provider, self.base_url)
     }
 
     /// Returns the error of a response with an error status, or with an error in its body.
-    pub fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: Asked) -> ModelError {
+    pub fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: RetryHints) -> ModelError {
         let words = read_body(status_line, body);
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
         let said = asked.wait.or(words.wait);
@@ -69,7 +69,7 @@ impl Speaker {
     pub fn broken(&self, error: SseError) -> ModelError {
         match error {
             SseError::Http(error) => self.transport(&error),
-            SseError::NotEvents(body) if is_refusal(&body) => self.refused(200, "200 OK", &body, Asked::default()),
+            SseError::NotEvents(body) if is_refusal(&body) => self.refused(200, "200 OK", &body, RetryHints::default()),
             SseError::NotEvents(body) => {
                 let text = if body.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(&body)) };
                 self.garbage(&format!("expected an event stream from `{}`, got {text}", self.base_url))
@@ -145,7 +145,7 @@ impl Speaker {
         Failure::new(FailureKind::Protocol, what, hint).into()
     }
 
-    fn judge(&self, status: u16, words: Words) -> Failure {
+    fn judge(&self, status: u16, words: ErrorFields) -> Failure {
         let kind = kind_of(status, &words);
         let mut hint = self.hint(kind);
         if !words.behind.is_empty() {

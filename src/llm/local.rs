@@ -27,10 +27,10 @@ struct Inner {
     catalogue: Catalogue,
     /// Model at the configured address, if no server lists it.
     elsewhere: Remote,
-    found: OnceCell<Found>,
+    found: OnceCell<DetectedServer>,
 }
 
-struct Found {
+struct DetectedServer {
     remote: Remote,
     context_window: Option<u64>,
 }
@@ -82,7 +82,7 @@ impl Model for Local {
 impl Inner {
     fn facts(&self, name: &str) -> ModelFacts {
         match self.found.get() {
-            Some(Found { remote, context_window }) => {
+            Some(DetectedServer { remote, context_window }) => {
                 let facts = remote.facts();
                 ModelFacts { name: name.to_owned(), context_window: context_window.unwrap_or(facts.context_window), ..facts }
             }
@@ -103,7 +103,7 @@ impl Inner {
         let spec = ProviderSpec { base_url: server.base_url.clone(), ..self.spec.clone() };
         let remote = Remote::new(spec, &model.name, self.catalogue.clone())?;
         let context_window = model.context_window;
-        let found = self.found.get_or_init(|| std::future::ready(Found { remote, context_window })).await;
+        let found = self.found.get_or_init(|| std::future::ready(DetectedServer { remote, context_window })).await;
         Ok(&found.remote)
     }
 

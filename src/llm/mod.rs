@@ -28,8 +28,8 @@ mod thread_repair;
 
 pub use catalogue::Catalogue;
 pub use local::said as said_of_servers;
-pub use model_list::{Told, models as list_models};
-pub use no_model::Unset;
+pub use model_list::{ModelEntry, models as list_models};
+pub use no_model::MissingModel;
 
 use crate::ports::Model;
 use crate::protocol::Failure;
@@ -54,7 +54,7 @@ pub async fn heard_in(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, Stri
     use crate::ports::Delta;
     use futures_util::stream;
     let [provider, model, key_variable, base_url] = ["p", "m", "KEY", "http://p"].map(str::to_owned);
-    let speaker = error::Speaker { provider, model, key_variable, base_url };
+    let speaker = error::ErrorContext { provider, model, key_variable, base_url };
     let events = sse::events(stream::iter(pieces.into_iter().map(Ok)));
     let answer = remote::answer(api, speaker.clone());
     let mut listener = stream_reader::Listener::new(speaker, events, answer, std::time::Duration::from_secs(60));
@@ -99,22 +99,22 @@ impl Api {
 
 /// API key; never printed.
 #[derive(Clone)]
-pub struct Secret(Held);
+pub struct Secret(SecretValue);
 
 #[derive(Clone)]
-enum Held {
+enum SecretValue {
     Text(String),
     Later(Arc<dyn Fn() -> Result<String, String> + Send + Sync>),
 }
 
 impl Secret {
     pub fn new(text: impl Into<String>) -> Self {
-        Self(Held::Text(text.into()))
+        Self(SecretValue::Text(text.into()))
     }
 
     /// Creates a key that is looked up with the first request, in a thread that may block.
     pub fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
-        Self(Held::Later(Arc::new(ask)))
+        Self(SecretValue::Later(Arc::new(ask)))
     }
 }
 

@@ -2,10 +2,10 @@
 
 mod entry;
 
-pub use entry::Told;
+pub use entry::ModelEntry;
 
 use super::auth::Key;
-use super::error::{self, Speaker};
+use super::error::{self, ErrorContext};
 use super::{Api, ProviderSpec, gemini, headers_of};
 use crate::protocol::{Failure, FailureKind};
 use crate::sys::http::Server;
@@ -62,9 +62,13 @@ impl Form {
 }
 
 /// Returns the models that a provider's server lists.
-pub async fn models(spec: ProviderSpec) -> Result<Vec<Told>, Failure> {
-    let speaker =
-        Speaker { provider: spec.name, model: String::new(), key_variable: spec.key_variable, base_url: spec.base_url.clone() };
+pub async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failure> {
+    let speaker = ErrorContext {
+        provider: spec.name,
+        model: String::new(),
+        key_variable: spec.key_variable,
+        base_url: spec.base_url.clone(),
+    };
     let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
     let key = Key::new(spec.key, headers_of(spec.api));
     let list = List { server: &server, key: &key, speaker: &speaker, form: Form::of(spec.api) };
@@ -75,16 +79,16 @@ pub async fn models(spec: ProviderSpec) -> Result<Vec<Told>, Failure> {
 pub(super) struct List<'a> {
     server: &'a Server,
     key: &'a Key,
-    speaker: &'a Speaker,
+    speaker: &'a ErrorContext,
     form: Form,
 }
 
 impl<'a> List<'a> {
-    pub fn new(api: Api, server: &'a Server, key: &'a Key, speaker: &'a Speaker) -> Self {
+    pub fn new(api: Api, server: &'a Server, key: &'a Key, speaker: &'a ErrorContext) -> Self {
         Self { server, key, speaker, form: Form::of(api) }
     }
 
-    pub async fn all(&self) -> Result<Vec<Told>, Failure> {
+    pub async fn all(&self) -> Result<Vec<ModelEntry>, Failure> {
         let silent = || {
             let message = format!("`{}` did not list its models within {} s", self.speaker.base_url, TIMEOUT.as_secs());
             Failure::new(FailureKind::Timeout, message, "try again")
@@ -92,8 +96,8 @@ impl<'a> List<'a> {
         tokio::time::timeout(TIMEOUT, self.pages()).await.unwrap_or_else(|_| Err(silent()))
     }
 
-    async fn pages(&self) -> Result<Vec<Told>, Failure> {
-        let (mut models, mut page): (Vec<Told>, Option<String>) = (Vec::new(), None);
+    async fn pages(&self) -> Result<Vec<ModelEntry>, Failure> {
+        let (mut models, mut page): (Vec<ModelEntry>, Option<String>) = (Vec::new(), None);
         for _ in 0..PAGES {
             let body = self.page(page.as_deref()).await?;
             let found = entry::read(&body).ok_or_else(|| self.garbage())?;

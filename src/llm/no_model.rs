@@ -5,19 +5,19 @@ use crate::protocol::{Failure, FailureKind, ModelFacts};
 use futures_util::{StreamExt, stream};
 
 /// Placeholder for a model. Every request fails with the reason why nothing was sent.
-pub struct Unset {
+pub struct MissingModel {
     facts: ModelFacts,
     why: String,
 }
 
-impl Unset {
+impl MissingModel {
     /// Creates a placeholder. `name`: model that the session had before, or an empty name.
     pub fn new(name: &str, why: String) -> Self {
         Self { facts: super::Catalogue::default().facts(name), why }
     }
 }
 
-impl Model for Unset {
+impl Model for MissingModel {
     fn name(&self) -> &str {
         &self.facts.name
     }

@@ -2,8 +2,8 @@
 
 use super::auth::Key;
 use super::catalogue::Catalogue;
-use super::error::{self, Speaker};
-use super::model_list::{List, Told};
+use super::error::{self, ErrorContext};
+use super::model_list::{List, ModelEntry};
 use super::quirks::{self, Quirks};
 use super::sse::{self, Events};
 use super::stream_reader::{Answer, Listener};
@@ -33,7 +33,7 @@ struct Inner {
     server: Server,
     key: Key,
     model: String,
-    speaker: Speaker,
+    speaker: ErrorContext,
     thread: Mutex<Thread>,
     quirks: Mutex<Quirks>,
     /// Whether the server was queried for facts about the model.
@@ -50,7 +50,7 @@ impl Remote {
             return Err(Failure::new(FailureKind::InvalidRequest, message, "name a model as `provider/name`"));
         }
         let key = Key::new(spec.key, headers_of(spec.api));
-        let mut speaker = Speaker {
+        let mut speaker = ErrorContext {
             provider: spec.name.clone(),
             model: model.to_owned(),
             key_variable: spec.key_variable.clone(),
@@ -156,7 +156,7 @@ fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> Mod
 }
 
 /// Returns the entry of a model. A server with only one model uses it under any name.
-fn told_of<'a>(model: &str, listed: &'a [Told]) -> Option<&'a Told> {
+fn told_of<'a>(model: &str, listed: &'a [ModelEntry]) -> Option<&'a ModelEntry> {
     let bare = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_ascii_lowercase();
     let named = listed.iter().find(|told| told.id == model).or_else(|| listed.iter().find(|told| bare(&told.id) == bare(model)));
     named.or(if let [only] = listed { Some(only) } else { None }).filter(|told| told.says_something())
@@ -207,7 +207,7 @@ impl Inner {
     fn learn(&self, status: u16, request: &ModelRequest, quirks: &Quirks, body: &[u8], error: &mut ModelError) {
         let of_request =
             matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
-        let complaint = Speaker::complaint(body);
+        let complaint = ErrorContext::complaint(body);
         if self.api == Api::OpenAiChat && of_request && chat::wants_responses(&complaint) {
             // Without tools the agent could do nothing.
             error.failure.retryable = false;
@@ -250,7 +250,7 @@ impl Inner {
 }
 
 /// Returns the response reader of an API.
-pub(super) fn answer(api: Api, speaker: Speaker) -> Box<dyn Answer> {
+pub(super) fn answer(api: Api, speaker: ErrorContext) -> Box<dyn Answer> {
     match api {
         Api::Anthropic => Box::new(anthropic::Reader::new(speaker)),
         Api::OpenAiChat => Box::new(chat::Reader::new(speaker)),

@@ -2,7 +2,7 @@
 
 use super::arguments::{values, within_limit};
 use super::deltas::Deltas;
-use super::error::{Speaker, is_refusal};
+use super::error::{ErrorContext, is_refusal};
 use super::limits::{EVENT_VALUES, PARTS, RESPONSE_BYTES, SAME_EVENT_BYTES, SAME_EVENTS, SMALL_EVENT_BYTES, TEXT_BYTES};
 use super::opaque_parts;
 use super::sse::{Event, Events, SseError};
@@ -56,7 +56,7 @@ pub(super) trait Answer: Send {
 
 /// State of one streaming response.
 pub(super) struct Listener {
-    speaker: Speaker,
+    speaker: ErrorContext,
     batches: ReadyChunks<Events>,
     answer: Box<dyn Answer>,
     deltas: Deltas,
@@ -77,7 +77,7 @@ pub(super) struct Listener {
     heard: usize,
 }
 
-enum Heard {
+enum ReadEvent {
     Batch(Vec<Result<Event, SseError>>),
     Silence,
     /// Keep-alive events only, for too long.
@@ -87,7 +87,7 @@ enum Heard {
 
 impl Listener {
     /// Creates a reader. `idle`: time for which the server may send nothing at all.
-    pub fn new(speaker: Speaker, events: Events, answer: Box<dyn Answer>, idle: Duration) -> Self {
+    pub fn new(speaker: ErrorContext, events: Events, answer: Box<dyn Answer>, idle: Duration) -> Self {
         let quiet = idle.saturating_mul(QUIET_IDLES);
         Self {
             speaker,
@@ -120,10 +120,10 @@ impl Listener {
     pub async fn listen(&mut self) -> Result<(), ModelError> {
         while !self.at_end() {
             match self.hear().await {
-                Heard::Batch(batch) => self.read(batch).map_err(|error| self.counted(error))?,
-                Heard::Silence => break,
-                Heard::Mute => return Err(self.counted(self.speaker.mute(self.quiet.as_secs()))),
-                Heard::BodyEnd => self.body_ended = true,
+                ReadEvent::Batch(batch) => self.read(batch).map_err(|error| self.counted(error))?,
+                ReadEvent::Silence => break,
+                ReadEvent::Mute => return Err(self.counted(self.speaker.mute(self.quiet.as_secs()))),
+                ReadEvent::BodyEnd => self.body_ended = true,
             }
             if !self.deltas.is_empty() && Instant::now() >= self.hand_on_at {
                 break;
@@ -157,15 +157,15 @@ impl Listener {
         ModelError { usage: error.usage.or_else(|| self.answer.usage_so_far()).map(whole), ..error }
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn hear(&mut self) -> ReadEvent {
         let next = self.batches.next();
         let (until, otherwise) = match (self.deltas.is_empty(), self.whole_until) {
-            (true, Some(until)) => (until, Heard::BodyEnd),
-            (true, None) => (self.quiet_until, Heard::Mute),
-            (false, _) => (self.hand_on_at, Heard::Silence),
+            (true, Some(until)) => (until, ReadEvent::BodyEnd),
+            (true, None) => (self.quiet_until, ReadEvent::Mute),
+            (false, _) => (self.hand_on_at, ReadEvent::Silence),
         };
         match timeout_at(until, next).await {
-            Ok(heard) => heard.map_or(Heard::BodyEnd, Heard::Batch),
+            Ok(heard) => heard.map_or(ReadEvent::BodyEnd, ReadEvent::Batch),
             Err(_) => otherwise,
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::llm::error::Speaker;
+use crate::llm::error::ErrorContext;
 use crate::llm::stream_reader::{Answer, Progress};
 use crate::ports::{Completion, Delta, ModelError};
 use crate::protocol::{Arguments, FailureKind, Part, StopReason};
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 mod dialects;
 mod ends;
 mod faults;
+mod faulty_servers;
 mod fitness;
-pub(super) mod said;
-mod wire;
+pub(super) mod samples;
 
-pub(super) fn speaker() -> Speaker {
-    Speaker {
+pub(super) fn speaker() -> ErrorContext {
+    ErrorContext {
         provider: "anthropic".to_owned(),
         model: "m".to_owned(),
         key_variable: "ANTHROPIC_API_KEY".to_owned(),

@@ -2,9 +2,9 @@
 
 use super::connection::{Connection, in_words};
 use super::failure::Failure;
-use super::server_requests::Talk;
+use super::server_requests::ServerRequests;
 use super::transport::{Http, Program, Sse, SseError};
-use super::{Header, HttpKind, Reach, Spec, Wires};
+use super::{Header, HttpKind, McpDeps, Reach, Spec};
 use crate::ports::ServerProgram;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
@@ -15,13 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 /// Known start of a session with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Greeting {
+pub(super) enum HandshakeMode {
     /// Discovery first, and the handshake if the server does not support discovery.
     Either,
     Handshake,
 }
 
-impl Greeting {
+impl HandshakeMode {
     fn lifecycle(self) -> ClientLifecycleMode {
         match self {
             Self::Handshake => ClientLifecycleMode::Initialize,
@@ -33,7 +33,7 @@ impl Greeting {
     }
 }
 
-pub(super) async fn connect(spec: &Arc<Spec>, wires: &Wires, greeting: Greeting) -> Result<Connection, Failure> {
+pub(super) async fn connect(spec: &Arc<Spec>, wires: &McpDeps, greeting: HandshakeMode) -> Result<Connection, Failure> {
     let stop = CancellationToken::new();
     let stopped_when_given_up = stop.clone().drop_guard();
     let connection = match &spec.reach {
@@ -69,11 +69,11 @@ pub(super) async fn connect(spec: &Arc<Spec>, wires: &Wires, greeting: Greeting)
 
 async fn over_http(
     spec: &Arc<Spec>,
-    wires: &Wires,
+    wires: &McpDeps,
     (url, headers, kind): (&str, &[Header], HttpKind),
-    greeting: Greeting,
+    greeting: HandshakeMode,
     stop: &CancellationToken,
-) -> Result<RunningService<RoleClient, Arc<Talk>>, Failure> {
+) -> Result<RunningService<RoleClient, Arc<ServerRequests>>, Failure> {
     let http = Http::new(url, Arc::clone(spec), wires.tokens.clone()).map_err(Failure::Final)?;
     if kind != HttpKind::Sse {
         let configuration = Http::configuration(url, headers).map_err(Failure::Final)?;
@@ -90,20 +90,20 @@ async fn over_http(
         error => Failure::Final(error.to_string()),
     })?;
     // No server of that protocol version supports discovery.
-    greet(spec, wires, transport, Greeting::Handshake, stop).await.map_err(|error| Failure::of_start(&error))
+    greet(spec, wires, transport, HandshakeMode::Handshake, stop).await.map_err(|error| Failure::of_start(&error))
 }
 
 async fn greet<T, E, A>(
     spec: &Spec,
-    wires: &Wires,
+    wires: &McpDeps,
     transport: T,
-    greeting: Greeting,
+    greeting: HandshakeMode,
     stop: &CancellationToken,
-) -> Result<RunningService<RoleClient, Arc<Talk>>, ClientInitializeError>
+) -> Result<RunningService<RoleClient, Arc<ServerRequests>>, ClientInitializeError>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {
-    let talk = Arc::new(Talk::new(&spec.name, wires.asks.clone()));
+    let talk = Arc::new(ServerRequests::new(&spec.name, wires.asks.clone()));
     serve_client_with_lifecycle_and_ct(talk, transport, greeting.lifecycle(), stop.clone()).await
 }

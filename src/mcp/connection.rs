@@ -3,7 +3,7 @@
 use super::failure::{cut, said};
 use super::limits::{NAME_BYTES, SHUTDOWN_TIMEOUT};
 use super::request::{Question, Waiting, ask};
-use super::server_requests::Talk;
+use super::server_requests::ServerRequests;
 use super::tools::{Listed, list};
 use super::transport::Program;
 use super::{Spec, content};
@@ -28,7 +28,7 @@ pub struct Identity {
 pub(super) struct Connection {
     pub spec: Arc<Spec>,
     pub peer: Peer<RoleClient>,
-    pub talk: Arc<Talk>,
+    pub talk: Arc<ServerRequests>,
     /// Fires when the connection has ended, from either side.
     pub gone: CancellationToken,
     /// Ends the connection, at the latest when it is no longer in use.
@@ -40,7 +40,7 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(
         spec: Arc<Spec>,
-        running: RunningService<RoleClient, Arc<Talk>>,
+        running: RunningService<RoleClient, Arc<ServerRequests>>,
         stop: CancellationToken,
         program: Option<Program>,
     ) -> Self {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Services that connections use. Missing ones disable a feature: no programs without a launcher, no requests to the user without a
 /// handler.
 #[derive(Clone, Default)]
-pub struct Wires {
+pub struct McpDeps {
     pub launcher: Option<Arc<dyn Launcher>>,
     pub asks: Option<Arc<dyn RemoteAsks>>,
     /// Directory of the tool cache.

@@ -66,15 +66,15 @@ fn kind(field: &Value) -> Option<FieldKind> {
 }
 
 /// Choices of a type, or in a number, that a form cannot show.
-struct Unshowable;
+struct UnsupportedChoices;
 
 /// Returns the choices with their labels; `None` if any text is allowed.
-fn choices(field: &Value, titled: &str) -> Result<Option<Vec<(String, String)>>, Unshowable> {
+fn choices(field: &Value, titled: &str) -> Result<Option<Vec<(String, String)>>, UnsupportedChoices> {
     let called = |value: &str, title: Option<&str>| (value.to_owned(), cut(title.unwrap_or(value), NAME_BYTES).into_owned());
     let titles = field.get(titled).or_else(|| field.get("oneOf")).and_then(Value::as_array);
     let found: Vec<_> = if let Some(titles) = titles {
         let one = |choice: &Value| Some(called(choice.get("const")?.as_str()?, choice.get("title").and_then(Value::as_str)));
-        titles.iter().map(one).collect::<Option<_>>().ok_or(Unshowable)?
+        titles.iter().map(one).collect::<Option<_>>().ok_or(UnsupportedChoices)?
     } else if let Some(values) = field.get("enum").and_then(Value::as_array) {
         let names = field.get("enumNames").and_then(Value::as_array);
         let name = |at: usize| names.and_then(|names| names.get(at)).and_then(Value::as_str);
@@ -83,11 +83,11 @@ fn choices(field: &Value, titled: &str) -> Result<Option<Vec<(String, String)>>,
             .enumerate()
             .map(|(at, value)| Some(called(value.as_str()?, name(at))))
             .collect::<Option<_>>()
-            .ok_or(Unshowable)?
+            .ok_or(UnsupportedChoices)?
     } else {
         return Ok(None);
     };
-    if found.is_empty() || found.len() > FORM_CHOICES { Err(Unshowable) } else { Ok(Some(found)) }
+    if found.is_empty() || found.len() > FORM_CHOICES { Err(UnsupportedChoices) } else { Ok(Some(found)) }
 }
 
 fn texts(list: Option<&Value>) -> Vec<String> {

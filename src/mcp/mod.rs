@@ -23,7 +23,7 @@ mod tools;
 mod transport;
 
 pub use connection::Identity;
-pub use deps::{Approval, Refusal, Tokens, Wires};
+pub use deps::{Approval, McpDeps, Refusal, Tokens};
 pub use servers::{Entry, Servers};
 pub use spec::{Header, HttpKind, Reach, SignIn, Spec};
 

@@ -3,7 +3,7 @@
 use super::Spec;
 use super::failure::{of_request, said};
 use super::limits::{QUESTIONS, ROUNDS, SHUTDOWN_TIMEOUT};
-use super::server_requests::{Busy, Talk};
+use super::server_requests::{Busy, ServerRequests};
 use crate::ports::RemoteError;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -64,7 +64,7 @@ impl Waiting {
 pub(super) async fn ask(
     spec: &Spec,
     peer: &Peer<RoleClient>,
-    talk: &Talk,
+    talk: &ServerRequests,
     mut question: Question,
     waiting: &Waiting,
 ) -> Result<ServerResult, RemoteError> {
@@ -125,7 +125,7 @@ pub(super) async fn ask(
 }
 
 /// Asks the user to visit URLs that the request requires. Once they confirm, it is sent again.
-async fn visits(spec: &Spec, talk: &Talk, data: Option<Value>) -> Result<(), RemoteError> {
+async fn visits(spec: &Spec, talk: &ServerRequests, data: Option<Value>) -> Result<(), RemoteError> {
     let asked = data.as_ref().and_then(|data| data["elicitations"].as_array()).map(Vec::as_slice).unwrap_or_default();
     let text = |asked: &Value, key: &str| asked[key].as_str().unwrap_or_default().to_owned();
     let asked: Vec<(String, String)> = asked.iter().map(|one| (text(one, "message"), text(one, "url"))).take(QUESTIONS).collect();
@@ -148,7 +148,7 @@ async fn visits(spec: &Spec, talk: &Talk, data: Option<Value>) -> Result<(), Rem
     Ok(())
 }
 
-async fn respond(talk: &Talk, request: InputRequest) -> Result<Value, String> {
+async fn respond(talk: &ServerRequests, request: InputRequest) -> Result<Value, String> {
     let written = match request {
         InputRequest::Elicitation(request) => serde_json::to_value(talk.elicit(request.params).await),
         InputRequest::ListRoots(_) => serde_json::to_value(talk.roots()),

@@ -1,11 +1,11 @@
 //! Configured server: its state, its tools, and at most one connection attempt at a time.
 
-use super::connect::{Greeting, connect};
+use super::connect::{HandshakeMode, connect};
 use super::connection::Connection;
 use super::failure::{Failure, said, unreachable};
 use super::limits::{ENDING, LISTING_PAUSE};
 use super::tools::Listed;
-use super::{Identity, Reach, Spec, Wires, tool_cache};
+use super::{Identity, McpDeps, Reach, Spec, tool_cache};
 use crate::ports::{BoxFuture, RemoteError, RemoteTool};
 use crate::protocol::{ServerState, ServerStatus};
 use futures_util::FutureExt;
@@ -27,12 +27,12 @@ pub(super) type Bell = Arc<watch::Sender<u64>>;
 
 pub(super) struct Server {
     pub spec: Arc<Spec>,
-    wires: Wires,
+    wires: McpDeps,
     bell: Bell,
-    held: Mutex<Held>,
+    held: Mutex<ServerRecord>,
 }
 
-struct Held {
+struct ServerRecord {
     phase: Phase,
     /// Reason why the policy disables it, if so.
     unlisted: Option<String>,
@@ -40,7 +40,7 @@ struct Held {
     not_approved: Option<String>,
     /// Tools of the server; `None` if it was never queried.
     listed: Option<Arc<Listed>>,
-    greeting: Greeting,
+    greeting: HandshakeMode,
     /// Token of the current attempts and connection; cancelled when they are no longer wanted.
     run: CancellationToken,
     /// Task that writes the tool cache; awaited at the end.
@@ -58,15 +58,15 @@ enum Phase {
 }
 
 impl Server {
-    pub(super) fn new(spec: Spec, wires: Wires, bell: Bell) -> Arc<Self> {
+    pub(super) fn new(spec: Spec, wires: McpDeps, bell: Bell) -> Arc<Self> {
         let recalled = wires.known.as_deref().filter(|_| spec.off.is_none()).and_then(|known| tool_cache::recall(known, &spec));
         let (listed, greeting) = match recalled {
             Some((listed, shakes_hands)) => {
-                (Some(Arc::new(listed)), if shakes_hands { Greeting::Handshake } else { Greeting::Either })
+                (Some(Arc::new(listed)), if shakes_hands { HandshakeMode::Handshake } else { HandshakeMode::Either })
             }
-            None => (None, Greeting::Either),
+            None => (None, HandshakeMode::Either),
         };
-        let held = Held {
+        let held = ServerRecord {
             phase: Phase::Asleep,
             unlisted: None,
             not_approved: None,
@@ -79,7 +79,7 @@ impl Server {
         Arc::new(Self { spec: Arc::new(spec), wires, bell, held: Mutex::new(held) })
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, ServerRecord> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,7 +88,7 @@ impl Server {
     }
 
     /// Returns why the server is disabled, if so.
-    fn off<'a>(&'a self, held: &'a Held) -> Option<&'a str> {
+    fn off<'a>(&'a self, held: &'a ServerRecord) -> Option<&'a str> {
         self.spec.off.as_deref().or(held.not_approved.as_deref()).or(held.unlisted.as_deref())
     }
 
@@ -136,7 +136,7 @@ impl Server {
         Self::known(&self.held())
     }
 
-    fn known(held: &Held) -> Vec<String> {
+    fn known(held: &ServerRecord) -> Vec<String> {
         let connection = match &held.phase {
             Phase::Up(connection) => connection.notes(),
             Phase::Asleep | Phase::Starting(_) | Phase::NeedsLogin | Phase::Unreachable(_) => Vec::new(),
@@ -277,7 +277,7 @@ impl Server {
         }
     }
 
-    fn attempt(self: &Arc<Self>, held: &mut Held) -> Attempt {
+    fn attempt(self: &Arc<Self>, held: &mut ServerRecord) -> Attempt {
         let gone = RemoteError::Unreachable { message: format!("the connection to `{}` was closed", self.spec.name) };
         if held.ended {
             return std::future::ready(Err(gone)).boxed().shared();
@@ -297,7 +297,7 @@ impl Server {
         attempt
     }
 
-    async fn start(self: &Arc<Self>, greeting: Greeting, run: &CancellationToken) -> Outcome {
+    async fn start(self: &Arc<Self>, greeting: HandshakeMode, run: &CancellationToken) -> Outcome {
         let outcome = self.tries(greeting).await;
         let mut held = self.held();
         if run.is_cancelled() {
@@ -307,7 +307,7 @@ impl Server {
             Ok((connection, listed)) => {
                 let connection = Arc::new(connection);
                 held.phase = Phase::Up(Arc::clone(&connection));
-                held.greeting = if connection.shakes_hands() { Greeting::Handshake } else { Greeting::Either };
+                held.greeting = if connection.shakes_hands() { HandshakeMode::Handshake } else { HandshakeMode::Either };
                 // Set in the same step, because a ready server has tools.
                 self.learn(&mut held, listed, connection.shakes_hands());
                 drop(held);
@@ -336,7 +336,7 @@ impl Server {
         outcome
     }
 
-    async fn tries(&self, mut greeting: Greeting) -> Result<(Connection, Listed), Failure> {
+    async fn tries(&self, mut greeting: HandshakeMode) -> Result<(Connection, Listed), Failure> {
         let mut attempts = 0;
         let mut greeted_otherwise = false;
         let mut delay = self.spec.retry_delay;
@@ -349,12 +349,12 @@ impl Server {
                 Err(_) => return Err(Failure::Final(format!("not ready within {} s", limit.as_secs()))),
             };
             match (failure, greeting) {
-                (Failure::Older(_), Greeting::Either) if !greeted_otherwise => {
-                    greeting = Greeting::Handshake;
+                (Failure::Older(_), HandshakeMode::Either) if !greeted_otherwise => {
+                    greeting = HandshakeMode::Handshake;
                     greeted_otherwise = true;
                 }
-                (Failure::Final(_), Greeting::Handshake) if !greeted_otherwise => {
-                    greeting = Greeting::Either;
+                (Failure::Final(_), HandshakeMode::Handshake) if !greeted_otherwise => {
+                    greeting = HandshakeMode::Either;
                     greeted_otherwise = true;
                 }
                 (Failure::Passing(why) | Failure::Older(why), _) if attempts < self.spec.retry_attempts => {
@@ -368,7 +368,7 @@ impl Server {
         }
     }
 
-    async fn once(&self, greeting: Greeting) -> Result<(Connection, Listed), Failure> {
+    async fn once(&self, greeting: HandshakeMode) -> Result<(Connection, Listed), Failure> {
         // Checked right before the connection, because it may have changed since the session started.
         if let Some(approval) = self.wires.approval.as_ref().filter(|_| self.spec.of_project) {
             approval.holds(&self.spec).await.map_err(Failure::NotApproved)?;
@@ -384,7 +384,7 @@ impl Server {
         }
     }
 
-    fn learn(self: &Arc<Self>, held: &mut Held, listed: Listed, shakes_hands: bool) {
+    fn learn(self: &Arc<Self>, held: &mut ServerRecord, listed: Listed, shakes_hands: bool) {
         if held.listed.as_deref() == Some(&listed) {
             return;
         }

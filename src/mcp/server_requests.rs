@@ -5,7 +5,7 @@ use super::failure::cut;
 use super::form;
 use super::limits::{QUESTIONS, SAID_CHARS};
 use crate::ports::RemoteAsks;
-use crate::protocol::{Elicitation, ElicitationAnswer, Wanted};
+use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
     ElicitationAction, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation, ListRootsResult,
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
 /// Client side of one connection.
-pub(super) struct Talk {
+pub(super) struct ServerRequests {
     server: String,
     asks: Option<Arc<dyn RemoteAsks>>,
     /// Receivers of progress, by the token that the request was sent with.
@@ -39,7 +39,7 @@ pub(super) struct Busy {
 
 /// Running request; dropped when it ends.
 pub(super) struct Underway<'a> {
-    talk: &'a Talk,
+    talk: &'a ServerRequests,
     token: Option<NumberOrString>,
 }
 
@@ -62,22 +62,22 @@ impl Underway<'_> {
     }
 }
 
-struct Asked<'a>(&'a Talk);
+struct OpenQuestion<'a>(&'a ServerRequests);
 
-impl<'a> Asked<'a> {
-    fn of(talk: &'a Talk) -> Self {
+impl<'a> OpenQuestion<'a> {
+    fn of(talk: &'a ServerRequests) -> Self {
         talk.busy.send_modify(|busy| busy.questions += 1);
         Self(talk)
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         self.0.busy.send_modify(|busy| busy.questions -= 1);
     }
 }
 
-impl Talk {
+impl ServerRequests {
     pub(super) fn new(server: &str, asks: Option<Arc<dyn RemoteAsks>>) -> Self {
         Self {
             server: server.to_owned(),
@@ -111,7 +111,7 @@ impl Talk {
                 let order = requested_schema.property_order.clone();
                 let schema = serde_json::to_value(&requested_schema).unwrap_or_default();
                 match form::fields(&schema, order.as_deref()) {
-                    Ok(fields) => (message, Wanted::Form { fields }),
+                    Ok(fields) => (message, ElicitationKind::Form { fields }),
                     Err(reason) => {
                         tracing::warn!(server = %self.server, %reason, "cannot show the form that the server asks for");
                         return declined();
@@ -119,12 +119,12 @@ impl Talk {
                 }
             }
             ElicitRequestParams::UrlElicitationParams { message, url, .. } => match visitable(&url) {
-                Some(url) => (message, Wanted::Visit { url }),
+                Some(url) => (message, ElicitationKind::Visit { url }),
                 None => return declined(),
             },
             _ => return declined(),
         };
-        let _asked = Asked::of(self);
+        let _asked = OpenQuestion::of(self);
         let Ok(_turn) = self.questions.acquire().await else { return declined() };
         let elicitation = Elicitation {
             elicitation_id: uuid::Uuid::new_v4().to_string(),
@@ -133,14 +133,14 @@ impl Talk {
             wanted: wanted.clone(),
         };
         match (asks.elicit(elicitation).await, wanted) {
-            (ElicitationAnswer::Accept { content }, Wanted::Form { fields }) => match form::answer(&fields, content) {
+            (ElicitationAnswer::Accept { content }, ElicitationKind::Form { fields }) => match form::answer(&fields, content) {
                 Ok(content) => ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content)),
                 Err(reason) => {
                     tracing::warn!(server = %self.server, %reason, "the answer does not match the form");
                     ElicitResult::new(ElicitationAction::Cancel)
                 }
             },
-            (ElicitationAnswer::Accept { .. }, Wanted::Visit { .. }) => ElicitResult::new(ElicitationAction::Accept),
+            (ElicitationAnswer::Accept { .. }, ElicitationKind::Visit { .. }) => ElicitResult::new(ElicitationAction::Accept),
             (ElicitationAnswer::Decline, _) => declined(),
             (ElicitationAnswer::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
         }
@@ -159,7 +159,7 @@ impl Talk {
             return Err(refused("sampling is only allowed during a call, with a limited number of requests at once".to_owned()));
         }
         // The timer of the call is paused until then.
-        let _asked = Asked::of(self);
+        let _asked = OpenQuestion::of(self);
         let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
         let answer = asks.sample(&self.server, request).await.map_err(refused)?;
         serde_json::from_value(answer).map_err(|error| refused(error.to_string()))
@@ -182,7 +182,7 @@ fn visitable(address: &str) -> Option<String> {
     (is_safe && url.username().is_empty() && url.password().is_none()).then(|| url.to_string())
 }
 
-impl ClientHandler for Talk {
+impl ClientHandler for ServerRequests {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if let Some(asks) = &self.asks {

@@ -3,7 +3,7 @@
 use super::limits::ENDING;
 use super::resources;
 use super::server::{Bell, Server};
-use super::{Identity, Spec, Wires};
+use super::{Identity, McpDeps, Spec};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{ServerPrompt, ServerResource, ServerStatus};
 use futures_util::future::join_all;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub struct Servers {
     servers: Arc<RwLock<Arc<[Arc<Server>]>>>,
-    wires: Wires,
+    wires: McpDeps,
     bell: Bell,
 }
 
@@ -29,7 +29,7 @@ pub enum Entry {
 
 impl Servers {
     /// Creates the servers. Nothing is started; only cached tools are read.
-    pub fn new(specs: Vec<Spec>, wires: Wires) -> Self {
+    pub fn new(specs: Vec<Spec>, wires: McpDeps) -> Self {
         let bell = Bell::default();
         let servers = specs.into_iter().map(|spec| Server::new(spec, wires.clone(), Arc::clone(&bell))).collect();
         Self { servers: Arc::new(RwLock::new(servers)), wires, bell }

@@ -15,7 +15,7 @@ const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kept {
+struct CachedTools {
     version: u32,
     server: String,
     /// Whether the protocol version of the server has a handshake, so that discovery is skipped.
@@ -50,7 +50,7 @@ fn file(directory: &Path, spec: &Spec) -> PathBuf {
 /// Returns the cached tools, and whether the server uses the handshake; `None` if the file is unreadable.
 pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(Listed, bool)> {
     let kept = private::read(&file(directory, spec), FILE_BYTES).ok()??;
-    let kept: Kept = serde_json::from_slice(&kept).ok()?;
+    let kept: CachedTools = serde_json::from_slice(&kept).ok()?;
     if kept.version != VERSION || kept.server != spec.name || kept.tools.len() > TOOLS {
         return None;
     }
@@ -78,7 +78,7 @@ pub(super) fn keep(directory: &Path, spec: &Spec, listed: &Listed, shakes_hands:
         says_read_only: tool.says_read_only,
         fingerprint: tool.fingerprint.clone(),
     };
-    let kept = Kept {
+    let kept = CachedTools {
         version: VERSION,
         server: spec.name.clone(),
         shakes_hands,

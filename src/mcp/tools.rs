@@ -20,7 +20,7 @@ pub(super) struct Listed {
 
 /// Fetches all pages of `tools/list`, up to the limits.
 pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed, ServiceError> {
-    let mut taken = Taken::new(server);
+    let mut taken = ToolCollector::new(server);
     let mut cursors = HashSet::new();
     let mut cursor = None;
     for page in 0.. {
@@ -42,7 +42,7 @@ pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed
     Ok(taken.done())
 }
 
-struct Taken<'a> {
+struct ToolCollector<'a> {
     server: &'a str,
     tools: Vec<RemoteTool>,
     names: HashSet<String>,
@@ -51,7 +51,7 @@ struct Taken<'a> {
     left_out: usize,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> ToolCollector<'a> {
     fn new(server: &'a str) -> Self {
         Self { server, tools: Vec::new(), names: HashSet::new(), bytes: 0, notes: Vec::new(), left_out: 0 }
     }
@@ -181,7 +181,7 @@ mod tests {
         let tool = |name: &str, schema: Value| Ok(serde_json::from_value(json!({"name": name, "inputSchema": schema})).unwrap());
         let large = json!({"type": "object", "description": "x".repeat(MAX_SCHEMA_BYTES)});
         let pattern = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "("}}});
-        let mut taken = Taken::new("docs");
+        let mut taken = ToolCollector::new("docs");
         assert!(taken.page(vec![tool("large", large), tool("pattern", pattern), tool("good", json!({"type": "object"}))]));
         let Listed { tools, notes } = taken.done();
         assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["good"]);

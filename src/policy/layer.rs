@@ -124,22 +124,22 @@ impl FileRules {
     }
 
     /// Returns the rule that denies a path, whatever else allows it.
-    pub fn shut(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<Shut<'_>> {
-        let blocked = || self.blocked.reach(path).map(|line| Shut { rule: scope.rule(line), denied: None });
+    pub fn shut(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<PathDenial<'_>> {
+        let blocked = || self.blocked.reach(path).map(|line| PathDenial { rule: scope.rule(line), denied: None });
         let denies = |owned: &&Owned<PathRule>| {
             let rule = &owned.rule.rule;
             rule.decision == Decision::Deny && counts(rule.expires_at, now) && owned.rule.places.reach(path).is_some()
         };
         let denied = || {
             let owned = self.rules.iter().find(denies)?;
-            Some(Shut { rule: owned.scope.rule(owned.rule.rule.line), denied: Some(&owned.rule.rule) })
+            Some(PathDenial { rule: owned.scope.rule(owned.rule.rule.line), denied: Some(&owned.rule.rule) })
         };
         blocked().or_else(denied)
     }
 }
 
 /// Reason why a path is denied: an entry of `blocked_paths`, or a rule.
-pub struct Shut<'a> {
+pub struct PathDenial<'a> {
     pub rule: String,
     pub denied: Option<&'a FileRule>,
 }

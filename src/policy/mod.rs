@@ -43,7 +43,7 @@ pub use bundle::{
 pub use custom::line_of;
 pub use danger::{addresses, clears_ignored, deleted, lasting};
 pub use effective::Entry;
-pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks, Most};
+pub use enforcer::{Enforcer, EntryProtection, Explanation, LowestLimit, Marks, SandboxRequirements};
 pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
 pub use limit::{ToolLimit, ToolNames, means_tool, server_of};

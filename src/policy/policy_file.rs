@@ -1,6 +1,6 @@
 //! Policy file: a bundle whose rules agree with their examples.
 
-use super::bundle::{Bundle, BundleError, Stated};
+use super::bundle::{Bundle, BundleEntry, BundleError};
 use super::rule_examples::check_examples;
 
 const DEFAULT: &str = include_str!("../../assets/policy/default.toml");
@@ -16,7 +16,7 @@ impl Bundle {
     /// Parses a file that may contain only rules: the rules that a user saved for one project.
     pub fn parse_rules(text: &str, name: &str) -> Result<Self, BundleError> {
         let bundle = Self::parse(text, name)?;
-        let rules = |stated: &&Stated| match stated.section.as_str() {
+        let rules = |stated: &&BundleEntry| match stated.section.as_str() {
             "" => matches!(stated.key.as_str(), "schema_version" | "bundle_version"),
             "capabilities.\"Shell.Exec\"" if stated.key == "readable_paths" => true,
             section => section.starts_with("capabilities.") && stated.key == "rules",

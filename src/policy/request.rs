@@ -72,23 +72,23 @@ fn rules(layer: &Ready) -> Option<&Http> {
 }
 
 /// A host that is not public, named by the user or an administrator; a project cannot name one.
-struct Opened {
+struct AllowedHost {
     rule: String,
     with_port: bool,
 }
 
-fn opened(destination: &Destination, layers: &[Ready]) -> Option<Opened> {
+fn opened(destination: &Destination, layers: &[Ready]) -> Option<AllowedHost> {
     let may = |layer: &&Ready| matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
     let of_layer = |layer: &Ready| {
         let named = rules(layer)?.private.iter().filter_map(|one| Some((one.names(destination)?, one.line)));
         let (with_port, line) = named.max_by_key(|(with_port, _)| *with_port)?;
-        Some(Opened { rule: layer.scope.rule(line), with_port })
+        Some(AllowedHost { rule: layer.scope.rule(line), with_port })
     };
     layers.iter().filter(may).filter_map(of_layer).max_by_key(|opened| opened.with_port)
 }
 
 /// Returns the verdict that applies whatever a bundle says.
-fn everywhere(destination: &Destination, opened: Option<&Opened>) -> Option<Decided> {
+fn everywhere(destination: &Destination, opened: Option<&AllowedHost>) -> Option<Decided> {
     let kind = match destination.host() {
         Host::Address(address) => special(*address),
         Host::Name(_) => None,

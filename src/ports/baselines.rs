@@ -1,6 +1,6 @@
 //! Baselines: the content of a path before its first change in a session, stored before that change.
 
-use super::{BoxFuture, Changed, Checkpoint, CheckpointError, Stood};
+use super::{BoxFuture, Changed, Checkpoint, CheckpointError, StoredState};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use std::path::PathBuf;
 
@@ -18,21 +18,21 @@ pub struct Owner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub path: PathBuf,
-    pub before: Stood,
+    pub before: StoredState,
     /// Reason why the original content was not stored, if so.
     pub why: Option<String>,
-    pub now: Stood,
+    pub now: StoredState,
     pub by: Vec<ChangedBy>,
 }
 
 /// Path whose state is known without reading it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noted {
+pub struct KnownPath {
     pub path: PathBuf,
-    pub before: Stood,
+    pub before: StoredState,
     pub why: Option<String>,
     /// State in which the change left it, if known.
-    pub after: Option<Stood>,
+    pub after: Option<StoredState>,
 }
 
 /// All differences.
@@ -53,8 +53,8 @@ pub struct Span {
 
 /// State of a path, with a mark that is equal only for equal states.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
-    pub stood: Stood,
+pub struct MarkedState {
+    pub stood: StoredState,
     pub mark: Vec<u8>,
     /// Reason why the content is not stored, if so.
     pub why: Option<String>,
@@ -65,7 +65,7 @@ pub struct Standing {
 pub struct Touch {
     pub path: PathBuf,
     pub task: Option<TaskId>,
-    pub before: Standing,
+    pub before: MarkedState,
     /// Mark of the state in which the step left the path, if seen.
     pub after: Option<Vec<u8>>,
     pub by: Vec<ChangedBy>,
@@ -101,7 +101,7 @@ pub trait Baselines: Send + Sync {
     /// Records the state of these paths after a tool changed them.
     fn settle(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records changes found afterwards, of paths without a known state.
-    fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<Noted>) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<KnownPath>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Begins a span before a command that can change files of the snapshot.
     fn begin(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>>;
     /// Records the changes of a command, and ends the span unless the command is still running (`goes_on`).
@@ -111,7 +111,7 @@ pub trait Baselines: Send + Sync {
     /// Returns the first snapshot of each root in the session.
     fn first(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Checkpoint>, CheckpointError>>;
     /// Returns the state of these paths in the snapshot.
-    fn stood(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Stood>, CheckpointError>>;
+    fn stood(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<StoredState>, CheckpointError>>;
     /// Records directories that were created or removed by the task of the owner.
     fn note_directories(&self, owner: Owner, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records a change that cannot be undone, and why.
@@ -119,7 +119,7 @@ pub trait Baselines: Send + Sync {
     /// Returns the changes of this step of the session and of all later ones.
     fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>>;
     /// Returns the current state of these paths.
-    fn standing(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Standing>, CheckpointError>>;
+    fn standing(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>>;
     /// Compares paths with their baselines; with a task, with their state before the task first changed them.
     fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>>;
 }

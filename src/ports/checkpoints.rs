@@ -16,7 +16,7 @@ pub struct Checkpoint {
 
 /// State of a path in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stood {
+pub enum StoredState {
     Missing,
     File {
         content: ContentId,
@@ -39,9 +39,9 @@ pub struct ContentId(pub [u8; 32]);
 pub struct Changed {
     /// Path relative to the root.
     pub path: PathBuf,
-    pub before: Stood,
+    pub before: StoredState,
     /// Current state. Its content is not stored yet, only on disk.
-    pub after: Stood,
+    pub after: StoredState,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

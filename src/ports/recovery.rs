@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// State on disk of a call that changes files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum RecoveredState {
     /// Every path is as the call leaves it.
     Done {
         /// Temporary files that were not removed.
@@ -27,7 +27,7 @@ pub struct Tail {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
-    pub found: HashMap<CallId, Found>,
+pub struct RecoveredCalls {
+    pub found: HashMap<CallId, RecoveredState>,
     pub tails: HashMap<CallId, Tail>,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Start of the changes to undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Since {
+pub enum RewindStart {
     /// This step of the session and all later ones.
     Step(u64),
     /// The rewind of this number and everything after it.
@@ -17,7 +17,7 @@ pub enum Since {
 pub struct FileRewind {
     /// Number under which the current state is stored, so that the rewind can be undone.
     pub number: u32,
-    pub since: Since,
+    pub since: RewindStart,
     /// Step that it follows.
     pub step: u64,
     /// Paths changed outside aye that are restored anyway.

@@ -1,6 +1,6 @@
 //! Tool interface: calls are planned, judged, and then run with a permit.
 
-use super::{ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Plan, Since, TaskChanges};
+use super::{ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Plan, RewindStart, TaskChanges};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
     Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PlaceChange, TaskId, ToolCall,
@@ -114,7 +114,7 @@ pub trait ToolRouter: Send + Sync {
         Box::pin(std::future::ready(Vec::new()))
     }
     /// Plans a rewind of files; nothing is written.
-    fn plan_rewind(&self, since: Since) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
+    fn plan_rewind(&self, since: RewindStart) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
         let _ = since;
         Box::pin(std::future::ready(Ok(FilesPlanned::default())))
     }

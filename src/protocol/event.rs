@@ -2,7 +2,7 @@
 
 use super::{
     Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger, ContextUse, Decision,
-    Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, ListedModel, LookedUp, Mode, ModelFacts, PolicyLayer,
+    Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, HostResponse, ListedModel, Mode, ModelFacts, PolicyLayer,
     Proposal, Redaction, RewindPlan, RewindPoint, Rewound, RuleTold, RunningCommand, SandboxTier, ServerStatus, SessionId,
     SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, Waiting, WorkspaceId,
 };
@@ -291,7 +291,7 @@ pub enum EventKind {
         before: Option<i64>,
     },
     /// Result of a look-up.
-    LookedUp(LookedUp),
+    LookedUp(HostResponse),
     /// Totals of a resumed session, including the part that is not shown.
     HistorySummed(HistorySum),
     PolicyExpired {

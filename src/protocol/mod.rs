@@ -15,10 +15,10 @@ pub mod event;
 pub mod failure;
 mod file_diff;
 pub mod grant;
+mod host_request;
 pub mod id;
 pub mod layer;
 pub mod left_out;
-mod look_up;
 pub mod message;
 pub mod mode;
 mod model;
@@ -49,17 +49,17 @@ pub use event::{APPROVED_BY_YOU, Event, EventKind, HistorySum};
 pub use failure::{Failure, FailureKind};
 pub use file_diff::{DiffHunk, FileDiff, FileDiffKind};
 pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RuleAsked, RulePlace, RuleTold};
+pub use host_request::{
+    Branch, Clipped, DroppedFile, ForkUntil, FoundFile, FoundSymbol, HostRequest, HostResponse, ListedSession, ListedState,
+    LookKind, LookLine, SessionLook,
+};
 pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
 pub use layer::PolicyLayer;
 pub use left_out::{Items, LeftOut, Run, Within};
-pub use look_up::{
-    Branch, Clipped, DroppedFile, ForkUntil, FoundFile, FoundSymbol, ListedSession, ListedState, LookKind, LookLine, LookUp,
-    LookedUp, SessionLook,
-};
 pub use message::{ARGUMENT_BYTES, ArgumentFault, Arguments, Message, Part, Role, StopReason, ToolCall};
 pub use mode::Mode;
 pub use model::{Effort, ListedModel, ModelFacts, Price};
-pub use path_state::{PlaceChange, Standing};
+pub use path_state::{PathState, PlaceChange};
 pub use piped::{with_input, without_input};
 pub use query::{Query, SessionQuery};
 pub use queue::Waiting;
@@ -69,8 +69,8 @@ pub use sandbox::{
     RunningState, SandboxTier,
 };
 pub use server::{
-    Elicitation, ElicitationAnswer, ElicitationOutcome, FieldKind, FormField, ServerPrompt, ServerResource, ServerState,
-    ServerStatus, Wanted,
+    Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, ServerPrompt, ServerResource,
+    ServerState, ServerStatus,
 };
 pub use setup::{FoundModel, PresetFacts, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
 pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};

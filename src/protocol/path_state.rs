@@ -8,16 +8,16 @@ use std::path::PathBuf;
 #[serde(rename_all = "camelCase")]
 pub struct PlaceChange {
     pub path: PathBuf,
-    pub before: Standing,
+    pub before: PathState,
     /// `None` if only the call itself determines the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Standing>,
+    pub after: Option<PathState>,
 }
 
 /// State of a path. The file mode is not compared: no file tool changes the mode of an existing file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub enum Standing {
+pub enum PathState {
     Nothing,
     /// File with this content.
     Content {

@@ -1,13 +1,13 @@
 //! Queries: requests of a front end outside the session. The turn machine neither sees them nor waits for them.
 
-use super::{ExportForm, LookUp, SetupAsked, TaskId};
+use super::{ExportForm, HostRequest, SetupAsked, TaskId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Query {
     /// Data outside the session: files, custom commands, other sessions.
-    LookUp(LookUp),
+    LookUp(HostRequest),
     /// Data for first-time setup.
     Setup(SetupAsked),
     /// Events before this position of the journal.

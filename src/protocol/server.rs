@@ -91,12 +91,12 @@ pub struct Elicitation {
     pub elicitation_id: String,
     pub server: String,
     pub message: String,
-    pub wanted: Wanted,
+    pub wanted: ElicitationKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Wanted {
+pub enum ElicitationKind {
     Form {
         fields: Vec<FormField>,
     },

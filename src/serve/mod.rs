@@ -1,6 +1,6 @@
 //! The protocol of `aye serve`: JSON-RPC 2.0, one message per line, without any I/O.
 
-mod desk;
+mod connection;
 mod fault;
 mod lines;
 mod message;
@@ -9,7 +9,7 @@ mod patches;
 #[cfg(test)]
 mod tests;
 
-pub use desk::{Act, Asked, Desk, Opened};
+pub use connection::{Act, ClientConnection, OpenedSession, OpeningRequest};
 pub use fault::{Fault, FaultCode};
 pub use lines::{LINE_BYTES, Line, Lines};
 pub use message::Outgoing;

@@ -3,10 +3,10 @@
 mod page;
 
 use super::lines::LINE_BYTES;
-use super::{Act, Desk, Fault, FaultCode, Line, Lines, Opened};
+use super::{Act, ClientConnection, Fault, FaultCode, Line, Lines, OpenedSession};
 use crate::protocol::{
-    Command, Elicitation, ElicitationAnswer, Event, EventKind, Failure, FailureKind, PolicyLayer, SessionId, SessionStatus,
-    StepId, TaskId, TaskState, TaskStatus, Wanted, WorkspaceId,
+    Command, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, Failure, FailureKind, PolicyLayer, SessionId,
+    SessionStatus, StepId, TaskId, TaskState, TaskStatus, WorkspaceId,
 };
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn done(acts: &[Act]) -> Vec<&Command> {
 }
 
 #[track_caller]
-fn answer(desk: &mut Desk, text: &str) -> Value {
+fn answer(desk: &mut ClientConnection, text: &str) -> Value {
     let mut sent = sent(&desk.line(line(text)));
     assert_eq!(sent.len(), 1, "{text}: {sent:?}");
     sent.remove(0)
@@ -57,11 +57,11 @@ fn mark() -> Event {
 }
 
 /// Returns a desk with a running session.
-fn live() -> Desk {
-    let mut desk = Desk::default();
+fn live() -> ClientConnection {
+    let mut desk = ClientConnection::default();
     assert!(matches!(&desk.line(line(HELLO))[..], [Act::Open(_)]));
     assert!(!desk.takes_lines(), "one after the other");
-    let opened = Opened {
+    let opened = OpenedSession {
         session_id: SessionId::new("s"),
         workspace_id: WorkspaceId::new("ws"),
         policy_bundle_version: "1".to_owned(),
@@ -108,7 +108,7 @@ fn lines_are_cut_wherever_the_bytes_come_apart_and_long_ones_are_passed_over() {
 
 #[test]
 fn every_id_comes_back_as_it_was_written() {
-    let mut desk = Desk::default();
+    let mut desk = ClientConnection::default();
     for id in ["1", "-0.50", "\"a\\u00e9\"", "null", "true", "[1, 2]", "{\"a\": 1}", "123456789012345678901234567890"] {
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"GetSessionState"}}"#);
         let [Act::Send(message)] = &desk.line(line(&request))[..] else { panic!("{id}") };
@@ -140,12 +140,12 @@ fn what_is_no_request_is_refused_with_its_number() {
         (deep.as_str(), -32602, json!(7)),
     ];
     for (text, code, id) in cases {
-        let answer = answer(&mut Desk::default(), text);
+        let answer = answer(&mut ClientConnection::default(), text);
         let short = &text[..text.len().min(80)];
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{short}: {answer}");
     }
     for (line, code) in [(Line::Whole(vec![b'{', 0xff, b'}']), -32700), (Line::TooLong, -32600)] {
-        let told = sent(&Desk::default().line(line));
+        let told = sent(&ClientConnection::default().line(line));
         assert_eq!((&told[0]["error"]["code"], &told[0]["id"]), (&json!(code), &Value::Null));
     }
 }
@@ -293,7 +293,7 @@ fn what_a_server_asks_is_declined_where_no_method_answers_it() {
         elicitation_id: "elicitation_1".to_owned(),
         server: "s".to_owned(),
         message: "who?".to_owned(),
-        wanted: Wanted::Form { fields: Vec::new() },
+        wanted: ElicitationKind::Form { fields: Vec::new() },
     };
     let acts = desk.event(event(EventKind::ElicitationRequested(asked)));
     assert!(matches!(done(&acts)[..], [Command::AnswerElicitation { answer: ElicitationAnswer::Decline, .. }]), "{acts:?}");
@@ -302,7 +302,7 @@ fn what_a_server_asks_is_declined_where_no_method_answers_it() {
 
 #[test]
 fn a_refused_opening_leaves_room_for_the_next() {
-    let mut desk = Desk::default();
+    let mut desk = ClientConnection::default();
     desk.line(line(HELLO));
     let acts = desk.opened(Err(Fault::new(FaultCode::PolicyInvalid, "expired")));
     assert_eq!(sent(&acts)[0]["error"]["code"], -32005);

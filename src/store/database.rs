@@ -2,7 +2,7 @@
 
 use super::error::StoreError;
 use super::new_session::UnwrittenSessions;
-use super::writer::{Desk, Writer};
+use super::writer::{Writer, WriterState};
 use super::{directory, locked, quarantine, salvage, schema};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Database {
     /// Runs a job in the writer thread and waits for its result.
     pub(super) fn write<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Desk) -> rusqlite::Result<T> + Send + 'static,
+        job: impl FnOnce(&mut WriterState) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let Some(written) = self.writer.ask(job) else {
             let reason = "the writer thread ended; start aye again".to_owned();

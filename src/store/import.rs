@@ -4,7 +4,7 @@ use super::StoreError;
 use super::database::Database;
 use super::metadata::{self, Parent};
 use super::new_session::NewSession;
-use super::scan::Written;
+use super::scan::TimedRecord;
 use crate::ports::Durability;
 use crate::session::{SessionState, SessionStatus};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -18,7 +18,7 @@ pub struct Foreign {
     pub draft: String,
     /// Session it was forked from, if any.
     pub parent: Option<Parent>,
-    pub records: Vec<Written>,
+    pub records: Vec<TimedRecord>,
 }
 
 /// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.

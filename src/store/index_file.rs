@@ -18,32 +18,32 @@ pub(super) struct Shape {
 
 /// Error of an index database.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum IndexError {
     #[error(transparent)]
     Database(#[from] rusqlite::Error),
     #[error(transparent)]
     Io(#[from] std::io::Error),
     #[error("{0}")]
-    Said(String),
+    Other(String),
 }
 
-impl Trouble {
+impl IndexError {
     /// Returns the error message with the directory.
     pub(super) fn said(&self, directory: &Path) -> String {
         let reason = match self {
             Self::Database(error) => super::error::explain(error),
             Self::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
             Self::Io(error) => error.to_string(),
-            Self::Said(message) => message.clone(),
+            Self::Other(message) => message.clone(),
         };
         format!("`{}`: {reason}", directory.display())
     }
 }
 
 /// Opens or creates the database. A damaged one is moved aside, since its loss must not block work.
-pub(super) fn open(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
+pub(super) fn open(path: &Path, shape: &Shape) -> Result<Connection, IndexError> {
     match connect(path, shape) {
-        Err(Trouble::Database(error)) if is_damage(&error) => {
+        Err(IndexError::Database(error)) if is_damage(&error) => {
             let mut aside = path.as_os_str().to_owned();
             aside.push(format!(".damaged-{}", jiff::Timestamp::now().as_millisecond()));
             std::fs::rename(path, &aside)?;
@@ -68,7 +68,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
-fn connect(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
+fn connect(path: &Path, shape: &Shape) -> Result<Connection, IndexError> {
     super::directory::private().create(true).truncate(false).open(path)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -78,11 +78,11 @@ fn connect(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i64 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if application != shape.application_id && (version, application) != (0, 0) {
-        return Err(Trouble::Said("the database belongs to another program; move it away".to_owned()));
+        return Err(IndexError::Other("the database belongs to another program; move it away".to_owned()));
     }
     let known = usize::try_from(version).ok().and_then(|version| shape.versions.get(version..));
     let Some(missing) = known else {
-        return Err(Trouble::Said("the database was written by a newer aye; use that version, or move it away".to_owned()));
+        return Err(IndexError::Other("the database was written by a newer aye; use that version, or move it away".to_owned()));
     };
     for step in missing {
         transaction.execute_batch(step)?;

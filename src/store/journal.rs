@@ -8,7 +8,7 @@ use super::new_session::NewSession;
 use super::output_tails::{self, Clears};
 use super::records;
 use super::session_lock::{Holder, is_held_by, living};
-use super::writer::Desk;
+use super::writer::WriterState;
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record, Tail};
 use crate::protocol::{CallId, Mode, SessionId};
 use crate::session::{Change, SessionState, SessionStatus};
@@ -136,7 +136,7 @@ fn failed(message: String) -> JournalError {
 }
 
 /// Result of writing an entry.
-enum Written {
+enum WriteOutcome {
     Yes,
     /// The session was deleted before the entry was written.
     Deleted,
@@ -145,7 +145,7 @@ enum Written {
 }
 
 /// Result of looking up the session of an entry.
-enum Found {
+enum SessionLookup {
     Ours(i64),
     /// An empty draft of a session without records; nothing to save.
     Nothing,
@@ -154,20 +154,22 @@ enum Found {
 }
 
 impl Entry {
-    fn write(&self, desk: &mut Desk, durability: Durability) -> Result<(), JournalError> {
+    fn write(&self, desk: &mut WriterState, durability: Durability) -> Result<(), JournalError> {
         let said = self.records.iter().map(String::len).sum::<usize>();
         let bytes = said + self.draft.as_ref().map_or(0, String::len);
         let now = jiff::Timestamp::now().as_millisecond();
         let written = desk.transact(durability, bytes, |transaction| self.write_rows(transaction, now));
         match written {
-            Ok(Written::Yes) => {
+            Ok(WriteOutcome::Yes) => {
                 if said > 0 {
                     desk.wrote(&self.id, said);
                 }
                 Ok(())
             }
-            Ok(Written::Deleted) => Err(JournalError { message: format!("session `{}` has been deleted", self.id), lost: true }),
-            Ok(Written::NotOurs(owner)) => {
+            Ok(WriteOutcome::Deleted) => {
+                Err(JournalError { message: format!("session `{}` has been deleted", self.id), lost: true })
+            }
+            Ok(WriteOutcome::NotOurs(owner)) => {
                 let message = match living(owner.as_deref()) {
                     Some(holder) => format!("session `{}` was taken over by process {}", self.id, holder.instance.pid),
                     None => format!("session `{}` is no longer locked by this process; resume it to continue", self.id),
@@ -178,12 +180,12 @@ impl Entry {
         }
     }
 
-    fn write_rows(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<Written> {
+    fn write_rows(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<WriteOutcome> {
         let key = match self.find_or_make(transaction, now)? {
-            Found::Ours(key) => key,
-            Found::Nothing => return Ok(Written::Yes),
-            Found::Deleted => return Ok(Written::Deleted),
-            Found::NotOurs(owner) => return Ok(Written::NotOurs(owner)),
+            SessionLookup::Ours(key) => key,
+            SessionLookup::Nothing => return Ok(WriteOutcome::Yes),
+            SessionLookup::Deleted => return Ok(WriteOutcome::Deleted),
+            SessionLookup::NotOurs(owner) => return Ok(WriteOutcome::NotOurs(owner)),
         };
         if !self.records.is_empty() {
             let last = records::last(transaction, key)?;
@@ -214,22 +216,22 @@ impl Entry {
                 )?
                 .execute([key])?;
         }
-        Ok(Written::Yes)
+        Ok(WriteOutcome::Yes)
     }
 
-    fn find_or_make(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<Found> {
+    fn find_or_make(&self, transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<SessionLookup> {
         let found: Option<(i64, Option<String>)> = transaction
             .prepare_cached("SELECT key, owner FROM sessions WHERE id = ?1")?
             .query_row([self.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         match (found, &self.unwritten) {
-            (Some((key, owner)), _) if is_held_by(&self.me, owner.as_deref()) => Ok(Found::Ours(key)),
-            (Some((_, owner)), _) => Ok(Found::NotOurs(owner)),
-            (None, None) => Ok(Found::Deleted),
+            (Some((key, owner)), _) if is_held_by(&self.me, owner.as_deref()) => Ok(SessionLookup::Ours(key)),
+            (Some((_, owner)), _) => Ok(SessionLookup::NotOurs(owner)),
+            (None, None) => Ok(SessionLookup::Deleted),
             (None, Some(_)) if self.records.is_empty() && self.draft.as_deref().unwrap_or_default().is_empty() => {
-                Ok(Found::Nothing)
+                Ok(SessionLookup::Nothing)
             }
-            (None, Some(new)) => self.make(new, transaction, now).map(Found::Ours),
+            (None, Some(new)) => self.make(new, transaction, now).map(SessionLookup::Ours),
         }
     }
 

@@ -35,9 +35,9 @@ pub use import::Foreign;
 pub use metadata::Parent;
 pub use new_session::NewSession;
 pub use prune::GiveBack;
-pub use scan::{Size, Written};
+pub use scan::{Size, TimedRecord};
 pub use session_lock::{Claim, Holder};
-pub use sessions::{Loaded, Piece, SessionSummary};
+pub use sessions::{Loaded, SessionPart, SessionSummary};
 pub use snapshots::Snapshots;
 
 use crate::ports::Journal;
@@ -102,7 +102,7 @@ impl Store {
     }
 
     /// Returns about `about` of the last records before a position, or of all, in whole steps.
-    pub fn piece(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<Piece, StoreError> {
+    pub fn piece(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
         sessions::piece(&self.database, id, before, about)
     }
 
@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// Visits the records of a session in order until `visit` stops. `visit` must not use this store.
-    pub fn for_each_record(&self, id: &SessionId, visit: impl FnMut(Written) -> ControlFlow<()>) -> Result<(), StoreError> {
+    pub fn for_each_record(&self, id: &SessionId, visit: impl FnMut(TimedRecord) -> ControlFlow<()>) -> Result<(), StoreError> {
         scan::for_each_record(&self.database, id, visit)
     }
 
@@ -184,12 +184,12 @@ impl Store {
 
 /// Number and total size of contents stored outside the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct ExternalContents {
     pub count: u64,
     pub bytes: u64,
 }
 
-impl Beside {
+impl ExternalContents {
     fn less(self, after: Self) -> Self {
         Self { count: self.count.saturating_sub(after.count), bytes: self.bytes.saturating_sub(after.bytes) }
     }

@@ -15,7 +15,7 @@ const STRETCH: i64 = 5_000;
 
 /// Record and the time it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct TimedRecord {
     pub time: jiff::Timestamp,
     /// `Unreadable` if another version wrote it, or part of it is missing.
     pub record: Record,
@@ -32,11 +32,11 @@ pub struct Size {
 pub(super) fn for_each_record(
     database: &Database,
     id: &SessionId,
-    mut visit: impl FnMut(Written) -> ControlFlow<()>,
+    mut visit: impl FnMut(TimedRecord) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     for_each_text(database, id, |time, text| {
         let record = text.and_then(|json| serde_json::from_slice(json).ok()).unwrap_or(Record::Unreadable);
-        visit(Written { time, record })
+        visit(TimedRecord { time, record })
     })
 }
 

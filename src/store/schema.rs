@@ -166,9 +166,9 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
     let bytes = metadata.len() + companions.iter().map(std::fs::Metadata::len).sum::<u64>();
     match check(path, bytes) {
         Ok(state) => Ok(state),
-        Err(Trouble::NoBackup(error)) => Err(error.said(path)),
-        Err(Trouble::Newer(found)) => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
-        Err(Trouble::Sqlite(error)) => match damage(&error) {
+        Err(SchemaError::NoBackup(error)) => Err(error.said(path)),
+        Err(SchemaError::Newer(found)) => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
+        Err(SchemaError::Sqlite(error)) => match damage(&error) {
             Some(reason) => Ok(State::Damaged(reason)),
             None => Err(StoreError::database(path, &error)),
         },
@@ -189,26 +189,26 @@ fn damage(error: &rusqlite::Error) -> Option<String> {
     }
 }
 
-enum Trouble {
+enum SchemaError {
     Newer(i64),
     NoBackup(backup::Failure),
     Sqlite(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for SchemaError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }
 }
 
-fn check(path: &Path, bytes: u64) -> Result<State, Trouble> {
+fn check(path: &Path, bytes: u64) -> Result<State, SchemaError> {
     let mut connection = connect(path)?;
     // Until the file is known to be sound, closing must not write to it either.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if version > VERSION {
-        return Err(Trouble::Newer(version));
+        return Err(SchemaError::Newer(version));
     }
     if application != APPLICATION_ID {
         return Ok(State::Damaged("the database belongs to another program".to_owned()));
@@ -232,11 +232,11 @@ fn check(path: &Path, bytes: u64) -> Result<State, Trouble> {
 }
 
 /// Upgrades an older store atomically, after a backup.
-fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<String, Trouble> {
+fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<String, SchemaError> {
     let kept = backup::keep(connection, path, VERSION).map_err(|failure| match failure {
         // An unreadable store is damaged, and is recovered.
-        backup::Failure::Database(error) if damage(&error).is_some() => Trouble::Sqlite(error),
-        other => Trouble::NoBackup(other),
+        backup::Failure::Database(error) if damage(&error).is_some() => SchemaError::Sqlite(error),
+        other => SchemaError::NoBackup(other),
     })?;
     if let Err(error) = migrate(connection) {
         // The store is unchanged, so the backup is useless, and each start would make another.

@@ -37,7 +37,7 @@ impl Holder {
 }
 
 /// Result of an attempt to lock a session.
-enum Taken {
+enum LockResult {
     Yes,
     NoSession,
     HeldBy(u32),
@@ -86,24 +86,24 @@ pub(super) fn claim(database: &Arc<Database>, id: &SessionId) -> Result<Claim, S
                 .prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?
                 .query_row([wanted.as_str()], |row| row.get(0))
                 .optional()?;
-            let Some(owner) = owner else { return Ok(Taken::NoSession) };
+            let Some(owner) = owner else { return Ok(LockResult::NoSession) };
             if let Some(holder) = living(owner.as_deref()) {
-                return Ok(Taken::HeldBy(holder.instance.pid));
+                return Ok(LockResult::HeldBy(holder.instance.pid));
             }
             transaction
                 .prepare_cached("UPDATE sessions SET owner = ?2 WHERE id = ?1")?
                 .execute(params![wanted.as_str(), Holder::begins(Instance::current()).to_json()])?;
-            Ok(Taken::Yes)
+            Ok(LockResult::Yes)
         });
-        if matches!(taken, Ok(Taken::Yes)) {
+        if matches!(taken, Ok(LockResult::Yes)) {
             desk.opened(&wanted);
         }
         taken
     });
     match taken? {
-        Taken::Yes => Ok(Claim::new(database.clone(), id.clone())),
-        Taken::NoSession => Err(StoreError::NoSession { given: id.to_string() }),
-        Taken::HeldBy(pid) => Err(StoreError::Held { id: id.to_string(), pid }),
+        LockResult::Yes => Ok(Claim::new(database.clone(), id.clone())),
+        LockResult::NoSession => Err(StoreError::NoSession { given: id.to_string() }),
+        LockResult::HeldBy(pid) => Err(StoreError::Held { id: id.to_string(), pid }),
     }
 }
 

@@ -52,7 +52,7 @@ pub struct Loaded {
 
 /// Part of a session, starting with a step or task.
 #[derive(Debug, Default)]
-pub struct Piece {
+pub struct SessionPart {
     pub records: Vec<Record>,
     /// End position of the part before it, if there is one.
     pub before: Option<i64>,
@@ -132,7 +132,7 @@ pub(super) fn load(database: &Database, id: &SessionId) -> Result<Loaded, StoreE
 }
 
 /// Returns about `about` of the last records before a position, or of all, in whole steps.
-pub(super) fn piece(database: &Database, id: &SessionId, before: Option<i64>, about: usize) -> Result<Piece, StoreError> {
+pub(super) fn piece(database: &Database, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
     let piece = database.read(|reader| {
         let key = reader
             .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
@@ -166,8 +166,8 @@ pub(super) fn draft(database: &Database, id: &SessionId) -> Result<String, Store
 
 /// Returns the records between two positions from the first step on; `None` if no step starts there, unless it is the start of
 /// the session.
-fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)) -> rusqlite::Result<Option<Piece>> {
-    let mut piece = Piece::default();
+fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)) -> rusqlite::Result<Option<SessionPart>> {
+    let mut piece = SessionPart::default();
     let mut begun = from <= 1;
     records::visit(reader, key, from, last, |place| match place {
         Place::Record { seq, json, .. } => {

@@ -24,7 +24,7 @@ const PACKED_AT_LAST_BYTES: usize = 256 << 10;
 /// Overhead of a transaction in the log, in bytes.
 const TRANSACTION_BYTES: usize = 16 << 10;
 
-type Job = Box<dyn FnOnce(&mut Desk) + Send>;
+type Job = Box<dyn FnOnce(&mut WriterState) + Send>;
 
 /// Handle of the writer thread. Dropping it waits until all jobs are done.
 pub(super) struct Writer {
@@ -39,11 +39,11 @@ impl Writer {
 
     /// Queues a job, which runs after all earlier ones. If the thread cannot run, the job is dropped and its waiter sees a closed
     /// channel.
-    pub(super) fn submit(&self, job: impl FnOnce(&mut Desk) + Send + 'static) {
+    pub(super) fn submit(&self, job: impl FnOnce(&mut WriterState) + Send + 'static) {
         let mut thread = locked(&self.thread);
         if thread.is_none() {
             let (sender, jobs) = channel();
-            let mut desk = Desk {
+            let mut desk = WriterState {
                 path: self.path.clone(),
                 connection: None,
                 durability: None,
@@ -60,7 +60,7 @@ impl Writer {
     }
 
     /// Runs a job and waits for its result; `None` if the thread is gone.
-    pub(super) fn ask<T: Send + 'static>(&self, job: impl FnOnce(&mut Desk) -> T + Send + 'static) -> Option<T> {
+    pub(super) fn ask<T: Send + 'static>(&self, job: impl FnOnce(&mut WriterState) -> T + Send + 'static) -> Option<T> {
         let (answer, answered) = channel();
         self.submit(move |desk| drop(answer.send(job(desk))));
         answered.recv().ok()
@@ -77,7 +77,7 @@ impl Drop for Writer {
 }
 
 /// State of the writer thread.
-pub(super) struct Desk {
+pub(super) struct WriterState {
     path: PathBuf,
     connection: Option<Connection>,
     durability: Option<Durability>,
@@ -86,7 +86,7 @@ pub(super) struct Desk {
     unpacked: HashMap<SessionId, usize>,
 }
 
-impl Desk {
+impl WriterState {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -2,7 +2,7 @@
 
 mod content;
 
-pub use content::{Held, read};
+pub use content::{ClipboardContent, read};
 
 use super::programs;
 use std::io::Write;

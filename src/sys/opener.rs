@@ -42,7 +42,7 @@ impl Address {
 
 /// Result of a request to the desktop.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Opened {
+pub enum OpenerResult {
     /// This program reported success, or is still running.
     By(String),
     /// The directory is shown, but the file is not selected.
@@ -123,7 +123,7 @@ impl Desktop {
     }
 
     /// Carries out the request. The program continues without aye and without its terminal.
-    pub async fn carry_out(&self, opening: &Opening) -> Result<Opened, OpenError> {
+    pub async fn carry_out(&self, opening: &Opening) -> Result<OpenerResult, OpenError> {
         let system = System::here();
         if system == System::Freedesktop && !self.has("DISPLAY") && !self.has("WAYLAND_DISPLAY") {
             return Err(OpenError::NoDisplay);
@@ -133,8 +133,8 @@ impl Desktop {
         for attempt in attempts(system, opening, bus) {
             let Some(program) = self.program(attempt.program) else { continue };
             match self.start(&program, &attempt).await {
-                Ok(()) if attempt.only_directory => return Ok(Opened::OnlyItsDirectory(attempt.program.to_owned())),
-                Ok(()) => return Ok(Opened::By(attempt.program.to_owned())),
+                Ok(()) if attempt.only_directory => return Ok(OpenerResult::OnlyItsDirectory(attempt.program.to_owned())),
+                Ok(()) => return Ok(OpenerResult::By(attempt.program.to_owned())),
                 Err(error) => failed = error,
             }
         }

@@ -41,14 +41,14 @@ pub struct Filter {
     last: char,
     /// Number of combining marks on the current base character.
     marks: usize,
-    held: Held,
+    held: PendingCharacter,
     /// Ranges of replacement marks in the output, if requested.
     places: Option<Vec<Range<usize>>>,
 }
 
 /// Character whose meaning depends on the next one.
 #[derive(Default)]
-enum Held {
+enum PendingCharacter {
     #[default]
     Nothing,
     Return,
@@ -72,7 +72,7 @@ impl Filter {
             base: '\n',
             last: '\n',
             marks: 0,
-            held: Held::Nothing,
+            held: PendingCharacter::Nothing,
             places: None,
         }
     }
@@ -111,7 +111,7 @@ impl Filter {
     }
 
     fn is_idle(&self) -> bool {
-        self.escape.is_ground() && matches!(self.held, Held::Nothing) && self.marks <= MARKS
+        self.escape.is_ground() && matches!(self.held, PendingCharacter::Nothing) && self.marks <= MARKS
     }
 
     fn take(&mut self, letter: char, out: &mut String) {
@@ -137,12 +137,12 @@ impl Filter {
             return;
         }
         match letter {
-            '\r' if self.overwrites == Overwrites::Show => self.held = Held::Return,
+            '\r' if self.overwrites == Overwrites::Show => self.held = PendingCharacter::Return,
             '\r' | '\u{8}' if self.overwrites == Overwrites::Pass => self.start(letter, out),
             '\n' | '\t' => self.start(letter, out),
-            '\u{200c}' | '\u{200d}' => self.held = Held::Joiner(letter),
-            '\u{e0020}'..='\u{e007f}' if self.base == '🏴' => self.held = Held::Tags(String::from(letter)),
-            '\u{fe0e}' | '\u{fe0f}' if self.marks == 0 && is_keycap(self.base) => self.held = Held::Keycap(letter),
+            '\u{200c}' | '\u{200d}' => self.held = PendingCharacter::Joiner(letter),
+            '\u{e0020}'..='\u{e007f}' if self.base == '🏴' => self.held = PendingCharacter::Tags(String::from(letter)),
+            '\u{fe0e}' | '\u{fe0f}' if self.marks == 0 && is_keycap(self.base) => self.held = PendingCharacter::Keycap(letter),
             '\u{fe0e}' | '\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => self.selector(letter, out),
             _ if deceives(letter) => self.mark(letter, out),
             _ if self.sequences == Sequences::Show && is_false_blank(letter) => self.mark(letter, out),
@@ -160,25 +160,25 @@ impl Filter {
     /// Resolves held characters; returns true if `next` was consumed.
     fn settle(&mut self, next: Option<char>, out: &mut String) -> bool {
         match std::mem::take(&mut self.held) {
-            Held::Nothing => false,
-            Held::Return => {
+            PendingCharacter::Nothing => false,
+            PendingCharacter::Return => {
                 if next != Some('\n') {
                     self.mark('\r', out);
                 }
                 false
             }
-            Held::Joiner(joiner) => {
+            PendingCharacter::Joiner(joiner) => {
                 self.join(joiner, next, out);
                 false
             }
-            Held::Keycap(selector) => {
+            PendingCharacter::Keycap(selector) => {
                 match next {
                     Some('\u{20e3}') => self.combine(selector, out),
                     Some(_) | None => self.mark(selector, out),
                 }
                 false
             }
-            Held::Tags(tags) => self.tag(tags, next, out),
+            PendingCharacter::Tags(tags) => self.tag(tags, next, out),
         }
     }
 
@@ -200,7 +200,7 @@ impl Filter {
             }
             Some(tag @ '\u{e0020}'..='\u{e007e}') if tags.chars().count() < TAGS => {
                 tags.push(tag);
-                self.held = Held::Tags(tags);
+                self.held = PendingCharacter::Tags(tags);
                 true
             }
             _ => {

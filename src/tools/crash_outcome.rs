@@ -1,7 +1,7 @@
 //! Outcome of calls that were running when aye ended, determined by comparing the disk with their plans.
 
-use crate::ports::Found;
-use crate::protocol::{PlaceChange, Standing};
+use crate::ports::RecoveredState;
+use crate::protocol::{PathState, PlaceChange};
 use crate::sys::file::PreImage;
 use crate::sys::file::append::scan;
 use crate::sys::file::tree::{Survey, survey};
@@ -13,16 +13,16 @@ const UNFINISHED: &str = ".aye-";
 /// Maximum number of named paths per kind.
 const MAX_NAMED: usize = 10;
 
-pub(in crate::tools) fn content(image: &PreImage) -> Standing {
+pub(in crate::tools) fn content(image: &PreImage) -> PathState {
     match image {
-        PreImage::Absent => Standing::Nothing,
-        PreImage::Content(hash) => Standing::Content { hash: hash.to_hex().to_string() },
+        PreImage::Absent => PathState::Nothing,
+        PreImage::Content(hash) => PathState::Content { hash: hash.to_hex().to_string() },
     }
 }
 
-pub(in crate::tools) fn entry(survey: &Survey) -> Standing {
+pub(in crate::tools) fn entry(survey: &Survey) -> PathState {
     let Survey { files, directories, links, bytes, .. } = *survey;
-    Standing::Entry { files, directories, links, bytes }
+    PathState::Entry { files, directories, links, bytes }
 }
 
 /// Returns the change of a file that is created or gets new content.
@@ -41,16 +41,16 @@ enum Now {
 }
 
 /// Determines the outcome of a call from the disk; `None` if it was to change nothing.
-pub fn found(changes: &[PlaceChange]) -> Option<Found> {
+pub fn found(changes: &[PlaceChange]) -> Option<RecoveredState> {
     let looked: Vec<(Now, &Path)> = changes.iter().map(|change| (now(change), change.path.as_path())).collect();
     if looked.is_empty() {
         return None;
     }
     let has = |wanted: Now| looked.iter().any(|(now, _)| *now == wanted);
     Some(match (has(Now::Old), has(Now::New), has(Now::Other)) {
-        (false, _, false) => Found::Done { left: left(changes) },
-        (true, false, false) => Found::NotDone { left: left(changes) },
-        _ => Found::Partly { words: words(&looked, &left(changes)) },
+        (false, _, false) => RecoveredState::Done { left: left(changes) },
+        (true, false, false) => RecoveredState::NotDone { left: left(changes) },
+        _ => RecoveredState::Partly { words: words(&looked, &left(changes)) },
     })
 }
 
@@ -69,18 +69,18 @@ fn now(change: &PlaceChange) -> Now {
 }
 
 /// Returns whether the path is in this state. An unreadable path matches no state.
-pub(in crate::tools) fn stands(path: &Path, what: &Standing) -> bool {
+pub(in crate::tools) fn stands(path: &Path, what: &PathState) -> bool {
     let form = path.symlink_metadata();
     match what {
-        Standing::Nothing => {
+        PathState::Nothing => {
             form.is_err_and(|error| matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory))
         }
-        Standing::Directory => form.is_ok_and(|form| form.is_dir()),
-        Standing::Content { .. } => {
+        PathState::Directory => form.is_ok_and(|form| form.is_dir()),
+        PathState::Content { .. } => {
             form.is_ok_and(|form| form.is_file()) && scan(path, &mut |_| {}).is_ok_and(|image| content(&image) == *what)
         }
-        Standing::Entry { .. } => form.is_ok() && survey(path, &mut |_, _| {}).is_ok_and(|survey| entry(&survey) == *what),
-        Standing::Unreadable => false,
+        PathState::Entry { .. } => form.is_ok() && survey(path, &mut |_, _| {}).is_ok_and(|survey| entry(&survey) == *what),
+        PathState::Unreadable => false,
     }
 }
 
@@ -143,10 +143,10 @@ mod tests {
             }
             found(&changes).unwrap()
         };
-        assert_eq!(put("new", "new", Some("new")), Found::Done { left: Vec::new() });
-        assert_eq!(put("old", "old", None), Found::NotDone { left: Vec::new() });
+        assert_eq!(put("new", "new", Some("new")), RecoveredState::Done { left: Vec::new() });
+        assert_eq!(put("old", "old", None), RecoveredState::NotDone { left: Vec::new() });
         fs::write(path(".aye-1"), "old").unwrap();
-        let Found::Partly { words } = put("new", "by hand", None) else { panic!("it is in part") };
+        let RecoveredState::Partly { words } = put("new", "by hand", None) else { panic!("it is in part") };
         let [new, old, other] = ["a", "c", "b"].map(|name| path(name).display().to_string());
         assert_eq!(
             words,
@@ -155,7 +155,7 @@ mod tests {
                  leftover temporary files: `.aye-1`"
             )
         );
-        assert_eq!(put("new", "new", Some("new")), Found::Done { left: vec![path(".aye-1")] });
+        assert_eq!(put("new", "new", Some("new")), RecoveredState::Done { left: vec![path(".aye-1")] });
         assert_eq!(found(&[]), None);
     }
 
@@ -167,18 +167,18 @@ mod tests {
         fs::write(from.join("file"), "text").unwrap();
         let tree = entry(&survey(&from, &mut |_, _| {}).unwrap());
         let moved = [
-            PlaceChange { path: from.clone(), before: tree.clone(), after: Some(Standing::Nothing) },
-            PlaceChange { path: to.clone(), before: Standing::Nothing, after: Some(tree) },
+            PlaceChange { path: from.clone(), before: tree.clone(), after: Some(PathState::Nothing) },
+            PlaceChange { path: to.clone(), before: PathState::Nothing, after: Some(tree) },
         ];
-        assert_eq!(found(&moved), Some(Found::NotDone { left: Vec::new() }));
+        assert_eq!(found(&moved), Some(RecoveredState::NotDone { left: Vec::new() }));
         fs::rename(&from, &to).unwrap();
-        assert_eq!(found(&moved), Some(Found::Done { left: Vec::new() }));
+        assert_eq!(found(&moved), Some(RecoveredState::Done { left: Vec::new() }));
         fs::create_dir(&from).unwrap();
-        assert!(matches!(found(&moved), Some(Found::Partly { .. })));
+        assert!(matches!(found(&moved), Some(RecoveredState::Partly { .. })));
         let unknown = PlaceChange { path: to.join("file"), before: content(&image("text")), after: None };
-        assert_eq!(found(std::slice::from_ref(&unknown)), Some(Found::NotDone { left: Vec::new() }));
+        assert_eq!(found(std::slice::from_ref(&unknown)), Some(RecoveredState::NotDone { left: Vec::new() }));
         fs::write(to.join("file"), "other").unwrap();
-        assert!(matches!(found(&[unknown]), Some(Found::Partly { .. })));
+        assert!(matches!(found(&[unknown]), Some(RecoveredState::Partly { .. })));
     }
 
     #[test]
@@ -187,10 +187,10 @@ mod tests {
         let path = directory.path().join("a");
         fs::write(&path, "same").unwrap();
         let same = [written(&path, &image("same"), &image("same"))];
-        assert_eq!(found(&same), Some(Found::Done { left: Vec::new() }));
+        assert_eq!(found(&same), Some(RecoveredState::Done { left: Vec::new() }));
         let away = directory.path().join("b");
         fs::rename(&path, &away).unwrap();
         std::os::unix::fs::symlink(&away, &path).unwrap();
-        assert!(matches!(found(&same), Some(Found::Partly { .. })));
+        assert!(matches!(found(&same), Some(RecoveredState::Partly { .. })));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::crash_outcome::stands;
 use crate::ports::Followed;
-use crate::protocol::{ApprovalId, PlaceChange, Standing};
+use crate::protocol::{ApprovalId, PathState, PlaceChange};
 use crate::sys::watch::Watch;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use std::collections::VecDeque;
@@ -95,7 +95,7 @@ impl Follow {
             return;
         }
         let changes = || self.plans.iter().flat_map(|plan| plan.places.iter().map(|place| &place.change));
-        let trees = changes().filter(|change| matches!(change.before, Standing::Entry { .. }));
+        let trees = changes().filter(|change| matches!(change.before, PathState::Entry { .. }));
         let directories = trees.flat_map(|change| directories(&change.path)).take(DIRECTORIES).collect();
         match Watch::with_directories(changes().map(|change| change.path.clone()).collect(), directories) {
             Ok(watch) => self.watch = Some(watch),
@@ -128,7 +128,7 @@ impl Follow {
 impl Place {
     fn stands(&mut self) -> bool {
         let Self { change: PlaceChange { path, before, .. }, seen } = self;
-        let Some(stamp) = large(path).filter(|_| matches!(before, Standing::Content { .. })) else {
+        let Some(stamp) = large(path).filter(|_| matches!(before, PathState::Content { .. })) else {
             *seen = None;
             return stands(path, before);
         };
@@ -250,7 +250,7 @@ mod tests {
         fs::create_dir_all(tree.join("a/b")).unwrap();
         fs::write(tree.join("a/b/file"), "text").unwrap();
         let survey = crate::sys::file::tree::survey(&tree, &mut |_, _| {}).unwrap();
-        let places = vec![PlaceChange { path: tree.clone(), before: entry(&survey), after: Some(Standing::Nothing) }];
+        let places = vec![PlaceChange { path: tree.clone(), before: entry(&survey), after: Some(PathState::Nothing) }];
         let (_list, plans) = watch::channel::<Followed>(Arc::from([(id("a"), places)]));
         let mut follow = follow(plans);
         fs::write(tree.join("a/b/more"), "text").unwrap();

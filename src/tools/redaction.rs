@@ -4,7 +4,7 @@ use super::document::content::Document;
 use super::document::replacement::with_lf;
 use super::error::invalid;
 use super::settings::Settings;
-use crate::policy::redact::{Found, Redactor, Restorer, has_marker};
+use crate::policy::redact::{RedactionCount, Redactor, Restorer, has_marker};
 use crate::protocol::{Proposal, Redaction, Target, ToolError, ToolResult};
 use crate::tools::write::file_change::CurrentFile;
 use serde_json::{Map, Value};
@@ -92,7 +92,7 @@ pub(super) fn hide_in_proposal(redactor: &Redactor, proposal: Proposal) -> Propo
 pub(super) fn hide_in_result(redactor: &Redactor, mut result: ToolResult) -> ToolResult {
     let hidden = redactor.redact(&result.output_text);
     if !hidden.found.is_empty() {
-        let found = hidden.found.into_iter().map(|Found { kind, count }| Redaction { kind, count });
+        let found = hidden.found.into_iter().map(|RedactionCount { kind, count }| Redaction { kind, count });
         result.redactions.extend(found);
         let shown = hidden.text.into_owned();
         let ranges = redactor.hidden(&result.output_text);

@@ -23,7 +23,7 @@ use super::tool::{AnyTool, Payload};
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
     Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed,
-    LayerRun, Plan, RunContext, Since, TaskChanges, ToolRouter,
+    LayerRun, Plan, RewindStart, RunContext, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
     Action, Amendment, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId,
@@ -352,7 +352,7 @@ impl ToolRouter for Router {
         changes.of_tasks(&self.settings).boxed()
     }
 
-    fn plan_rewind(&self, since: Since) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
+    fn plan_rewind(&self, since: RewindStart) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
         let Some(changes) = &self.settings.changes else { return std::future::ready(Ok(FilesPlanned::default())).boxed() };
         changes.plan_rewind(since, &self.settings).boxed()
     }

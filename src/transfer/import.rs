@@ -9,7 +9,7 @@ use super::records_from_messages;
 use crate::ports::{Artifacts, NewArtifact, Record};
 use crate::protocol::SessionId;
 use crate::session::{SessionState, without_authority};
-use crate::store::{ArtifactStore, Foreign, NewSession, Parent, Store, Written};
+use crate::store::{ArtifactStore, Foreign, NewSession, Parent, Store, TimedRecord};
 use crate::workspace::identity::workspace_id;
 use base64::Engine as _;
 use jiff::Timestamp;
@@ -150,7 +150,7 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     Ok(parsed)
 }
 
-fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<Written> {
+fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<TimedRecord> {
     let (mut unreadable, mut first) = (0_u64, None);
     let records = entries.iter().enumerate().filter_map(|(number, entry)| {
         let record = serde_json::from_str(entry.entry.get()).unwrap_or_else(|error| {
@@ -158,9 +158,9 @@ fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<Writ
             Record::Unreadable
         });
         unreadable += u64::from(record == Record::Unreadable);
-        without_authority(record).map(|record| Written { time: entry.time, record })
+        without_authority(record).map(|record| TimedRecord { time: entry.time, record })
     });
-    let records: Vec<Written> = records.collect();
+    let records: Vec<TimedRecord> = records.collect();
     if unreadable > 0 {
         let first = first.map_or_else(String::new, |first| format!(" ({first})"));
         said.push(format!("this version cannot read {}{first}; they are kept but not shown", counted(unreadable, "record")));

@@ -4,7 +4,7 @@ use super::checkpoint::Content;
 use crate::agent::MAX_STEPS;
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{Message, MessageId, Part, Role, StepId, StopReason, TaskId, ToolCall, Usage};
-use crate::store::Written;
+use crate::store::TimedRecord;
 use crate::transfer::incoming::{Incoming, IncomingMessage, IncomingRole, IncomingTask};
 use jiff::Timestamp;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 const LETTERS_A_TOKEN: u64 = 4;
 
 /// Returns the records of a session with these messages.
-pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<Written> {
+pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<TimedRecord> {
     let task = incoming.task.take();
     let mut maker = RecordBuilder {
         max_steps: task.as_ref().and_then(|task| task.max_steps).filter(|steps| *steps > 0).unwrap_or(MAX_STEPS),
@@ -63,7 +63,7 @@ pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<Writt
 
 struct RecordBuilder {
     max_steps: u32,
-    records: Vec<Written>,
+    records: Vec<TimedRecord>,
     ids: HashSet<String>,
     messages: u64,
     tasks: u64,
@@ -87,7 +87,7 @@ struct Open {
 
 impl RecordBuilder {
     fn add(&mut self, record: Record) {
-        self.records.push(Written { time: self.at, record });
+        self.records.push(TimedRecord { time: self.at, record });
     }
 
     fn message(&mut self, message: IncomingMessage) {

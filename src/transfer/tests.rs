@@ -4,7 +4,7 @@ use super::transcript::Transcript;
 use super::*;
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::*;
-use crate::store::{Foreign, NewSession, Parent, SessionSummary, Store, Written};
+use crate::store::{Foreign, NewSession, Parent, SessionSummary, Store, TimedRecord};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ fn foreign(id: &str, draft: &str, records: Vec<Record>) -> Foreign {
         workspace: PathBuf::from("/src/greeter"),
         model: "acme/one".to_owned(),
     };
-    let records = (1..).zip(records).map(|(second, record)| Written { time: at(second), record }).collect();
+    let records = (1..).zip(records).map(|(second, record)| TimedRecord { time: at(second), record }).collect();
     Foreign { session, created: at(0), title: Some("a title".to_owned()), draft: draft.to_owned(), parent: None, records }
 }
 

@@ -3,8 +3,8 @@
 
 use super::git::Repository;
 use crate::config::Environment;
-use crate::protocol::LookedUp;
-use crate::sys::process::{Beside, End, Helper, Shell, Spec, run_beside};
+use crate::protocol::HostResponse;
+use crate::sys::process::{End, Helper, OutputReceivers, Shell, Spec, run_beside};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Worktree {
     }
 
     /// Requests an update. Updates run one at a time, with a pause between them, however often this is called.
-    pub fn look(self: &Arc<Self>, tell: impl Fn(LookedUp) + Send + 'static) {
+    pub fn look(self: &Arc<Self>, tell: impl Fn(HostResponse) + Send + 'static) {
         if !self.begins() {
             return;
         }
@@ -73,7 +73,7 @@ impl Worktree {
         again
     }
 
-    async fn found(&self) -> LookedUp {
+    async fn found(&self) -> HostResponse {
         let workspace = self.workspace.clone();
         let of_git = tokio::task::spawn_blocking(move || {
             let repository = Repository::of(&workspace);
@@ -82,7 +82,7 @@ impl Worktree {
         let line = self.line().await;
         let (branch, changed) = of_git.await.unwrap_or_default();
         let (changed, more) = changed.map_or((None, false), |changes| (Some(changes.files as u64), changes.more));
-        LookedUp::Worktree { branch, changed, more, line }
+        HostResponse::Worktree { branch, changed, more, line }
     }
 
     /// Returns the first output line of the status command, or its error.
@@ -104,7 +104,7 @@ impl Worktree {
         };
         // Nobody reads the live output.
         let (live, _) = mpsc::channel(1);
-        let finished = match run_beside(spec, live, CancellationToken::new(), Beside::default()).await {
+        let finished = match run_beside(spec, live, CancellationToken::new(), OutputReceivers::default()).await {
             Ok(finished) => finished,
             Err(error) => return Some(format!("[status] command: {error}")),
         };

@@ -51,11 +51,7 @@ const STEMS: &[&str] = &[
     "wires",
     "wanted",
 ];
-const BANNED_STEMS: &[Exception] = &[
-    Exception { modules: &["acp"], count: 2 },
-    Exception { modules: &["protocol"], count: 1 },
-    Exception { modules: &["serve"], count: 1 },
-];
+const BANNED_STEMS: &[Exception] = &[];
 
 /// Type names that are no noun of the field: participles, adverbs, pronouns, metaphors.
 const TYPES: &[&str] = &[
@@ -143,21 +139,7 @@ const TYPES: &[&str] = &[
     "Words",
     "Written",
 ];
-const BANNED_TYPES: &[Exception] = &[
-    Exception { modules: &["acp"], count: 12 },
-    Exception { modules: &["config"], count: 6 },
-    Exception { modules: &["llm"], count: 17 },
-    Exception { modules: &["mcp"], count: 10 },
-    Exception { modules: &["policy"], count: 17 },
-    Exception { modules: &["ports"], count: 6 },
-    Exception { modules: &["protocol"], count: 2 },
-    Exception { modules: &["serve"], count: 3 },
-    Exception { modules: &["store"], count: 16 },
-    Exception { modules: &["sys"], count: 28 },
-    Exception { modules: &["text"], count: 1 },
-    Exception { modules: &["tools"], count: 6 },
-    Exception { modules: &["tui"], count: 34 },
-];
+const BANNED_TYPES: &[Exception] = &[Exception { modules: &["tools"], count: 6 }];
 
 /// Words with which a header describes its file by a clause in place of a noun.
 const CLAUSES: &[&str] =

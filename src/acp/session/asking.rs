@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::acp::client::Client;
-use crate::acp::diffs::{self, Way};
+use crate::acp::diffs::{self, Direction};
 use crate::acp::permission::{self, Answered};
 use crate::acp::{calls, slash};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, FileDiff, RewindPlan, RewindScope, RewindTarget};
@@ -75,7 +75,7 @@ impl Session {
         let looks = self.client.looks;
         let proposal = &approval.proposal;
         let paths = (&proposal.paths[..], self.told.directory());
-        let (mut content, left_out) = diffs::contents(&proposal.file_diffs(), paths, &*self.files, Way::Forth).await;
+        let (mut content, left_out) = diffs::contents(&proposal.file_diffs(), paths, &*self.files, Direction::Forth).await;
         if left_out > 0 {
             content.push(calls::words(format!("{left_out} more changes are not shown here")));
         }
@@ -96,7 +96,7 @@ impl Session {
     pub(super) async fn ask_rewind(&mut self, plan: &RewindPlan) {
         let looks = self.client.looks;
         let paths = (&[][..], self.told.directory());
-        let (mut content, _) = diffs::contents(&FileDiff::read(&plan.diff), paths, &*self.files, Way::Forth).await;
+        let (mut content, _) = diffs::contents(&FileDiff::read(&plan.diff), paths, &*self.files, Direction::Forth).await;
         content.push(calls::words((looks.reveal)(&slash::rewind(plan)).into_owned()));
         let title = if plan.target == RewindTarget::Redo { "Redo the last rewind" } else { "Rewind one prompt" };
         let fields = ToolCallUpdateFields::new()

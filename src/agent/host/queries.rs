@@ -4,7 +4,7 @@ use super::event_sender::EventSender;
 use super::server_queries::ServerQueries;
 use crate::agent::limits::MAX_OFFERED;
 use crate::ports::{ArtifactError, ToolRouter};
-use crate::protocol::{Event, EventKind, LookedUp, SessionId, SessionQuery, WorkspaceId};
+use crate::protocol::{Event, EventKind, HostResponse, SessionId, SessionQuery, WorkspaceId};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -51,7 +51,7 @@ impl SessionQueries {
                         Some(servers) => servers.resources(&words).await,
                         None => Vec::new(),
                     };
-                    EventKind::LookedUp(LookedUp::Resources { words, resources })
+                    EventKind::LookedUp(HostResponse::Resources { words, resources })
                 }
                 SessionQuery::ServerPrompts => {
                     let prompts = match servers {
@@ -59,14 +59,14 @@ impl SessionQueries {
                         None => Vec::new(),
                     };
                     let prompts = prompts.into_iter().take(MAX_OFFERED).collect();
-                    EventKind::LookedUp(LookedUp::Prompts { prompts })
+                    EventKind::LookedUp(HostResponse::Prompts { prompts })
                 }
                 SessionQuery::ServerPrompt { server, name, arguments } => {
                     let text = match servers {
                         Some(servers) => servers.prompt(&server, &name, arguments).await,
                         None => Err(format!("unknown MCP server `{server}`")),
                     };
-                    EventKind::LookedUp(LookedUp::Prompt { server, name, text })
+                    EventKind::LookedUp(HostResponse::Prompt { server, name, text })
                 }
             };
             sender.send(None, None, kind);

@@ -3,7 +3,7 @@
 use super::call_context::CallContext;
 use super::event_sender::EventSender;
 use crate::agent::turn::Input;
-use crate::ports::{FileRewind, FilesPlanned, Since};
+use crate::ports::{FileRewind, FilesPlanned, RewindStart};
 use crate::protocol::{EventKind, RewindPlan, RewindPoint};
 
 /// Reports the rewind points in the background, because it may wait for a disk.
@@ -20,7 +20,7 @@ pub(super) fn report_points(context: &CallContext, sender: EventSender, mut poin
 }
 
 /// Adds the effects on files to a plan, and reports it.
-pub(super) fn report_plan(context: &CallContext, sender: EventSender, mut plan: RewindPlan, since: Option<Since>) {
+pub(super) fn report_plan(context: &CallContext, sender: EventSender, mut plan: RewindPlan, since: Option<RewindStart>) {
     let router = context.router();
     tokio::spawn(async move {
         if let Some(since) = since {

@@ -7,7 +7,7 @@ use crate::agent::context::estimate;
 use crate::agent::limits::{BYTES_PER_TOKEN, CHANNEL_DEPTH, MAX_ELICITATIONS};
 use crate::agent::turn::Sampled;
 use crate::ports::{Completion, Delta, ModelRequest, ModelStream};
-use crate::protocol::{Elicitation, ElicitationAnswer, ModelFacts, Part, StopReason, Usage, Wanted};
+use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, ModelFacts, Part, StopReason, Usage};
 use futures_util::StreamExt;
 use request::{Conversation, read};
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ impl SamplingQueue {
             Ok((conversation, None)) => self.push(ApprovedSampling { server, conversation, answer }),
             Ok((conversation, Some(message))) => {
                 let approved = ApprovedSampling { server: server.clone(), conversation, answer };
-                let wanted = Wanted::Form { fields: Vec::new() };
+                let wanted = ElicitationKind::Form { fields: Vec::new() };
                 let (send, answered) = oneshot::channel();
                 tokio::spawn(wait(approved, answered, self.phases.clone()));
                 return Some((Elicitation { elicitation_id: String::new(), server, message, wanted }, send));

@@ -7,8 +7,8 @@ use crate::agent::turn::Resource;
 use crate::policy::redact::Redactor;
 use crate::ports::{RemoteContent, RemoteServers};
 use crate::protocol::{
-    CallId, Elicitation, ElicitationAnswer, ElicitationOutcome, ErrorCode, EventKind, FieldKind, ServerStatus, ToolError,
-    ToolResult, Wanted, cut_before,
+    CallId, Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, ErrorCode, EventKind, FieldKind, ServerStatus,
+    ToolError, ToolResult, cut_before,
 };
 use futures_util::future::join_all;
 use std::collections::HashMap;
@@ -137,7 +137,8 @@ impl Servers {
             resource.uri
         );
         let (send, answer) = oneshot::channel();
-        let (elicitation_id, server, wanted) = (String::new(), resource.server.clone(), Wanted::Form { fields: Vec::new() });
+        let (elicitation_id, server, wanted) =
+            (String::new(), resource.server.clone(), ElicitationKind::Form { fields: Vec::new() });
         self.ask(Elicitation { elicitation_id, server, message, wanted }, send);
         Some(answer)
     }
@@ -175,7 +176,7 @@ async fn wait(
 
 /// Returns what makes a request too large for a user, if it is.
 fn too_much(elicitation: &Elicitation) -> Option<String> {
-    let Wanted::Form { fields } = &elicitation.wanted else {
+    let ElicitationKind::Form { fields } = &elicitation.wanted else {
         return (size(elicitation) > MAX_FORM_BYTES).then(|| "a visit to an overlong URL".to_owned());
     };
     let choices = |field: &crate::protocol::FormField| match &field.takes {

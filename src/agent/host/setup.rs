@@ -4,7 +4,7 @@ use super::policy_updates::PolicyUpdates;
 use super::server_requests::Remote;
 use crate::agent::turn::{Options, SandboxStatus, Unfinished};
 use crate::policy::{Enforcer, redact::Redactor};
-use crate::ports::{Artifacts, InstructionSource, Journal, Known, Model, Models, Record, Rules, ToolRouter};
+use crate::ports::{Artifacts, InstructionSource, Journal, Model, Models, Record, RecoveredCalls, Rules, ToolRouter};
 use crate::protocol::{Mode, RunningCommand, SessionId, ToolResult, WorkspaceId};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -34,7 +34,7 @@ pub struct Setup {
     /// Known outcomes of calls that were running when the previous process ended.
     pub settled: Vec<ToolResult>,
     /// Recovery information about other such calls, from the disk and their last output.
-    pub known: Known,
+    pub known: RecoveredCalls,
     /// Sandbox of commands.
     pub sandbox_status: SandboxStatus,
     /// Background commands, if the tools support them.

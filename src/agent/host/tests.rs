@@ -6,8 +6,8 @@ use crate::agent::{Backoff, Unfinished};
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Permit, Sandbox, Scope};
 use crate::ports::{
-    Amends, BoxFuture, Completion, Delta, Durability, Journal, JournalError, Known, Model, ModelRequest, ModelStream, Models,
-    Plan, Record, Rules, RunContext,
+    Amends, BoxFuture, Completion, Delta, Durability, Journal, JournalError, Model, ModelRequest, ModelStream, Models, Plan,
+    Record, RecoveredCalls, Rules, RunContext,
 };
 use crate::protocol::{
     Action, Arguments, CallId, ErrorCode, Failure, FailureKind, KeyText, ListedModel, Mode, ModelFacts, Part, Place,
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-mod beside;
+mod background;
 mod model_client;
 mod sampling;
 mod servers;
@@ -253,7 +253,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         records: Vec::new(),
         unfinished: Unfinished::Wait,
         settled: Vec::new(),
-        known: Known::default(),
+        known: RecoveredCalls::default(),
         sandbox_status: SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None },
         running: None,
         tell_changes: false,

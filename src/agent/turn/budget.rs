@@ -5,7 +5,7 @@ use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
 use super::options::Approver;
 use super::turn_context::TurnContext;
 use super::usage::TaskUsage;
-use crate::policy::Most;
+use crate::policy::LowestLimit;
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Failure, FailureKind, Usage};
 use crate::session::Totals;
 use BudgetScope::{Session, Task};
@@ -24,7 +24,7 @@ struct InForce {
     unit: BudgetUnit,
     limit: f64,
     set_by: String,
-    most: Option<Most>,
+    most: Option<LowestLimit>,
 }
 
 /// Budgets set by the user in the session, and the warnings given about them.
@@ -153,7 +153,7 @@ impl BudgetCheck<'_> {
         KINDS.into_iter().filter_map(|(scope, unit)| {
             let most = self.most(scope, unit);
             let own = self.set_by(scope, unit);
-            let of_policy = |most: &Most| (most.limit, most.place.clone());
+            let of_policy = |most: &LowestLimit| (most.limit, most.place.clone());
             let (limit, set_by) = match (own, &most) {
                 (Some(own), Some(most)) if own.0 > most.limit => of_policy(most),
                 (Some(own), _) => own,
@@ -172,7 +172,7 @@ impl BudgetCheck<'_> {
         said.or_else(|| before().map(|allowance| (allowance.limit.limit, allowance.set_by.clone())))
     }
 
-    fn most(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<Most> {
+    fn most(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<LowestLimit> {
         match (scope, unit) {
             (Session, Tokens) => self.cx.policy.most_session_tokens(),
             (Session, CostUsd) => self.cx.policy.most_session_cost(),

@@ -9,7 +9,7 @@ use super::io::Effect;
 use super::loop_guard::RepeatCount;
 use super::options::Approver;
 use super::sandbox_escalation::BlockedRun;
-use crate::ports::{Durability, Found, Known};
+use crate::ports::{Durability, RecoveredCalls, RecoveredState};
 use crate::protocol::{Arguments, ErrorCode, ToolResult};
 use crate::session::{CallStage, OpenCall};
 
@@ -49,7 +49,7 @@ impl CallBatch {
     }
 
     /// Settles calls by the state of the disk: completed ones are done, and those that did not happen are planned and judged again.
-    pub fn settle_by_disk(&mut self, Known { mut found, mut tails }: Known, runner: &mut CallRunner<'_>) {
+    pub fn settle_by_disk(&mut self, RecoveredCalls { mut found, mut tails }: RecoveredCalls, runner: &mut CallRunner<'_>) {
         let under_way = |call: &&mut Call| call.changes && matches!(call.state, CallState::Running);
         for call in self.calls_mut().iter_mut().filter(under_way) {
             let id = call.call.tool_call_id.clone();
@@ -57,7 +57,7 @@ impl CallBatch {
             // Previewed and blocked calls are recovered in other ways.
             let looked = found.remove(&id).filter(|_| !call.previewed && call.held.is_none());
             match looked {
-                Some(Found::Done { left }) => {
+                Some(RecoveredState::Done { left }) => {
                     runner.announce(call, &[]);
                     let text = format!(
                         "{}: done; aye exited before it reported this, and the files have the new content{}",
@@ -72,12 +72,12 @@ impl CallBatch {
                         beside(&left)
                     ));
                 }
-                Some(Found::NotDone { left }) => {
+                Some(RecoveredState::NotDone { left }) => {
                     call.state = CallState::Planning;
                     call.left = left;
                     runner.cx.out.notice(format!("`{}` had not run when aye exited; it is planned again", call.summary));
                 }
-                Some(Found::Partly { words }) => call.partly = Some(words),
+                Some(RecoveredState::Partly { words }) => call.partly = Some(words),
                 None => {}
             }
         }

@@ -4,7 +4,7 @@ use super::policy::PolicyChange;
 use super::rule_files::{Grant, RuleFileResult};
 use super::sampling::Sampled;
 use crate::policy::{Permit, PreviewPermit};
-use crate::ports::{Delta, Durability, FileRewind, FilesRewound, ModelError, ModelRequest, Plan, Record, Since};
+use crate::ports::{Delta, Durability, FileRewind, FilesRewound, ModelError, ModelRequest, Plan, Record, RewindStart};
 use crate::protocol::{
     Action, Amendment, ApprovalId, CallId, Command, EventKind, Failure, KeyText, ModelFacts, Outside, RewindPlan, RewindPoint,
     StepId, TaskId, ToolCall, ToolError, ToolResult,
@@ -199,7 +199,7 @@ pub enum Effect {
     /// Adds the effects on files, and emits the event.
     PlanRewind {
         plan: RewindPlan,
-        since: Option<Since>,
+        since: Option<RewindStart>,
     },
     Rewind(FileRewind),
     End,

@@ -25,7 +25,7 @@ use super::user_command::UserCommandOutputs;
 use crate::agent::thread::INTERRUPTED;
 use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
-use crate::ports::{Durability, FilesRewound, Known, Plan, Record, TaskEnd};
+use crate::ports::{Durability, FilesRewound, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
     ApprovalId, Budget, BudgetLimit, CallId, Command, Decision, EventKind, Failure, FailureKind, Message, Mode, ModelFacts, Part,
     PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus, StopReason, TaskStatus, ToolError, Usage,
@@ -49,7 +49,7 @@ pub struct TurnMachine {
     pub(super) grants: Grants,
     layers: LayerNotices,
     /// Recovery information, until the session is restored.
-    pub(super) known: Known,
+    pub(super) known: RecoveredCalls,
     /// Whether the user ended the session: running calls finish, and nothing new begins.
     pub(super) quitting: bool,
 }
@@ -71,7 +71,7 @@ impl TurnMachine {
             mentions: MentionReader::default(),
             grants: Grants::default(),
             layers: LayerNotices::default(),
-            known: Known::default(),
+            known: RecoveredCalls::default(),
             quitting: false,
         };
         machine.choice.limit_output(&mut machine.cx);
@@ -253,7 +253,7 @@ impl TurnMachine {
     }
 
     /// Sets the recovery information. Call this once, before the session is restored.
-    pub fn know(&mut self, known: Known) {
+    pub fn know(&mut self, known: RecoveredCalls) {
         self.known = known;
     }
 

@@ -9,7 +9,7 @@ use super::io::Effect;
 use super::options::Unfinished;
 use super::outputs::Outputs;
 use super::side_effects::SideEffects;
-use crate::ports::{Durability, FileRewind, FilesRewound, Record, Since};
+use crate::ports::{Durability, FileRewind, FilesRewound, Record, RewindStart};
 use crate::protocol::{
     EventKind, Message, MessageId, Part, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId, counted,
 };
@@ -76,7 +76,7 @@ struct RunningRewind {
 pub(super) struct ResolvedTarget {
     target: RewindTarget,
     scope: RewindScope,
-    since: Since,
+    since: RewindStart,
     from: Option<MessageId>,
     point: Option<Point>,
     /// Text for the composer.
@@ -334,7 +334,7 @@ impl Rewinds {
         (under_way.begins_next, under_way.then) = (begins_next, Some(then));
         let (number, overwrite) = (under_way.number, under_way.overwrite.clone());
         // Without files there is nothing to restore, but the user is told in the same way.
-        let since = if under_way.aim.scope.files() { under_way.aim.since } else { Since::Rewind(u32::MAX) };
+        let since = if under_way.aim.scope.files() { under_way.aim.since } else { RewindStart::Rewind(u32::MAX) };
         Some(Effect::Rewind(FileRewind { number, since, step, overwrite }))
     }
 
@@ -349,7 +349,7 @@ impl Rewinds {
                 return Ok(ResolvedTarget {
                     target: RewindTarget::Redo,
                     scope: done.scope,
-                    since: Since::Rewind(done.number),
+                    since: RewindStart::Rewind(done.number),
                     from: None,
                     point: None,
                     prompt: None,
@@ -378,7 +378,7 @@ impl Rewinds {
         if !scope.conversation() {
             from = None;
         }
-        let since = Since::Step(step_id.as_ref().map_or(point.first_step, crate::protocol::StepId::number));
+        let since = RewindStart::Step(step_id.as_ref().map_or(point.first_step, crate::protocol::StepId::number));
         let later = &points[place..];
         let mut cannot: Vec<String> = later.iter().flat_map(|point| point.lasting.iter().cloned()).collect();
         if scope.files() && later.iter().any(|point| !point.commands.is_empty()) {

@@ -5,7 +5,9 @@ use super::call_batch::CallBatch;
 use super::rule_files::Grant;
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
-use crate::ports::{Amends, Completion, Delta, Found, Known, LayerEnd, LayerRun, ModelError, ModelRequest, Plan, Record, Tail};
+use crate::ports::{
+    Amends, Completion, Delta, LayerEnd, LayerRun, ModelError, ModelRequest, Plan, Record, RecoveredCalls, RecoveredState, Tail,
+};
 use crate::protocol::{
     Action, Amendable, Amendment, Approval, ApprovalId, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Command,
     CountedEffects, Decision, EffectKind, Effects, Effort, ErrorCode, EventKind, Failure, FailureKind, FileEffect, GrantScope,
@@ -181,8 +183,8 @@ fn kind_of(message: &Message) -> &'static str {
 
 /// Parses `found c1 done`, `found c1 not-done`, `found c1 partly WORDS` and `printed c1 WORDS`, separated by `;`, after the way of
 /// resuming.
-fn known(how: &str) -> (&str, Known) {
-    let mut known = Known::default();
+fn known(how: &str) -> (&str, RecoveredCalls) {
+    let mut known = RecoveredCalls::default();
     let mut parts = how.split(';').map(str::trim);
     let how = parts.next().unwrap_or_default();
     for part in parts {
@@ -192,12 +194,14 @@ fn known(how: &str) -> (&str, Known) {
         match (what, words.split_once(' ').unwrap_or((words, ""))) {
             ("found", ("done", left)) => {
                 let left = left.split_whitespace().map(PathBuf::from).collect();
-                known.found.insert(id, Found::Done { left });
+                known.found.insert(id, RecoveredState::Done { left });
             }
             ("found", ("not-done", _)) => drop(
-                known.found.insert(id, Found::NotDone { left: words.split_whitespace().skip(1).map(PathBuf::from).collect() }),
+                known
+                    .found
+                    .insert(id, RecoveredState::NotDone { left: words.split_whitespace().skip(1).map(PathBuf::from).collect() }),
             ),
-            ("found", ("partly", words)) => drop(known.found.insert(id, Found::Partly { words: words.to_owned() })),
+            ("found", ("partly", words)) => drop(known.found.insert(id, RecoveredState::Partly { words: words.to_owned() })),
             ("printed", _) => drop(known.tails.insert(id, Tail { text: words.to_owned(), ran_ms: 12_000 })),
             other => panic!("known {other:?}"),
         }

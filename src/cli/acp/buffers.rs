@@ -1,6 +1,6 @@
 //! Open files of the session's editor for the tools: by canonical path, and within the directories of the session.
 
-use crate::acp::{Asked, Buffers};
+use crate::acp::{Buffers, SessionOpening};
 use crate::ports;
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub struct OfEditor {
 
 impl OfEditor {
     /// Returns the buffers of the editor that requested the session, if it shares its files.
-    pub fn of(asked: &Asked) -> Option<Self> {
+    pub fn of(asked: &SessionOpening) -> Option<Self> {
         let buffers = asked.buffers.clone()?;
         let real = |given: &PathBuf| given.canonicalize().ok().map(|real| (real, given.clone()));
         let directories = std::iter::once(&asked.directory).chain(&asked.more).filter_map(real).collect();

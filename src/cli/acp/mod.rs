@@ -4,7 +4,9 @@ mod buffers;
 mod servers;
 mod session_files;
 
-use crate::acp::{self, Answer, Asked, Authentication, Ended, Front, Listed, Looks, Opened, Refusal, Which};
+use crate::acp::{
+    self, Answer, Authentication, Ended, Front, Listed, Refusal, RunningSession, Sanitizers, SessionOpening, SessionOrigin,
+};
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::host::console::warn;
@@ -66,7 +68,7 @@ pub fn run(common: &Common) -> Result<Exit, CliError> {
     let host = Arc::new(Host { common: common.clone(), place: place.clone(), store: store.clone(), told: Told::default() });
     let front = Front {
         host,
-        looks: Looks { clean: text::clean, reveal: text::reveal },
+        looks: Sanitizers { clean: text::clean, reveal: text::reveal },
         version: env!("CARGO_PKG_VERSION"),
         registry: tui::COMMANDS,
     };
@@ -129,7 +131,7 @@ struct Ready {
 }
 
 impl acp::Host for Host {
-    fn open(&self, asked: Asked) -> Answer<Opened> {
+    fn open(&self, asked: SessionOpening) -> Answer<RunningSession> {
         let mut directories = self.common.add_dirs.clone();
         directories.extend(asked.more.iter().cloned());
         let common = Common { directory: Some(asked.directory.clone()), add_dirs: directories, ..self.common.clone() };
@@ -242,7 +244,7 @@ fn no_model(error: NoModel) -> Refusal {
     }
 }
 
-async fn open(store: Store, common: Common, asked: Asked, told: Told) -> Result<Opened, Refusal> {
+async fn open(store: Store, common: Common, asked: SessionOpening, told: Told) -> Result<RunningSession, Refusal> {
     let which = asked.which.clone();
     let found = store.clone();
     let ready = beside(move || find(&found, common, &which)).await?;
@@ -259,11 +261,11 @@ async fn open(store: Store, common: Common, asked: Asked, told: Told) -> Result<
 }
 
 /// Finds the place, the requested session and its model.
-fn find(store: &Store, common: Common, which: &Which) -> Result<Ready, Refusal> {
+fn find(store: &Store, common: Common, which: &SessionOrigin) -> Result<Ready, Refusal> {
     let mut place = AppContext::find(&common).map_err(refusal)?;
     let choice = match which {
-        Which::New => SessionChoice::New,
-        Which::Stored { id, .. } => {
+        SessionOrigin::New => SessionChoice::New,
+        SessionOrigin::Stored { id, .. } => {
             let known = store.find(id).map_err(refusal_of_store)?;
             if known.session_id.as_str() != id {
                 return Err(refusal_of_store(StoreError::NoSession { given: id.clone() }));
@@ -298,8 +300,8 @@ fn begin(
     (mut place, project, policy): (AppContext, ProjectConfig, Policy),
     (chosen, model): (Option<SessionSummary>, Arc<dyn Model>),
     (said, told): (Option<String>, &Told),
-    asked: Asked,
-) -> Result<Opened, Refusal> {
+    asked: SessionOpening,
+) -> Result<RunningSession, Refusal> {
     let file = common.policy.clone();
     place.with_tools_of(&project);
     let effort = place.settings.effort.map(|set| set.effort);
@@ -315,8 +317,8 @@ fn begin(
     notices.extend(problems);
     let past = SessionHistory::new(&store, session.id(), &place);
     let history = match asked.which {
-        Which::Stored { told: true, .. } => past.events(&session.records),
-        Which::Stored { told: false, .. } | Which::New => Vec::new(),
+        SessionOrigin::Stored { told: true, .. } => past.events(&session.records),
+        SessionOrigin::Stored { told: false, .. } | SessionOrigin::New => Vec::new(),
     };
     let standing = SandboxHost::find(&place, project.trust());
     let laxest = session::laxest(&place);
@@ -346,7 +348,7 @@ fn begin(
         servers.look();
     }
     let ended = tokio::spawn(wait_for_the_end(running.ended, serving, session));
-    Ok(Opened {
+    Ok(RunningSession {
         id,
         directory,
         laxest,

@@ -2,7 +2,7 @@
 
 pub mod args;
 
-use crate::config::{ConfigError, Kept};
+use crate::config::{ConfigError, KeyStorage};
 use crate::host::api_keys::{GOES_BEFORE, KEY_BYTES, check_place_of_file, keep};
 use crate::host::console::{say, say_json};
 use crate::host::context::AppContext;
@@ -53,8 +53,8 @@ fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
     let mut text = String::new();
     for name in names {
         let _ = match place.credentials.forget(name)? {
-            Some(Kept::Keyring) => writeln!(text, "deleted the key for {name} from the keyring"),
-            Some(Kept::File) => writeln!(text, "deleted the key for {name} from the file"),
+            Some(KeyStorage::Keyring) => writeln!(text, "deleted the key for {name} from the keyring"),
+            Some(KeyStorage::File) => writeln!(text, "deleted the key for {name} from the file"),
             None => writeln!(text, "no key is saved for {name}"),
         };
         if let Some(variable) = place.settings.key_variable(name, &place.environment)
@@ -170,11 +170,11 @@ fn standing(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError
         return Ok(standing);
     }
     match place.credentials.kept(provider)? {
-        Some(Kept::File) => {
+        Some(KeyStorage::File) => {
             standing.source = "file";
             standing.place = place.credentials.file().map(|file| file.display().to_string());
         }
-        Some(Kept::Keyring) => standing.source = "keyring",
+        Some(KeyStorage::Keyring) => standing.source = "keyring",
         None => {
             standing.place = variable;
             return Ok(standing);

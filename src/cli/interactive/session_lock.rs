@@ -7,7 +7,7 @@ use crate::host::policy_layers::Policy;
 use crate::host::session;
 use crate::host::session::{LoadScope, PIECE_RECORDS, Session};
 use crate::protocol::SessionId;
-use crate::store::{Holder, Piece, SessionSummary, Store};
+use crate::store::{Holder, SessionPart, SessionSummary, Store};
 use crate::tui::{LockAnswer, LockQuestion, StartupQuestion};
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,7 +35,7 @@ pub enum LockOutcome {
 pub struct ReadOnlySession {
     pub store: Store,
     pub id: SessionId,
-    pub tail: Piece,
+    pub tail: SessionPart,
     /// The other process: `open in process 4711`.
     pub holder: String,
 }

@@ -26,7 +26,7 @@ use crate::host::session;
 use crate::host::session::{Session, SessionOptions};
 use crate::host::session_servers;
 use crate::host::user_rules::UserRules;
-use crate::llm::Unset;
+use crate::llm::MissingModel;
 use crate::ports::Model;
 use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, SessionId};
 use crate::tui::{Header, ModelAccess, Start, TrustAnswer, TrustQuestion};
@@ -177,7 +177,7 @@ impl SessionRunner {
         let loading = history::load(&session);
         // Without a model, the session waits for a choice: the models can be listed, and a key can be added.
         let before = session.model_before.clone().unwrap_or_default();
-        let model = model.unwrap_or_else(|error| Arc::new(Unset::new(&before, error.to_string())));
+        let model = model.unwrap_or_else(|error| Arc::new(MissingModel::new(&before, error.to_string())));
         if asks {
             match receive_answer.await {
                 Ok(TrustAnswer::Yes) => {

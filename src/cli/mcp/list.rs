@@ -9,7 +9,7 @@ use crate::host::mcp_servers::specs::{ConfiguredServer, found};
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
-use crate::mcp::{Reach, Servers, Spec, Wires};
+use crate::mcp::{McpDeps, Reach, Servers, Spec};
 use crate::policy::ToolPattern;
 use crate::ports::RemoteServers as _;
 use crate::protocol::{ServerStatus, counted};
@@ -63,7 +63,7 @@ pub fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliE
 /// Returns the saved state of each server from its last connection.
 fn known(place: &AppContext, servers: &[ConfiguredServer]) -> Vec<ServerStatus> {
     let specs = servers.iter().map(|found| found.spec.clone()).collect();
-    let wires = Wires { known: Some(place.directories.data.join("mcp").join("known")), ..Wires::default() };
+    let wires = McpDeps { known: Some(place.directories.data.join("mcp").join("known")), ..McpDeps::default() };
     Servers::new(specs, wires).statuses()
 }
 

@@ -14,7 +14,7 @@ use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
 use crate::host::startup::runtime;
 use crate::mcp::auth::Keeper;
-use crate::mcp::{Identity, Reach, Servers, Spec, Wires};
+use crate::mcp::{Identity, McpDeps, Reach, Servers, Spec};
 use crate::policy::Enforcer;
 use crate::ports::{Launcher, RemoteServers, RemoteTool};
 use crate::protocol::{Action, ServerState, VerdictKind, counted};
@@ -69,10 +69,10 @@ pub fn run(place: &AppContext, common: &Common, name: &str, json: bool) -> Resul
     };
     let enforcer = place.enforcer(&policy, standing.sandbox(), place.mode);
     let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.holding(&enforcer)));
-    let wires = Wires {
+    let wires = McpDeps {
         launcher: Some(Arc::new(launcher) as Arc<dyn Launcher>),
         tokens: Some(Arc::new(Keeper::new(vault(place)))),
-        ..Wires::default()
+        ..McpDeps::default()
     };
     let reached_by = reached_by(&spec);
     let ServerProbe { tools, notes, identity } = runtime()?.block_on(look(spec, wires))?;
@@ -97,7 +97,7 @@ struct ServerProbe {
 }
 
 /// Connects to a server and returns its tools.
-async fn look(spec: Spec, wires: Wires) -> Result<ServerProbe, CliError> {
+async fn look(spec: Spec, wires: McpDeps) -> Result<ServerProbe, CliError> {
     let name = spec.name.clone();
     let servers = Servers::new(vec![spec], wires);
     let mut changed = servers.changed();

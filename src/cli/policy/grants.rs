@@ -130,7 +130,7 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
         grants::change(file, |old| {
             let old = old.unwrap_or_default();
             // Compared by content: a line number may have changed since the rules were listed.
-            let same = |kept: &grants::Kept| of_file.iter().any(|named| named.kept.rule == kept.rule);
+            let same = |kept: &grants::SavedRule| of_file.iter().any(|named| named.kept.rule == kept.rule);
             let (new, _) = grants::removed(old, same).map_err(ConfigError::one)?;
             Bundle::parse(&new, &file.display().to_string()).map_err(|error| ConfigError::one(error.to_string()))?;
             Ok((new, ()))

@@ -3,7 +3,7 @@
 use crate::host::context::AppContext;
 use crate::host::mcp_servers::specs;
 use crate::host::project::ProjectConfig;
-use crate::mcp::{Servers, Wires};
+use crate::mcp::{McpDeps, Servers};
 use crate::ports::{RemoteServers, RemoteTool};
 use crate::protocol::Action;
 use crate::tools::Pins;
@@ -24,7 +24,7 @@ impl ServerTools {
         let (specs, _) = specs::specs(place, project);
         let servers = specs.iter().map(|spec| spec.name.clone()).collect();
         let directory = place.directories.data.join("mcp");
-        let wires = Wires { known: Some(directory.join("known")), ..Wires::default() };
+        let wires = McpDeps { known: Some(directory.join("known")), ..McpDeps::default() };
         let tools = Servers::new(specs, wires).tools();
         Self { servers, tools, pins: Pins::at(directory.join("pins")) }
     }

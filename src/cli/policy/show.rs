@@ -2,7 +2,7 @@
 
 use super::args::ShowForm;
 use super::paint::{Paint, Tone};
-use crate::config::trust::{Project, Standing};
+use crate::config::trust::{Project, TrustStatus};
 use crate::host::console::{say, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -71,9 +71,9 @@ pub fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result<Exit, 
 fn project(place: &AppContext, common: &Common, policy: &Policy) -> String {
     let trusted = match Project::examine(&place.workspace).standing(&place.directories.config) {
         _ if common.trust == Trust::ForThisRun => "trusted for this run",
-        Standing::Trusted(_) => "trusted",
-        Standing::Changed(_) => "no longer trusted, because its configuration has changed",
-        Standing::NeverAsked => "not trusted",
+        TrustStatus::Trusted(_) => "trusted",
+        TrustStatus::Changed(_) => "no longer trusted, because its configuration has changed",
+        TrustStatus::NeverAsked => "not trusted",
     };
     let own = place.workspace.join(".aye/policy.toml").symlink_metadata().is_ok();
     let policy = match (policy.layers.iter().any(|layer| layer.scope == Scope::Project), own) {

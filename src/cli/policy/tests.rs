@@ -3,7 +3,7 @@
 mod explained;
 mod linted;
 mod schema;
-mod shown;
+mod show;
 mod templates;
 
 use crate::policy::{Context, Enforcer, Layer, Sandbox, Scope};

@@ -5,7 +5,7 @@ use super::transport::Client;
 use crate::agent::{self, Running, SessionQueries};
 use crate::host::exit::Exit;
 use crate::protocol::{Command, Event};
-use crate::serve::{Act, Asked, Desk, Fault, FaultCode, Line};
+use crate::serve::{Act, ClientConnection, Fault, FaultCode, Line, OpeningRequest};
 use crate::sys::signals::hang_up_is_ignored;
 use std::collections::VecDeque;
 use std::io;
@@ -80,7 +80,7 @@ struct Run {
 pub struct Host {
     client: Client,
     opener: SessionFactory,
-    desk: Desk,
+    desk: ClientConnection,
     run: Option<Run>,
     opening: Option<JoinHandle<Result<Box<OpenSession>, Fault>>>,
     /// Commands that the session has not received yet.
@@ -104,7 +104,7 @@ enum Next {
 
 impl Host {
     pub fn new(client: Client, opener: SessionFactory) -> Self {
-        let (desk, commands) = (Desk::default(), VecDeque::new());
+        let (desk, commands) = (ClientConnection::default(), VecDeque::new());
         Self { client, opener, desk, run: None, opening: None, commands, ends: false, deaf: false }
     }
 
@@ -226,7 +226,7 @@ impl Host {
         }
     }
 
-    fn open(&mut self, asked: Asked) {
+    fn open(&mut self, asked: OpeningRequest) {
         let (opener, runtime) = (self.opener.clone(), tokio::runtime::Handle::current());
         self.opening = Some(tokio::task::spawn_blocking(move || opener.open(asked, &runtime)));
     }

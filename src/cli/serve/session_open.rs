@@ -22,7 +22,7 @@ use crate::host::session_servers;
 use crate::host::user_rules::UserRules;
 use crate::ports::Model;
 use crate::protocol::{Event, EventKind, Mode, SessionId, StepId, TaskState, TaskStatus};
-use crate::serve::{Asked, CreateSession, Fault, FaultCode, Opened, ResumeSession};
+use crate::serve::{CreateSession, Fault, FaultCode, OpenedSession, OpeningRequest, ResumeSession};
 use crate::session::SessionState;
 use crate::store::{SessionSummary, Store, StoreError};
 use serde_json::json;
@@ -40,7 +40,7 @@ pub struct SessionFactory {
 pub struct OpenSession {
     pub setup: agent::Setup,
     pub reload: Reload,
-    pub told: Opened,
+    pub told: OpenedSession,
     pub held: LockedSession,
     /// Notices that were printed on stderr.
     notices: Vec<String>,
@@ -73,13 +73,13 @@ struct SessionRequest {
     session: Option<String>,
 }
 
-impl From<Asked> for SessionRequest {
-    fn from(asked: Asked) -> Self {
+impl From<OpeningRequest> for SessionRequest {
+    fn from(asked: OpeningRequest) -> Self {
         match asked {
-            Asked::New(CreateSession { workspace_hint: directory, model, mode, .. }) => {
+            OpeningRequest::New(CreateSession { workspace_hint: directory, model, mode, .. }) => {
                 Self { directory, model, mode, session: None }
             }
-            Asked::Again(ResumeSession { session_id, model, mode, .. }) => {
+            OpeningRequest::Resume(ResumeSession { session_id, model, mode, .. }) => {
                 Self { directory: None, model, mode, session: Some(session_id) }
             }
         }
@@ -92,7 +92,7 @@ impl SessionFactory {
     }
 
     /// Opens a session. Reads the disk and may query local servers, so it must not run on a thread that others need.
-    pub fn open(&self, asked: Asked, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
+    pub fn open(&self, asked: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
         let wanted = SessionRequest::from(asked);
         let mode = self.mode(wanted.mode)?;
         if let Some(directory) = &wanted.directory {
@@ -179,7 +179,7 @@ impl SessionFactory {
         let workspace_id = place.workspace_id();
         let (reload, updates) = Reload::new(place, file, project, &session, &rules, standing);
         setup.policy_updates = Some(updates);
-        let told = Opened {
+        let told = OpenedSession {
             session_id: session.id().clone(),
             workspace_id,
             policy_bundle_version: version_of(&rules),
@@ -222,7 +222,7 @@ fn approver() -> Approver {
     }
 }
 
-fn notice(opened: &Opened, message: String) -> Event {
+fn notice(opened: &OpenedSession, message: String) -> Event {
     Event {
         workspace_id: opened.workspace_id.clone(),
         session_id: opened.session_id.clone(),

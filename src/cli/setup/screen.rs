@@ -13,7 +13,7 @@ use crate::host::policy_layers::Policy;
 use crate::host::setup::handler::answer;
 use crate::host::startup;
 use crate::host::startup::start_log;
-use crate::protocol::{ChangedFiles, Event, EventKind, LookedUp, Query, SessionId, SetupAsked, SetupTold};
+use crate::protocol::{ChangedFiles, Event, EventKind, HostResponse, Query, SessionId, SetupAsked, SetupTold};
 use crate::tui;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -73,6 +73,6 @@ fn tell(place: &AppContext, events: &mpsc::UnboundedSender<Event>, told: SetupTo
         task_id: None,
         step_id: None,
         timestamp: jiff::Timestamp::now(),
-        kind: EventKind::LookedUp(LookedUp::Setup(told)),
+        kind: EventKind::LookedUp(HostResponse::Setup(told)),
     });
 }

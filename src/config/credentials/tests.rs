@@ -15,10 +15,10 @@ fn a_key_in_the_file_is_found_again_and_forgotten() {
     let read = credentials(&dir);
     assert_eq!(read.names().unwrap(), ["anthropic", "my own/provider"]);
     assert_eq!(read.secret("my own/provider").unwrap().unwrap().reveal(), KEY);
-    assert_eq!((read.kept("anthropic"), read.kept("openai")), (Ok(Some(Kept::File)), Ok(None)));
+    assert_eq!((read.kept("anthropic"), read.kept("openai")), (Ok(Some(KeyStorage::File)), Ok(None)));
     assert_eq!(read.known_values(), ["other-key-1", KEY]);
     assert!(!format!("{read:?}").contains("4711"));
-    for (name, was) in [("anthropic", Some(Kept::File)), ("anthropic", None), ("my own/provider", Some(Kept::File))] {
+    for (name, was) in [("anthropic", Some(KeyStorage::File)), ("anthropic", None), ("my own/provider", Some(KeyStorage::File))] {
         assert_eq!(credentials(&dir).forget(name), Ok(was));
     }
     assert!(!read.file().unwrap().exists(), "an empty file is no use to anyone");
@@ -30,7 +30,7 @@ fn what_the_keyring_has_is_known_without_asking_it() {
     let path = credentials(&dir).file().unwrap().to_owned();
     private::update::<PrivateError>(&path, 100, |_| Ok(Some(b"[openai]\nkeyring = true\n".to_vec()))).unwrap();
     let read = credentials(&dir);
-    assert_eq!((read.kept("openai"), read.of_file("openai")), (Ok(Some(Kept::Keyring)), Ok(None)));
+    assert_eq!((read.kept("openai"), read.of_file("openai")), (Ok(Some(KeyStorage::Keyring)), Ok(None)));
     assert_eq!(read.known_values(), Vec::<String>::new());
 }
 

@@ -1,6 +1,6 @@
 //! Edits of a policy file as text: adds and removes rules; comments, order and spacing of the rest stay.
 
-use super::{Kept, REASON};
+use super::{REASON, SavedRule};
 use crate::protocol::GrantRule;
 use jiff::Timestamp;
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
@@ -53,7 +53,7 @@ impl<'a> Ends<'a> {
 }
 
 /// Returns the allow rules of a text that have the form of a saved rule, in the order of their lines.
-pub fn list(text: &str) -> Result<Vec<Kept>, String> {
+pub fn list(text: &str) -> Result<Vec<SavedRule>, String> {
     let (_, text) = Ends::take(text);
     Ok(found(&text)?.into_iter().map(|(_, kept)| kept).collect())
 }
@@ -86,7 +86,7 @@ pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timest
 }
 
 /// Removes the chosen rules. Returns the new text and the removed rules.
-pub fn removed(text: &str, is_chosen: impl Fn(&Kept) -> bool) -> Result<(String, Vec<Kept>), String> {
+pub fn removed(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -> Result<(String, Vec<SavedRule>), String> {
     let (ends, text) = Ends::take(text);
     let mut document = parse(&text)?;
     let (mut places, mut gone) = (Vec::new(), Vec::new());
@@ -125,7 +125,7 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
 }
 
 /// Returns all allow rules that have the form of a saved rule, with their lines.
-fn found(text: &str) -> Result<Vec<(Place, Kept)>, String> {
+fn found(text: &str) -> Result<Vec<(Place, SavedRule)>, String> {
     let document = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let mut all = Vec::new();
     let Some(capabilities) = document.get(CAPABILITIES).and_then(Item::as_table_like) else { return Ok(all) };
@@ -136,7 +136,7 @@ fn found(text: &str) -> Result<Vec<(Place, Kept)>, String> {
             let Some(path) = value.as_str() else { continue };
             let start = value.span().map_or(0, |span| span.start);
             let rule = GrantRule::Readable { path: path.to_owned() };
-            let kept = Kept { line: line_at(text, start), rule, reason: comment_above(text, start), expires_at: None };
+            let kept = SavedRule { line: line_at(text, start), rule, reason: comment_above(text, start), expires_at: None };
             all.push((Place { capability: SHELL, list: READABLE, at }, kept));
         }
     }
@@ -172,7 +172,7 @@ fn comment_above(text: &str, start: usize) -> String {
 }
 
 /// Returns the rule in its saved form; `None` if it has other or additional keys.
-fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<Kept> {
+fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRule> {
     let text = |key: &str| table.get(key).and_then(Item::as_str);
     let known = ["command", "paths", "exact", "tools", "fingerprint", "decision", "reason", "expires_at"];
     if text("decision") != Some("allow") || table.iter().any(|(key, _)| !known.contains(&key)) {
@@ -198,7 +198,7 @@ fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<Kept> {
         Some(end) => Some(end.as_datetime()?.to_string().parse().ok()?),
         None => None,
     };
-    Some(Kept { line, rule, reason: text("reason").unwrap_or_default().to_owned(), expires_at })
+    Some(SavedRule { line, rule, reason: text("reason").unwrap_or_default().to_owned(), expires_at })
 }
 
 fn list_of<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut Item> {

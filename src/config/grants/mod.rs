@@ -17,14 +17,14 @@ pub const REASON: &str = "allowed by you on ";
 
 /// A rule in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct SavedRule {
     pub line: usize,
     pub rule: GrantRule,
     pub reason: String,
     pub expires_at: Option<Timestamp>,
 }
 
-impl Kept {
+impl SavedRule {
     /// Returns the day on which the rule was saved; `None` for a rule written by hand.
     pub fn since(&self) -> Option<&str> {
         self.reason.strip_prefix(REASON)

@@ -24,7 +24,7 @@ pub struct Server {
     pub name: String,
     /// The file and line of the entry, or the file alone.
     pub place: String,
-    pub way: Way,
+    pub way: ServerTransport,
     /// The reason why the server is off.
     pub off: Option<String>,
     pub retry_attempts: u32,
@@ -36,7 +36,7 @@ pub struct Server {
 
 /// The transport of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum ServerTransport {
     Program { argv: Vec<String>, environment: Values, directory: Option<PathBuf>, network: bool },
     Http { url: String, kind: HttpKind, headers: Values, oauth: OAuth },
 }

@@ -1,7 +1,7 @@
 //! Parser of the `.mcp.json` of a project, a file that other tools read too.
 
 use super::expand::{ExpandError, expand};
-use super::{HttpKind, OAuth, Server, Servers, Values, Way, check_header, check_name, check_url};
+use super::{HttpKind, OAuth, Server, ServerTransport, Servers, Values, check_header, check_name, check_url};
 use crate::config::Environment;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ impl Description<'_> {
         })
     }
 
-    fn program(&self, command: &str, off: &mut Option<String>) -> Result<Way, String> {
+    fn program(&self, command: &str, off: &mut Option<String>) -> Result<ServerTransport, String> {
         let mut argv = vec![self.expanded(command, off)];
         for word in self.list("args")? {
             argv.push(self.expanded(word, off));
@@ -94,10 +94,10 @@ impl Description<'_> {
         let directory = self.text("cwd")?.map(|given| self.directory.join(self.expanded(given, off)));
         let directory = Some(directory.unwrap_or_else(|| PathBuf::from(self.directory)));
         // Only the user can allow network access.
-        Ok(Way::Program { argv, environment, directory, network: false })
+        Ok(ServerTransport::Program { argv, environment, directory, network: false })
     }
 
-    fn http(&self, url: &str, kind: Option<&str>, off: &mut Option<String>) -> Result<Way, String> {
+    fn http(&self, url: &str, kind: Option<&str>, off: &mut Option<String>) -> Result<ServerTransport, String> {
         let kind = match kind {
             None => HttpKind::Auto,
             Some("http" | "streamable-http" | "streamable_http" | "streamableHttp") => HttpKind::Streamable,
@@ -113,7 +113,7 @@ impl Description<'_> {
             check_url(&url)?;
         }
         headers.0.iter().try_for_each(|(name, value)| check_header(name, value))?;
-        Ok(Way::Http { url, kind, headers, oauth: OAuth::default() })
+        Ok(ServerTransport::Http { url, kind, headers, oauth: OAuth::default() })
     }
 
     /// Expands the variables in a text. A missing variable turns the server off.

@@ -25,7 +25,7 @@ fn a_program_and_an_address_are_read_with_all_that_is_set() {
          bearer_token_env = 'TOKEN'\nenabled = false\n[mcp.servers.b.oauth]\nscopes = ['s']\nredirect_port = 81\n");
     assert!(found.problems.is_empty(), "{:?}", found.problems);
     let [a, b] = found.servers.as_slice() else { panic!("{found:?}") };
-    let Way::Program { argv, environment, directory, network } = &a.way else { panic!("{a:?}") };
+    let ServerTransport::Program { argv, environment, directory, network } = &a.way else { panic!("{a:?}") };
     assert_eq!(argv, &["npx", "-y", "x"]);
     assert_eq!(environment.0, [("T".to_owned(), "t-1".to_owned())]);
     assert_eq!(directory.as_deref(), Some(Path::new("/h/d")));
@@ -33,7 +33,7 @@ fn a_program_and_an_address_are_read_with_all_that_is_set() {
     assert_eq!((a.call_timeout.as_secs(), a.start_timeout.as_secs(), a.retry_attempts), (5, 30, 1));
     assert_eq!(a.tool_timeouts, [("build".to_owned(), Duration::from_secs(600))]);
     assert_eq!(a.place, "`config.toml` line 2");
-    let Way::Http { kind, headers, oauth, .. } = &b.way else { panic!("{b:?}") };
+    let ServerTransport::Http { kind, headers, oauth, .. } = &b.way else { panic!("{b:?}") };
     assert_eq!((*kind, headers.0[0].1.as_str(), oauth.redirect_port), (HttpKind::Sse, "Bearer t-1", Some(81)));
     assert!(b.off.as_deref().unwrap().contains("enabled = false"));
     assert!(!format!("{found:?}").contains("t-1"), "nothing prints a value");
@@ -111,9 +111,9 @@ fn the_file_of_a_project_is_read_as_other_tools_read_it() {
     );
     let names: Vec<&str> = found.servers.iter().map(|server| server.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "c", "d"]);
-    let Way::Program { argv, directory, .. } = &found.servers[0].way else { panic!() };
+    let ServerTransport::Program { argv, directory, .. } = &found.servers[0].way else { panic!() };
     assert_eq!((argv.join(" ").as_str(), directory.as_deref()), ("node x t-1", Some(Path::new("/w/sub"))));
-    let Way::Http { url, headers, .. } = &found.servers[1].way else { panic!() };
+    let ServerTransport::Http { url, headers, .. } = &found.servers[1].way else { panic!() };
     assert_eq!((url.as_str(), headers.0[0].1.as_str()), ("https://example.org/mcp", "Bearer t-1"));
     assert!(found.servers[2].off.as_deref().unwrap().contains("an API key of aye"));
     assert!(found.servers[3].off.as_deref().unwrap().contains("disabled"));

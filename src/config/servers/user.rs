@@ -1,7 +1,7 @@
 //! MCP servers of the user: `[mcp.servers.NAME]` in `config.toml`.
 
 use super::expand::{expand, has_variable};
-use super::{HttpKind, OAuth, Server, Servers, Values, Way, bearer, check_header, check_name, check_url, says_who};
+use super::{HttpKind, OAuth, Server, ServerTransport, Servers, Values, bearer, check_header, check_name, check_url, says_who};
 use crate::config::Environment;
 use crate::config::file::{Entry, Value};
 use crate::config::settings::{Settings, flag, number};
@@ -77,17 +77,17 @@ impl Description<'_> {
         })
     }
 
-    fn program(&self, command: &str, off: &mut Option<String>) -> Result<Way, String> {
+    fn program(&self, command: &str, off: &mut Option<String>) -> Result<ServerTransport, String> {
         if command.trim().is_empty() {
             return Err("`command` is empty".to_owned());
         }
         let argv = std::iter::once(command.to_owned()).chain(self.list("args")).collect();
         let environment = self.expanded("env", off);
         let directory = self.text("cwd").map(|given| self.directory(given));
-        Ok(Way::Program { argv, environment, directory, network: self.flag("network") })
+        Ok(ServerTransport::Program { argv, environment, directory, network: self.flag("network") })
     }
 
-    fn http(&self, url: &str, off: &mut Option<String>, found: &mut Servers) -> Result<Way, String> {
+    fn http(&self, url: &str, off: &mut Option<String>, found: &mut Servers) -> Result<ServerTransport, String> {
         check_url(url)?;
         for (header, value) in self.table("headers").into_iter().flatten() {
             if says_who(header) && !has_variable(value) {
@@ -125,7 +125,7 @@ impl Description<'_> {
             Value::Text(id) => Some(id.clone()),
             _ => None,
         });
-        Ok(Way::Http { url: url.to_owned(), kind, headers, oauth: OAuth { client_id, scopes, redirect_port: port } })
+        Ok(ServerTransport::Http { url: url.to_owned(), kind, headers, oauth: OAuth { client_id, scopes, redirect_port: port } })
     }
 
     /// Returns a table with its variables expanded. A missing variable turns the server off.

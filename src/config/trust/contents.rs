@@ -1,6 +1,6 @@
 //! Contents of a project that need trust: listed and hashed within limits, never executed.
 
-use crate::config::instructions::{Found, InstructionFile};
+use crate::config::instructions::{InstructionFile, InstructionFiles};
 use crate::protocol::size;
 use serde::Deserialize;
 use std::io::Read;
@@ -121,7 +121,7 @@ pub fn policy(workspace: &Path) -> Option<Item> {
 }
 
 /// Returns all items, in the order of the trust prompt. Missing files are left out.
-pub fn collect(workspace: &Path, instructions: &Found) -> Vec<Item> {
+pub fn collect(workspace: &Path, instructions: &InstructionFiles) -> Vec<Item> {
     let mut items = Vec::new();
     let one = |name: &str, kind| item(workspace, name, kind, Keep::Text);
     items.extend(policy(workspace));

@@ -12,7 +12,7 @@ pub use contents::{Content, Item, Kind, programs_of};
 use super::{ConfigError, InstructionFile, instructions};
 use contents::{collect, relative, told};
 use nested::Nested;
-use record::{Kept, Note};
+use record::{Note, StoredTrust};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub struct Project {
 
 /// The trust status of a project.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TrustStatus {
     Trusted(Trusted),
     /// The project changed since it was trusted, with descriptions of the changes.
     Changed(Vec<String>),
@@ -92,7 +92,7 @@ impl Project {
     /// Records an untrusted instruction file below the project, so that the next trust prompt lists it.
     pub fn met(real: &Path, config_dir: &Path, name: &str) {
         let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
-        if let Kept::Note(mut note) = record::read(&path)
+        if let StoredTrust::Note(mut note) = record::read(&path)
             && note.nested.len() < 2 * nested::MAX_FILES
             && !note.nested.contains_key(name)
         {
@@ -105,8 +105,10 @@ impl Project {
 
     fn note_about_it(&self, config_dir: &Path) -> Option<Note> {
         match record::read(&self.note_path(config_dir)) {
-            Kept::Note(note) if note.directory == self.real.to_string_lossy() && note.inode == inode(&self.real) => Some(note),
-            Kept::Note(_) | Kept::Nothing | Kept::Unreadable => None,
+            StoredTrust::Note(note) if note.directory == self.real.to_string_lossy() && note.inode == inode(&self.real) => {
+                Some(note)
+            }
+            StoredTrust::Note(_) | StoredTrust::Nothing | StoredTrust::Unreadable => None,
         }
     }
 
@@ -188,15 +190,15 @@ impl Project {
         contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
     }
 
-    pub fn standing(&self, config_dir: &Path) -> Standing {
+    pub fn standing(&self, config_dir: &Path) -> TrustStatus {
         match record::read(&self.note_path(config_dir)) {
-            Kept::Nothing => Standing::NeverAsked,
-            Kept::Note(kept) => {
+            StoredTrust::Nothing => TrustStatus::NeverAsked,
+            StoredTrust::Note(kept) => {
                 let now = self.note();
-                if kept.is_same(&now) { Standing::Trusted(Trusted(())) } else { Standing::Changed(kept.differences(&now)) }
+                if kept.is_same(&now) { TrustStatus::Trusted(Trusted(())) } else { TrustStatus::Changed(kept.differences(&now)) }
             }
             // The record of the trusted files is unreadable.
-            Kept::Unreadable => Standing::Changed(Vec::new()),
+            StoredTrust::Unreadable => TrustStatus::Changed(Vec::new()),
         }
     }
 

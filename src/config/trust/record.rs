@@ -64,17 +64,17 @@ impl Note {
 }
 
 /// The state of a stored trust record.
-pub enum Kept {
+pub enum StoredTrust {
     Nothing,
     Note(Note),
     /// Written by another version, or owned by another user.
     Unreadable,
 }
 
-pub fn read(path: &Path) -> Kept {
+pub fn read(path: &Path) -> StoredTrust {
     match std::fs::read_to_string(path) {
-        Ok(text) => toml::from_str(&text).map_or(Kept::Unreadable, Kept::Note),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Kept::Nothing,
-        Err(_) => Kept::Unreadable,
+        Ok(text) => toml::from_str(&text).map_or(StoredTrust::Unreadable, StoredTrust::Note),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => StoredTrust::Nothing,
+        Err(_) => StoredTrust::Unreadable,
     }
 }

@@ -3,7 +3,7 @@
 use super::token_store;
 use crate::host::context::AppContext;
 use crate::mcp::auth::Keeper;
-use crate::mcp::{self, Approval, Spec, Wires};
+use crate::mcp::{self, Approval, McpDeps, Spec};
 use crate::ports::RemoteAsks;
 use crate::tools::ServerLauncher;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub fn servers(
     (asks, approval): (Arc<dyn RemoteAsks>, Arc<dyn Approval>),
     known: PathBuf,
 ) -> mcp::Servers {
-    let wires = Wires {
+    let wires = McpDeps {
         launcher: Some(launcher),
         asks: Some(asks),
         known: Some(known),

@@ -1,6 +1,6 @@
 //! Settings of the MCP connections: servers of the user, and approved servers of the project.
 
-use crate::config::servers::{self, HttpKind as Kind, Server, Way};
+use crate::config::servers::{self, HttpKind as Kind, Server, ServerTransport};
 use crate::host::context::AppContext;
 use crate::host::options::Trust;
 use crate::host::project::ProjectConfig;
@@ -41,8 +41,8 @@ pub fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Config
             continue;
         }
         let (argv, directory) = match &server.way {
-            Way::Program { argv, directory, .. } => (argv.as_slice(), directory.as_deref()),
-            Way::Http { .. } => (&[] as &[String], None),
+            ServerTransport::Program { argv, directory, .. } => (argv.as_slice(), directory.as_deref()),
+            ServerTransport::Http { .. } => (&[] as &[String], None),
         };
         // `--trust` does not approve the programs of servers.
         if !project.knows_server(argv, directory) {
@@ -99,10 +99,10 @@ pub fn secrets(place: &AppContext) -> Vec<String> {
 
 fn spec(server: Server, of_project: bool) -> ConfiguredServer {
     let reach = match server.way {
-        Way::Program { argv, environment, directory, network } => {
+        ServerTransport::Program { argv, environment, directory, network } => {
             Reach::Program { argv, environment: environment.0, directory, network }
         }
-        Way::Http { url, kind, headers, oauth } => {
+        ServerTransport::Http { url, kind, headers, oauth } => {
             let sign_in = if headers.names("authorization") {
                 SignIn::None
             } else {

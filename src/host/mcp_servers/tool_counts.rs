@@ -115,11 +115,11 @@ impl RemoteServers for WithToolCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::{Servers, Wires};
+    use crate::mcp::{McpDeps, Servers};
 
     #[test]
     fn a_window_is_told_where_it_is_another_and_one_that_nobody_knows_is_a_usual_one() {
-        let counted = WithToolCounts::new(Arc::new(Servers::new(Vec::new(), Wires::default())));
+        let counted = WithToolCounts::new(Arc::new(Servers::new(Vec::new(), McpDeps::default())));
         let mut window = counted.window();
         counted.told_to(32_000);
         assert!(window.has_changed().unwrap() && *window.borrow_and_update() == 32_000);
@@ -148,7 +148,7 @@ mod tests {
             call_timeout: std::time::Duration::ZERO,
             tool_timeouts: Vec::new(),
         };
-        let counted = WithToolCounts::new(Arc::new(Servers::new(vec![spec], Wires::default())));
+        let counted = WithToolCounts::new(Arc::new(Servers::new(vec![spec], McpDeps::default())));
         counted.count_by(Arc::new(|_, _| true));
         let status = counted.statuses().remove(0);
         assert_eq!((status.tools, status.offered), (0, 0));

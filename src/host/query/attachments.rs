@@ -3,7 +3,7 @@
 use crate::host::context::AppContext;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact};
 use crate::protocol::{ArtifactKind, Clipped, DroppedFile, Image};
-use crate::sys::clipboard::{self, Held};
+use crate::sys::clipboard::{self, ClipboardContent};
 use crate::workspace::files::TOKEN_BYTES;
 use std::fs::File;
 use std::io::Read;
@@ -63,15 +63,17 @@ pub fn clipboard(place: &AppContext) -> Clipped {
         Err(why) => return Clipped::Nothing { why },
     };
     match held {
-        Held::Image(bytes) => match kept(&place.artifacts(None), &bytes, CLIPBOARD) {
+        ClipboardContent::Image(bytes) => match kept(&place.artifacts(None), &bytes, CLIPBOARD) {
             Ok(image) => Clipped::Image { image, by: by.to_owned() },
             Err(why) => Clipped::Nothing { why },
         },
-        Held::Text(text) if text.len() > MAX_TEXT => Clipped::Nothing {
+        ClipboardContent::Text(text) if text.len() > MAX_TEXT => Clipped::Nothing {
             why: "the text in the clipboard is over 1 MB; save it to a file and mention the file with @".to_owned(),
         },
-        Held::Text(text) if !text.is_empty() => Clipped::Text { text },
-        Held::Text(_) | Held::Nothing => Clipped::Nothing { why: format!("there is no image in the clipboard ({by})") },
+        ClipboardContent::Text(text) if !text.is_empty() => Clipped::Text { text },
+        ClipboardContent::Text(_) | ClipboardContent::Nothing => {
+            Clipped::Nothing { why: format!("there is no image in the clipboard ({by})") }
+        }
     }
 }
 

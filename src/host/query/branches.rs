@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::ports::Record;
     use crate::protocol::{Message, MessageId, Part, RewindScope, RewindTarget, Rewound, Role, TaskId, WorkspaceId};
-    use crate::store::{Foreign, NewSession, Parent, Written};
+    use crate::store::{Foreign, NewSession, Parent, TimedRecord};
 
     fn prompt(number: u32, words: &str) -> Record {
         let prompt = Message {
@@ -186,7 +186,7 @@ mod tests {
         let session =
             NewSession { id: id(digit), workspace_id: WorkspaceId::new("w"), workspace: "/w".into(), model: "m".to_owned() };
         let time = jiff::Timestamp::UNIX_EPOCH;
-        let records = records.into_iter().map(|record| Written { time, record }).collect();
+        let records = records.into_iter().map(|record| TimedRecord { time, record }).collect();
         let parent = parent.map(|(digit, records)| Parent { id: id(digit), records });
         let foreign = Foreign { session, created: time, title: Some(digit.to_owned()), draft: String::new(), records, parent };
         assert!(store.import(foreign).unwrap());

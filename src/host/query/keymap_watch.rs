@@ -2,7 +2,7 @@
 
 use super::QueryHandler;
 use crate::host::context::AppContext;
-use crate::protocol::LookedUp;
+use crate::protocol::HostResponse;
 use crate::sys::watch::Watch;
 use crate::tui::KeyFile;
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ impl QueryHandler {
                 let inner = desk.inner.clone();
                 let Ok(read) = tokio::task::spawn_blocking(move || keys(&inner.place)).await else { return };
                 let KeyFile { path, text } = read;
-                desk.tell(LookedUp::Keys { path, text });
+                desk.tell(HostResponse::Keys { path, text });
                 let changed = tokio::select! {
                     changed = watch.changed() => changed,
                     () = desk.events.closed() => return,

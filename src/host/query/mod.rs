@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::project::ProjectConfig;
 use super::setup::handler;
 use super::stored_sessions;
-use crate::protocol::{Event, EventKind, LookUp, LookedUp, SessionId, SetupAsked};
+use crate::protocol::{Event, EventKind, HostRequest, HostResponse, SessionId, SetupAsked};
 use crate::store::Store;
 use crate::transfer;
 use crate::workspace::files::Files;
@@ -63,7 +63,7 @@ impl QueryHandler {
     /// Carries out a step of first-time setup. The result is an event.
     pub fn set_up(&self, asked: SetupAsked) {
         let desk = self.clone();
-        tokio::spawn(async move { desk.tell(LookedUp::Setup(handler::answer(&desk.inner.place, asked).await)) });
+        tokio::spawn(async move { desk.tell(HostResponse::Setup(handler::answer(&desk.inner.place, asked).await)) });
     }
 
     /// Adds the slash commands of the project from now on.
@@ -71,85 +71,90 @@ impl QueryHandler {
         let files = project.commands();
         let files = files.into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
         self.inner.commands.trust(project.root(), files);
-        self.look_up(LookUp::Commands);
+        self.look_up(HostRequest::Commands);
     }
 
     /// Runs a query on another thread, because a disk may be slow. The result is an event.
-    pub fn look_up(&self, what: LookUp) {
+    pub fn look_up(&self, what: HostRequest) {
         let desk = self.clone();
-        if what == LookUp::Worktree {
+        if what == HostRequest::Worktree {
             let worktree = Arc::clone(&self.inner.worktree);
             return worktree.look(move |told| desk.tell(told));
         }
         let number = match &what {
-            LookUp::Sessions { .. } => desk.inner.searches.fetch_add(1, Ordering::Relaxed) + 1,
-            LookUp::Files { words } => desk.inner.files.want(words),
-            LookUp::Symbols { words } => desk.inner.symbols.want(words),
+            HostRequest::Sessions { .. } => desk.inner.searches.fetch_add(1, Ordering::Relaxed) + 1,
+            HostRequest::Files { words } => desk.inner.files.want(words),
+            HostRequest::Symbols { words } => desk.inner.symbols.want(words),
             _ => 0,
         };
         tokio::task::spawn_blocking(move || desk.find(what, number));
     }
 
-    fn find(&self, what: LookUp, number: u64) {
+    fn find(&self, what: HostRequest, number: u64) {
         let inner = &*self.inner;
         let (store, place) = (&inner.store, &inner.place);
         let told = match what {
-            LookUp::Files { words } => {
-                let tell = |words: &str, files| self.tell(LookedUp::Files { words: words.to_owned(), files });
+            HostRequest::Files { words } => {
+                let tell = |words: &str, files| self.tell(HostResponse::Files { words: words.to_owned(), files });
                 return inner.files.find(&words, number, &tell);
             }
-            LookUp::Symbols { words } => {
-                let tell = |symbols| self.tell(LookedUp::Symbols { words: words.clone(), symbols });
+            HostRequest::Symbols { words } => {
+                let tell = |symbols| self.tell(HostResponse::Symbols { words: words.clone(), symbols });
                 return inner.symbols.find(&words, number, &inner.files, &tell);
             }
-            LookUp::Dropped { pasted, readings } => LookedUp::Dropped { files: attachments::dropped(place, &readings), pasted },
-            LookUp::Clipboard => LookedUp::Clipboard(attachments::clipboard(place)),
-            LookUp::Commands => {
-                let (commands, notices) = inner.commands.now();
-                LookedUp::Commands { commands, notices }
+            HostRequest::Dropped { pasted, readings } => {
+                HostResponse::Dropped { files: attachments::dropped(place, &readings), pasted }
             }
-            LookUp::Sessions { words, all, archived } => {
+            HostRequest::Clipboard => HostResponse::Clipboard(attachments::clipboard(place)),
+            HostRequest::Commands => {
+                let (commands, notices) = inner.commands.now();
+                HostResponse::Commands { commands, notices }
+            }
+            HostRequest::Sessions { words, all, archived } => {
                 let is_last = || inner.searches.load(Ordering::Relaxed) == number;
                 match sessions::list(store, place, (&words, all, archived), &is_last, &|told| self.tell(told)) {
                     Ok(()) => return,
-                    Err(message) => LookedUp::Failed { message },
+                    Err(message) => HostResponse::Failed { message },
                 }
             }
-            LookUp::Session { session_id } => told(sessions::look(store, place, &session_id).map(LookedUp::Session)),
-            LookUp::Transcript { session_id } => told(
-                transfer::export::to_read(store, &session_id).map_err(Into::into).map(|(title, text)| LookedUp::Transcript {
-                    session_id,
-                    title,
-                    text,
-                }),
+            HostRequest::Session { session_id } => told(sessions::look(store, place, &session_id).map(HostResponse::Session)),
+            HostRequest::Transcript { session_id } => {
+                told(
+                    transfer::export::to_read(store, &session_id)
+                        .map_err(Into::into)
+                        .map(|(title, text)| HostResponse::Transcript { session_id, title, text }),
+                )
+            }
+            HostRequest::Rename { session_id, title } => {
+                told(sessions::rename(store, &session_id, &title).map(|title| HostResponse::Renamed { session_id, title }))
+            }
+            HostRequest::Delete { session_id } => {
+                told(sessions::delete(store, place, &session_id).map(|()| HostResponse::Deleted { session_id }))
+            }
+            HostRequest::Archive { session_id, archived } => told(
+                store
+                    .archive(&session_id, archived)
+                    .map(|()| HostResponse::Archived { session_id, archived })
+                    .map_err(Into::into),
             ),
-            LookUp::Rename { session_id, title } => {
-                told(sessions::rename(store, &session_id, &title).map(|title| LookedUp::Renamed { session_id, title }))
+            HostRequest::Branches { session_id } => {
+                told(branches::of(store, &session_id).map(|branches| HostResponse::Branches { branches }).map_err(Into::into))
             }
-            LookUp::Delete { session_id } => {
-                told(sessions::delete(store, place, &session_id).map(|()| LookedUp::Deleted { session_id }))
-            }
-            LookUp::Archive { session_id, archived } => told(
-                store.archive(&session_id, archived).map(|()| LookedUp::Archived { session_id, archived }).map_err(Into::into),
+            HostRequest::Fork { session_id, until } => told(
+                stored_sessions::fork(store, place, &session_id, &until).map(|session_id| HostResponse::Forked { session_id }),
             ),
-            LookUp::Branches { session_id } => {
-                told(branches::of(store, &session_id).map(|branches| LookedUp::Branches { branches }).map_err(Into::into))
-            }
-            LookUp::Fork { session_id, until } => {
-                told(stored_sessions::fork(store, place, &session_id, &until).map(|session_id| LookedUp::Forked { session_id }))
-            }
-            LookUp::Places => LookedUp::Places { rows: places(place) },
-            LookUp::KeepTheme { name } => {
+            HostRequest::Places => HostResponse::Places { rows: places(place) },
+            HostRequest::KeepTheme { name } => {
                 let kept = super::theme::keep(place, &name).map_err(|trouble| trouble.message);
-                LookedUp::ThemeKept { name, kept }
+                HostResponse::ThemeKept { name, kept }
             }
             // Handled elsewhere.
-            LookUp::Worktree => return,
+            HostRequest::Worktree => return,
         };
         self.tell(told);
     }
 
-    fn tell(&self, told: LookedUp) {
+    fn tell(&self, told: HostResponse) {
         // The result is dropped if the screen has closed.
         let _ = self.events.send(Event {
             workspace_id: self.inner.place.workspace_id(),
@@ -162,8 +167,8 @@ impl QueryHandler {
     }
 }
 
-fn told(found: Result<LookedUp, CliError>) -> LookedUp {
-    found.unwrap_or_else(|trouble| LookedUp::Failed { message: trouble.message })
+fn told(found: Result<HostResponse, CliError>) -> HostResponse {
+    found.unwrap_or_else(|trouble| HostResponse::Failed { message: trouble.message })
 }
 
 /// Returns the paths of the user's files; optional ones are marked if they are missing.

@@ -6,7 +6,7 @@ use crate::host::drift;
 use crate::host::error::CliError;
 use crate::host::{session_search, stored_sessions};
 use crate::protocol::{
-    EventKind, ListedSession, ListedState, LookKind, LookLine, LookedUp, SessionId, SessionLook, ToolStatus, cut_before,
+    EventKind, HostResponse, ListedSession, ListedState, LookKind, LookLine, SessionId, SessionLook, ToolStatus, cut_before,
 };
 use crate::session::{CallStage, OpenCall, SessionState, SessionStatus};
 use crate::store::{SessionSummary, Store, StoreError};
@@ -35,7 +35,7 @@ pub fn list(
     place: &AppContext,
     (words, all, archived): (&str, bool, bool),
     is_last: &dyn Fn() -> bool,
-    tell: &dyn Fn(LookedUp),
+    tell: &dyn Fn(HostResponse),
 ) -> Result<(), String> {
     let here = place.workspace_id();
     let said = |error: StoreError| error.to_string();
@@ -47,7 +47,7 @@ pub fn list(
     let chosen: Vec<&SessionSummary> = everywhere.iter().filter(|session| all || session.workspace_id == here).collect();
     let told = |sessions: Vec<ListedSession>, looks_on| {
         let (words, (here, everywhere)) = (words.to_owned(), counts);
-        tell(LookedUp::Sessions { words, all, archived, sessions, here, everywhere, looks_on });
+        tell(HostResponse::Sessions { words, all, archived, sessions, here, everywhere, looks_on });
     };
     let pattern = if words.trim().is_empty() { None } else { Some(session_search::pattern(words.trim())) };
     let pattern = match pattern {

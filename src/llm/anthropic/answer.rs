@@ -1,9 +1,9 @@
 //! Response of the Messages API, assembled block by block.
 
 use super::types::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, MessageStart, WireUsage};
-use crate::llm::arguments::{self, Pieces};
+use crate::llm::arguments::{self, ArgumentBuffer};
 use crate::llm::deltas::Deltas;
-use crate::llm::error::{Speaker, shown};
+use crate::llm::error::{ErrorContext, shown};
 use crate::llm::json::text_of;
 use crate::llm::sse::Event;
 use crate::llm::stream_reader::{Answer, Progress};
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 const PIECE: &str = "content_block_delta";
 
 pub(in crate::llm) struct Reader {
-    speaker: Speaker,
+    speaker: ErrorContext,
     id: Option<String>,
     started: bool,
     model: Option<String>,
@@ -34,7 +34,7 @@ struct Block {
     /// Deltas of text or thinking.
     pieces: String,
     /// Deltas of tool input.
-    input: Pieces,
+    input: ArgumentBuffer,
     ended: bool,
 }
 
@@ -48,7 +48,7 @@ enum Kind {
 }
 
 impl Reader {
-    pub fn new(speaker: Speaker) -> Self {
+    pub fn new(speaker: ErrorContext) -> Self {
         Self {
             speaker,
             id: None,
@@ -116,7 +116,7 @@ impl Reader {
             Kind::Call => deltas.call(name_of(&start), 0),
             Kind::Opaque => {}
         }
-        self.blocks.push(Block { index, kind, start, pieces, input: Pieces::default(), ended: false });
+        self.blocks.push(Block { index, kind, start, pieces, input: ArgumentBuffer::default(), ended: false });
     }
 
     fn extend(&mut self, piece: BlockDelta<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {

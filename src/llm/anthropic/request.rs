@@ -61,7 +61,7 @@ struct Tool<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Speaker {
+enum MessageRole {
     User,
     Assistant,
 }
@@ -113,17 +113,17 @@ fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment], breakpoint: &[u8]) {
     let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
     let turns: Vec<&[&Fragment]> = told.chunk_by(|a, b| speaker(a) == speaker(b)).collect();
     // The API requires the first and last message to be from the user; it would continue a response at the end as its own.
-    let is_answer = |turn: Option<&&[&Fragment]>| turn.is_none_or(|turn| speaker(turn[0]) == Speaker::Assistant);
+    let is_answer = |turn: Option<&&[&Fragment]>| turn.is_none_or(|turn| speaker(turn[0]) == MessageRole::Assistant);
     if is_answer(turns.first()) {
         out.extend_from_slice(
             br#"{"role":"user","content":[{"type":"text","text":"[the beginning of the conversation was removed]"}]}"#,
         );
     }
     let go_on = !turns.is_empty() && is_answer(turns.last());
-    let mut user_turns = turns.iter().filter(|turn| speaker(turn[0]) == Speaker::User).count();
+    let mut user_turns = turns.iter().filter(|turn| speaker(turn[0]) == MessageRole::User).count();
     for turn in turns {
         separate(out);
-        let user = speaker(turn[0]) == Speaker::User;
+        let user = speaker(turn[0]) == MessageRole::User;
         let head: &[u8] = if user { br#"{"role":"user","content":["# } else { br#"{"role":"assistant","content":["# };
         out.extend_from_slice(head);
         for fragment in turn {
@@ -151,10 +151,10 @@ fn mark(out: &mut Vec<u8>, breakpoint: &[u8]) {
     }
 }
 
-fn speaker(fragment: &Fragment) -> Speaker {
+fn speaker(fragment: &Fragment) -> MessageRole {
     match fragment.role {
-        Role::User | Role::Tool => Speaker::User,
-        Role::Assistant => Speaker::Assistant,
+        Role::User | Role::Tool => MessageRole::User,
+        Role::Assistant => MessageRole::Assistant,
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::llm::quirks::Quirks;
-use crate::llm::tests::said::{call, found, message, picture, request, text};
+use crate::llm::tests::samples::{call, found, message, picture, request, text};
 use crate::llm::tests::{play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, ModelRequest};

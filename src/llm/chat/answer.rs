@@ -3,7 +3,7 @@
 use super::calls::Calls;
 use super::types::{Choice, Chunk, ContentPart, Delta, finish_of, groq_usage, usage_of};
 use crate::llm::deltas::Deltas;
-use crate::llm::error::{Speaker, is_refusal, shown};
+use crate::llm::error::{ErrorContext, is_refusal, shown};
 use crate::llm::json::text_of;
 use crate::llm::sse::Event;
 use crate::llm::stream_reader::{Answer, Progress};
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub(in crate::llm) struct Reader {
-    speaker: Speaker,
+    speaker: ErrorContext,
     started: bool,
     /// ID of the latest chunk.
     id: Option<String>,
@@ -29,7 +29,7 @@ pub(in crate::llm) struct Reader {
 }
 
 impl Reader {
-    pub fn new(speaker: Speaker) -> Self {
+    pub fn new(speaker: ErrorContext) -> Self {
         Self {
             speaker,
             started: false,

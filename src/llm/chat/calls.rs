@@ -1,7 +1,7 @@
 //! Tool-call assembly: assigns chunks to calls, for servers that number them, name them, or do neither.
 
 use super::types::{CallPiece, FunctionPiece};
-use crate::llm::arguments::Pieces;
+use crate::llm::arguments::ArgumentBuffer;
 use crate::llm::deltas::Deltas;
 use crate::llm::json::text_of;
 use crate::protocol::{CallId, ToolCall};
@@ -18,7 +18,7 @@ struct Call {
     index: Option<u64>,
     id: String,
     name: String,
-    arguments: Pieces,
+    arguments: ArgumentBuffer,
     balance: Balance,
 }
 
@@ -67,7 +67,7 @@ impl Calls {
                 index: piece.index,
                 id: String::new(),
                 name: String::new(),
-                arguments: Pieces::default(),
+                arguments: ArgumentBuffer::default(),
                 balance: Balance::default(),
             });
             self.open.len() - 1

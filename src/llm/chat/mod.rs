@@ -5,7 +5,7 @@ mod calls;
 mod request;
 mod types;
 
-use super::error::Speaker;
+use super::error::ErrorContext;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;
@@ -22,8 +22,8 @@ pub(super) fn wants_responses(refusal: &str) -> bool {
 }
 
 /// Returns the hint for that error.
-pub(super) fn through_responses(speaker: &Speaker) -> String {
-    let Speaker { provider, model, .. } = speaker;
+pub(super) fn through_responses(speaker: &ErrorContext) -> String {
+    let ErrorContext { provider, model, .. } = speaker;
     if provider == "openai-chat" {
         return format!("choose the model `openai/{model}`, which uses the Responses API");
     }

@@ -15,7 +15,7 @@ pub(super) const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning",
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-enum Said<'a> {
+enum ChatMessage<'a> {
     System {
         content: &'a str,
     },
@@ -39,12 +39,12 @@ enum Said<'a> {
 #[serde(untagged)]
 enum Content<'a> {
     Text(&'a str),
-    Parts(Vec<Piece<'a>>),
+    Parts(Vec<MessagePart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Piece<'a> {
+enum MessagePart<'a> {
     Text { text: &'a str },
     ImageUrl { image_url: Address },
 }
@@ -110,9 +110,9 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
     let mut opening = Vec::new();
     if !request.system.trim().is_empty() {
         if quirks.sends(Field::SystemRole) {
-            write_json(&mut out, &Said::System { content: &request.system });
+            write_json(&mut out, &ChatMessage::System { content: &request.system });
         } else {
-            write_json(&mut opening, &Said::User { content: Content::Text(&request.system) });
+            write_json(&mut opening, &ChatMessage::User { content: Content::Text(&request.system) });
         }
     }
     let strict = host.ends_with("mistral.ai") || !quirks.sends(Field::WordsBehindResults);
@@ -279,7 +279,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
                 if let Part::ToolResult(result) = part {
                     let (content, images) = images::told(result, request);
                     separate(out);
-                    write_json(out, &Said::Tool { tool_call_id: result.tool_call_id.as_str(), content: &content });
+                    write_json(out, &ChatMessage::Tool { tool_call_id: result.tool_call_id.as_str(), content: &content });
                     pieces.extend(images.into_iter().map(piece));
                 }
             }
@@ -298,13 +298,13 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
                 let told = "[the images of the results above, in order]";
                 let text = if text.is_empty() && results { told } else { &text };
                 if !text.is_empty() {
-                    pieces.insert(0, Piece::Text { text });
+                    pieces.insert(0, MessagePart::Text { text });
                 }
                 separate(out);
-                write_json(out, &Said::User { content: Content::Parts(pieces) });
+                write_json(out, &ChatMessage::User { content: Content::Parts(pieces) });
             } else if !text.is_empty() {
                 separate(out);
-                write_json(out, &Said::User { content: Content::Text(&text) });
+                write_json(out, &ChatMessage::User { content: Content::Text(&text) });
             }
         }
     }
@@ -319,8 +319,8 @@ fn texts(message: &Message) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-fn piece<'a>((media_type, data): (&str, &str)) -> Piece<'a> {
-    Piece::ImageUrl { image_url: Address { url: format!("data:{media_type};base64,{data}") } }
+fn piece<'a>((media_type, data): (&str, &str)) -> MessagePart<'a> {
+    MessagePart::ImageUrl { image_url: Address { url: format!("data:{media_type};base64,{data}") } }
 }
 
 fn write_answer(message: &Message, out: &mut Vec<u8>) {
@@ -330,7 +330,7 @@ fn write_answer(message: &Message, out: &mut Vec<u8>) {
         return;
     }
     let content = (!text.is_empty()).then_some(text.as_str());
-    write_json(out, &Said::Assistant { content, tool_calls, thinking: thinking(message) });
+    write_json(out, &ChatMessage::Assistant { content, tool_calls, thinking: thinking(message) });
 }
 
 fn call(call: &ToolCall) -> Call<'_> {

@@ -52,7 +52,7 @@ const SENTENCES: [&str; 18] = [
 
 /// Parts of an error that identify its kind.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct ErrorFields {
     pub message: String,
     /// `type`, `code` and similar values, lower case, one per line.
     pub codes: String,
@@ -83,7 +83,7 @@ pub fn holds_error(body: &[u8]) -> bool {
         || (!answers && (said("detail") || said("errors") || (status && (said("message") || said("msg")))))
 }
 
-pub fn read_body(status_line: &str, body: &[u8]) -> Words {
+pub fn read_body(status_line: &str, body: &[u8]) -> ErrorFields {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         let text = String::from_utf8_lossy(body);
         let text: String = match page(text.trim()) {
@@ -92,9 +92,9 @@ pub fn read_body(status_line: &str, body: &[u8]) -> Words {
         };
         let message = if text.is_empty() { format!("the server responded with {status_line}") } else { text };
         let wait = asked_in_words(None, &message);
-        return Words { message, wait, ..Words::default() };
+        return ErrorFields { message, wait, ..ErrorFields::default() };
     };
-    let mut words = Words::default();
+    let mut words = ErrorFields::default();
     collect(&value, &mut words, 0);
     if words.message.is_empty() {
         words.message = if body.is_empty() { status_line.to_owned() } else { shown(body) };
@@ -139,7 +139,7 @@ fn plain(html: &str) -> String {
 }
 
 /// Searches the known locations of the message: `error.message`, `message`, `error`, `detail`, `errors[0]`, `[{error}]`.
-fn collect(value: &Value, words: &mut Words, depth: usize) {
+fn collect(value: &Value, words: &mut ErrorFields, depth: usize) {
     if depth > MAX_DEPTH {
         return;
     }
@@ -181,21 +181,21 @@ fn collect(value: &Value, words: &mut Words, depth: usize) {
 }
 
 /// Adds the codes of all entries in a list of details.
-fn reasons(items: &[Value], words: &mut Words) {
+fn reasons(items: &[Value], words: &mut ErrorFields) {
     for reason in items.iter().take(16).filter_map(|item| item.get("reason")?.as_str()) {
         note(words, reason);
     }
 }
 
 /// Adds the message that a server forwards from an upstream server.
-fn behind(map: &serde_json::Map<String, Value>, words: &mut Words) {
+fn behind(map: &serde_json::Map<String, Value>, words: &mut ErrorFields) {
     let Some(Value::Object(metadata)) = map.get("metadata") else { return };
     let raw = match metadata.get("raw") {
         Some(Value::String(raw)) => raw.clone(),
         Some(raw @ (Value::Object(_) | Value::Array(_))) => raw.to_string(),
         Some(Value::Null | Value::Bool(_) | Value::Number(_)) | None => String::new(),
     };
-    let mut inner = Words::default();
+    let mut inner = ErrorFields::default();
     match serde_json::from_str::<Value>(&raw) {
         Ok(value) => collect(&value, &mut inner, 1),
         Err(_) => inner.message = raw,
@@ -216,7 +216,7 @@ fn status_of(value: &Value) -> Option<u16> {
     u16::try_from(number).ok().filter(|status| (400..600).contains(status))
 }
 
-fn note(words: &mut Words, code: &str) {
+fn note(words: &mut ErrorFields, code: &str) {
     words.codes.push_str(&code.to_lowercase());
     words.codes.push('\n');
 }

@@ -52,7 +52,7 @@ const MAX_ID: usize = 80;
 
 /// Retry information in the headers of an error response.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RetryHints {
     /// Requested delay.
     pub wait: Option<Duration>,
     /// Time until the used-up limits reset; the only information if no delay is requested.
@@ -64,7 +64,7 @@ pub struct Asked {
 }
 
 /// Parses the headers. Dates are compared with the server's own clock, if it is sent.
-pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Asked {
+pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryHints {
     let now = header("date").and_then(date).or_else(|| Timestamp::try_from(now).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
     let milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"].iter().find_map(|name| number(header(name)?));
     let wait = match milliseconds.filter(|wait| *wait > 0.0) {
@@ -77,7 +77,7 @@ pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> A
         _ => None,
     });
     let request_id = REQUEST_IDS.iter().find_map(|name| request_id(header(name)?));
-    Asked { wait, limits: limits(&header, now), again, request_id }
+    RetryHints { wait, limits: limits(&header, now), again, request_id }
 }
 
 /// Returns a request ID that can be shown: printable characters only.

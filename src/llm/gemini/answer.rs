@@ -3,7 +3,7 @@
 use super::types::{Candidate, Chunk, Feedback, FunctionCall, Part as WirePart, WireUsage};
 use crate::llm::arguments::whole;
 use crate::llm::deltas::Deltas;
-use crate::llm::error::{Speaker, shown};
+use crate::llm::error::{ErrorContext, shown};
 use crate::llm::json::text_of;
 use crate::llm::sse::Event;
 use crate::llm::stream_reader::{Answer, Progress};
@@ -30,7 +30,7 @@ const BLOCKED: [&str; 9] = [
 const SPOILED: [&str; 4] = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"];
 
 pub(in crate::llm) struct Reader {
-    speaker: Speaker,
+    speaker: ErrorContext,
     content: Vec<Part>,
     /// Kind of the text or thought that the next part may continue.
     open: Option<Kind>,
@@ -48,7 +48,7 @@ enum Kind {
 }
 
 impl Reader {
-    pub fn new(speaker: Speaker) -> Self {
+    pub fn new(speaker: ErrorContext) -> Self {
         Self {
             speaker,
             content: Vec::new(),

@@ -20,7 +20,7 @@ const MIN_THINKING: u64 = 512;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Piece<'a> {
+struct RequestPart<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ struct Piece<'a> {
     thought_signature: Option<&'a str>,
 }
 
-impl Piece<'_> {
+impl RequestPart<'_> {
     const EMPTY: Self =
         Self { text: None, function_call: None, function_response: None, inline_data: None, thought_signature: None };
 }
@@ -51,14 +51,14 @@ struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     name: Cow<'a, str>,
-    response: Said<'a>,
+    response: FunctionOutput<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<Piece<'a>>,
+    parts: Vec<RequestPart<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Said<'a> {
+enum FunctionOutput<'a> {
     Output(&'a str),
     Error(&'a str),
 }
@@ -105,7 +105,7 @@ pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks,
     out.push(b'{');
     if !request.system.trim().is_empty() {
         out.extend_from_slice(br#""systemInstruction":{"parts":["#);
-        write_json(&mut out, &Piece { text: Some(&request.system), ..Piece::EMPTY });
+        write_json(&mut out, &RequestPart { text: Some(&request.system), ..RequestPart::EMPTY });
         out.extend_from_slice(b"]}");
     }
     if quirks.sends(Field::Tools) {
@@ -218,14 +218,14 @@ fn write_parts(message: &Message, request: &ModelRequest, version: Version, out:
     for part in &message.content {
         match part {
             Part::Text { text } if text.is_empty() => {}
-            Part::Text { text } => write_piece(&mut beside, &Piece { text: Some(text), ..Piece::EMPTY }),
+            Part::Text { text } => write_piece(&mut beside, &RequestPart { text: Some(text), ..RequestPart::EMPTY }),
             Part::ToolResult(result) => write_result(out, &mut beside, result, request, version),
             Part::Image(image) => match images::content(image, request) {
                 Some(data) => {
                     let data = Data { mime_type: &image.media_type, data };
-                    write_piece(&mut beside, &Piece { inline_data: Some(data), ..Piece::EMPTY });
+                    write_piece(&mut beside, &RequestPart { inline_data: Some(data), ..RequestPart::EMPTY });
                 }
-                None => write_piece(&mut beside, &Piece { text: Some(images::note(request)), ..Piece::EMPTY }),
+                None => write_piece(&mut beside, &RequestPart { text: Some(images::note(request)), ..RequestPart::EMPTY }),
             },
             Part::Reasoning { .. } | Part::ToolCall(_) => {}
         }
@@ -246,7 +246,7 @@ fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
             Part::Text { text } if text.is_empty() => {}
             Part::Text { text } => {
                 let thought_signature = signature_for("text");
-                write_piece(out, &Piece { text: Some(text), thought_signature, ..Piece::EMPTY });
+                write_piece(out, &RequestPart { text: Some(text), thought_signature, ..RequestPart::EMPTY });
             }
             Part::Reasoning { opaque: Some(opaque), .. } => {
                 if let Some(signature) = signature_in(opaque) {
@@ -276,7 +276,7 @@ fn is_own_part(opaque: &Value) -> bool {
     opaque.get("thoughtSignature").is_some_and(Value::is_string) || has("executableCode") || has("codeExecutionResult")
 }
 
-fn write_piece(out: &mut Vec<u8>, piece: &Piece<'_>) {
+fn write_piece(out: &mut Vec<u8>, piece: &RequestPart<'_>) {
     separate(out);
     write_json(out, piece);
 }
@@ -289,24 +289,24 @@ fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str
         Arguments::Malformed(_) => &nothing,
     };
     let function_call = Some(Call { id: told_id(call.tool_call_id.as_str()), name: fit(&call.tool_name), args });
-    write_piece(out, &Piece { function_call, thought_signature, ..Piece::EMPTY });
+    write_piece(out, &RequestPart { function_call, thought_signature, ..RequestPart::EMPTY });
 }
 
 fn write_result(out: &mut Vec<u8>, beside: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, version: Version) {
     let (text, shown) = images::told(result, request);
     let response = match result.status {
-        ToolStatus::Succeeded => Said::Output(&text),
-        ToolStatus::Failed | ToolStatus::Denied => Said::Error(&text),
+        ToolStatus::Succeeded => FunctionOutput::Output(&text),
+        ToolStatus::Failed | ToolStatus::Denied => FunctionOutput::Error(&text),
     };
     let images = shown.into_iter().map(|(mime_type, data)| {
         let data = Data { mime_type, data };
-        Piece { inline_data: Some(data), ..Piece::EMPTY }
+        RequestPart { inline_data: Some(data), ..RequestPart::EMPTY }
     });
     // Images are in the result if the model accepts them there, otherwise after all results.
     let (inside, behind): (Vec<_>, Vec<_>) = images.partition(|_| version.is_third());
     let id = told_id(result.tool_call_id.as_str());
     let response = Response { id, name: fit(&result.tool_name), response, parts: inside };
-    write_piece(out, &Piece { function_response: Some(response), ..Piece::EMPTY });
+    write_piece(out, &RequestPart { function_response: Some(response), ..RequestPart::EMPTY });
     for image in &behind {
         write_piece(beside, image);
     }

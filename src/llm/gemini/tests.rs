@@ -1,7 +1,7 @@
 use super::*;
-use crate::llm::error::Asked;
+use crate::llm::error::RetryHints;
 use crate::llm::quirks::Quirks;
-use crate::llm::tests::said::{self, found, message, text};
+use crate::llm::tests::samples::{self, found, message, text};
 use crate::llm::tests::{play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, ModelError, ModelRequest};
@@ -18,11 +18,11 @@ fn opaque(value: Value) -> Part {
 }
 
 fn call(id: &str, arguments: &str) -> Part {
-    said::call(id, "Grep", arguments)
+    samples::call(id, "Grep", arguments)
 }
 
 fn request(messages: &[Arc<Message>]) -> ModelRequest {
-    let request = said::request(messages);
+    let request = samples::request(messages);
     let schema = json!({"type": "object", "$schema": "x", "properties": {"pattern": {"type": "string"}}});
     let tool = ToolDefinition { input_schema: schema, ..request.tools[0].clone() };
     ModelRequest { tools: Arc::new([tool]), max_output_tokens: 9_000, ..request }
@@ -220,9 +220,9 @@ fn how_long_to_wait_is_read_from_the_details_of_a_refusal() {
     ]);
     let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "quota", "details": details}});
     for body in [error.clone(), json!([error])] {
-        let refused = speaker().refused(429, "status", body.to_string().as_bytes(), Asked::default());
+        let refused = speaker().refused(429, "status", body.to_string().as_bytes(), RetryHints::default());
         assert_eq!(refused.retry_after, Some(std::time::Duration::from_millis(38_500)), "{body}");
-        let asked = Asked { wait: Some(std::time::Duration::from_secs(2)), ..Asked::default() };
+        let asked = RetryHints { wait: Some(std::time::Duration::from_secs(2)), ..RetryHints::default() };
         let refused = speaker().refused(429, "status", body.to_string().as_bytes(), asked);
         assert_eq!(refused.retry_after, Some(std::time::Duration::from_secs(2)), "a header goes before it");
     }
@@ -431,7 +431,7 @@ fn a_refusal_of_the_api_is_what_it_says() {
         (504, error(504, "DEADLINE_EXCEEDED", "Deadline expired before operation could complete."), Timeout),
     ] {
         let said = body.get("error").or(body.get(0).map(|first| &first["error"])).unwrap()["message"].clone();
-        let failure = speaker().refused(status, "status", body.to_string().as_bytes(), Asked::default()).failure;
+        let failure = speaker().refused(status, "status", body.to_string().as_bytes(), RetryHints::default()).failure;
         assert_eq!((failure.kind, json!(failure.message)), (kind, said), "{status} {body}");
     }
 }

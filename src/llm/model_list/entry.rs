@@ -13,7 +13,7 @@ const MAX_DOLLARS: f64 = 0.1;
 
 /// Model description of a server.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
+pub struct ModelEntry {
     /// Name in requests.
     pub id: String,
     pub context_window: Option<u64>,
@@ -23,7 +23,7 @@ pub struct Told {
     pub reasoning: Option<bool>,
 }
 
-impl Told {
+impl ModelEntry {
     /// Applies this description over other facts.
     pub fn over(&self, facts: ModelFacts) -> ModelFacts {
         let context_window = self.context_window.unwrap_or(facts.context_window);
@@ -44,12 +44,12 @@ impl Told {
 }
 
 /// Parses a model list; `None` if the body is not one.
-pub(super) fn read(body: &Value) -> Option<Vec<Told>> {
+pub(super) fn read(body: &Value) -> Option<Vec<ModelEntry>> {
     let list = body.get("data").or_else(|| body.get("models")).unwrap_or(body).as_array()?;
     Some(list.iter().filter_map(one).collect())
 }
 
-fn one(model: &Value) -> Option<Told> {
+fn one(model: &Value) -> Option<ModelEntry> {
     let id = ["id", "name", "model"].iter().find_map(|field| model.get(field)?.as_str()).filter(|id| is_name(id))?;
     // Gemini names a model by its path.
     let id = id.strip_prefix("models/").unwrap_or(id).to_owned();
@@ -63,7 +63,14 @@ fn one(model: &Value) -> Option<Told> {
     if model.get("max_input_tokens").is_some() {
         max_output_tokens = max_output_tokens.or_else(|| tokens(model.get("max_tokens")?));
     }
-    Some(Told { id, context_window, max_output_tokens, price: price(model), images: images(model), reasoning: reasoning(model) })
+    Some(ModelEntry {
+        id,
+        context_window,
+        max_output_tokens,
+        price: price(model),
+        images: images(model),
+        reasoning: reasoning(model),
+    })
 }
 
 /// Returns a field, or a nested one.

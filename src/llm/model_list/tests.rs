@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-fn only(model: Value) -> Told {
+fn only(model: Value) -> ModelEntry {
     let [told] = entry::read(&json!({"object": "list", "data": [model]})).unwrap().try_into().unwrap();
     told
 }

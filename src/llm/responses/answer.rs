@@ -1,9 +1,9 @@
 //! Response of the Responses API, assembled item by item.
 
-use super::item::{Item, Kind, Said, Slot};
-use super::types::{Response, Told, number, reason, usage_of};
+use super::item::{Item, Kind, Slot, ThinkingText};
+use super::types::{Response, StreamEvent, number, reason, usage_of};
 use crate::llm::deltas::Deltas;
-use crate::llm::error::{Speaker, shown};
+use crate::llm::error::{ErrorContext, shown};
 use crate::llm::json::text_of;
 use crate::llm::sse::Event;
 use crate::llm::stream_reader::{Answer, Progress};
@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 const WORDLESS: &str = r#"{"message":"the provider ended its response with an unspecified error"}"#;
 
 pub(in crate::llm) struct Reader {
-    speaker: Speaker,
+    speaker: ErrorContext,
     items: Vec<Item>,
-    said: Said,
+    said: ThinkingText,
     end: Option<End>,
     usage: Usage,
     model: Option<String>,
@@ -32,8 +32,8 @@ enum End {
 }
 
 impl Reader {
-    pub fn new(speaker: Speaker) -> Self {
-        Self { speaker, items: Vec::new(), said: Said::default(), end: None, usage: Usage::default(), model: None }
+    pub fn new(speaker: ErrorContext) -> Self {
+        Self { speaker, items: Vec::new(), said: ThinkingText::default(), end: None, usage: Usage::default(), model: None }
     }
 
     fn unreadable(&self, event: &Event) -> ModelError {
@@ -44,7 +44,7 @@ impl Reader {
     }
 
     /// Handles the start of an item.
-    fn begin(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
+    fn begin(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
         let Some(map) = told.item.and_then(map_of) else { return };
         let index = number(told.output_index).unwrap_or_else(|| self.next_index());
         let known = self.items.iter().rfind(|item| item.index == index);
@@ -58,7 +58,7 @@ impl Reader {
     }
 
     /// Handles a delta of an item, or the complete text of earlier deltas.
-    fn piece(&mut self, told: &Told<'_>, slot: Slot, raw: Option<&RawValue>, whole: bool, deltas: &mut Deltas) {
+    fn piece(&mut self, told: &StreamEvent<'_>, slot: Slot, raw: Option<&RawValue>, whole: bool, deltas: &mut Deltas) {
         let Some(text) = raw.and_then(text_of) else { return };
         let at = self.find(told, slot).unwrap_or_else(|| {
             let index = number(told.output_index).unwrap_or_else(|| self.next_index());
@@ -75,7 +75,7 @@ impl Reader {
 
     /// Finds the item of a delta. IDs may change between events; if a server changes the indexes, the ID decides, or the only announced
     /// item without content.
-    fn find(&self, told: &Told<'_>, slot: Slot) -> Option<usize> {
+    fn find(&self, told: &StreamEvent<'_>, slot: Slot) -> Option<usize> {
         let id = told.item_id.and_then(text_of).unwrap_or_default();
         let named = |item: &Item| !id.is_empty() && item.id() == id && item.takes(slot);
         if let Some(index) = number(told.output_index) {
@@ -93,7 +93,7 @@ impl Reader {
     }
 
     /// Reports progress of a client's call; the provider's own items are not reported.
-    fn progress(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
+    fn progress(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
         let special = |item: &Item| matches!(item.kind, Kind::Special(_)) && !item.done;
         if let Some(at) = self.find(told, Slot::Progress).filter(|&at| special(&self.items[at]))
             && let Some(piece) = told.delta.and_then(text_of)
@@ -103,7 +103,7 @@ impl Reader {
     }
 
     /// Handles a complete item.
-    fn finish(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
+    fn finish(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
         let Some(map) = told.item.and_then(map_of) else { return };
         let index = number(told.output_index);
         let at = self.place_of(&map, index).unwrap_or_else(|| {
@@ -145,7 +145,7 @@ impl Reader {
     }
 
     /// Handles the end of the stream: its response object contains the result, and all items again.
-    fn end(&mut self, kind: &str, told: &Told<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
+    fn end(&mut self, kind: &str, told: &StreamEvent<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
         let response: Option<Response<'_>> = told.response.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let Some(response) = response else {
             // The event has no content besides its name.
@@ -239,7 +239,7 @@ impl Answer for Reader {
             // The end of a response comes before this event, or never.
             return Err(self.speaker.cut());
         }
-        let told: Told<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
+        let told: StreamEvent<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
         let kind = told.kind.and_then(text_of);
         let kind = kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
         let failed = told.error.is_some_and(|error| error.get() != "null");

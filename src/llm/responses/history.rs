@@ -21,7 +21,7 @@ enum Item<'a> {
         role: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         phase: Option<&'a str>,
-        content: Vec<Piece<'a>>,
+        content: Vec<HistoryPart<'a>>,
     },
     FunctionCall {
         call_id: &'a str,
@@ -36,7 +36,7 @@ enum Item<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Piece<'a> {
+enum HistoryPart<'a> {
     InputText {
         text: &'a str,
     },
@@ -54,7 +54,7 @@ enum Piece<'a> {
 #[serde(untagged)]
 enum Output<'a> {
     Text(&'a str),
-    Pieces(Vec<Piece<'a>>),
+    Pieces(Vec<HistoryPart<'a>>),
 }
 
 /// Writer of the messages of one request.
@@ -149,10 +149,10 @@ impl History<'_> {
         for part in &message.content {
             match part {
                 Part::ToolResult(result) => self.write_result(result, answer, out),
-                Part::Text { text } if !text.is_empty() => said.push(Piece::InputText { text }),
+                Part::Text { text } if !text.is_empty() => said.push(HistoryPart::InputText { text }),
                 Part::Image(image) => said.push(match images::content(image, self.request) {
                     Some(data) => picture((&image.media_type, data)),
-                    None => Piece::InputText { text: images::note(self.request) },
+                    None => HistoryPart::InputText { text: images::note(self.request) },
                 }),
                 Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => {}
             }
@@ -174,7 +174,7 @@ impl History<'_> {
         let output = if images.is_empty() {
             Output::Text(&text)
         } else {
-            let text = (!text.is_empty()).then_some(Piece::InputText { text: &text });
+            let text = (!text.is_empty()).then_some(HistoryPart::InputText { text: &text });
             Output::Pieces(text.into_iter().chain(images.into_iter().map(picture)).collect())
         };
         write_json(out, &Item::FunctionCallOutput { call_id, output });
@@ -213,9 +213,9 @@ fn write_words(text: &str, item: Option<&Map<String, Value>>, out: &mut Vec<u8>)
     }
     let phase =
         item.filter(|item| kind_of(item) == "message").map(|item| text_in(item, "phase")).filter(|phase| !phase.is_empty());
-    write_json(out, &Item::Message { role: "assistant", phase, content: vec![Piece::OutputText { text }] });
+    write_json(out, &Item::Message { role: "assistant", phase, content: vec![HistoryPart::OutputText { text }] });
 }
 
-fn picture<'a>((media_type, data): (&str, &str)) -> Piece<'a> {
-    Piece::InputImage { image_url: format!("data:{media_type};base64,{data}"), detail: "auto" }
+fn picture<'a>((media_type, data): (&str, &str)) -> HistoryPart<'a> {
+    HistoryPart::InputImage { image_url: format!("data:{media_type};base64,{data}"), detail: "auto" }
 }

@@ -2,7 +2,7 @@
 
 use super::calls::{Special, is_run_by_provider};
 use super::passthrough::{keep, keep_call, kind_of, text_in};
-use crate::llm::arguments::{Pieces, of_map};
+use crate::llm::arguments::{ArgumentBuffer, of_map};
 use crate::llm::deltas::Deltas;
 use crate::protocol::{Arguments, CallId, Part, ToolCall};
 use serde_json::{Map, Value, json};
@@ -73,7 +73,7 @@ pub struct Item {
     /// Positions whose complete text has arrived.
     settled: Vec<Slot>,
     /// Tool input, and whether it is complete.
-    input: Pieces,
+    input: ArgumentBuffer,
     input_ended: bool,
     /// Bytes of a special call's content so far.
     progress: usize,
@@ -88,7 +88,7 @@ impl Item {
             done: false,
             pieces: Vec::new(),
             settled: Vec::new(),
-            input: Pieces::default(),
+            input: ArgumentBuffer::default(),
             input_ended: false,
             progress: 0,
         }
@@ -136,7 +136,7 @@ impl Item {
     }
 
     /// Adds a delta and passes it on at once.
-    pub fn extend(&mut self, slot: Slot, piece: &str, said: &mut Said, deltas: &mut Deltas) {
+    pub fn extend(&mut self, slot: Slot, piece: &str, said: &mut ThinkingText, deltas: &mut Deltas) {
         if self.done {
             return;
         }
@@ -162,7 +162,7 @@ impl Item {
 
     /// Handles the complete text of one part. Text that was not passed on yet is passed on now; if the complete text differs from the
     /// deltas, it replaces them. The part may have another number here than in its deltas.
-    pub fn settle(&mut self, slot: Slot, whole: &str, said: &mut Said, deltas: &mut Deltas) {
+    pub fn settle(&mut self, slot: Slot, whole: &str, said: &mut ThinkingText, deltas: &mut Deltas) {
         if slot == Slot::Input && !self.done {
             return self.settle_input(whole, deltas);
         }
@@ -240,7 +240,7 @@ impl Item {
     }
 
     /// Handles the complete item. Its parts may be numbered and divided differently than its deltas: their texts are compared as one.
-    pub fn finish(&mut self, map: Map<String, Value>, said: &mut Said, deltas: &mut Deltas) {
+    pub fn finish(&mut self, map: Map<String, Value>, said: &mut ThinkingText, deltas: &mut Deltas) {
         self.kind = Kind::of(&map);
         self.done = false;
         let mut told = parts_of(self.kind, &map);
@@ -265,7 +265,7 @@ impl Item {
     }
 
     /// Replaces the deltas with the parts of the complete item, and passes on what was missing.
-    fn replace(&mut self, told: Vec<(Slot, String)>, said: &mut Said, deltas: &mut Deltas) {
+    fn replace(&mut self, told: Vec<(Slot, String)>, said: &mut ThinkingText, deltas: &mut Deltas) {
         let mut order: Vec<Slot> = Vec::new();
         for slot in self.pieces.iter().chain(&told).map(|(slot, _)| *slot) {
             if !order.iter().any(|known| known.is_like(slot)) {
@@ -300,7 +300,7 @@ impl Item {
     }
 
     /// Passes on a delta of text, or of shown thinking.
-    fn hand_on(&self, slot: Slot, piece: &str, begins: bool, said: &mut Said, deltas: &mut Deltas) {
+    fn hand_on(&self, slot: Slot, piece: &str, begins: bool, said: &mut ThinkingText, deltas: &mut Deltas) {
         if piece.is_empty() {
             return;
         }
@@ -425,11 +425,11 @@ impl Item {
 
 /// Thinking so far, over all items.
 #[derive(Default)]
-pub struct Said {
+pub struct ThinkingText {
     thought: bool,
 }
 
-impl Said {
+impl ThinkingText {
     /// Adds thinking; parts are separated by a blank line.
     fn think(&mut self, piece: &str, begins: bool, deltas: &mut Deltas) {
         if begins && self.thought && !piece.is_empty() {

@@ -1,6 +1,6 @@
 use super::unsupported::Extra;
 use super::*;
-use crate::llm::tests::said::{call, found, message, request, text};
+use crate::llm::tests::samples::{call, found, message, request, text};
 use crate::llm::tests::{play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, Delta, ModelError, ModelRequest};

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// Any event. Missing fields, null, and other types must not stop the stream.
 #[derive(Deserialize)]
-pub struct Told<'a> {
+pub struct StreamEvent<'a> {
     #[serde(rename = "type", borrow, default)]
     pub kind: Option<&'a RawValue>,
     #[serde(borrow, default)]

@@ -1,6 +1,6 @@
 //! Unsupported features of a server: learned from its errors, and left out from then on.
 
-use crate::llm::error::Speaker;
+use crate::llm::error::ErrorContext;
 use crate::ports::ModelError;
 use crate::protocol::FailureKind;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -59,7 +59,7 @@ impl Lacks {
     }
 
     /// Learns from an error. Returns whether the next request can do without the feature, so that a retry makes sense.
-    pub fn learn(&self, status: u16, speaker: &Speaker, error: &mut ModelError) -> bool {
+    pub fn learn(&self, status: u16, speaker: &ErrorContext, error: &mut ModelError) -> bool {
         let failure = &mut error.failure;
         let said = failure.message.to_lowercase();
         if matches!(status, 400 | 404 | 422) && UNKNOWN.iter().any(|word| said.contains(word)) {

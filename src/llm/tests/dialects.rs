@@ -1,7 +1,7 @@
 //! Checks for all APIs: origin of reasoning, order of messages, and values of the effort.
 
-use super::said::{self, message, text};
-use super::wire::*;
+use super::faulty_servers::*;
+use super::samples::{self, message, text};
 use super::*;
 use crate::ports::{Model, ModelRequest};
 use crate::protocol::{Effort, Message, Role};
@@ -13,11 +13,11 @@ use thread::Thread;
 const ALL: [Api; 4] = [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini];
 
 fn call(id: &str) -> Part {
-    said::call(id, "Grep", "{}")
+    samples::call(id, "Grep", "{}")
 }
 
 fn found(id: &str) -> Part {
-    said::found(id, "found")
+    samples::found(id, "found")
 }
 
 fn asking(messages: Vec<Arc<Message>>) -> ModelRequest {

@@ -1,6 +1,6 @@
 //! Connections that fail, stall, lie or flood.
 
-use super::wire::*;
+use super::faulty_servers::*;
 use super::*;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};

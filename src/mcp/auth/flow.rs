@@ -3,7 +3,7 @@
 
 use super::failure::Failure;
 use super::http::{Http, status};
-use super::stored_token::Kept;
+use super::stored_token::StoredToken;
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, CredentialStore,
@@ -39,7 +39,7 @@ pub(super) struct Discovered {
 }
 
 /// Authorization that waits for the user.
-pub(super) struct Asked {
+pub(super) struct PendingAuthorization {
     discovered: Discovered,
     /// URL where the user approves it.
     pub address: String,
@@ -101,7 +101,7 @@ impl Discovered {
     }
 
     /// Registers the client if needed, and returns the URL where the user approves.
-    pub(super) async fn ask(mut self, client: &Client, redirect: &str, more: &[String]) -> Result<Asked, Failure> {
+    pub(super) async fn ask(mut self, client: &Client, redirect: &str, more: &[String]) -> Result<PendingAuthorization, Failure> {
         let scopes = self.scopes(client, more).await;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let reads_documents =
@@ -127,11 +127,11 @@ impl Discovered {
         let client_secret = config.client_secret.clone();
         self.manager.configure_client(config)?;
         let address = self.manager.get_authorization_url(&scopes).await?;
-        Ok(Asked { discovered: self, address, redirect: redirect.to_owned(), client_secret })
+        Ok(PendingAuthorization { discovered: self, address, redirect: redirect.to_owned(), client_secret })
     }
 }
 
-impl Asked {
+impl PendingAuthorization {
     /// Returns the `state` that the redirect must contain.
     pub(super) fn state(&self) -> Option<String> {
         let address = Url::parse(&self.address).ok()?;
@@ -139,7 +139,7 @@ impl Asked {
     }
 
     /// Exchanges the code in the redirect URL for tokens.
-    pub(super) async fn answered(self, came_back_to: &str) -> Result<Kept, Failure> {
+    pub(super) async fn answered(self, came_back_to: &str) -> Result<StoredToken, Failure> {
         if let Some(why) = refusal(came_back_to) {
             return Err(Failure::failed(why));
         }
@@ -147,7 +147,7 @@ impl Asked {
         let Discovered { manager, store, url, .. } = self.discovered;
         manager.exchange_code_for_token_with_issuer(&callback.code, &callback.csrf_token, callback.issuer.as_deref()).await?;
         let credentials = store.load().await?;
-        Ok(Kept {
+        Ok(StoredToken {
             url: url.to_string(),
             credentials,
             client_secret: self.client_secret,
@@ -171,7 +171,7 @@ fn refusal(came_back_to: &str) -> Option<String> {
 }
 
 /// Refreshes tokens. If the authorization server has changed, they are no longer valid.
-pub(super) async fn renew(kept: &Kept) -> Result<Kept, Failure> {
+pub(super) async fn renew(kept: &StoredToken) -> Result<StoredToken, Failure> {
     let Some(credentials) = kept.credentials.clone() else { return Err(Failure::Over) };
     let parsed = Url::parse(&kept.url).map_err(|error| Failure::failed(error.to_string()))?;
     let http = Http::of(&parsed);
@@ -190,7 +190,7 @@ pub(super) async fn renew(kept: &Kept) -> Result<Kept, Failure> {
     }
     manager.refresh_token().await?;
     let credentials = store.load().await?;
-    Ok(Kept { credentials, ..kept.clone() })
+    Ok(StoredToken { credentials, ..kept.clone() })
 }
 
 /// Returns the scopes in a challenge.

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::flow::{Client, Discovered, challenge};
 use super::session_tokens::Vault;
-use super::stored_token::Kept;
+use super::stored_token::StoredToken;
 use crate::mcp::{Reach, SignIn, Spec};
 use crate::ports::BoxFuture;
 use crate::sys::oauth_callback::Landing;
@@ -31,7 +31,7 @@ pub async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> 
     let SignIn::OAuth { client_id, scopes, redirect_port } = sign_in else {
         return Err("the server already has an `Authorization` header or a `bearer_token_env`; remove it to sign in".to_owned());
     };
-    let before = vault.load(&spec.name, url)?.and_then(|text| Kept::read(&text, url)).unwrap_or_default();
+    let before = vault.load(&spec.name, url)?.and_then(|text| StoredToken::read(&text, url)).unwrap_or_default();
     let headers: Vec<_> = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
     let challenge = challenge(url, &headers).await;
     let discovered = Discovered::find(url, challenge.as_deref()).await.map_err(|failure| failure.to_string())?;

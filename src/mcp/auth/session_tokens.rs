@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::flow::{renew, scopes_of};
-use super::stored_token::{Age, Kept};
+use super::stored_token::{Age, StoredToken};
 
 use crate::mcp::{Reach, Refusal, SignIn, Spec, Tokens};
 use crate::ports::BoxFuture;
@@ -33,7 +33,7 @@ pub struct Keeper {
 #[derive(Default)]
 struct Slot {
     is_read: bool,
-    kept: Option<Kept>,
+    kept: Option<StoredToken>,
 }
 
 /// Server that a token belongs to.
@@ -52,12 +52,12 @@ impl Keeper {
         Arc::clone(slots.entry((whose.name.to_owned(), whose.url.to_owned())).or_default())
     }
 
-    async fn read(&self, whose: &Whose<'_>) -> Result<Option<Kept>, String> {
+    async fn read(&self, whose: &Whose<'_>) -> Result<Option<StoredToken>, String> {
         let (vault, name, url) = (Arc::clone(&self.vault), whose.name.to_owned(), whose.url.to_owned());
-        apart(move || Ok(vault.load(&name, &url)?.and_then(|text| Kept::read(&text, &url)))).await
+        apart(move || Ok(vault.load(&name, &url)?.and_then(|text| StoredToken::read(&text, &url)))).await
     }
 
-    async fn write(&self, whose: &Whose<'_>, kept: &Kept) -> Result<(), String> {
+    async fn write(&self, whose: &Whose<'_>, kept: &StoredToken) -> Result<(), String> {
         let (vault, name, url, text) = (Arc::clone(&self.vault), whose.name.to_owned(), whose.url.to_owned(), kept.written()?);
         apart(move || vault.save(&name, &url, &text)).await
     }

@@ -9,7 +9,7 @@ const BEFORE_ITS_END: Duration = Duration::from_secs(60);
 
 /// Stored token. It contains secrets and is never printed.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredToken {
     /// URL of the server it was issued for; it is sent to no other.
     pub url: String,
     pub credentials: Option<StoredCredentials>,
@@ -23,7 +23,7 @@ pub(super) struct Kept {
     pub wanted: Vec<String>,
 }
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for StoredToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Kept").field("url", &self.url).finish_non_exhaustive()
     }
@@ -38,7 +38,7 @@ pub(super) enum Age {
     Over,
 }
 
-impl Kept {
+impl StoredToken {
     /// Parses a stored token; `None` if it is for another URL.
     pub fn read(text: &str, url: &str) -> Option<Self> {
         serde_json::from_str::<Self>(text).ok().filter(|kept| kept.url == url)

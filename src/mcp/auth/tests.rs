@@ -1,10 +1,10 @@
 use super::http::{Http, Place, place};
-use super::stored_token::{Age, Kept};
+use super::stored_token::{Age, StoredToken};
 use super::*;
 use crate::mcp::{HttpKind, Reach, Refusal, SignIn, Spec, Tokens};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-fn kept(lifetime: Option<u64>, refresh: bool) -> Kept {
+fn kept(lifetime: Option<u64>, refresh: bool) -> StoredToken {
     let mut response = serde_json::json!({"access_token": "a-1", "token_type": "bearer"});
     if let Some(seconds) = lifetime {
         response["expires_in"] = seconds.into();
@@ -14,15 +14,15 @@ fn kept(lifetime: Option<u64>, refresh: bool) -> Kept {
     }
     let credentials = serde_json::json!({"client_id": "c", "token_response": response, "token_received_at": 1000});
     let text = serde_json::json!({"url": "https://h/mcp", "credentials": credentials}).to_string();
-    Kept::read(&text, "https://h/mcp").unwrap()
+    StoredToken::read(&text, "https://h/mcp").unwrap()
 }
 
 #[test]
 fn tokens_are_for_the_address_they_were_given_for() {
     let text = kept(None, false).written().unwrap();
-    assert_eq!(Kept::read(&text, "https://h/mcp").unwrap().token().as_deref(), Some("a-1"));
-    assert!(Kept::read(&text, "https://evil/mcp").is_none());
-    assert!(Kept::read("{", "https://h/mcp").is_none());
+    assert_eq!(StoredToken::read(&text, "https://h/mcp").unwrap().token().as_deref(), Some("a-1"));
+    assert!(StoredToken::read(&text, "https://evil/mcp").is_none());
+    assert!(StoredToken::read("{", "https://h/mcp").is_none());
     assert!(!format!("{:?}", kept(None, true)).contains("a-1"));
 }
 
@@ -41,7 +41,7 @@ fn a_token_is_renewed_before_its_end() {
         assert_eq!(kept(lifetime, true).age(at(now)), age, "{lifetime:?} {now}");
     }
     assert!(kept(None, true).may_be_renewed() && !kept(None, false).may_be_renewed());
-    assert_eq!(Kept::default().age(SystemTime::now()), Age::Over);
+    assert_eq!(StoredToken::default().age(SystemTime::now()), Age::Over);
 }
 
 #[test]
@@ -129,7 +129,7 @@ async fn who_signed_in_meanwhile_is_known_and_what_was_missing_is_asked_for_the_
         used: Some("a-1".to_owned()),
     };
     assert_eq!(keeper.refused(&spec(), narrow).await, Ok(None));
-    let now = Kept::read(&drawer.load("s", "").unwrap().unwrap(), "https://h/mcp").unwrap();
+    let now = StoredToken::read(&drawer.load("s", "").unwrap().unwrap(), "https://h/mcp").unwrap();
     assert_eq!(now.wanted, ["read", "write"]);
 }
 

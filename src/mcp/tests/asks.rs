@@ -1,7 +1,7 @@
 use super::*;
 use crate::mcp::form;
 use crate::ports::{RemoteAsks, RemoteContent};
-use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, Wanted};
+use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind};
 use std::sync::Mutex;
 
 /// User who gives a prepared answer after a long time.
@@ -37,7 +37,7 @@ async fn told(answer: Option<ElicitationAnswer>, method: &'static str, params: V
     });
     let person = answer.map(|answer| Arc::new(Person { answer, asked: Mutex::default() }));
     let asks = person.clone().map(|person| person as Arc<dyn RemoteAsks>);
-    let servers = Servers::new(vec![spec("one")], Wires { launcher: Some(launcher), asks, ..Wires::default() });
+    let servers = Servers::new(vec![spec("one")], McpDeps { launcher: Some(launcher), asks, ..McpDeps::default() });
     let result = call(&servers, "ask").await.unwrap();
     let [RemoteContent::Text(text)] = &result.content[..] else { panic!() };
     let asked = person.map(|person| person.asked.lock().unwrap().clone()).unwrap_or_default();
@@ -90,7 +90,7 @@ async fn roots_are_told_and_pages_to_visit_are_checked() {
     let visit = |url: &str| json!({"mode": "url", "message": "sign in", "url": url, "elicitationId": "e"});
     let (answer, asked) = told(Some(accept(json!({}))), "elicitation/create", visit("https://example.org/a")).await;
     assert_eq!(answer["result"]["action"], "accept");
-    assert_eq!(asked[0].wanted, Wanted::Visit { url: "https://example.org/a".to_owned() });
+    assert_eq!(asked[0].wanted, ElicitationKind::Visit { url: "https://example.org/a".to_owned() });
     for bad in ["http://example.org", "file:///etc/passwd", "javascript:alert(1)", "https://a:b@example.org"] {
         let (answer, asked) = told(Some(accept(json!({}))), "elicitation/create", visit(bad)).await;
         assert_eq!((&answer["result"]["action"], asked.len()), (&json!("decline"), 0), "{bad}");
@@ -153,7 +153,7 @@ async fn visiting(
     });
     let person = answer.map(|answer| Arc::new(Person { answer, asked: Mutex::default() }));
     let asks = person.clone().map(|person| person as Arc<dyn RemoteAsks>);
-    let servers = Servers::new(vec![spec("one")], Wires { launcher: Some(launcher), asks, ..Wires::default() });
+    let servers = Servers::new(vec![spec("one")], McpDeps { launcher: Some(launcher), asks, ..McpDeps::default() });
     let told = call(&servers, "ask").await.map_err(|error| error.to_string()).map(|result| match &result.content[..] {
         [RemoteContent::Text(text)] => text.clone(),
         other => panic!("{other:?}"),
@@ -168,7 +168,7 @@ async fn a_call_that_wants_an_address_visited_first_is_made_once_more_when_the_p
     let data = json!({"elicitations": [{"mode": "url", "elicitationId": "e", "url": url, "message": "Sign in."}]});
     let (told, calls, asked) = visiting(Some(accept(json!({}))), 1, data.clone()).await;
     assert_eq!((told.as_deref(), calls), (Ok("there"), 2));
-    assert_eq!((asked[0].message.as_str(), &asked[0].wanted), ("Sign in.", &Wanted::Visit { url: url.to_owned() }));
+    assert_eq!((asked[0].message.as_str(), &asked[0].wanted), ("Sign in.", &ElicitationKind::Visit { url: url.to_owned() }));
     let (told, calls, asked) = visiting(Some(accept(json!({}))), 9, data.clone()).await;
     assert_eq!((calls, asked.len()), (2, 1), "once more, and no oftener");
     assert!(told.unwrap_err().contains("-32042"));

@@ -85,11 +85,11 @@ async fn a_program_that_cannot_be_started_says_why() {
             Box::pin(std::future::ready(Err("no such program: npx".to_owned())))
         }
     }
-    let servers = Servers::new(vec![spec("one")], Wires { launcher: Some(Arc::new(Broken)), ..Wires::default() });
+    let servers = Servers::new(vec![spec("one")], McpDeps { launcher: Some(Arc::new(Broken)), ..McpDeps::default() });
     assert!(is_unreachable(&looked(&servers).await, "no such program: npx"));
     let mut off = spec("two");
     off.off = Some("the policy keeps it off".to_owned());
-    let servers = Servers::new(vec![off], Wires::default());
+    let servers = Servers::new(vec![off], McpDeps::default());
     servers.look();
     assert!(matches!(status(&servers).state, ServerState::Off { .. }));
     assert!(matches!(servers.read_resource("two", "a").await, Err(RemoteError::Unreachable { .. })));

@@ -11,7 +11,7 @@ fn at(url: &str, kind: HttpKind) -> Spec {
 }
 
 fn over(web: &Web, kind: HttpKind) -> Servers {
-    Servers::new(vec![at(&web.url, kind)], Wires::default())
+    Servers::new(vec![at(&web.url, kind)], McpDeps::default())
 }
 
 fn rpc(request: &Request, result: Value) -> Value {
@@ -130,7 +130,7 @@ async fn a_redirect_to_another_origin_is_not_followed_and_one_to_the_same_is() {
 
 #[tokio::test]
 async fn plain_http_is_for_this_machine_only() {
-    let servers = Servers::new(vec![at("http://192.0.2.1/mcp", HttpKind::Auto)], Wires::default());
+    let servers = Servers::new(vec![at("http://192.0.2.1/mcp", HttpKind::Auto)], McpDeps::default());
     let state = looked(&servers).await;
     assert!(matches!(&state, ServerState::Unreachable { why } if why.contains("only for this machine")), "{state:?}");
 }
@@ -174,7 +174,7 @@ async fn a_token_that_ran_out_is_renewed_within_the_call() {
     })
     .await;
     let tokens = Arc::new(Two { refused: Mutex::default() });
-    let wires = Wires { tokens: Some(Arc::clone(&tokens) as Arc<dyn Tokens>), ..Wires::default() };
+    let wires = McpDeps { tokens: Some(Arc::clone(&tokens) as Arc<dyn Tokens>), ..McpDeps::default() };
     let servers = Servers::new(vec![at(&web.url, HttpKind::Streamable)], wires);
     assert!(call(&servers, "add").await.is_ok());
     let challenge = Some("Bearer error=\"invalid_token\"".to_owned());
@@ -367,7 +367,7 @@ async fn a_call_that_finds_nobody_is_sent_again_and_the_server_is_not_called_rea
     let first = Web::start(answers(Arc::clone(&calls))).await;
     let mut spec = at(&first.url, HttpKind::Streamable);
     (spec.retry_attempts, spec.retry_delay) = (2, Duration::from_millis(20));
-    let servers = Servers::new(vec![spec], Wires::default());
+    let servers = Servers::new(vec![spec], McpDeps::default());
     let tool = offered(&servers, "add").await;
     assert!(servers.call(a_call(&tool), context().0).await.is_ok());
     let address = first.stop().await;

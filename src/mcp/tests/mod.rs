@@ -6,7 +6,7 @@ mod http;
 mod pipes;
 mod web;
 
-use super::{Reach, Servers, Spec, Wires};
+use super::{McpDeps, Reach, Servers, Spec};
 use crate::ports::{
     BoxFuture, Launched, Launcher, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool, ServerProgram,
 };
@@ -131,7 +131,7 @@ fn scripted<F: Future<Output = ()> + Send + 'static>(script: impl Fn(Pipes) -> F
 }
 
 fn servers<F: Future<Output = ()> + Send + 'static>(script: impl Fn(Pipes) -> F + Send + Sync + 'static) -> Servers {
-    Servers::new(vec![spec("one")], Wires { launcher: Some(scripted(script)), ..Wires::default() })
+    Servers::new(vec![spec("one")], McpDeps { launcher: Some(scripted(script)), ..McpDeps::default() })
 }
 
 fn status(servers: &Servers) -> ServerStatus {

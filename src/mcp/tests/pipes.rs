@@ -36,10 +36,10 @@ async fn what_was_offered_before_is_known_without_a_server_and_a_call_starts_it(
             pipes.answer(&request, text("3")).await;
         }
     });
-    let wires = || Wires {
+    let wires = || McpDeps {
         launcher: Some(Arc::clone(&launcher) as Arc<dyn Launcher>),
         known: Some(directory.path().join("mcp")),
-        ..Wires::default()
+        ..McpDeps::default()
     };
     let first = Servers::new(vec![spec("one")], wires());
     looked(&first).await;
@@ -244,10 +244,10 @@ async fn a_server_of_the_project_that_is_no_longer_what_was_approved_is_not_star
         }
     });
     let yes = Arc::new(Yes(std::sync::Mutex::new(true)));
-    let wires = Wires {
+    let wires = McpDeps {
         launcher: Some(Arc::clone(&launcher) as Arc<dyn Launcher>),
         approval: Some(Arc::clone(&yes) as Arc<dyn Approval>),
-        ..Wires::default()
+        ..McpDeps::default()
     };
     let servers = Servers::new(vec![Spec { of_project: true, ..spec("one") }], wires);
     let tool = offered(&servers, "add").await;
@@ -275,7 +275,7 @@ async fn an_entry_that_changes_is_another_server_and_the_others_stay() {
             pipes.answer(&request, text("3")).await;
         }
     });
-    let wires = Wires { launcher: Some(Arc::clone(&launcher) as Arc<dyn Launcher>), ..Wires::default() };
+    let wires = McpDeps { launcher: Some(Arc::clone(&launcher) as Arc<dyn Launcher>), ..McpDeps::default() };
     let servers = Servers::new(vec![spec("one"), spec("two")], wires);
     let is_ready = |servers: &Servers| servers.statuses().iter().all(|status| status.state == ServerState::Ready);
     let mut bell = servers.changed();

@@ -8,7 +8,7 @@ const GROUPS: &[&str] = &["capabilities", "approval_rules"];
 
 /// One key with its value, as written in the bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stated {
+pub struct BundleEntry {
     /// Section such as `capabilities."File.Read"`; empty for top-level keys.
     pub section: String,
     pub key: String,
@@ -18,17 +18,17 @@ pub struct Stated {
 }
 
 /// Returns every entry of a bundle, in the order of the names.
-pub fn stated(root: &Section<'_>) -> Vec<Stated> {
+pub fn stated(root: &Section<'_>) -> Vec<BundleEntry> {
     let mut all = Vec::new();
     in_section(root.table, "", &|span| root.source.line(span), &mut all);
     all
 }
 
-fn in_section(table: &DeTable<'_>, section: &str, line: &impl Fn(&std::ops::Range<usize>) -> usize, all: &mut Vec<Stated>) {
+fn in_section(table: &DeTable<'_>, section: &str, line: &impl Fn(&std::ops::Range<usize>) -> usize, all: &mut Vec<BundleEntry>) {
     for (key, value) in table {
         let name = bare(key.get_ref());
         let mut state = |value: String, span| {
-            all.push(Stated { section: section.to_owned(), key: name.clone(), value, line: line(&span) });
+            all.push(BundleEntry { section: section.to_owned(), key: name.clone(), value, line: line(&span) });
         };
         match value.get_ref() {
             DeValue::Table(inner) if section.is_empty() => in_section(inner, &name, line, all),

@@ -20,7 +20,7 @@ mod tools;
 
 pub use approve::Approve;
 pub use capability::{Files, Shell, Upload};
-pub use entries::Stated;
+pub use entries::BundleEntry;
 pub use examples::Test;
 pub use extras::{ApprovalRule, Llm};
 pub use file_rule::FileRule;
@@ -75,7 +75,7 @@ pub struct Bundle {
     /// Redactions in addition to the built-in ones.
     pub redactions: Vec<super::redact::Rule>,
     /// Every entry as written.
-    pub stated: Vec<Stated>,
+    pub stated: Vec<BundleEntry>,
     widens: Vec<(usize, String)>,
     pub tests: Vec<Test>,
     /// Text of the file, for quotes.

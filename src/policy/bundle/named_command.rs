@@ -179,7 +179,7 @@ fn words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> R
                 .error(span, "`command` contains an empty word or a NUL character; expected a program and its arguments"));
         }
         for piece in pieces(text) {
-            let Piece::Argument(name) = piece else { continue };
+            let ArgumentPart::Argument(name) = piece else { continue };
             if index == 0 {
                 return Err(section.source.error(span, "the program must be fixed; `{…}` is allowed only in its arguments"));
             }
@@ -199,13 +199,13 @@ fn words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> R
 
 /// A part of one word of a command.
 #[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
+enum ArgumentPart<'a> {
     Text(&'a str),
     Argument(&'a str),
 }
 
 /// Splits a word into text and arguments, as in `--out={output}`; braces around anything but a name are text.
-fn pieces(word: &str) -> Vec<Piece<'_>> {
+fn pieces(word: &str) -> Vec<ArgumentPart<'_>> {
     let mut found = Vec::new();
     let (mut rest, mut from) = (word, 0);
     while let Some(open) = rest[from..].find('{').map(|at| from + at) {
@@ -215,13 +215,13 @@ fn pieces(word: &str) -> Vec<Piece<'_>> {
             continue;
         };
         if open > 0 {
-            found.push(Piece::Text(&rest[..open]));
+            found.push(ArgumentPart::Text(&rest[..open]));
         }
-        found.push(Piece::Argument(name));
+        found.push(ArgumentPart::Argument(name));
         (rest, from) = (&rest[open + name.len() + 2..], 0);
     }
     if !rest.is_empty() || found.is_empty() {
-        found.push(Piece::Text(rest));
+        found.push(ArgumentPart::Text(rest));
     }
     found
 }
@@ -230,8 +230,8 @@ fn filled(word: &str, values: &BTreeMap<String, String>) -> Result<String, Strin
     let mut whole = String::new();
     for piece in pieces(word) {
         match piece {
-            Piece::Text(text) => whole.push_str(text),
-            Piece::Argument(name) => {
+            ArgumentPart::Text(text) => whole.push_str(text),
+            ArgumentPart::Argument(name) => {
                 let value = values.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
                 // A program would read it as one of its options.
                 if whole.is_empty() && value.starts_with('-') {
@@ -244,12 +244,12 @@ fn filled(word: &str, values: &BTreeMap<String, String>) -> Result<String, Strin
     Ok(whole)
 }
 
-fn fits(pieces: &[Piece<'_>], given: &str) -> bool {
+fn fits(pieces: &[ArgumentPart<'_>], given: &str) -> bool {
     match pieces {
         [] => given.is_empty(),
-        [Piece::Text(text), rest @ ..] => given.strip_prefix(text).is_some_and(|after| fits(rest, after)),
-        [Piece::Argument(_)] => true,
-        [Piece::Argument(_), rest @ ..] => {
+        [ArgumentPart::Text(text), rest @ ..] => given.strip_prefix(text).is_some_and(|after| fits(rest, after)),
+        [ArgumentPart::Argument(_)] => true,
+        [ArgumentPart::Argument(_), rest @ ..] => {
             given.char_indices().map(|(at, _)| at).chain([given.len()]).any(|at| fits(rest, &given[at..]))
         }
     }

@@ -203,7 +203,7 @@ impl Limits {
 
 /// Amount of aye's own environment that is passed, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Drawn {
+enum EnvironmentScope {
     Core,
     Inherit,
     All,
@@ -229,21 +229,21 @@ impl Environment {
             (one, other) => one.or(other).cloned(),
         };
         match (drawn.min(other_drawn), names) {
-            (Drawn::Core, None) => Self::Core,
-            (Drawn::Core, Some(names)) => Self::CoreOf(names),
-            (Drawn::Inherit, Some(names)) => Self::InheritOf(names),
-            (Drawn::All, Some(names)) => Self::Only(names),
-            (Drawn::Inherit | Drawn::All, None) => Self::Inherit,
+            (EnvironmentScope::Core, None) => Self::Core,
+            (EnvironmentScope::Core, Some(names)) => Self::CoreOf(names),
+            (EnvironmentScope::Inherit, Some(names)) => Self::InheritOf(names),
+            (EnvironmentScope::All, Some(names)) => Self::Only(names),
+            (EnvironmentScope::Inherit | EnvironmentScope::All, None) => Self::Inherit,
         }
     }
 
-    fn taken(&self) -> (Drawn, Option<&Vec<String>>) {
+    fn taken(&self) -> (EnvironmentScope, Option<&Vec<String>>) {
         match self {
-            Self::Inherit => (Drawn::Inherit, None),
-            Self::Core => (Drawn::Core, None),
-            Self::Only(names) => (Drawn::All, Some(names)),
-            Self::InheritOf(names) => (Drawn::Inherit, Some(names)),
-            Self::CoreOf(names) => (Drawn::Core, Some(names)),
+            Self::Inherit => (EnvironmentScope::Inherit, None),
+            Self::Core => (EnvironmentScope::Core, None),
+            Self::Only(names) => (EnvironmentScope::All, Some(names)),
+            Self::InheritOf(names) => (EnvironmentScope::Inherit, Some(names)),
+            Self::CoreOf(names) => (EnvironmentScope::Core, Some(names)),
         }
     }
 }

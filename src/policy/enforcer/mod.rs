@@ -9,8 +9,8 @@ mod sandbox_requirements;
 mod spending;
 mod user_rule;
 
-pub use sandbox_requirements::{Held, Kept, Marks};
-pub use spending::Most;
+pub use sandbox_requirements::{EntryProtection, Marks, SandboxRequirements};
+pub use spending::LowestLimit;
 
 use super::bundle::{ApprovalRule, Approve, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};
@@ -526,22 +526,22 @@ impl Enforcer {
         self.stack.origins(rule, parts)
     }
 
-    pub fn most_session_tokens(&self) -> Option<Most> {
+    pub fn most_session_tokens(&self) -> Option<LowestLimit> {
         self.stack.most_session_tokens()
     }
 
     /// Returns the limit for one request.
-    pub fn most_input_tokens(&self) -> Option<Most> {
+    pub fn most_input_tokens(&self) -> Option<LowestLimit> {
         self.stack.most_input_tokens()
     }
 
-    pub fn most_session_cost(&self) -> Option<Most> {
+    pub fn most_session_cost(&self) -> Option<LowestLimit> {
         self.stack.most_session_cost()
     }
 
     /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
     /// hidden.
-    pub fn held_by(&self, homes: &[PathBuf], now: Timestamp) -> Held {
+    pub fn held_by(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
         let source = RequirementSource { layers: self.stack.compiled(), context: &self.context, terms: self.terms() };
         source.requirements(homes, now)
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Sandbox requirements for commands.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct SandboxRequirements {
     pub sandbox: SandboxSetting,
     pub network: Network,
     pub cache: Cache,
@@ -41,7 +41,7 @@ pub struct Held {
 
 /// Protection of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kept {
+pub enum EntryProtection {
     /// The entry runs code when the folder is opened, and commands may write it: aye only watches whether it appears.
     Watched,
     /// The entry runs code when the folder is opened: read-only, except for git, which must be able to check it out.
@@ -60,22 +60,22 @@ pub struct Marks {
 
 impl Marks {
     /// Returns the protection of an entry in a directory that is not protected itself.
-    pub fn of(&self, path: &Path, name: &str) -> Option<Kept> {
+    pub fn of(&self, path: &Path, name: &str) -> Option<EntryProtection> {
         if self.hidden.iter().any(|places| places.means(path)) {
-            return Some(Kept::Hidden);
+            return Some(EntryProtection::Hidden);
         }
         let kept = if is_protected_name(name) || self.read_only.iter().any(|places| places.means(path)) {
-            Kept::ReadOnly
+            EntryProtection::ReadOnly
         } else if opened_entry(path)? {
-            Kept::RunsCode
+            EntryProtection::RunsCode
         } else {
-            Kept::Watched
+            EntryProtection::Watched
         };
         (!self.opened.iter().any(|opened| opened == path)).then_some(kept)
     }
 }
 
-impl Held {
+impl SandboxRequirements {
     /// Returns whether a command may write everywhere in the workspace, except to protected paths.
     pub fn is_whole(&self) -> bool {
         self.roots.iter().all(|root| self.written.contains(root))
@@ -92,7 +92,7 @@ pub struct RequirementSource<'a> {
 impl<'a> RequirementSource<'a> {
     /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
     /// hidden.
-    pub fn requirements(&self, homes: &[PathBuf], now: Timestamp) -> Held {
+    pub fn requirements(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
         let (context, terms) = (self.context, self.terms);
         let own = terms.sandbox.unwrap_or_default();
         let sandbox = if context.mode == Mode::Plan { SandboxSetting::ReadOnly } else { own };
@@ -139,7 +139,7 @@ impl<'a> RequirementSource<'a> {
         unique(&mut unheld);
         unique(&mut hidden);
         unique(&mut read_only);
-        Held {
+        SandboxRequirements {
             sandbox,
             network: terms.network.unwrap_or_default(),
             cache: terms.cache.unwrap_or_default(),

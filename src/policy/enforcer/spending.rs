@@ -5,7 +5,7 @@ use crate::policy::bundle::Llm;
 
 /// The lowest limit of all layers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Most {
+pub struct LowestLimit {
     pub limit: f64,
     /// Key that sets the limit.
     pub key: &'static str,
@@ -14,26 +14,26 @@ pub struct Most {
 }
 
 impl LayerStack {
-    pub fn most_session_tokens(&self) -> Option<Most> {
+    pub fn most_session_tokens(&self) -> Option<LowestLimit> {
         self.most("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
     }
 
     /// Returns the limit for one request.
-    pub fn most_input_tokens(&self) -> Option<Most> {
+    pub fn most_input_tokens(&self) -> Option<LowestLimit> {
         self.most("max_input_tokens", |llm| Some((llm.max_input_tokens? as f64, llm.input_line)))
     }
 
-    pub fn most_session_cost(&self) -> Option<Most> {
+    pub fn most_session_cost(&self) -> Option<LowestLimit> {
         self.most("max_session_cost_usd", |llm| Some((llm.max_session_cost_usd?, llm.cost_line)))
     }
 
-    fn most(&self, key: &'static str, limit: impl Fn(&Llm) -> Option<(f64, usize)>) -> Option<Most> {
+    fn most(&self, key: &'static str, limit: impl Fn(&Llm) -> Option<(f64, usize)>) -> Option<LowestLimit> {
         let said = self.compiled().iter().filter_map(|layer| Some((layer, limit(&layer.bundle.llm)?)));
         let (layer, (limit, line)) = said.min_by(|(_, one), (_, other)| one.0.total_cmp(&other.0))?;
         let place = match &layer.file {
             Some(file) => format!("{}:{line}", file.display()),
             None => layer.scope.rule(line),
         };
-        Some(Most { limit, key, place })
+        Some(LowestLimit { limit, key, place })
     }
 }

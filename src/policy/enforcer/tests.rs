@@ -12,7 +12,7 @@ mod grants;
 mod layers;
 mod lines;
 mod modes;
-mod opened;
+mod runs_code;
 mod softening;
 mod tools;
 

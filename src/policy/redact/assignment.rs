@@ -1,6 +1,6 @@
 //! Values of names that indicate secrets: assignments, fields, headers, flags.
 
-use super::key_names::{Promise, promise};
+use super::key_names::{ValueKind, promise};
 use super::value::{is_code, is_password, is_placeholder, is_random};
 use super::{Span, header};
 use crate::protocol::cut_after;
@@ -256,21 +256,21 @@ impl Field<'_> {
         &self.text[self.value.start..self.value.end]
     }
 
-    fn judge(&self, promise: Promise, spans: &mut Vec<Span>) {
+    fn judge(&self, promise: ValueKind, spans: &mut Vec<Span>) {
         let value = self.value();
         match promise {
-            Promise::Authorization => return header::credentials(self.text, self.value.start, self.line_end(), spans),
-            Promise::Cookie => return header::cookies(self.text, self.value.start, self.line_end(), spans),
-            Promise::Login => {
+            ValueKind::Authorization => return header::credentials(self.text, self.value.start, self.line_end(), spans),
+            ValueKind::Cookie => return header::cookies(self.text, self.value.start, self.line_end(), spans),
+            ValueKind::Login => {
                 if header::is_login(value) || (self.name.starts_with('_') && is_random(value, 16) && !is_placeholder(value)) {
                     self.hide("login", spans);
                 }
                 return;
             }
-            Promise::Password | Promise::Secret | Promise::Token | Promise::Key => {}
+            ValueKind::Password | ValueKind::Secret | ValueKind::Token | ValueKind::Key => {}
         }
         // A passphrase of which only a part was found.
-        if promise == Promise::Password && self.value.quoted && value.split_whitespace().count() > 1 {
+        if promise == ValueKind::Password && self.value.quoted && value.split_whitespace().count() > 1 {
             let drawn = |word: &str| is_random(word, 8) && (has_digit_and_letter(word) || word.len() >= 16);
             if value.split_whitespace().count() <= 8 && value.split_whitespace().any(drawn) && !is_placeholder(value) {
                 self.hide("password", spans);
@@ -286,29 +286,29 @@ impl Field<'_> {
         }
         let machine = |least| is_random(value, least);
         let holds = match (promise, self.value.link) {
-            (Promise::Password, Link::Tight) => is_password(value) || (self.is_variable() && machine_letters(value)),
-            (Promise::Password, Link::Loose) if self.value.quoted || self.is_field() => is_password(value),
-            (Promise::Password, Link::Bare) => {
+            (ValueKind::Password, Link::Tight) => is_password(value) || (self.is_variable() && machine_letters(value)),
+            (ValueKind::Password, Link::Loose) if self.value.quoted || self.is_field() => is_password(value),
+            (ValueKind::Password, Link::Bare) => {
                 machine(8)
                     || (is_password(value) && has_digit_and_letter(value) && value.len() >= 8 && !reads_like_version(value))
             }
-            (Promise::Password, Link::Loose) => machine(8) || (is_password(value) && has_mark(value)),
-            (Promise::Secret, Link::Bare) => machine(12),
-            (Promise::Secret, _) => {
+            (ValueKind::Password, Link::Loose) => machine(8) || (is_password(value) && has_mark(value)),
+            (ValueKind::Secret, Link::Bare) => machine(12),
+            (ValueKind::Secret, _) => {
                 machine(8) || (self.is_variable() && (machine_letters(value) || has_digit_and_letter(value) && value.len() >= 8))
             }
-            (Promise::Token, Link::Bare) => machine(16),
-            (Promise::Token, _) => machine(12) || (self.is_variable() && value.len() >= 16 && machine_letters(value)),
-            (Promise::Key, _) => machine(16),
-            (Promise::Authorization | Promise::Login | Promise::Cookie, _) => false,
+            (ValueKind::Token, Link::Bare) => machine(16),
+            (ValueKind::Token, _) => machine(12) || (self.is_variable() && value.len() >= 16 && machine_letters(value)),
+            (ValueKind::Key, _) => machine(16),
+            (ValueKind::Authorization | ValueKind::Login | ValueKind::Cookie, _) => false,
         };
         if holds {
             self.hide(
                 match promise {
-                    Promise::Password => "password",
-                    Promise::Secret => "secret",
-                    Promise::Token | Promise::Authorization | Promise::Login | Promise::Cookie => "token",
-                    Promise::Key => "key",
+                    ValueKind::Password => "password",
+                    ValueKind::Secret => "secret",
+                    ValueKind::Token | ValueKind::Authorization | ValueKind::Login | ValueKind::Cookie => "token",
+                    ValueKind::Key => "key",
                 },
                 spans,
             );

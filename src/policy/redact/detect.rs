@@ -1,6 +1,6 @@
 //! One pass over a text: places where a secret could begin, and the secret found at each.
 
-use super::literals::Known;
+use super::literals::LiteralSecrets;
 use super::token_patterns::{self, SHAPES};
 use super::{Rule, Span, assignment, block, header};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 /// Kind of secret that a trigger word can belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum TriggerKind {
     Shape(usize),
     WebToken,
     Begin,
@@ -74,7 +74,7 @@ const HOOKS: &[(&str, &str)] = &[
 
 #[derive(Debug)]
 pub(super) struct Detectors {
-    known: Known,
+    known: LiteralSecrets,
     rules: Vec<Rule>,
 }
 
@@ -84,54 +84,54 @@ static BUILT_IN: LazyLock<BuiltIn> = LazyLock::new(BuiltIn::new);
 struct BuiltIn {
     /// `None` only if the trigger words exceed the limits of the automaton, which a test would detect.
     words: Option<AhoCorasick>,
-    looks: Vec<Look>,
+    looks: Vec<TriggerKind>,
 }
 
 impl BuiltIn {
     fn new() -> Self {
         let mut words: Vec<&str> = Vec::new();
         let mut looks = Vec::new();
-        let mut add = |word: &'static str, look: Look| {
+        let mut add = |word: &'static str, look: TriggerKind| {
             words.push(word);
             looks.push(look);
         };
         for (index, shape) in SHAPES.iter().enumerate() {
-            add(shape.start, Look::Shape(index));
+            add(shape.start, TriggerKind::Shape(index));
         }
         for name in NAMES {
-            add(name, Look::Name);
+            add(name, TriggerKind::Name);
         }
         for (start, kind) in HOOKS {
-            add(start, Look::Hook(kind));
+            add(start, TriggerKind::Hook(kind));
         }
         for (word, look) in [
-            ("eyJ", Look::WebToken),
-            (block::BEGIN, Look::Begin),
-            ("---- BEGIN SSH2", Look::Begin),
-            ("-----END ", Look::End),
-            ("Private-Lines:", Look::Putty),
-            ("bearer", Look::Scheme),
-            ("basic", Look::Scheme),
-            ("ssws ", Look::Scheme),
-            ("://", Look::Address),
-            ("@tcp(", Look::Driver),
-            ("@unix(", Look::Driver),
-            ("-u", Look::Flag),
-            ("--user", Look::Flag),
-            ("--proxy-user", Look::Flag),
-            ("-p", Look::Flag),
-            ("-a ", Look::Flag),
-            ("-w ", Look::Flag),
-            ("--auth", Look::Flag),
-            ("-b ", Look::Flag),
-            (":A", Look::Telegram),
-            ("Q~", Look::Azure),
-            (".", Look::Discord),
-            (".atlasv1.", Look::Terraform),
-            ("LS0tLS1CRUdJTi", Look::EncodedKey),
-            ("-us", Look::Mailchimp),
-            (":5432:", Look::PasswordFile),
-            (":*:", Look::PasswordFile),
+            ("eyJ", TriggerKind::WebToken),
+            (block::BEGIN, TriggerKind::Begin),
+            ("---- BEGIN SSH2", TriggerKind::Begin),
+            ("-----END ", TriggerKind::End),
+            ("Private-Lines:", TriggerKind::Putty),
+            ("bearer", TriggerKind::Scheme),
+            ("basic", TriggerKind::Scheme),
+            ("ssws ", TriggerKind::Scheme),
+            ("://", TriggerKind::Address),
+            ("@tcp(", TriggerKind::Driver),
+            ("@unix(", TriggerKind::Driver),
+            ("-u", TriggerKind::Flag),
+            ("--user", TriggerKind::Flag),
+            ("--proxy-user", TriggerKind::Flag),
+            ("-p", TriggerKind::Flag),
+            ("-a ", TriggerKind::Flag),
+            ("-w ", TriggerKind::Flag),
+            ("--auth", TriggerKind::Flag),
+            ("-b ", TriggerKind::Flag),
+            (":A", TriggerKind::Telegram),
+            ("Q~", TriggerKind::Azure),
+            (".", TriggerKind::Discord),
+            (".atlasv1.", TriggerKind::Terraform),
+            ("LS0tLS1CRUdJTi", TriggerKind::EncodedKey),
+            ("-us", TriggerKind::Mailchimp),
+            (":5432:", TriggerKind::PasswordFile),
+            (":*:", TriggerKind::PasswordFile),
         ] {
             add(word, look);
         }
@@ -146,7 +146,7 @@ impl BuiltIn {
 }
 
 impl Detectors {
-    pub(super) fn new(rules: Vec<Rule>, known: Known) -> Self {
+    pub(super) fn new(rules: Vec<Rule>, known: LiteralSecrets) -> Self {
         Self { known, rules }
     }
 
@@ -158,7 +158,7 @@ impl Detectors {
         for found in BUILT_IN.words.iter().flat_map(|words| words.find_overlapping_iter(text)) {
             let at = found.start();
             match BUILT_IN.looks[found.pattern().as_usize()] {
-                Look::Shape(index) => {
+                TriggerKind::Shape(index) => {
                     let shape = &SHAPES[index];
                     if let Some(end) = token_patterns::end(shape, text, at) {
                         spans.push(Span::shaped(at, end, shape.kind));
@@ -167,46 +167,46 @@ impl Detectors {
                         }
                     }
                 }
-                Look::WebToken => {
+                TriggerKind::WebToken => {
                     if let Some(end) = token_patterns::web_token(text, at) {
                         spans.push(Span::shaped(at, end, "jwt"));
                     }
                 }
-                Look::Begin if at >= blocked_to => {
+                TriggerKind::Begin if at >= blocked_to => {
                     if let Some(range) = block::from_begin(text, at) {
                         blocked_to = range.end;
                         spans.push(Span::block(range.start, range.end, "private-key"));
                     }
                 }
-                Look::End if at >= blocked_to => {
+                TriggerKind::End if at >= blocked_to => {
                     if let Some(range) = block::to_end(text, at) {
                         blocked_to = range.end;
                         spans.push(Span::block(range.start, range.end, "private-key"));
                     }
                 }
-                Look::Begin | Look::End => {}
-                Look::Putty => {
+                TriggerKind::Begin | TriggerKind::End => {}
+                TriggerKind::Putty => {
                     if let Some(range) = block::putty(text, at) {
                         spans.push(Span::block(range.start, range.end, "private-key"));
                     }
                 }
-                Look::Name => {
+                TriggerKind::Name => {
                     if at >= named_to {
                         named_to = assignment::find(text, at, &mut spans);
                     }
                 }
-                Look::Scheme => header::scheme(text, at, &mut spans),
-                Look::Address => header::address(text, at, &mut spans),
-                Look::Driver => header::driver(text, at, &mut spans),
-                Look::Flag => header::flag(text, at, &mut spans),
-                Look::Telegram => telegram(text, at, &mut spans),
-                Look::Hook(kind) => hook(text, at, found.end(), kind, &mut spans),
-                Look::Azure => azure(text, at, &mut spans),
-                Look::Discord => discord(text, at, &mut spans),
-                Look::Terraform => terraform(text, at, &mut spans),
-                Look::EncodedKey => encoded_key(text, at, &mut spans),
-                Look::Mailchimp => mailchimp(text, at, &mut spans),
-                Look::PasswordFile => password_file(text, at, &mut spans),
+                TriggerKind::Scheme => header::scheme(text, at, &mut spans),
+                TriggerKind::Address => header::address(text, at, &mut spans),
+                TriggerKind::Driver => header::driver(text, at, &mut spans),
+                TriggerKind::Flag => header::flag(text, at, &mut spans),
+                TriggerKind::Telegram => telegram(text, at, &mut spans),
+                TriggerKind::Hook(kind) => hook(text, at, found.end(), kind, &mut spans),
+                TriggerKind::Azure => azure(text, at, &mut spans),
+                TriggerKind::Discord => discord(text, at, &mut spans),
+                TriggerKind::Terraform => terraform(text, at, &mut spans),
+                TriggerKind::EncodedKey => encoded_key(text, at, &mut spans),
+                TriggerKind::Mailchimp => mailchimp(text, at, &mut spans),
+                TriggerKind::PasswordFile => password_file(text, at, &mut spans),
             }
         }
         self.known.find(text, &mut spans);
@@ -224,27 +224,27 @@ impl Detectors {
             || self.known.has_spaces()
             || BUILT_IN.words.iter().flat_map(|words| words.find_overlapping_iter(line)).any(|found| {
                 match BUILT_IN.looks[found.pattern().as_usize()] {
-                    Look::Name
-                    | Look::Begin
-                    | Look::End
-                    | Look::Putty
-                    | Look::Scheme
-                    | Look::Address
-                    | Look::Driver
-                    | Look::PasswordFile
-                    | Look::Hook(_) => true,
-                    Look::Flag => {
+                    TriggerKind::Name
+                    | TriggerKind::Begin
+                    | TriggerKind::End
+                    | TriggerKind::Putty
+                    | TriggerKind::Scheme
+                    | TriggerKind::Address
+                    | TriggerKind::Driver
+                    | TriggerKind::PasswordFile
+                    | TriggerKind::Hook(_) => true,
+                    TriggerKind::Flag => {
                         let at = found.start();
                         at == 0 || line.as_bytes()[at - 1].is_ascii_whitespace()
                     }
-                    Look::Shape(index) => SHAPES[index].start.contains(' '),
-                    Look::WebToken
-                    | Look::Telegram
-                    | Look::Azure
-                    | Look::Discord
-                    | Look::Terraform
-                    | Look::EncodedKey
-                    | Look::Mailchimp => false,
+                    TriggerKind::Shape(index) => SHAPES[index].start.contains(' '),
+                    TriggerKind::WebToken
+                    | TriggerKind::Telegram
+                    | TriggerKind::Azure
+                    | TriggerKind::Discord
+                    | TriggerKind::Terraform
+                    | TriggerKind::EncodedKey
+                    | TriggerKind::Mailchimp => false,
                 }
             })
     }

@@ -2,7 +2,7 @@
 
 /// Kind of value that a name announces, which sets how closely the value is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Promise {
+pub(super) enum ValueKind {
     Password,
     Secret,
     Token,
@@ -110,7 +110,7 @@ const KEYS: &[&str] = &[
 const HARMLESS: &[&str] = &["public", "publishable", "pub", "page", "next", "continuation", "cursor", "sync", "cancellation"];
 
 /// Returns the kind of value that a name announces: `dbPassword`, `X-Api-Key`, `AWS_SECRET_ACCESS_KEY`.
-pub(super) fn promise(name: &str) -> Option<Promise> {
+pub(super) fn promise(name: &str) -> Option<ValueKind> {
     let words = words(name);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     if words.iter().any(|word| HARMLESS.contains(word)) {
@@ -129,22 +129,22 @@ pub(super) fn promise(name: &str) -> Option<Promise> {
     let before = before.last().copied().unwrap_or_default();
     match *last {
         "pwd" if matches!(name, "PWD" | "OLDPWD" | "pwd") => None,
-        "authorization" => Some(Promise::Authorization),
-        "cookie" => Some(Promise::Cookie),
-        "auth" => Some(Promise::Login),
-        "sig" | "signature" if before.is_empty() || before == "amz" => Some(Promise::Key),
-        word if PASSWORDS.contains(&word) => Some(Promise::Password),
-        word if ["password", "passwd", "passphrase"].iter().any(|end| word.ends_with(end)) => Some(Promise::Password),
-        word if word.ends_with("secret") || word == "secrets" => Some(Promise::Secret),
-        word if TOKENS.contains(&word) => Some(Promise::Token),
+        "authorization" => Some(ValueKind::Authorization),
+        "cookie" => Some(ValueKind::Cookie),
+        "auth" => Some(ValueKind::Login),
+        "sig" | "signature" if before.is_empty() || before == "amz" => Some(ValueKind::Key),
+        word if PASSWORDS.contains(&word) => Some(ValueKind::Password),
+        word if ["password", "passwd", "passphrase"].iter().any(|end| word.ends_with(end)) => Some(ValueKind::Password),
+        word if word.ends_with("secret") || word == "secrets" => Some(ValueKind::Secret),
+        word if TOKENS.contains(&word) => Some(ValueKind::Token),
         word if ["token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "apisecret"]
             .iter()
             .any(|end| word.ends_with(end)) =>
         {
-            Some(Promise::Token)
+            Some(ValueKind::Token)
         }
-        "key" if KEYS.contains(&before) => Some(Promise::Token),
-        "key" if name.bytes().all(|byte| !byte.is_ascii_lowercase()) => Some(Promise::Key),
+        "key" if KEYS.contains(&before) => Some(ValueKind::Token),
+        "key" if name.bytes().all(|byte| !byte.is_ascii_lowercase()) => Some(ValueKind::Key),
         _ => None,
     }
 }

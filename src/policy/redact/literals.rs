@@ -11,12 +11,12 @@ const MIN_BYTES: usize = 8;
 const LINE_BYTES: usize = 16;
 
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct LiteralSecrets {
     forms: Option<AhoCorasick>,
     has_spaces: bool,
 }
 
-impl Known {
+impl LiteralSecrets {
     pub(super) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut forms = Vec::new();
         let mut has_spaces = false;

@@ -32,19 +32,19 @@ pub(super) fn all(text: &str) -> Vec<Range<usize>> {
 
 /// A marker, or text that a model may have derived from one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum MarkerMatch {
     Whole(Range<usize>),
     Mangled(Range<usize>),
 }
 
 /// Returns markers and similar text, in order. `[redacted:{kind}` in a program and `\[redacted:` in a pattern do not count.
-pub(super) fn pieces(text: &str) -> Vec<Piece> {
+pub(super) fn pieces(text: &str) -> Vec<MarkerMatch> {
     const LOOKED_AT: usize = 80;
     let lower = text.to_ascii_lowercase();
     let mut pieces = Vec::new();
     for (at, _) in lower.match_indices("[redacted") {
         if let Some(end) = whole(text, at) {
-            pieces.push(Piece::Whole(at..end));
+            pieces.push(MarkerMatch::Whole(at..end));
             continue;
         }
         let Some(rest) = lower[at..].strip_prefix(START) else { continue };
@@ -54,7 +54,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
             let stop = rest.bytes().take(LOOKED_AT).position(|byte| matches!(byte, b']' | b'\n' | b'['));
             let length = stop.map_or(0, |end| end + usize::from(rest.as_bytes()[end] != b'['));
             let end = cut_after(text, at + START.len() + length);
-            pieces.push(Piece::Mangled(at..end));
+            pieces.push(MarkerMatch::Mangled(at..end));
         }
     }
     pieces

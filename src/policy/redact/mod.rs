@@ -20,7 +20,7 @@ pub use restore::{Restorer, has_marker};
 pub use stream::Stream;
 
 use detect::Detectors;
-use literals::Known;
+use literals::LiteralSecrets;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ use strip_ansi::Plain;
 
 /// Number of redacted secrets of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct RedactionCount {
     pub kind: String,
     pub count: usize,
 }
@@ -38,7 +38,7 @@ pub struct Found {
 pub struct Redacted<'a> {
     pub text: Cow<'a, str>,
     /// Kinds of secrets, in the order of their first appearance.
-    pub found: Vec<Found>,
+    pub found: Vec<RedactionCount>,
 }
 
 /// A redaction rule of a bundle.
@@ -71,7 +71,7 @@ impl fmt::Debug for Redactor {
 
 /// Evidence that text is a secret; the strongest gives it its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Sureness {
+enum Evidence {
     Known,
     Named,
     Shaped,
@@ -84,28 +84,28 @@ struct Span {
     start: usize,
     end: usize,
     kind: Cow<'static, str>,
-    sureness: Sureness,
+    sureness: Evidence,
 }
 
 impl Span {
     fn named(start: usize, end: usize, kind: &'static str) -> Self {
-        Self { start, end, kind: Cow::Borrowed(kind), sureness: Sureness::Named }
+        Self { start, end, kind: Cow::Borrowed(kind), sureness: Evidence::Named }
     }
 
     fn shaped(start: usize, end: usize, kind: &'static str) -> Self {
-        Self { start, end, kind: Cow::Borrowed(kind), sureness: Sureness::Shaped }
+        Self { start, end, kind: Cow::Borrowed(kind), sureness: Evidence::Shaped }
     }
 
     fn block(start: usize, end: usize, kind: &'static str) -> Self {
-        Self { start, end, kind: Cow::Borrowed(kind), sureness: Sureness::Block }
+        Self { start, end, kind: Cow::Borrowed(kind), sureness: Evidence::Block }
     }
 
     fn known(start: usize, end: usize) -> Self {
-        Self { start, end, kind: Cow::Borrowed("known-value"), sureness: Sureness::Known }
+        Self { start, end, kind: Cow::Borrowed("known-value"), sureness: Evidence::Known }
     }
 
     fn ruled(start: usize, end: usize, kind: &str) -> Self {
-        Self { start, end, kind: Cow::Owned(kind.to_owned()), sureness: Sureness::Ruled }
+        Self { start, end, kind: Cow::Owned(kind.to_owned()), sureness: Evidence::Ruled }
     }
 }
 
@@ -116,7 +116,7 @@ impl Redactor {
         known: impl IntoIterator<Item = &'a str>,
         key: impl Fn() -> Key + Send + Sync + 'static,
     ) -> Self {
-        Self { detectors: Detectors::new(rules, Known::new(known)), key: OnceLock::new(), make_key: Box::new(key) }
+        Self { detectors: Detectors::new(rules, LiteralSecrets::new(known)), key: OnceLock::new(), make_key: Box::new(key) }
     }
 
     /// Returns the text with a marker in place of each secret. Existing markers stay unchanged.
@@ -204,10 +204,10 @@ impl Redactor {
     }
 }
 
-fn count(found: &mut Vec<Found>, kind: &str) {
+fn count(found: &mut Vec<RedactionCount>, kind: &str) {
     match found.iter_mut().find(|found| found.kind == kind) {
         Some(found) => found.count += 1,
-        None => found.push(Found { kind: kind.to_owned(), count: 1 }),
+        None => found.push(RedactionCount { kind: kind.to_owned(), count: 1 }),
     }
 }
 
@@ -223,8 +223,8 @@ fn apart(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
             Some(last) => {
                 last.end = last.end.max(span.end);
                 // Of two token patterns, the more specific one is found later: `sk-ant-` after `sk-`.
-                let closer = span.sureness == Sureness::Shaped && span.start == last.start;
-                if span.sureness > last.sureness || (closer && last.sureness == Sureness::Shaped) {
+                let closer = span.sureness == Evidence::Shaped && span.start == last.start;
+                if span.sureness > last.sureness || (closer && last.sureness == Evidence::Shaped) {
                     (last.kind, last.sureness) = (span.kind, span.sureness);
                 }
             }

@@ -1,7 +1,7 @@
 //! Restoration of secrets: in text that is written to a file, each marker is replaced by the bytes that it hid in that file.
 
 use super::Redactor;
-use super::marker::{self, Piece};
+use super::marker::{self, MarkerMatch};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -55,9 +55,9 @@ impl Redactor {
     }
 }
 
-fn text_of<'a>(text: &'a str, piece: &Piece) -> &'a str {
+fn text_of<'a>(text: &'a str, piece: &MarkerMatch) -> &'a str {
     match piece {
-        Piece::Whole(range) | Piece::Mangled(range) => &text[range.clone()],
+        MarkerMatch::Whole(range) | MarkerMatch::Mangled(range) => &text[range.clone()],
     }
 }
 
@@ -68,20 +68,20 @@ impl Restorer {
         let mut done = 0;
         for piece in marker::pieces(text) {
             let range = match &piece {
-                Piece::Whole(range) | Piece::Mangled(range) => range.clone(),
+                MarkerMatch::Whole(range) | MarkerMatch::Mangled(range) => range.clone(),
             };
             let written = &text[range.clone()];
             let failed = |why| NotRestored { marker: written.to_owned(), why };
             let literal = self.literal.contains(written);
             let secret = match (&piece, self.secrets.get(written)) {
-                (Piece::Whole(_), Some(Some(_))) if literal => {
+                (MarkerMatch::Whole(_), Some(Some(_))) if literal => {
                     return Err(failed("is both literal text and the marker of a secret in this file"));
                 }
-                (Piece::Whole(_), Some(Some(secret))) => secret.as_str(),
-                (Piece::Whole(_), Some(None)) => return Err(failed("is the marker of two different secrets in this file")),
+                (MarkerMatch::Whole(_), Some(Some(secret))) => secret.as_str(),
+                (MarkerMatch::Whole(_), Some(None)) => return Err(failed("is the marker of two different secrets in this file")),
                 _ if literal => written,
-                (Piece::Whole(_), None) => return Err(failed("is not the marker of any secret in this file")),
-                (Piece::Mangled(_), _) => return Err(failed("is not a complete marker, so its secret cannot be restored")),
+                (MarkerMatch::Whole(_), None) => return Err(failed("is not the marker of any secret in this file")),
+                (MarkerMatch::Mangled(_), _) => return Err(failed("is not a complete marker, so its secret cannot be restored")),
             };
             restored.push_str(&text[done..range.start]);
             restored.push_str(secret);

@@ -5,7 +5,7 @@ use super::arg::Arg;
 use super::expand::Values;
 use super::lexer::{Assignment, Command, Reader, Scan};
 use super::names::assigned;
-use super::word::{Parameter, Piece, Word};
+use super::word::{Parameter, Word, WordPart};
 
 /// Maximum number of fields of one text that `read` may assign.
 const MAX_FIELDS: usize = 16;
@@ -107,19 +107,19 @@ fn declared(values: &mut Values, word: &Word, named: bool, case: &str) {
             // Another name for a variable.
             let parameter = match (value.literal(), value.pieces.as_slice()) {
                 (Some(other), _) => Some(Parameter { name: other, ..Parameter::default() }),
-                (None, [Piece::Parameter { parameter, .. }]) => Some(Parameter { indirect: true, ..parameter.clone() }),
+                (None, [WordPart::Parameter { parameter, .. }]) => Some(Parameter { indirect: true, ..parameter.clone() }),
                 (None, _) => None,
             };
-            let pieces = vec![parameter.map_or(Piece::Opaque, |parameter| Piece::Parameter { parameter, quoted: true })];
+            let pieces = vec![parameter.map_or(WordPart::Opaque, |parameter| WordPart::Parameter { parameter, quoted: true })];
             values.assign(&Assignment {
                 name: name.clone(),
                 values: vec![Word { raw: word.raw.clone(), pieces }],
                 appends: false,
             });
         }
-        if let ([Piece::Parameter { parameter, quoted }], false) = (value.pieces.as_slice(), case.is_empty()) {
+        if let ([WordPart::Parameter { parameter, quoted }], false) = (value.pieces.as_slice(), case.is_empty()) {
             let parameter = Parameter { operator: case.to_owned(), ..parameter.clone() };
-            let pieces = vec![Piece::Parameter { parameter, quoted: *quoted }];
+            let pieces = vec![WordPart::Parameter { parameter, quoted: *quoted }];
             values.assign(&Assignment {
                 name: name.clone(),
                 values: vec![Word { raw: word.raw.clone(), pieces }],
@@ -152,7 +152,7 @@ fn readable(values: &mut Values, scan: &Scan) -> Vec<Word> {
 }
 
 fn literal(text: &str) -> Word {
-    Word { raw: text.to_owned(), pieces: vec![Piece::Text { text: text.to_owned(), quoted: true }] }
+    Word { raw: text.to_owned(), pieces: vec![WordPart::Text { text: text.to_owned(), quoted: true }] }
 }
 
 fn aliased(values: &mut Values, words: &[Word]) {

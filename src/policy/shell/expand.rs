@@ -6,7 +6,7 @@ use super::escapes::{Style, decode};
 use super::fields::{Field, assigns_tilde, has_tilde};
 use super::lexer::{Assignment, Command, Scan, scan};
 use super::pattern;
-use super::word::{Parameter, Piece, Word};
+use super::word::{Parameter, Word, WordPart};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of readings of one command.
@@ -71,7 +71,7 @@ impl Values {
     }
 
     pub fn assign_text(&mut self, name: &str, text: &str) {
-        let pieces = vec![Piece::Text { text: text.to_owned(), quoted: true }];
+        let pieces = vec![WordPart::Text { text: text.to_owned(), quoted: true }];
         let word = Word { raw: text.to_owned(), pieces };
         self.assign(&Assignment { name: name.to_owned(), values: vec![word], appends: false });
     }
@@ -154,15 +154,15 @@ impl Values {
         let tilde = has_tilde(word);
         for piece in &word.pieces {
             let (options, quoted) = match piece {
-                Piece::Text { text, quoted } => {
+                WordPart::Text { text, quoted } => {
                     for state in &mut states {
                         state.push_literal(text, *quoted, tilde);
                     }
                     continue;
                 }
-                Piece::Parameter { parameter, quoted } => (self.parameter(parameter, glued, depth), *quoted),
-                Piece::Substitution { inner, quoted } => (self.substitution(inner, glued, depth), *quoted),
-                Piece::Opaque => (vec![vec![UNKNOWN.to_string()]], true),
+                WordPart::Parameter { parameter, quoted } => (self.parameter(parameter, glued, depth), *quoted),
+                WordPart::Substitution { inner, quoted } => (self.substitution(inner, glued, depth), *quoted),
+                WordPart::Opaque => (vec![vec![UNKNOWN.to_string()]], true),
             };
             if let [only] = options.as_slice()
                 && (quoted || self.separators.is_empty())
@@ -416,7 +416,7 @@ fn sliced(elements: &[String], operand: &str, positional: bool) -> Vec<String> {
 fn escaped(word: &Word) -> Word {
     let mut word = word.clone();
     for piece in &mut word.pieces {
-        if let Piece::Text { text, quoted: true } = piece
+        if let WordPart::Text { text, quoted: true } = piece
             && text.contains(['*', '?', '[', '\\', '/'])
         {
             *text = text
@@ -436,7 +436,7 @@ fn constant(word: &Word) -> Option<Arg> {
     let mut field = Field::default();
     let tilde = has_tilde(word);
     for piece in &word.pieces {
-        let Piece::Text { text, quoted } = piece else { return None };
+        let WordPart::Text { text, quoted } = piece else { return None };
         field.push_literal(text, *quoted, tilde);
     }
     field.finish().pop()

@@ -2,13 +2,13 @@
 
 use super::arg::Arg;
 use super::names::assigned;
-use super::word::{Piece, Word};
+use super::word::{Word, WordPart};
 
 /// Returns whether the word begins with a `~` that a shell expands: nothing up to the first slash may be quoted.
 pub fn has_tilde(word: &Word) -> bool {
     match word.pieces.as_slice() {
-        [Piece::Text { text, quoted: false }, rest @ ..] if text.starts_with('~') => {
-            text.contains('/') || !matches!(rest.first(), Some(Piece::Text { .. }))
+        [WordPart::Text { text, quoted: false }, rest @ ..] if text.starts_with('~') => {
+            text.contains('/') || !matches!(rest.first(), Some(WordPart::Text { .. }))
         }
         _ => false,
     }
@@ -16,13 +16,13 @@ pub fn has_tilde(word: &Word) -> bool {
 
 /// Returns whether a shell expands a `~` inside the word because it looks like an assignment: `x=~/a`, `x=a:~`.
 pub fn assigns_tilde(word: &Word) -> bool {
-    let Some(Piece::Text { text, quoted: false }) = word.pieces.first() else { return false };
+    let Some(WordPart::Text { text, quoted: false }) = word.pieces.first() else { return false };
     if !text.contains('=') || assigned(text).is_none() {
         return false;
     }
     word.pieces
         .iter()
-        .any(|piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains("=~") || text.contains(":~")))
+        .any(|piece| matches!(piece, WordPart::Text { text, quoted: false } if text.contains("=~") || text.contains(":~")))
 }
 
 #[derive(Debug, Clone, Default)]

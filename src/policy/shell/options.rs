@@ -159,16 +159,16 @@ fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
         let name = text.split('=').next().unwrap_or(text);
         pattern_given |= table.pattern_unless.contains(&name) || gives_pattern(table, text);
         match option(table, text) {
-            Some(Taken::Alone) => {}
-            Some(Taken::Path(path)) => paths.push(path),
-            Some(Taken::Next) => {
+            Some(OptionArguments::Alone) => {}
+            Some(OptionArguments::Path(path)) => paths.push(path),
+            Some(OptionArguments::Next) => {
                 let dashed = |value: &Arg| value.text.starts_with('-') && !gives_pattern(table, text);
                 if !table.harmless && args.get(at).is_some_and(|value| value.glob || dashed(value)) {
                     return Reading::MayDoMore { word: &args[at].text };
                 }
                 at += 1;
             }
-            Some(Taken::NextPath) => {
+            Some(OptionArguments::NextPath) => {
                 if let Some(value) = args.get(at).filter(|value| value.glob && !table.harmless) {
                     return Reading::MayDoMore { word: &value.text };
                 }
@@ -198,19 +198,19 @@ fn gives_pattern(table: &Table, text: &str) -> bool {
 }
 
 /// Arguments that an option consumes.
-enum Taken<'a> {
+enum OptionArguments<'a> {
     Alone,
     Path(&'a str),
     Next,
     NextPath,
 }
 
-fn option<'a>(table: &Table, text: &'a str) -> Option<Taken<'a>> {
+fn option<'a>(table: &Table, text: &'a str) -> Option<OptionArguments<'a>> {
     if let Some(long) = text.strip_prefix("--") {
         return long_option(table.long, long);
     }
     if table.counts && text[1..].bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(Taken::Alone);
+        return Some(OptionArguments::Alone);
     }
     for (index, letter) in text[1..].char_indices() {
         let rest = &text[1 + index + letter.len_utf8()..];
@@ -218,17 +218,17 @@ fn option<'a>(table: &Table, text: &'a str) -> Option<Taken<'a>> {
             continue;
         }
         return match (table.valued.contains(letter), table.paths.contains(letter), rest.is_empty()) {
-            (true, _, true) => Some(Taken::Next),
-            (true, _, false) => Some(Taken::Alone),
-            (_, true, true) => Some(Taken::NextPath),
-            (_, true, false) => Some(Taken::Path(rest)),
+            (true, _, true) => Some(OptionArguments::Next),
+            (true, _, false) => Some(OptionArguments::Alone),
+            (_, true, true) => Some(OptionArguments::NextPath),
+            (_, true, false) => Some(OptionArguments::Path(rest)),
             (false, false, _) => None,
         };
     }
-    Some(Taken::Alone)
+    Some(OptionArguments::Alone)
 }
 
-fn long_option<'a>(known: &str, long: &'a str) -> Option<Taken<'a>> {
+fn long_option<'a>(known: &str, long: &'a str) -> Option<OptionArguments<'a>> {
     let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
     if name.is_empty() {
         return None;
@@ -236,10 +236,10 @@ fn long_option<'a>(known: &str, long: &'a str) -> Option<Taken<'a>> {
     known.split_ascii_whitespace().find_map(|entry| {
         let rest = entry.strip_prefix(name)?;
         match (rest, value) {
-            ("", None) | ("?", _) | ("=", Some(_)) => Some(Taken::Alone),
-            ("=", None) => Some(Taken::Next),
-            ("=@", Some(path)) => Some(Taken::Path(path)),
-            ("=@", None) => Some(Taken::NextPath),
+            ("", None) | ("?", _) | ("=", Some(_)) => Some(OptionArguments::Alone),
+            ("=", None) => Some(OptionArguments::Next),
+            ("=@", Some(path)) => Some(OptionArguments::Path(path)),
+            ("=@", None) => Some(OptionArguments::NextPath),
             _ => None,
         }
     })
@@ -358,8 +358,8 @@ fn git(args: &[Arg]) -> Reading<'_> {
             return Reading::MayDoMore { word: text };
         } else if let Some(name) = text.strip_prefix("--") {
             match long.iter().find_map(|known| long_option(known, name)) {
-                Some(Taken::Alone | Taken::Path(_)) => {}
-                Some(Taken::Next | Taken::NextPath) => {
+                Some(OptionArguments::Alone | OptionArguments::Path(_)) => {}
+                Some(OptionArguments::Next | OptionArguments::NextPath) => {
                     if let Some(value) = rest.get(at) {
                         if signs(&value.text) || value.text.starts_with('-') || value.glob {
                             return Reading::MayDoMore { word: &value.text };

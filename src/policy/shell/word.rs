@@ -4,11 +4,11 @@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word {
     pub raw: String,
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<WordPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum WordPart {
     Text {
         text: String,
         quoted: bool,
@@ -46,8 +46,8 @@ impl Word {
         let mut whole = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text { text, .. } => whole.push_str(text),
-                Piece::Parameter { .. } | Piece::Substitution { .. } | Piece::Opaque => return None,
+                WordPart::Text { text, .. } => whole.push_str(text),
+                WordPart::Parameter { .. } | WordPart::Substitution { .. } | WordPart::Opaque => return None,
             }
         }
         Some(whole)
@@ -55,19 +55,19 @@ impl Word {
 
     pub fn is_quoted(&self) -> bool {
         self.pieces.iter().any(|piece| match piece {
-            Piece::Text { quoted, .. } | Piece::Parameter { quoted, .. } | Piece::Substitution { quoted, .. } => *quoted,
-            Piece::Opaque => false,
+            WordPart::Text { quoted, .. } | WordPart::Parameter { quoted, .. } | WordPart::Substitution { quoted, .. } => *quoted,
+            WordPart::Opaque => false,
         })
     }
 
     /// Appends text to the last piece, or as a new one.
     pub fn push_text(&mut self, addition: &str, quotes: bool) {
-        if let Some(Piece::Text { text, quoted }) = self.pieces.last_mut()
+        if let Some(WordPart::Text { text, quoted }) = self.pieces.last_mut()
             && *quoted == quotes
         {
             text.push_str(addition);
         } else {
-            self.pieces.push(Piece::Text { text: addition.to_owned(), quoted: quotes });
+            self.pieces.push(WordPart::Text { text: addition.to_owned(), quoted: quotes });
         }
     }
 }

@@ -81,13 +81,13 @@ const SERVICES: &[(u16, &str)] = &[
 ];
 
 /// A port that is not for the web.
-pub struct Odd {
+pub struct UnusualPort {
     pub reason: String,
     /// Whether another service usually listens there.
     pub is_service: bool,
 }
 
-pub fn odd(port: u16) -> Option<Odd> {
+pub fn odd(port: u16) -> Option<UnusualPort> {
     if WEB.contains(&port) {
         return None;
     }
@@ -96,7 +96,7 @@ pub fn odd(port: u16) -> Option<Odd> {
         Some((_, name)) => format!("port {port} is for {name}, not for the web"),
         None => format!("port {port} is not a web port ({})", listed()),
     };
-    Some(Odd { reason, is_service: service.is_some() })
+    Some(UnusualPort { reason, is_service: service.is_some() })
 }
 
 fn listed() -> String {

@@ -4,7 +4,7 @@ use super::Limits;
 use super::contents::{self, Contents};
 use crate::ports::{NewArtifact, StoredArtifact};
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, ArtifactKind};
-use crate::store::index_file::{self, Shape, Trouble};
+use crate::store::index_file::{self, IndexError, Shape};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::path::Path;
 use tempfile::NamedTempFile;
@@ -44,7 +44,7 @@ pub(super) struct Index {
 
 impl Index {
     /// Opens the index and repairs the leftovers of a crash.
-    pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, Trouble> {
+    pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, IndexError> {
         let contents = Contents::open(directory.join(contents::DIRECTORY))?;
         let connection = index_file::open(&directory.join("index.db"), &SHAPE)?;
         let mut index = Self { connection, contents, limits };
@@ -58,7 +58,7 @@ impl Index {
 
     /// Adds rows for contents without one. Contents are named under the lock of the index, so such a content was named
     /// right before a crash, or its row was damaged; it is complete and is kept.
-    fn tidy(&mut self) -> Result<(), Trouble> {
+    fn tidy(&mut self) -> Result<(), IndexError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (hash, bytes) in self.contents.tidy()? {
             let insert = "INSERT OR IGNORE INTO contents (hash, bytes, used) VALUES (?1, ?2, ?3)";
@@ -74,7 +74,7 @@ impl Index {
         new: NewArtifact,
         session: &str,
         file: NamedTempFile,
-    ) -> Result<Artifact, Trouble> {
+    ) -> Result<Artifact, IndexError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         self.contents.name(hash, file)?;
         let content = "INSERT INTO contents (hash, bytes, used) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO UPDATE SET used = ?3";
@@ -91,12 +91,12 @@ impl Index {
         Ok(Artifact { uri: uri(hash), kind, name, content_type, bytes })
     }
 
-    pub(super) fn find(&mut self, given: &str) -> Result<StoredArtifact, Trouble> {
+    pub(super) fn find(&mut self, given: &str) -> Result<StoredArtifact, IndexError> {
         let digits = given.strip_prefix(ARTIFACT_SCHEME).unwrap_or(given).to_ascii_lowercase();
         if digits.len() < MIN_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             let message =
                 format!("`{given}` is not an artifact URI; copy it from a tool result: {ARTIFACT_SCHEME} and hex digits");
-            return Err(Trouble::Said(message));
+            return Err(IndexError::Other(message));
         }
         let range = params![digits, format!("{digits}g")];
         let hash = "SELECT hash FROM contents WHERE hash >= ?1 AND hash < ?2 ORDER BY hash LIMIT 1";
@@ -107,7 +107,7 @@ impl Index {
             Ok(true) => {}
             Ok(false) => {
                 let message = format!("the content of {given} is damaged; run the tool call that produced it again");
-                return Err(Trouble::Said(message));
+                return Err(IndexError::Other(message));
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(gone(given)),
             Err(error) => return Err(error.into()),
@@ -122,7 +122,7 @@ impl Index {
     }
 
     /// Returns the artifacts of a session, oldest first.
-    pub(super) fn list(&mut self, session: &str) -> Result<Vec<Artifact>, Trouble> {
+    pub(super) fn list(&mut self, session: &str) -> Result<Vec<Artifact>, IndexError> {
         let mut rows = self.connection.prepare(
             "SELECT hash, kind, name, content_type, bytes FROM artifacts JOIN contents USING (hash)
              WHERE session = ?1 ORDER BY created, key",
@@ -131,24 +131,26 @@ impl Index {
         Ok(found)
     }
 
-    fn missing(&self, given: &str, digits: &str) -> Result<Trouble, Trouble> {
+    fn missing(&self, given: &str, digits: &str) -> Result<IndexError, IndexError> {
         let range = params![digits, format!("{digits}g")];
         let was = "SELECT count(*) FROM given_up WHERE hash >= ?1 AND hash < ?2";
         let was: i64 = self.connection.query_row(was, range, |row| row.get(0))?;
         Ok(if was > 0 {
             gone(given)
         } else {
-            Trouble::Said(format!("there is no {given}; copy the URI exactly from the tool result, or run that tool call again"))
+            IndexError::Other(format!(
+                "there is no {given}; copy the URI exactly from the tool result, or run that tool call again"
+            ))
         })
     }
 }
 
-fn gone(given: &str) -> Trouble {
-    Trouble::Said(format!("{given} was evicted for newer artifacts; run the tool call that produced it again"))
+fn gone(given: &str) -> IndexError {
+    IndexError::Other(format!("{given} was evicted for newer artifacts; run the tool call that produced it again"))
 }
 
 /// Evicts the least recently used contents until the rest fits; never the one just stored.
-pub(super) fn give_up(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), Trouble> {
+pub(super) fn give_up(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), IndexError> {
     loop {
         let all = "SELECT coalesce(sum(bytes), 0), count(*) FROM contents";
         let (bytes, count): (i64, i64) = transaction.query_row(all, [], |row| Ok((row.get(0)?, row.get(1)?)))?;

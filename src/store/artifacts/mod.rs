@@ -6,7 +6,7 @@ mod retention;
 #[cfg(test)]
 mod tests;
 
-use super::index_file::Trouble;
+use super::index_file::IndexError;
 use super::locked;
 use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
 use crate::protocol::{Artifact, SessionId};
@@ -65,7 +65,7 @@ impl ArtifactStore {
 }
 
 impl Inner {
-    fn work<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, Trouble>) -> Result<T, ArtifactError> {
+    fn work<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, IndexError>) -> Result<T, ArtifactError> {
         let mut slot = locked(&self.index);
         let index = match slot.take() {
             Some(index) => index,
@@ -74,10 +74,10 @@ impl Inner {
         work(slot.insert(index)).map_err(|trouble| self.said(&trouble))
     }
 
-    fn said(&self, trouble: &Trouble) -> ArtifactError {
+    fn said(&self, trouble: &IndexError) -> ArtifactError {
         let message = match trouble {
-            Trouble::Said(message) => message.clone(),
-            Trouble::Database(_) | Trouble::Io(_) => trouble.said(&self.directory),
+            IndexError::Other(message) => message.clone(),
+            IndexError::Database(_) | IndexError::Io(_) => trouble.said(&self.directory),
         };
         ArtifactError { message }
     }

@@ -4,8 +4,8 @@ use super::index::{Index, give_up, now};
 use super::{ArtifactStore, Inner};
 use crate::ports::ArtifactError;
 use crate::protocol::SessionId;
-use crate::store::Beside;
-use crate::store::index_file::Trouble;
+use crate::store::ExternalContents;
+use crate::store::index_file::IndexError;
 use rusqlite::{Transaction, TransactionBehavior};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -16,18 +16,18 @@ impl ArtifactStore {
         self.inner.directory.join("index.db").exists()
     }
 
-    pub fn usage(&self) -> Result<Beside, ArtifactError> {
+    pub fn usage(&self) -> Result<ExternalContents, ArtifactError> {
         self.inner.if_there(|index| {
             let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM contents";
             Ok(index.connection.query_row(sql, [], |row| {
                 let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
-                Ok(Beside { count: number(0)?, bytes: number(1)? })
+                Ok(ExternalContents { count: number(0)?, bytes: number(1)? })
             })?)
         })
     }
 
     /// Deletes the artifacts of this session that no other session owns.
-    pub fn forget(&self) -> Result<Beside, ArtifactError> {
+    pub fn forget(&self) -> Result<ExternalContents, ArtifactError> {
         let session = self.inner.session.clone();
         self.inner.if_there(|index| {
             index.remove(|transaction| {
@@ -39,20 +39,33 @@ impl ArtifactStore {
 
     /// Deletes contents unused for this long whose sessions are not among `living` (if known) or that have no session, and
     /// contents over the limit. With `only_say` they are only counted.
-    pub fn prune(&self, living: Option<&HashSet<SessionId>>, unused: Duration, only_say: bool) -> Result<Beside, ArtifactError> {
+    pub fn prune(
+        &self,
+        living: Option<&HashSet<SessionId>>,
+        unused: Duration,
+        only_say: bool,
+    ) -> Result<ExternalContents, ArtifactError> {
         self.inner.if_there(|index| index.prune(living, unused, only_say))
     }
 }
 
 impl Inner {
     /// Runs `work` only if the index exists, so that nothing is created just to be found empty.
-    fn if_there(&self, work: impl FnOnce(&mut Index) -> Result<Beside, Trouble>) -> Result<Beside, ArtifactError> {
-        if self.directory.join("index.db").exists() { self.work(work) } else { Ok(Beside::default()) }
+    fn if_there(
+        &self,
+        work: impl FnOnce(&mut Index) -> Result<ExternalContents, IndexError>,
+    ) -> Result<ExternalContents, ArtifactError> {
+        if self.directory.join("index.db").exists() { self.work(work) } else { Ok(ExternalContents::default()) }
     }
 }
 
 impl Index {
-    fn prune(&mut self, living: Option<&HashSet<SessionId>>, unused: Duration, only_say: bool) -> Result<Beside, Trouble> {
+    fn prune(
+        &mut self,
+        living: Option<&HashSet<SessionId>>,
+        unused: Duration,
+        only_say: bool,
+    ) -> Result<ExternalContents, IndexError> {
         let before = self.total()?;
         let old = now().saturating_sub(i64::try_from(unused.as_nanos()).unwrap_or(i64::MAX));
         let limits = self.limits;
@@ -76,7 +89,7 @@ impl Index {
             let over = before.bytes.saturating_sub(gone).saturating_sub(limits.all_bytes);
             let count = unowned.len() as u64;
             transaction.rollback()?;
-            return Ok(Beside { count, bytes: gone + over });
+            return Ok(ExternalContents { count, bytes: gone + over });
         }
         unowned.sort();
         for (hash, _) in &unowned {
@@ -89,7 +102,7 @@ impl Index {
     }
 
     /// Deletes rows, then the contents that no longer have an owner.
-    fn remove(&mut self, rows: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>) -> Result<Beside, Trouble> {
+    fn remove(&mut self, rows: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>) -> Result<ExternalContents, IndexError> {
         let before = self.total()?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Contents that had no owner before are left to their age limit.
@@ -103,10 +116,10 @@ impl Index {
         Ok(before.less(self.total()?))
     }
 
-    fn total(&self) -> Result<Beside, Trouble> {
+    fn total(&self) -> Result<ExternalContents, IndexError> {
         let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM contents";
         Ok(self.connection.query_row(sql, [], |row| {
-            Ok(Beside { count: row.get::<_, i64>(0)?.unsigned_abs(), bytes: row.get::<_, i64>(1)?.unsigned_abs() })
+            Ok(ExternalContents { count: row.get::<_, i64>(0)?.unsigned_abs(), bytes: row.get::<_, i64>(1)?.unsigned_abs() })
         })?)
     }
 }
@@ -136,15 +149,15 @@ mod tests {
     fn what_a_session_alone_had_goes_with_it() {
         let data = tempfile::tempdir().unwrap();
         let store = |id: &str| ArtifactStore::new(data.path(), Some(&SessionId::new(id)));
-        assert_eq!(store("one").forget().unwrap(), Beside::default());
+        assert_eq!(store("one").forget().unwrap(), ExternalContents::default());
         assert!(!data.path().join("artifacts").exists(), "nothing is made only to be looked into");
         let own = keep(&store("one"), b"only of one");
         let shared = keep(&store("one"), b"of both");
         keep(&store("two"), b"of both");
-        assert_eq!(store("one").forget().unwrap(), Beside { count: 1, bytes: 11 });
+        assert_eq!(store("one").forget().unwrap(), ExternalContents { count: 1, bytes: 11 });
         assert!(store("two").find(&own.uri).is_err());
         assert!(store("two").find(&shared.uri).is_ok());
-        assert_eq!(store("one").usage().unwrap(), Beside { count: 1, bytes: 7 });
+        assert_eq!(store("one").usage().unwrap(), ExternalContents { count: 1, bytes: 7 });
     }
 
     #[test]
@@ -156,12 +169,12 @@ mod tests {
         let living = HashSet::from([SessionId::new("here")]);
         let living = Some(&living);
         let day = Duration::from_secs(86_400);
-        assert_eq!(store("", 100).prune(living, day, false).unwrap(), Beside::default(), "it was used today");
+        assert_eq!(store("", 100).prune(living, day, false).unwrap(), ExternalContents::default(), "it was used today");
         let now = Duration::ZERO;
-        assert_eq!(store("", 100).prune(living, now, true).unwrap(), Beside { count: 1, bytes: 40 });
+        assert_eq!(store("", 100).prune(living, now, true).unwrap(), ExternalContents { count: 1, bytes: 40 });
         assert_eq!(store("", 100).usage().unwrap().count, 2, "it was only said");
-        assert_eq!(store("", 100).prune(living, now, false).unwrap(), Beside { count: 1, bytes: 40 });
+        assert_eq!(store("", 100).prune(living, now, false).unwrap(), ExternalContents { count: 1, bytes: 40 });
         keep(&store("here", 100), &[b'3'; 40]);
-        assert_eq!(store("", 50).prune(living, day, false).unwrap(), Beside { count: 1, bytes: 40 });
+        assert_eq!(store("", 50).prune(living, day, false).unwrap(), ExternalContents { count: 1, bytes: 40 });
     }
 }

@@ -94,7 +94,7 @@ struct Source {
 
 /// Facts about a session derived from its records.
 #[derive(Default)]
-struct Known {
+struct SalvagedSession {
     has_row: bool,
     is_open: bool,
     last: i64,
@@ -108,7 +108,7 @@ struct Known {
     packed: Vec<(i64, i64)>,
 }
 
-impl Known {
+impl SalvagedSession {
     /// Returns the number of entries known to be lost.
     fn missing(&self) -> i64 {
         if self.has_row { self.last.saturating_sub(self.records).max(0) } else { self.orphans }
@@ -147,7 +147,7 @@ impl Source {
     }
 
     fn into_new(mut self, transaction: &Transaction<'_>) -> rusqlite::Result<Salvage> {
-        let mut known: BTreeMap<i64, Known> = BTreeMap::new();
+        let mut known: BTreeMap<i64, SalvagedSession> = BTreeMap::new();
         self.each(&[Table::Sessions], |row| session(transaction, &row, &mut known))?;
         self.each(&[Table::Packed], |row| packed_row(transaction, &row, &mut known))?;
         self.each(&[Table::Records], |row| record(transaction, &row, &mut known))?;
@@ -192,7 +192,7 @@ fn roots(pages: &mut Pages) -> Vec<u32> {
     if roots.len() < 2 { Vec::new() } else { roots }
 }
 
-fn session(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Known>) -> rusqlite::Result<()> {
+fn session(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, SalvagedSession>) -> rusqlite::Result<()> {
     let values = &row.values;
     let (Some(id), Some(status)) = (values[1].text(), values[7].text()) else { return Ok(()) };
     if row.is_cut || !(1..=64).contains(&id.len()) || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
@@ -216,7 +216,7 @@ fn session(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, K
     Ok(())
 }
 
-fn packed_row(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Known>) -> rusqlite::Result<()> {
+fn packed_row(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, SalvagedSession>) -> rusqlite::Result<()> {
     let [_, Value::Int(key), Value::Int(first), Value::Int(last), Value::Blob(data)] = &row.values[..] else { return Ok(()) };
     let (records, whole) = packed::unpack(data);
     let count = last.checked_sub(*first).and_then(|more| more.checked_add(1));
@@ -240,7 +240,7 @@ fn packed_row(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64
     Ok(())
 }
 
-fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Known>) -> rusqlite::Result<()> {
+fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, SalvagedSession>) -> rusqlite::Result<()> {
     let [_, Value::Int(key), Value::Int(seq), json, time] = &row.values[..] else { return Ok(()) };
     let session = known.entry(*key).or_default();
     session.orphans = session.orphans.saturating_add(i64::from(!session.has_row && *seq > 0));
@@ -260,7 +260,7 @@ fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Kn
 }
 
 /// Restores a decision, which is stored under the session's ID once the session is deleted.
-fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, Known>) -> rusqlite::Result<()> {
+fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, SalvagedSession>) -> rusqlite::Result<()> {
     let values = &row.values;
     let lost = matches!(values[2], Value::Int(key) if known.get(&key).is_none_or(|session| !session.has_row));
     let (session, workspace) = if lost { (&Value::Null, &Value::Text(Vec::new())) } else { (&values[2], &values[3]) };

@@ -1,12 +1,12 @@
 //! Baselines: the content of each path before the session changed it, and the authors of the changes.
 
-use super::Trouble;
+use super::IndexError;
 use super::eviction::{forget, forget_contents, give_up_oldest};
-use super::file_stat::{Look, look};
+use super::file_stat::{EntryStat, look};
 use super::index::{Index, keep, root_key};
 use super::objects::Objects;
-use super::path_state::{Standing, below, is_directory, mark, marked};
-use crate::ports::{Changed, Checkpoint, ContentId, Difference, Differences, Noted, Owner, Span, Stood};
+use super::path_state::{ScannedState, below, is_directory, mark, marked};
+use crate::ports::{Changed, Checkpoint, ContentId, Difference, Differences, KnownPath, Owner, Span, StoredState};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashSet};
@@ -82,12 +82,12 @@ impl<'a> Tracked<'a> {
     }
 
     /// Adds a path to the session; returns whether there was room.
-    fn add(&mut self, path: &Path, before: &Standing, after: Option<&[u8]>, bits: i64, most: u64) -> rusqlite::Result<bool> {
+    fn add(&mut self, path: &Path, before: &ScannedState, after: Option<&[u8]>, bits: i64, most: u64) -> rusqlite::Result<bool> {
         if self.files >= most {
             self.left_out += 1;
             return Ok(false);
         }
-        let content = if let Stood::File { content, .. } = before.stood { Some(content.0) } else { None };
+        let content = if let StoredState::File { content, .. } = before.stood { Some(content.0) } else { None };
         if let Some(id) = content {
             let sql = "INSERT OR IGNORE INTO contents (id, bytes) VALUES (?1, ?2)";
             self.transaction.prepare_cached(sql)?.execute(params![id, before.bytes.cast_signed()])?;
@@ -164,7 +164,7 @@ pub(super) fn writing(connection: &mut Connection) -> rusqlite::Result<Transacti
 }
 
 impl Index {
-    pub(super) fn keep_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), Trouble> {
+    pub(super) fn keep_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
         let mut tracked = Tracked::open(&transaction, owner)?;
         let limits = super::Limits { snapshot_bytes: self.limits.session_bytes, ..self.limits };
@@ -180,7 +180,7 @@ impl Index {
                     continue;
                 }
                 let before = if known {
-                    Standing::now(&path, limits.file_bytes)
+                    ScannedState::now(&path, limits.file_bytes)
                 } else {
                     kept(&path, &self.objects, limits, &mut tracked)
                 };
@@ -197,24 +197,24 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn settle_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), Trouble> {
+    pub(super) fn settle_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
         let mut tracked = Tracked::open(&transaction, owner)?;
         let (most, limit) = (self.limits.session_files, self.limits.file_bytes);
         for path in paths {
             // Paths in a new directory are tracked individually from now on.
-            if is_directory(path) && tracked.baseline(path)?.is_some_and(|mark| marked(&mark) == Stood::Missing) {
+            if is_directory(path) && tracked.baseline(path)?.is_some_and(|mark| marked(&mark) == StoredState::Missing) {
                 tracked.forget(path)?;
                 let (found, more) = below(path, usize::try_from(most.saturating_sub(tracked.files)).unwrap_or(usize::MAX));
                 tracked.left_out += more;
                 for path in found {
                     if tracked.baseline(&path)?.is_none() {
-                        tracked.add(&path, &Standing::of(Stood::Missing), None, bit(ChangedBy::Tool), most)?;
+                        tracked.add(&path, &ScannedState::of(StoredState::Missing), None, bit(ChangedBy::Tool), most)?;
                     }
                 }
             }
             for (path, before) in tracked.unsettled(path)? {
-                let now = Standing::now(&path, limit);
+                let now = ScannedState::now(&path, limit);
                 if now.mark == before && tracked.left(&path)?.is_none() {
                     // It was not changed after all, but its state is still recorded.
                     tracked.nobodys(&path, &now.mark)?;
@@ -227,7 +227,7 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn note_baselines(&mut self, owner: &Owner, by: ChangedBy, noted: Vec<Noted>) -> Result<(), Trouble> {
+    pub(super) fn note_baselines(&mut self, owner: &Owner, by: ChangedBy, noted: Vec<KnownPath>) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
         // Changes by others belong to no step.
         let owner = Owner { step: if by == ChangedBy::Outside { 0 } else { owner.step }, ..owner.clone() };
@@ -241,7 +241,7 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn begin_span(&mut self, owner: Owner, since: Checkpoint) -> Result<Span, Trouble> {
+    pub(super) fn begin_span(&mut self, owner: Owner, since: Checkpoint) -> Result<Span, IndexError> {
         let transaction = writing(&mut self.connection)?;
         let tracked = Tracked::open(&transaction, &owner)?;
         transaction.execute(
@@ -253,13 +253,13 @@ impl Index {
         Ok(Span { number, owner, since })
     }
 
-    pub(super) fn end_span(&mut self, span: &Span, changed: Vec<Changed>, goes_on: bool) -> Result<(), Trouble> {
+    pub(super) fn end_span(&mut self, span: &Span, changed: Vec<Changed>, goes_on: bool) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
         let mut tracked = Tracked::open(&transaction, &span.owner)?;
         for Changed { path, before, after } in changed {
             let path = span.since.root.join(path);
-            let why = (before == Stood::Unkept).then(|| "it was not saved".to_owned());
-            let noted = Noted { path, before, why, after: Some(after) };
+            let why = (before == StoredState::Unkept).then(|| "it was not saved".to_owned());
+            let noted = KnownPath { path, before, why, after: Some(after) };
             note(&mut tracked, ChangedBy::Command, noted, self.limits.session_files)?;
         }
         tracked.save()?;
@@ -269,7 +269,7 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn open_spans(&mut self, session: &SessionId) -> Result<Vec<Span>, Trouble> {
+    pub(super) fn open_spans(&mut self, session: &SessionId) -> Result<Vec<Span>, IndexError> {
         let sql = "SELECT number, task, root, snapshot, step FROM spans WHERE session = ?1 AND open = 1 ORDER BY number";
         let mut rows = self.connection.prepare_cached(sql)?;
         let spans = rows.query_map([session.as_str()], |row| {
@@ -284,14 +284,14 @@ impl Index {
         Ok(spans.collect::<Result<_, _>>()?)
     }
 
-    pub(super) fn first_snapshots(&mut self, session: &SessionId) -> Result<Vec<Checkpoint>, Trouble> {
+    pub(super) fn first_snapshots(&mut self, session: &SessionId) -> Result<Vec<Checkpoint>, IndexError> {
         let sql = "SELECT root, min(snapshot) FROM spans WHERE session = ?1 GROUP BY root ORDER BY root";
         let mut rows = self.connection.prepare_cached(sql)?;
         let found = rows.query_map([session.as_str()], |row| Ok(checkpoint(row.get(1)?, &row.get::<_, Vec<u8>>(0)?)))?;
         Ok(found.collect::<Result<_, _>>()?)
     }
 
-    pub(super) fn stood(&mut self, since: &Checkpoint, paths: &[PathBuf]) -> Result<Vec<Stood>, Trouble> {
+    pub(super) fn stood(&mut self, since: &Checkpoint, paths: &[PathBuf]) -> Result<Vec<StoredState>, IndexError> {
         let transaction = self.connection.transaction()?;
         let key = root_key(&transaction, &since.root)?;
         let columns = "SELECT content, link, bytes, mode FROM versions WHERE root = ?1 AND path = ?2 AND since <= ?3 AND";
@@ -300,7 +300,7 @@ impl Index {
         let past = format!("{columns} until > ?3");
         let mut found = Vec::with_capacity(paths.len());
         for path in paths {
-            let mut stood = Stood::Missing;
+            let mut stood = StoredState::Missing;
             for sql in [&lasting, &past] {
                 let values = params![key, path.as_os_str().as_bytes(), since.number];
                 let then = transaction.prepare_cached(sql)?.query_row(values, stood_then).optional()?;
@@ -315,7 +315,7 @@ impl Index {
         Ok(found)
     }
 
-    pub(super) fn differences(&mut self, session: &SessionId, task: Option<&TaskId>) -> Result<Differences, Trouble> {
+    pub(super) fn differences(&mut self, session: &SessionId, task: Option<&TaskId>) -> Result<Differences, IndexError> {
         let session = session.as_str();
         let left_out: Option<i64> = self
             .connection
@@ -326,17 +326,17 @@ impl Index {
         let known = self.baselines(session, task)?;
         let limit = self.limits.file_bytes;
         let mut files = BTreeMap::new();
-        for (path, Known { before, why, after, bits }) in &known {
+        for (path, BaselineRow { before, why, after, bits }) in &known {
             // The creator of a directory here was stopped before it recorded its contents.
             if is_directory(path) {
                 let (found, _) = below(path, usize::try_from(self.limits.session_files).unwrap_or(usize::MAX));
                 for inner in found.into_iter().filter(|inner| after.is_none() && !known.contains_key(inner)) {
-                    let now = Standing::now(&inner, limit).stood;
+                    let now = ScannedState::now(&inner, limit).stood;
                     let by = authors(*bits);
-                    files.insert(inner.clone(), Difference { path: inner, before: Stood::Missing, why: None, now, by });
+                    files.insert(inner.clone(), Difference { path: inner, before: StoredState::Missing, why: None, now, by });
                 }
             }
-            let now = Standing::now(path, limit);
+            let now = ScannedState::now(path, limit);
             if now.mark == *before {
                 continue;
             }
@@ -349,11 +349,11 @@ impl Index {
     }
 
     /// Returns the first baseline, the last recorded state and all authors of each path.
-    fn baselines(&self, session: &str, task: Option<&TaskId>) -> rusqlite::Result<BTreeMap<PathBuf, Known>> {
+    fn baselines(&self, session: &str, task: Option<&TaskId>) -> rusqlite::Result<BTreeMap<PathBuf, BaselineRow>> {
         let sql = "SELECT path, stood, why, after, authors, task FROM baselines WHERE session = ?1 ORDER BY number";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([session])?;
-        let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
+        let mut known: BTreeMap<PathBuf, BaselineRow> = BTreeMap::new();
         let mut others = HashSet::new();
         while let Some(row) = rows.next()? {
             let path = PathBuf::from(OsStr::from_bytes(&row.get::<_, Vec<u8>>(0)?));
@@ -366,7 +366,7 @@ impl Index {
                 earlier.after = after;
                 earlier.bits |= bits;
             } else {
-                known.insert(path, Known { before: row.get(1)?, why: row.get(2)?, after, bits });
+                known.insert(path, BaselineRow { before: row.get(1)?, why: row.get(2)?, after, bits });
             }
         }
         // The state left by a later task is not attributed to others.
@@ -378,7 +378,7 @@ impl Index {
         Ok(known)
     }
 
-    pub(super) fn forget_session(&mut self, session: &SessionId) -> Result<(), Trouble> {
+    pub(super) fn forget_session(&mut self, session: &SessionId) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
         forget(&transaction, session.as_str())?;
         let gone = forget_contents(&transaction)?;
@@ -387,27 +387,27 @@ impl Index {
     }
 }
 
-struct Known {
+struct BaselineRow {
     before: Vec<u8>,
     why: Option<String>,
     after: Option<Vec<u8>>,
     bits: i64,
 }
 
-fn stood_then(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stood> {
+fn stood_then(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredState> {
     let (content, link): (Option<[u8; 32]>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
     let (bytes, mode): (i64, i64) = (row.get(2)?, row.get(3)?);
     Ok(match (content, link) {
         (Some(id), _) => {
-            Stood::File { content: ContentId(id), bytes: bytes.unsigned_abs(), mode: u32::try_from(mode).unwrap_or(0) }
+            StoredState::File { content: ContentId(id), bytes: bytes.unsigned_abs(), mode: u32::try_from(mode).unwrap_or(0) }
         }
-        (None, Some(to)) => Stood::Link { to: PathBuf::from(OsStr::from_bytes(&to)) },
-        (None, None) => Stood::Unkept,
+        (None, Some(to)) => StoredState::Link { to: PathBuf::from(OsStr::from_bytes(&to)) },
+        (None, None) => StoredState::Unkept,
     })
 }
 
-fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: Noted, most: u64) -> rusqlite::Result<()> {
-    let Noted { path, before, why, after } = noted;
+fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: KnownPath, most: u64) -> rusqlite::Result<()> {
+    let KnownPath { path, before, why, after } = noted;
     let after = after.as_ref().map(mark);
     if let Some(first) = tracked.baseline(&path)? {
         // An unchanged result of a tool was not made by the command.
@@ -423,18 +423,20 @@ fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: Noted, most: u64) -> ru
     if after.is_some() && tracked.step > 0 && tracked.left(&path)? == after {
         return Ok(());
     }
-    tracked.add(&path, &Standing { why, ..Standing::of(before) }, after.as_deref(), bit(by), most)?;
+    tracked.add(&path, &ScannedState { why, ..ScannedState::of(before) }, after.as_deref(), bit(by), most)?;
     Ok(())
 }
 
 /// Returns the state of a path, with its content stored if it fits.
-fn kept(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut Tracked<'_>) -> Standing {
+fn kept(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut Tracked<'_>) -> ScannedState {
     match look(path) {
-        Ok(Look::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {
-            Ok(kept) => Standing::of(Stood::File { content: kept.id, bytes: kept.bytes, mode: kept.stamp.permissions() }),
-            Err(why) => Standing::unkept(stamp, why),
+        Ok(EntryStat::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {
+            Ok(kept) => {
+                ScannedState::of(StoredState::File { content: kept.id, bytes: kept.bytes, mode: kept.stamp.permissions() })
+            }
+            Err(why) => ScannedState::unkept(stamp, why),
         },
-        _ => Standing::now(path, limits.file_bytes),
+        _ => ScannedState::now(path, limits.file_bytes),
     }
 }
 

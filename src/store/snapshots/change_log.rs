@@ -1,10 +1,10 @@
 //! Change log of a session, step by step, for rewinds.
 
-use super::Trouble;
+use super::IndexError;
 use super::baselines::{MIXED, authors, writing};
 use super::index::Index;
-use super::path_state::{Standing, marked};
-use crate::ports::{Owner, Standing as Told, Touch, TouchedDirectory, Trail};
+use super::path_state::{ScannedState, marked};
+use crate::ports::{MarkedState as Told, Owner, Touch, TouchedDirectory, Trail};
 use crate::protocol::{SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ impl<'a> ChangeLog<'a> {
         Self { connection: &mut index.connection, file_bytes: index.limits.file_bytes }
     }
 
-    pub(super) fn note_directories(&mut self, owner: &Owner, noted: &[TouchedDirectory]) -> Result<(), Trouble> {
+    pub(super) fn note_directories(&mut self, owner: &Owner, noted: &[TouchedDirectory]) -> Result<(), IndexError> {
         let transaction = writing(self.connection)?;
         let task = owner.task.as_ref().map_or("", TaskId::as_str);
         // The first change in a step shows the previous state.
@@ -36,13 +36,13 @@ impl<'a> ChangeLog<'a> {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn note_gap(&mut self, owner: &Owner, words: &str) -> Result<(), Trouble> {
+    pub(super) fn note_gap(&mut self, owner: &Owner, words: &str) -> Result<(), IndexError> {
         let sql = "INSERT OR IGNORE INTO gaps (session, step, words) VALUES (?1, ?2, ?3)";
         self.connection.execute(sql, params![owner.session.as_str(), owner.step.cast_signed(), words])?;
         Ok(())
     }
 
-    pub(super) fn trail(&mut self, session: &SessionId, step: u64) -> Result<Trail, Trouble> {
+    pub(super) fn trail(&mut self, session: &SessionId, step: u64) -> Result<Trail, IndexError> {
         let key = params![session.as_str(), step.cast_signed()];
         let transaction = self.connection.transaction()?;
         let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
@@ -87,7 +87,7 @@ impl<'a> ChangeLog<'a> {
 
     pub(super) fn standing(&self, paths: &[PathBuf]) -> Vec<Told> {
         let now = |path: &PathBuf| {
-            let Standing { stood, mark, why, .. } = Standing::now(path, self.file_bytes);
+            let ScannedState { stood, mark, why, .. } = ScannedState::now(path, self.file_bytes);
             Told { stood, mark, why }
         };
         paths.iter().map(now).collect()

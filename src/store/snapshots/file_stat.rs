@@ -42,7 +42,7 @@ impl Stamp {
     }
 }
 
-pub(super) enum Look {
+pub(super) enum EntryStat {
     Missing,
     File(Stamp),
     Link(Stamp, PathBuf),
@@ -51,16 +51,16 @@ pub(super) enum Look {
 }
 
 /// Examines a path. What is reached only through a symlink in the directory part is missing: it belongs to another path.
-pub(super) fn look(path: &Path) -> io::Result<Look> {
+pub(super) fn look(path: &Path) -> io::Result<EntryStat> {
     let found = look_listed(path);
     match found {
-        Ok(Look::Missing) => return found,
-        Err(error) => return if leads_nowhere(&error) { Ok(Look::Missing) } else { Err(error) },
+        Ok(EntryStat::Missing) => return found,
+        Err(error) => return if leads_nowhere(&error) { Ok(EntryStat::Missing) } else { Err(error) },
         Ok(_) => {}
     }
     match open_parent(path) {
         Ok(_) => found,
-        Err(error) if leads_nowhere(&error) => Ok(Look::Missing),
+        Err(error) if leads_nowhere(&error) => Ok(EntryStat::Missing),
         Err(error) => Err(error),
     }
 }
@@ -71,19 +71,21 @@ fn leads_nowhere(error: &io::Error) -> bool {
 }
 
 /// Examines a path from a list that was made without following symlinks.
-pub(super) fn look_listed(path: &Path) -> io::Result<Look> {
+pub(super) fn look_listed(path: &Path) -> io::Result<EntryStat> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(Look::Missing),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(EntryStat::Missing);
+        }
         Err(error) => return Err(error),
     };
     let stamp = Stamp::of(&metadata);
     Ok(if metadata.is_file() {
-        Look::File(stamp)
+        EntryStat::File(stamp)
     } else if metadata.is_symlink() {
-        Look::Link(stamp, PathBuf::from(read_link(path)?))
+        EntryStat::Link(stamp, PathBuf::from(read_link(path)?))
     } else {
-        Look::Special(stamp)
+        EntryStat::Special(stamp)
     })
 }
 

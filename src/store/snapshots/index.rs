@@ -1,11 +1,11 @@
 //! Index of snapshots: the content of each path. The latest snapshot of each root is in memory.
 
 use super::eviction::over_quota;
-use super::file_stat::{Look, Stamp, look, look_listed, now_ns};
-use super::objects::{Kept, Objects};
+use super::file_stat::{EntryStat, Stamp, look, look_listed, now_ns};
+use super::objects::{Objects, StoredContent};
 use super::{Limits, schema};
-use crate::ports::{Changed, Checkpoint, ContentId, Stood};
-use crate::store::index_file::{self, Trouble};
+use crate::ports::{Changed, Checkpoint, ContentId, StoredState};
+use crate::store::index_file::{self, IndexError};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -27,47 +27,47 @@ pub(super) struct Index {
 pub(super) struct Newest {
     key: i64,
     number: i64,
-    files: HashMap<PathBuf, Known>,
+    files: HashMap<PathBuf, IndexedFile>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
-    stood: Stood,
+struct IndexedFile {
+    stood: StoredState,
     stamp: Stamp,
     looked_at: i64,
 }
 
-impl Known {
+impl IndexedFile {
     /// Reports whether a stamp proves that the file is unchanged.
     fn still(&self, stamp: Stamp) -> bool {
-        self.stamp == stamp && self.stood != Stood::Unkept && stamp.is_telling(self.looked_at)
+        self.stamp == stamp && self.stood != StoredState::Unkept && stamp.is_telling(self.looked_at)
     }
 }
 
 /// Result of comparing all files with the latest snapshot.
 #[derive(Default)]
-struct Found {
+struct IndexDiff {
     /// New or changed files.
-    differs: Vec<(PathBuf, Known)>,
+    differs: Vec<(PathBuf, IndexedFile)>,
     /// Unchanged files whose stamp differs.
-    touched: Vec<(PathBuf, Known)>,
+    touched: Vec<(PathBuf, IndexedFile)>,
     gone: Vec<PathBuf>,
     contents: Vec<(ContentId, u64)>,
     left_out: Vec<(PathBuf, String)>,
     left_out_count: u64,
 }
 
-impl Found {
+impl IndexDiff {
     /// Skips a file's content; its existence is still recorded.
-    fn leave_out(&mut self, path: &Path, before: Option<&Known>, stamp: Stamp, why: impl Into<String>) {
+    fn leave_out(&mut self, path: &Path, before: Option<&IndexedFile>, stamp: Stamp, why: impl Into<String>) {
         self.left_out_count += 1;
         if self.left_out.len() < MAX_NAMED {
             self.left_out.push((path.to_owned(), why.into()));
         }
-        self.settle(path, before, Known { stood: Stood::Unkept, stamp, looked_at: now_ns() });
+        self.settle(path, before, IndexedFile { stood: StoredState::Unkept, stamp, looked_at: now_ns() });
     }
 
-    fn settle(&mut self, path: &Path, before: Option<&Known>, now: Known) {
+    fn settle(&mut self, path: &Path, before: Option<&IndexedFile>, now: IndexedFile) {
         match before {
             Some(known) if known.stood == now.stood => {
                 if known.stamp != now.stamp || !known.stamp.is_telling(known.looked_at) {
@@ -80,13 +80,13 @@ impl Found {
 }
 
 impl Index {
-    pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, Trouble> {
+    pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, IndexError> {
         let objects = Objects::open(directory.join("contents"))?;
         let connection = index_file::open(&directory.join("index.db"), &schema::SHAPE)?;
         Ok(Self { connection, objects, limits, roots: HashMap::new() })
     }
 
-    pub(super) fn take(&mut self, root: PathBuf, files: Vec<PathBuf>) -> Result<Checkpoint, Trouble> {
+    pub(super) fn take(&mut self, root: PathBuf, files: Vec<PathBuf>) -> Result<Checkpoint, IndexError> {
         // Contents are added only under the write lock, so that they are not deleted before they are referenced.
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let key = root_key(&transaction, &root)?;
@@ -122,7 +122,7 @@ impl Index {
     }
 
     /// Deletes the contents that no snapshot references.
-    pub(super) fn sweep(&mut self) -> Result<(), Trouble> {
+    pub(super) fn sweep(&mut self) -> Result<(), IndexError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let wanted: HashSet<ContentId> = {
             let mut rows = transaction.prepare("SELECT id FROM contents")?;
@@ -133,13 +133,13 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn changes(&mut self, since: &Checkpoint, files: Vec<PathBuf>) -> Result<Vec<Changed>, Trouble> {
+    pub(super) fn changes(&mut self, since: &Checkpoint, files: Vec<PathBuf>) -> Result<Vec<Changed>, IndexError> {
         let transaction = self.connection.transaction()?;
         let key = root_key(&transaction, &since.root)?;
         let there = transaction.query_row("SELECT count(*) FROM snapshots WHERE number = ?1", [since.number], |row| row.get(0));
         let there: i64 = there?;
         if there == 0 {
-            return Err(Trouble::Said(format!("snapshot {} was evicted for newer ones", since.number)));
+            return Err(IndexError::Other(format!("snapshot {} was evicted for newer ones", since.number)));
         }
         let loaded;
         let then = match self.roots.get(&since.root) {
@@ -169,32 +169,32 @@ impl Index {
         Ok(changed.into_values().collect())
     }
 
-    pub(super) fn content(&mut self, id: ContentId) -> Result<Vec<u8>, Trouble> {
+    pub(super) fn content(&mut self, id: ContentId) -> Result<Vec<u8>, IndexError> {
         Ok(self.objects.read(id)?)
     }
 }
 
-fn stood(known: Option<&Known>) -> Stood {
-    known.map_or(Stood::Missing, |known| known.stood.clone())
+fn stood(known: Option<&IndexedFile>) -> StoredState {
+    known.map_or(StoredState::Missing, |known| known.stood.clone())
 }
 
 /// Returns the state of a path if it differs from `before`. A file of more than `limit` bytes is not read.
-fn now(path: &Path, looked: io::Result<Look>, before: Option<&Known>, limit: u64) -> Option<Stood> {
+fn now(path: &Path, looked: io::Result<EntryStat>, before: Option<&IndexedFile>, limit: u64) -> Option<StoredState> {
     // Nothing is known about content that was not stored.
-    if before.is_some_and(|known| known.stood == Stood::Unkept) {
+    if before.is_some_and(|known| known.stood == StoredState::Unkept) {
         return None;
     }
     let after = match looked {
-        Ok(Look::Missing | Look::Special(_)) => Stood::Missing,
-        Ok(Look::Link(_, to)) => Stood::Link { to },
-        Ok(Look::File(stamp)) => {
+        Ok(EntryStat::Missing | EntryStat::Special(_)) => StoredState::Missing,
+        Ok(EntryStat::Link(_, to)) => StoredState::Link { to },
+        Ok(EntryStat::File(stamp)) => {
             if before.is_some_and(|known| known.still(stamp)) {
                 return None;
             }
             match Objects::hash(path, limit) {
-                Ok(Some((content, bytes))) => Stood::File { content, bytes, mode: stamp.permissions() },
-                Ok(None) => Stood::Unkept,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Stood::Missing,
+                Ok(Some((content, bytes))) => StoredState::File { content, bytes, mode: stamp.permissions() },
+                Ok(None) => StoredState::Unkept,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => StoredState::Missing,
                 // An unreadable file cannot be compared.
                 Err(_) => return None,
             }
@@ -205,26 +205,34 @@ fn now(path: &Path, looked: io::Result<Look>, before: Option<&Known>, limit: u64
 }
 
 /// Checks every file and reads those that may have changed.
-fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, objects: &Objects, limits: Limits) -> Found {
-    let mut found = Found::default();
+fn survey(
+    root: &Path,
+    files: Vec<PathBuf>,
+    known: &HashMap<PathBuf, IndexedFile>,
+    objects: &Objects,
+    limits: Limits,
+) -> IndexDiff {
+    let mut found = IndexDiff::default();
     let mut seen: HashSet<PathBuf> = HashSet::with_capacity(files.len());
     let mut new_bytes = 0;
     for path in files {
         let (place, before, looked_at) = (root.join(&path), known.get(&path), now_ns());
         let limit = (seen.len() >= limits.files).then(|| format!("more than {} files", limits.files));
         match look_listed(&place) {
-            Ok(Look::Missing) => continue,
-            Ok(Look::File(stamp) | Look::Link(stamp, _) | Look::Special(stamp)) if limit.is_some() => {
+            Ok(EntryStat::Missing) => continue,
+            Ok(EntryStat::File(stamp) | EntryStat::Link(stamp, _) | EntryStat::Special(stamp)) if limit.is_some() => {
                 found.leave_out(&path, before, stamp, limit.unwrap_or_default());
             }
-            Ok(Look::Special(stamp)) => found.leave_out(&path, before, stamp, "neither a file nor a symlink"),
-            Ok(Look::Link(stamp, to)) => found.settle(&path, before, Known { stood: Stood::Link { to }, stamp, looked_at }),
-            Ok(Look::File(stamp)) if before.is_some_and(|known| known.still(stamp)) => {}
-            Ok(Look::File(stamp)) => match keep(&place, stamp, objects, limits, &mut new_bytes) {
+            Ok(EntryStat::Special(stamp)) => found.leave_out(&path, before, stamp, "neither a file nor a symlink"),
+            Ok(EntryStat::Link(stamp, to)) => {
+                found.settle(&path, before, IndexedFile { stood: StoredState::Link { to }, stamp, looked_at });
+            }
+            Ok(EntryStat::File(stamp)) if before.is_some_and(|known| known.still(stamp)) => {}
+            Ok(EntryStat::File(stamp)) => match keep(&place, stamp, objects, limits, &mut new_bytes) {
                 Ok(kept) => {
                     found.contents.push((kept.id, kept.bytes));
-                    let stood = Stood::File { content: kept.id, bytes: kept.bytes, mode: kept.stamp.permissions() };
-                    found.settle(&path, before, Known { stood, stamp: kept.stamp, looked_at });
+                    let stood = StoredState::File { content: kept.id, bytes: kept.bytes, mode: kept.stamp.permissions() };
+                    found.settle(&path, before, IndexedFile { stood, stamp: kept.stamp, looked_at });
                 }
                 Err(why) => found.leave_out(&path, before, stamp, why),
             },
@@ -237,7 +245,13 @@ fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, obj
 }
 
 /// Stores one file's content, or returns the reason why not.
-pub(super) fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes: &mut u64) -> Result<Kept, String> {
+pub(super) fn keep(
+    place: &Path,
+    stamp: Stamp,
+    objects: &Objects,
+    limits: Limits,
+    new_bytes: &mut u64,
+) -> Result<StoredContent, String> {
     let bytes = stamp.bytes.unsigned_abs();
     if bytes > limits.file_bytes {
         return Err(format!("{bytes} bytes, over the limit of {} per file", limits.file_bytes));
@@ -266,7 +280,7 @@ fn newest_number(transaction: &Transaction<'_>, root: i64) -> rusqlite::Result<i
 }
 
 /// Returns the files of a root in one snapshot, or in the latest.
-fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> rusqlite::Result<HashMap<PathBuf, Known>> {
+fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> rusqlite::Result<HashMap<PathBuf, IndexedFile>> {
     let columns = "SELECT path, content, link, bytes, mode, inode, modified, changed, looked_at FROM versions";
     let mut rows = match number {
         None => transaction.prepare(&format!("{columns} WHERE root = ?1 AND until IS NULL AND since <= ?2"))?,
@@ -280,16 +294,18 @@ fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> ru
         let stamp =
             Stamp { bytes: row.get(3)?, mode: row.get(4)?, inode: row.get(5)?, modified: row.get(6)?, changed: row.get(7)? };
         let stood = match (content, link) {
-            (Some(id), _) => Stood::File { content: ContentId(id), bytes: stamp.bytes.unsigned_abs(), mode: stamp.permissions() },
-            (None, Some(to)) => Stood::Link { to: PathBuf::from(OsStr::from_bytes(&to)) },
-            (None, None) => Stood::Unkept,
+            (Some(id), _) => {
+                StoredState::File { content: ContentId(id), bytes: stamp.bytes.unsigned_abs(), mode: stamp.permissions() }
+            }
+            (None, Some(to)) => StoredState::Link { to: PathBuf::from(OsStr::from_bytes(&to)) },
+            (None, None) => StoredState::Unkept,
         };
-        Ok((path, Known { stood, stamp, looked_at: row.get(8)? }))
+        Ok((path, IndexedFile { stood, stamp, looked_at: row.get(8)? }))
     };
     rows.query_map(params![root, number.unwrap_or(i64::MAX)], read)?.collect()
 }
 
-fn write(transaction: &Transaction<'_>, newest: &Newest, found: &Found) -> rusqlite::Result<()> {
+fn write(transaction: &Transaction<'_>, newest: &Newest, found: &IndexDiff) -> rusqlite::Result<()> {
     let mut end =
         transaction.prepare("UPDATE versions SET until = ?3 WHERE root = ?1 AND path = ?2 AND until IS NULL AND since < ?3")?;
     let mut begin = transaction.prepare(
@@ -304,17 +320,17 @@ fn write(transaction: &Transaction<'_>, newest: &Newest, found: &Found) -> rusql
     for path in found.gone.iter().chain(found.differs.iter().map(|(path, _)| path)) {
         end.execute(params![newest.key, path.as_os_str().as_bytes(), newest.number])?;
     }
-    for (path, Known { stood, stamp, looked_at }) in &found.differs {
+    for (path, IndexedFile { stood, stamp, looked_at }) in &found.differs {
         let (id, link) = match stood {
-            Stood::File { content, .. } => (Some(content.0), None),
-            Stood::Link { to } => (None, Some(to.as_os_str().as_bytes().to_vec())),
-            Stood::Missing | Stood::Unkept => (None, None),
+            StoredState::File { content, .. } => (Some(content.0), None),
+            StoredState::Link { to } => (None, Some(to.as_os_str().as_bytes().to_vec())),
+            StoredState::Missing | StoredState::Unkept => (None, None),
         };
         let path = path.as_os_str().as_bytes();
         let Stamp { inode, bytes, modified, changed, mode } = stamp;
         begin.execute(params![newest.key, path, newest.number, id, link, bytes, mode, inode, modified, changed, looked_at])?;
     }
-    for (path, Known { stamp, looked_at, .. }) in &found.touched {
+    for (path, IndexedFile { stamp, looked_at, .. }) in &found.touched {
         let path = path.as_os_str().as_bytes();
         touch.execute(params![newest.key, path, stamp.inode, stamp.modified, stamp.changed, looked_at])?;
     }

@@ -12,11 +12,11 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use super::index_file::Trouble;
+use super::index_file::IndexError;
 use super::locked;
 use crate::ports::{
-    Baselines, BoxFuture, Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, Noted, Owner, Span,
-    Standing, Stood, TouchedDirectory, Trail,
+    Baselines, BoxFuture, Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, KnownPath, MarkedState,
+    Owner, Span, StoredState, TouchedDirectory, Trail,
 };
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use change_log::ChangeLog;
@@ -82,7 +82,7 @@ impl Snapshots {
     /// Runs `work` on a thread where blocking on the disk is harmless.
     fn with_index<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Index) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnOnce(&mut Index) -> Result<T, IndexError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, CheckpointError>> {
         let inner = self.inner.clone();
         Box::pin(async move {
@@ -95,7 +95,7 @@ impl Snapshots {
 }
 
 impl Inner {
-    fn work<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, Trouble>) -> Result<T, CheckpointError> {
+    fn work<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, IndexError>) -> Result<T, CheckpointError> {
         let mut slot = locked(&self.index);
         if slot.is_none() {
             *slot = Some(Index::open(&self.directory, self.limits).map_err(|trouble| self.said(&trouble))?);
@@ -109,7 +109,7 @@ impl Inner {
         done.map_err(|trouble| self.said(&trouble))
     }
 
-    fn said(&self, trouble: &Trouble) -> CheckpointError {
+    fn said(&self, trouble: &IndexError) -> CheckpointError {
         CheckpointError { message: trouble.said(&self.directory) }
     }
 }
@@ -147,7 +147,7 @@ impl Baselines for Snapshots {
         self.with_index(move |index| index.settle_baselines(&owner, &paths))
     }
 
-    fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<Noted>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+    fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<KnownPath>) -> BoxFuture<'_, Result<(), CheckpointError>> {
         self.with_index(move |index| index.note_baselines(&owner, by, noted))
     }
 
@@ -167,7 +167,7 @@ impl Baselines for Snapshots {
         self.with_index(move |index| index.first_snapshots(&session))
     }
 
-    fn stood(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Stood>, CheckpointError>> {
+    fn stood(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<StoredState>, CheckpointError>> {
         self.with_index(move |index| index.stood(&since, &paths))
     }
 
@@ -183,7 +183,7 @@ impl Baselines for Snapshots {
         self.with_index(move |index| ChangeLog::new(index).trail(&session, step))
     }
 
-    fn standing(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Standing>, CheckpointError>> {
+    fn standing(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>> {
         self.with_index(move |index| Ok(ChangeLog::new(index).standing(&paths)))
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Objects {
 }
 
 /// File content that is stored.
-pub(super) struct Kept {
+pub(super) struct StoredContent {
     pub id: ContentId,
     pub bytes: u64,
     /// Stamp of the file at the time it was read.
@@ -38,12 +38,12 @@ impl Objects {
     }
 
     /// Stores the content of a file that does not change while being read; `None` if it changes in every attempt.
-    pub(super) fn keep(&self, path: &Path) -> io::Result<Option<Kept>> {
+    pub(super) fn keep(&self, path: &Path) -> io::Result<Option<StoredContent>> {
         for _ in 0..TRIES {
             let (mut file, before) = open(path)?;
             let (id, bytes, is_new) = self.add(&mut file)?;
             if stamp_of(&file)? == before {
-                return Ok(Some(Kept { id, bytes, stamp: before, is_new }));
+                return Ok(Some(StoredContent { id, bytes, stamp: before, is_new }));
             }
         }
         Ok(None)

@@ -1,8 +1,8 @@
 //! Path states in their stored, comparable form.
 
-use super::file_stat::{Look, Stamp, look};
+use super::file_stat::{EntryStat, Stamp, look};
 use super::objects::Objects;
-use crate::ports::{ContentId, Stood};
+use crate::ports::{ContentId, StoredState};
 use crate::sys::path::is_without_links;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,67 +12,67 @@ use std::path::{Path, PathBuf};
 const MAX_DEPTH: usize = 128;
 
 /// State of a path, and a mark that is equal only for equal states.
-pub(super) struct Standing {
-    pub stood: Stood,
+pub(super) struct ScannedState {
+    pub stood: StoredState,
     pub mark: Vec<u8>,
     pub why: Option<String>,
     pub bytes: u64,
 }
 
-impl Standing {
-    pub(super) fn of(stood: Stood) -> Self {
-        let bytes = if let Stood::File { bytes, .. } = stood { bytes } else { 0 };
+impl ScannedState {
+    pub(super) fn of(stood: StoredState) -> Self {
+        let bytes = if let StoredState::File { bytes, .. } = stood { bytes } else { 0 };
         Self { mark: mark(&stood), stood, why: None, bytes }
     }
 
     /// Creates the state of content that is not stored; its stamp is part of the mark.
     pub(super) fn unkept(stamp: Stamp, why: String) -> Self {
-        let mut mark = mark(&Stood::Unkept);
+        let mut mark = mark(&StoredState::Unkept);
         for number in [stamp.inode, stamp.bytes, stamp.modified, stamp.mode] {
             mark.extend(number.to_le_bytes());
         }
-        Self { stood: Stood::Unkept, mark, why: Some(why), bytes: 0 }
+        Self { stood: StoredState::Unkept, mark, why: Some(why), bytes: 0 }
     }
 
     /// Returns the current state; a content of more than `limit` bytes is not read.
     pub(super) fn now(path: &Path, limit: u64) -> Self {
         match look(path) {
-            Ok(Look::Missing) => Self::of(Stood::Missing),
-            Ok(Look::Link(_, to)) => Self::of(Stood::Link { to }),
-            Ok(Look::File(stamp)) => match Objects::hash(path, limit) {
-                Ok(Some((content, bytes))) => Self::of(Stood::File { content, bytes, mode: stamp.permissions() }),
+            Ok(EntryStat::Missing) => Self::of(StoredState::Missing),
+            Ok(EntryStat::Link(_, to)) => Self::of(StoredState::Link { to }),
+            Ok(EntryStat::File(stamp)) => match Objects::hash(path, limit) {
+                Ok(Some((content, bytes))) => Self::of(StoredState::File { content, bytes, mode: stamp.permissions() }),
                 Ok(None) => Self::unkept(stamp, format!("over the limit of {limit} bytes per file")),
                 Err(error) => Self::unkept(stamp, error.to_string()),
             },
-            Ok(Look::Special(_)) if is_directory(path) => Self::of(Stood::Missing),
-            Ok(Look::Special(stamp)) => Self::unkept(stamp, "neither a file nor a symlink".to_owned()),
+            Ok(EntryStat::Special(_)) if is_directory(path) => Self::of(StoredState::Missing),
+            Ok(EntryStat::Special(stamp)) => Self::unkept(stamp, "neither a file nor a symlink".to_owned()),
             Err(error) => Self::unkept(Stamp::default(), error.to_string()),
         }
     }
 }
 
-pub(super) fn mark(stood: &Stood) -> Vec<u8> {
+pub(super) fn mark(stood: &StoredState) -> Vec<u8> {
     match stood {
-        Stood::Missing => vec![0],
-        Stood::File { content, bytes, mode } => [&[1][..], &content.0, &mode.to_le_bytes(), &bytes.to_le_bytes()].concat(),
-        Stood::Link { to } => [&[2], to.as_os_str().as_bytes()].concat(),
-        Stood::Unkept => vec![3],
+        StoredState::Missing => vec![0],
+        StoredState::File { content, bytes, mode } => [&[1][..], &content.0, &mode.to_le_bytes(), &bytes.to_le_bytes()].concat(),
+        StoredState::Link { to } => [&[2], to.as_os_str().as_bytes()].concat(),
+        StoredState::Unkept => vec![3],
     }
 }
 
 /// Returns the state of a mark; an unreadable mark means not stored.
-pub(super) fn marked(mark: &[u8]) -> Stood {
+pub(super) fn marked(mark: &[u8]) -> StoredState {
     match mark {
-        [0] => Stood::Missing,
+        [0] => StoredState::Missing,
         [1, rest @ ..] if rest.len() == 44 => {
             let (mut id, mut mode, mut bytes) = ([0; 32], [0; 4], [0; 8]);
             id.copy_from_slice(&rest[..32]);
             mode.copy_from_slice(&rest[32..36]);
             bytes.copy_from_slice(&rest[36..]);
-            Stood::File { content: ContentId(id), bytes: u64::from_le_bytes(bytes), mode: u32::from_le_bytes(mode) }
+            StoredState::File { content: ContentId(id), bytes: u64::from_le_bytes(bytes), mode: u32::from_le_bytes(mode) }
         }
-        [2, to @ ..] => Stood::Link { to: PathBuf::from(OsStr::from_bytes(to)) },
-        _ => Stood::Unkept,
+        [2, to @ ..] => StoredState::Link { to: PathBuf::from(OsStr::from_bytes(to)) },
+        _ => StoredState::Unkept,
     }
 }
 

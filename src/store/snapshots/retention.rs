@@ -6,37 +6,50 @@ use super::index::Index;
 use super::{Inner, Snapshots};
 use crate::ports::CheckpointError;
 use crate::protocol::SessionId;
-use crate::store::Beside;
-use crate::store::index_file::Trouble;
+use crate::store::ExternalContents;
+use crate::store::index_file::IndexError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::collections::HashSet;
 use std::time::Duration;
 
 impl Snapshots {
-    pub fn usage(&self) -> Result<Beside, CheckpointError> {
+    pub fn usage(&self) -> Result<ExternalContents, CheckpointError> {
         self.inner.if_there(|index| index.total())
     }
 
     /// Deletes snapshots older than `age`, the oldest over the limit, and data of sessions not among `living` (if known). With
     /// `only_say` they are only counted.
-    pub fn prune(&self, living: Option<&HashSet<SessionId>>, age: Duration, only_say: bool) -> Result<Beside, CheckpointError> {
+    pub fn prune(
+        &self,
+        living: Option<&HashSet<SessionId>>,
+        age: Duration,
+        only_say: bool,
+    ) -> Result<ExternalContents, CheckpointError> {
         self.inner.if_there(|index| index.prune(living, age, only_say))
     }
 }
 
 impl Inner {
     /// Runs `work` only if the index exists, so that nothing is created just to be found empty.
-    fn if_there(&self, work: impl FnOnce(&mut Index) -> Result<Beside, Trouble>) -> Result<Beside, CheckpointError> {
-        if self.directory.join("index.db").exists() { self.work(work) } else { Ok(Beside::default()) }
+    fn if_there(
+        &self,
+        work: impl FnOnce(&mut Index) -> Result<ExternalContents, IndexError>,
+    ) -> Result<ExternalContents, CheckpointError> {
+        if self.directory.join("index.db").exists() { self.work(work) } else { Ok(ExternalContents::default()) }
     }
 }
 
 impl Index {
-    fn total(&self) -> Result<Beside, Trouble> {
+    fn total(&self) -> Result<ExternalContents, IndexError> {
         Ok(total(&self.connection)?)
     }
 
-    fn prune(&mut self, living: Option<&HashSet<SessionId>>, age: Duration, only_say: bool) -> Result<Beside, Trouble> {
+    fn prune(
+        &mut self,
+        living: Option<&HashSet<SessionId>>,
+        age: Duration,
+        only_say: bool,
+    ) -> Result<ExternalContents, IndexError> {
         let before = self.total()?;
         if !only_say {
             for session in self.orphans(living)? {
@@ -75,7 +88,7 @@ impl Index {
     }
 
     /// Returns sessions with data that no longer exist.
-    fn orphans(&self, living: Option<&HashSet<SessionId>>) -> Result<Vec<SessionId>, Trouble> {
+    fn orphans(&self, living: Option<&HashSet<SessionId>>) -> Result<Vec<SessionId>, IndexError> {
         let Some(living) = living else { return Ok(Vec::new()) };
         let mut rows = self.connection.prepare("SELECT DISTINCT session FROM tracked")?;
         let sessions = rows.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
@@ -83,9 +96,9 @@ impl Index {
     }
 }
 
-fn total(connection: &Connection) -> rusqlite::Result<Beside> {
+fn total(connection: &Connection) -> rusqlite::Result<ExternalContents> {
     connection.query_row("SELECT count(*), coalesce(sum(bytes), 0) FROM contents", [], |row| {
-        Ok(Beside { count: row.get::<_, i64>(0)?.unsigned_abs(), bytes: row.get::<_, i64>(1)?.unsigned_abs() })
+        Ok(ExternalContents { count: row.get::<_, i64>(0)?.unsigned_abs(), bytes: row.get::<_, i64>(1)?.unsigned_abs() })
     })
 }
 
@@ -103,22 +116,22 @@ mod tests {
             tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future).unwrap()
         };
         let snapshots = Snapshots::new(data.path());
-        assert_eq!(snapshots.prune(None, Duration::ZERO, false).unwrap(), Beside::default());
+        assert_eq!(snapshots.prune(None, Duration::ZERO, false).unwrap(), ExternalContents::default());
         assert!(!data.path().join("snapshots").exists(), "nothing is made only to be looked into");
         for content in ["one", "three", "second"] {
             std::fs::write(work.path().join("file"), content).unwrap();
             wait(snapshots.take(work.path().to_owned(), vec!["file".into()]));
         }
-        assert_eq!(snapshots.usage().unwrap(), Beside { count: 3, bytes: 14 });
+        assert_eq!(snapshots.usage().unwrap(), ExternalContents { count: 3, bytes: 14 });
         let day = Duration::from_secs(86_400);
-        assert_eq!(snapshots.prune(None, day, false).unwrap(), Beside::default());
-        assert_eq!(snapshots.prune(None, Duration::ZERO, true).unwrap(), Beside { count: 2, bytes: 8 });
-        assert_eq!(snapshots.prune(None, Duration::ZERO, false).unwrap(), Beside { count: 2, bytes: 8 });
-        assert_eq!(snapshots.usage().unwrap(), Beside { count: 1, bytes: 6 });
+        assert_eq!(snapshots.prune(None, day, false).unwrap(), ExternalContents::default());
+        assert_eq!(snapshots.prune(None, Duration::ZERO, true).unwrap(), ExternalContents { count: 2, bytes: 8 });
+        assert_eq!(snapshots.prune(None, Duration::ZERO, false).unwrap(), ExternalContents { count: 2, bytes: 8 });
+        assert_eq!(snapshots.usage().unwrap(), ExternalContents { count: 1, bytes: 6 });
         std::fs::write(work.path().join("file"), "after").unwrap();
         wait(snapshots.take(work.path().to_owned(), vec!["file".into()]));
         let small = Snapshots::new(data.path()).with_budget(6);
-        assert_eq!(small.prune(None, day, false).unwrap(), Beside { count: 1, bytes: 6 });
+        assert_eq!(small.prune(None, day, false).unwrap(), ExternalContents { count: 1, bytes: 6 });
     }
 
     #[test]
@@ -135,6 +148,6 @@ mod tests {
         assert_eq!(snapshots.prune(None, week, false).unwrap().count, 0, "which sessions there are is not known");
         let living = HashSet::from([SessionId::new("s1")]);
         assert_eq!(snapshots.prune(Some(&living), week, false).unwrap().count, 0);
-        assert_eq!(snapshots.prune(Some(&HashSet::new()), week, false).unwrap(), Beside { count: 1, bytes: 6 });
+        assert_eq!(snapshots.prune(Some(&HashSet::new()), week, false).unwrap(), ExternalContents { count: 1, bytes: 6 });
     }
 }

@@ -1,7 +1,7 @@
 mod baselines;
 
 use super::*;
-use crate::ports::Stood;
+use crate::ports::StoredState;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,8 +58,8 @@ impl Bench {
         block_on(self.snapshots.changes(since.clone(), self.files())).unwrap()
     }
 
-    fn content(&self, stood: &Stood) -> Vec<u8> {
-        let Stood::File { content, .. } = stood else { panic!("{stood:?} is no file") };
+    fn content(&self, stood: &StoredState) -> Vec<u8> {
+        let StoredState::File { content, .. } = stood else { panic!("{stood:?} is no file") };
         block_on(self.snapshots.content(*content)).unwrap()
     }
 }
@@ -87,9 +87,12 @@ fn what_was_changed_created_and_deleted_is_told_and_can_be_read_again() {
     symlink("same", bench.root().join("link")).unwrap();
     let changed = bench.changes(&taken);
     assert_eq!(paths(&changed), ["b", "link", "new", "src/a"]);
-    assert_eq!((bench.content(&changed[0].before), &changed[0].after), (b"two".to_vec(), &Stood::Missing));
-    assert_eq!((&changed[1].before, &changed[1].after), (&Stood::Link { to: "b".into() }, &Stood::Link { to: "same".into() }));
-    assert_eq!(changed[2].before, Stood::Missing);
+    assert_eq!((bench.content(&changed[0].before), &changed[0].after), (b"two".to_vec(), &StoredState::Missing));
+    assert_eq!(
+        (&changed[1].before, &changed[1].after),
+        (&StoredState::Link { to: "b".into() }, &StoredState::Link { to: "same".into() })
+    );
+    assert_eq!(changed[2].before, StoredState::Missing);
     assert_eq!(bench.content(&changed[3].before), b"one");
 }
 
@@ -161,7 +164,7 @@ fn what_is_too_large_or_no_file_is_left_out_and_said() {
     bench.write("large", "y".repeat(12));
     assert_eq!(bench.changes(&taken), [], "of what was not kept nothing is claimed");
     bench.write("new", "y".repeat(11));
-    assert_eq!(bench.changes(&taken)[0].after, Stood::Unkept, "what is too large is not read");
+    assert_eq!(bench.changes(&taken)[0].after, StoredState::Unkept, "what is too large is not read");
     bench.write("large", "y");
     let fits = bench.take();
     bench.write("large", "z");
@@ -190,7 +193,7 @@ fn a_damaged_content_is_an_error_and_a_damaged_index_is_moved_aside() {
     bench.write("a", "one");
     let taken = bench.take();
     bench.write("a", "two");
-    let Stood::File { content, .. } = bench.changes(&taken)[0].before.clone() else { panic!("not a file") };
+    let StoredState::File { content, .. } = bench.changes(&taken)[0].before.clone() else { panic!("not a file") };
     let object = objects::Objects::open(bench.data.path().join("snapshots/contents")).unwrap().path(content);
     fs::write(&object, "else").unwrap();
     let error = block_on(bench.snapshots.content(content)).unwrap_err();
@@ -251,13 +254,13 @@ proptest! {
             let mut told = present.clone();
             for one in bench.changes(&checkpoint) {
                 match &one.before {
-                    Stood::Missing => told.remove(&one.path),
-                    Stood::Link { to } => told.insert(one.path.clone(), format!("link {}", to.display())),
-                    Stood::File { .. } => {
+                    StoredState::Missing => told.remove(&one.path),
+                    StoredState::Link { to } => told.insert(one.path.clone(), format!("link {}", to.display())),
+                    StoredState::File { .. } => {
                         let text = bench.content(&one.before);
                         told.insert(one.path.clone(), String::from_utf8(text).unwrap())
                     }
-                    Stood::Unkept => panic!("all of it is kept"),
+                    StoredState::Unkept => panic!("all of it is kept"),
                 };
             }
             prop_assert_eq!(told, past);

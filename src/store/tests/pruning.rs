@@ -5,7 +5,7 @@ use crate::store::prune::room;
 use std::ops::ControlFlow;
 
 fn told(text: &str) -> Foreign {
-    let written = |record| Written { time: jiff::Timestamp::UNIX_EPOCH, record };
+    let written = |record| TimedRecord { time: jiff::Timestamp::UNIX_EPOCH, record };
     Foreign {
         session: session(ID),
         created: jiff::Timestamp::UNIX_EPOCH,
@@ -50,7 +50,7 @@ fn records_are_handed_out_one_at_a_time_until_enough_is_seen() {
     let half = "UPDATE records SET json = substr(json, 1, length(json) / 2) WHERE seq = 1";
     rusqlite::Connection::open(dir.path().join("aye.db")).unwrap().execute(half, []).unwrap();
     let mut all = Vec::new();
-    let visit = |written: Written| {
+    let visit = |written: TimedRecord| {
         all.push(written.record);
         ControlFlow::Continue(())
     };

@@ -20,7 +20,7 @@ const TEXTS: [&str; 4] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain
 const SCRIPT: &str = "the clipboard as «class PNGf»";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum ClipboardContent {
     Image(Vec<u8>),
     /// A text, or the paths of files, one per line.
     Text(String),
@@ -28,7 +28,7 @@ pub enum Held {
 }
 
 /// Returns the clipboard content and the program that read it, or why it cannot be read.
-pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Held, &'static str), String> {
+pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(ClipboardContent, &'static str), String> {
     let paths = variable("PATH").unwrap_or_default();
     let in_path = |name: &str| programs::find(name, &paths);
     let (wayland, x11) = (variable("WAYLAND_DISPLAY").is_some(), variable("DISPLAY").is_some());
@@ -69,9 +69,9 @@ struct Offered {
     after: &'static [&'static str],
 }
 
-fn of_types(offered: &Offered) -> Result<Held, String> {
+fn of_types(offered: &Offered) -> Result<ClipboardContent, String> {
     // An empty clipboard is reported by an exit code, which differs between programs.
-    let Ok(types) = printed(&offered.program, offered.list) else { return Ok(Held::Nothing) };
+    let Ok(types) = printed(&offered.program, offered.list) else { return Ok(ClipboardContent::Nothing) };
     let types = String::from_utf8_lossy(&types).into_owned();
     let types: Vec<&str> = types.lines().map(str::trim).collect();
     let get = |kind: &str| {
@@ -79,34 +79,38 @@ fn of_types(offered: &Offered) -> Result<Held, String> {
         printed(&offered.program, &arguments)
     };
     if let Some(kind) = IMAGES.into_iter().find(|kind| types.contains(kind)) {
-        return get(kind).map(Held::Image);
+        return get(kind).map(ClipboardContent::Image);
     }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     if types.contains(&FILES) {
         let lines = text(get(FILES)?);
         let files: Vec<&str> = lines.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-        return Ok(Held::Text(files.join("\n")));
+        return Ok(ClipboardContent::Text(files.join("\n")));
     }
     match TEXTS.into_iter().find(|kind| types.contains(kind)) {
-        Some(kind) => Ok(Held::Text(text(get(kind)?))),
-        None => Ok(Held::Nothing),
+        Some(kind) => Ok(ClipboardContent::Text(text(get(kind)?))),
+        None => Ok(ClipboardContent::Nothing),
     }
 }
 
-fn of_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(Held, &'static str), String>> {
+fn of_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(ClipboardContent, &'static str), String>> {
     let (pngpaste, script) = (in_path("pngpaste"), in_path("osascript"));
     if pngpaste.is_none() && script.is_none() {
         return None;
     }
     // Both fail if there is no image.
     if let Some(bytes) = pngpaste.and_then(|program| printed(&program, &["-"]).ok()).filter(|bytes| !bytes.is_empty()) {
-        return Some(Ok((Held::Image(bytes), "pngpaste")));
+        return Some(Ok((ClipboardContent::Image(bytes), "pngpaste")));
     }
     if let Some(bytes) = script.and_then(|program| printed(&program, &["-e", SCRIPT]).ok()).and_then(|told| of_script(&told)) {
-        return Some(Ok((Held::Image(bytes), "osascript")));
+        return Some(Ok((ClipboardContent::Image(bytes), "osascript")));
     }
     let text = in_path("pbpaste").and_then(|program| printed(&program, &[]).ok()).unwrap_or_default();
-    let held = if text.is_empty() { Held::Nothing } else { Held::Text(String::from_utf8_lossy(&text).into_owned()) };
+    let held = if text.is_empty() {
+        ClipboardContent::Nothing
+    } else {
+        ClipboardContent::Text(String::from_utf8_lossy(&text).into_owned())
+    };
     Some(Ok((held, "pbpaste")))
 }
 
@@ -167,7 +171,7 @@ mod tests {
         directory
     }
 
-    fn held(directory: &Path, variables: &[&str]) -> Result<(Held, &'static str), String> {
+    fn held(directory: &Path, variables: &[&str]) -> Result<(ClipboardContent, &'static str), String> {
         read(|name| match name {
             "PATH" => Some(directory.to_string_lossy().into_owned()),
             name => variables.contains(&name).then(|| "x".to_owned()),
@@ -184,7 +188,7 @@ mod tests {
     fn an_image_is_taken_before_the_text_beside_it() {
         let directory = programs(&[("wl-paste", WL)]);
         let found = held(directory.path(), &["WAYLAND_DISPLAY"]).unwrap();
-        assert_eq!(found, (Held::Image(b"\x89PNG".to_vec()), "wl-paste"));
+        assert_eq!(found, (ClipboardContent::Image(b"\x89PNG".to_vec()), "wl-paste"));
     }
 
     #[test]
@@ -195,17 +199,17 @@ mod tests {
         esac"#;
         let directory = programs(&[("xclip", files)]);
         let found = held(directory.path(), &["DISPLAY"]).unwrap();
-        assert_eq!(found, (Held::Text("file:///a%20b\nfile:///c".to_owned()), "xclip"));
+        assert_eq!(found, (ClipboardContent::Text("file:///a%20b\nfile:///c".to_owned()), "xclip"));
         let directory = programs(&[("xclip", "exit 1")]);
-        assert_eq!(held(directory.path(), &["DISPLAY"]).unwrap().0, Held::Nothing);
+        assert_eq!(held(directory.path(), &["DISPLAY"]).unwrap().0, ClipboardContent::Nothing);
     }
 
     #[test]
     fn a_script_of_macos_prints_an_image_in_digits() {
         let directory = programs(&[("osascript", "echo '«data PNGf89504E47»'"), ("pbpaste", "printf words")]);
-        assert_eq!(held(directory.path(), &[]).unwrap(), (Held::Image(b"\x89PNG".to_vec()), "osascript"));
+        assert_eq!(held(directory.path(), &[]).unwrap(), (ClipboardContent::Image(b"\x89PNG".to_vec()), "osascript"));
         let directory = programs(&[("osascript", "exit 1"), ("pbpaste", "printf words")]);
-        assert_eq!(held(directory.path(), &[]).unwrap(), (Held::Text("words".to_owned()), "pbpaste"));
+        assert_eq!(held(directory.path(), &[]).unwrap(), (ClipboardContent::Text("words".to_owned()), "pbpaste"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub mod usage;
 pub use fingerprint::Fingerprint;
 pub use key_file::own_secret;
 pub use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
-pub use restore::{Found, Wanted, put_back, remove_empty_directory, set_mode};
+pub use restore::{CurrentState, TargetState, put_back, remove_empty_directory, set_mode};
 
 use super::path::open_file;
 use std::io::{self, Read};

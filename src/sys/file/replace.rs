@@ -227,12 +227,12 @@ pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
 pub(super) struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: OsString,
-    standing: Standing,
+    standing: TemporaryState,
     /// State of the new file.
     new: FileStat,
 }
 
-enum Standing {
+enum TemporaryState {
     #[cfg(target_os = "linux")]
     Nameless(File),
     Named,
@@ -254,11 +254,11 @@ impl<'a> Temporary<'a> {
         if let Some(mut file) = nameless(directory, mode) {
             fill(&mut file)?;
             let new = settle(&file, old)?;
-            return Ok(Self { directory, name, standing: Standing::Nameless(file), new });
+            return Ok(Self { directory, name, standing: TemporaryState::Nameless(file), new });
         }
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(directory, name.as_os_str(), flags, mode)?);
-        let mut temporary = Self { directory, name, standing: Standing::Named, new: fstat(&file)? };
+        let mut temporary = Self { directory, name, standing: TemporaryState::Named, new: fstat(&file)? };
         fill(&mut file)?;
         temporary.new = settle(&file, old)?;
         Ok(temporary)
@@ -278,7 +278,7 @@ impl<'a> Temporary<'a> {
             Ok(false) => {
                 // Without such a call, a change between the check and the rename goes unnoticed.
                 renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
-                self.standing = Standing::Published;
+                self.standing = TemporaryState::Published;
                 return Ok(());
             }
             Err(errno) => return Err(errno.into()),
@@ -306,9 +306,9 @@ impl<'a> Temporary<'a> {
     /// Gives the unnamed file a temporary name, because no call renames an unnamed file over another.
     fn be_named(&mut self) -> Result<(), WriteError> {
         #[cfg(target_os = "linux")]
-        if let Standing::Nameless(file) = &self.standing {
+        if let TemporaryState::Nameless(file) = &self.standing {
             give_name(file, self.directory, &self.name)?;
-            self.standing = Standing::Named;
+            self.standing = TemporaryState::Named;
         }
         Ok(())
     }
@@ -321,12 +321,12 @@ impl<'a> Temporary<'a> {
     pub(super) fn take_name(&mut self, name: &OsStr) -> Result<(), WriteError> {
         let published = match &self.standing {
             #[cfg(target_os = "linux")]
-            Standing::Nameless(file) => give_name(file, self.directory, name),
-            Standing::Named | Standing::Published => rename_new(self.directory, &self.name, name),
+            TemporaryState::Nameless(file) => give_name(file, self.directory, name),
+            TemporaryState::Named | TemporaryState::Published => rename_new(self.directory, &self.name, name),
         };
         match published {
             Ok(()) => {
-                self.standing = Standing::Published;
+                self.standing = TemporaryState::Published;
                 Ok(())
             }
             Err(Errno::EEXIST) => Err(WriteError::Changed),
@@ -345,7 +345,7 @@ impl<'a> Temporary<'a> {
             rename_new(self.directory, &self.name, name)?;
             return Err(Errno::EBUSY);
         }
-        self.standing = Standing::Named;
+        self.standing = TemporaryState::Named;
         Ok(())
     }
 
@@ -356,7 +356,7 @@ impl<'a> Temporary<'a> {
 
     /// Leaves the file under the temporary name.
     pub(super) fn leave(mut self) {
-        self.standing = Standing::Published;
+        self.standing = TemporaryState::Published;
     }
 
     /// Swaps the new and the old file; the old one is removed on drop.
@@ -368,7 +368,7 @@ impl<'a> Temporary<'a> {
     /// Swaps back after a failure. The file under the temporary name may be the only copy of its content, so it stays; so does
     /// a file that others put in place of the new one.
     pub(super) fn swap_back(&mut self, name: &OsStr) -> nix::Result<()> {
-        let standing = std::mem::replace(&mut self.standing, Standing::Published);
+        let standing = std::mem::replace(&mut self.standing, TemporaryState::Published);
         if !self.is_at(name) {
             return Err(Errno::EBUSY);
         }
@@ -425,7 +425,7 @@ fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
 
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        if let Standing::Named = self.standing {
+        if let TemporaryState::Named = self.standing {
             let _ = unlinkat(self.directory, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir);
         }
     }

@@ -20,7 +20,7 @@ const MODE: u32 = 0o1777;
 
 /// Current state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum CurrentState {
     Nothing,
     File { hash: blake3::Hash, mode: u32 },
     Link { to: PathBuf },
@@ -28,18 +28,18 @@ pub enum Found {
 
 /// State to restore.
 #[derive(Debug, Clone, Copy)]
-pub enum Wanted<'a> {
+pub enum TargetState<'a> {
     Nothing,
     File { content: &'a [u8], mode: u32 },
     Link { to: &'a Path },
 }
 
 /// Restores the path. On error it is unchanged; if it differs from `found`, that is the error.
-pub fn put_back(real: &Path, found: &Found, wanted: Wanted<'_>) -> Result<(), WriteError> {
+pub fn put_back(real: &Path, found: &CurrentState, wanted: TargetState<'_>) -> Result<(), WriteError> {
     match (found, wanted) {
-        (Found::Nothing, Wanted::Nothing) => Ok(()),
-        (_, Wanted::Nothing) => remove(real, found),
-        (Found::File { hash, mode: now }, Wanted::File { content, mode }) => {
+        (CurrentState::Nothing, TargetState::Nothing) => Ok(()),
+        (_, TargetState::Nothing) => remove(real, found),
+        (CurrentState::File { hash, mode: now }, TargetState::File { content, mode }) => {
             let same = blake3::hash(content) == *hash;
             if !same {
                 // The file may have become read-only since; its mode is set below.
@@ -58,14 +58,14 @@ pub fn put_back(real: &Path, found: &Found, wanted: Wanted<'_>) -> Result<(), Wr
             }
             Ok(())
         }
-        (Found::Nothing, Wanted::File { content, mode }) => {
+        (CurrentState::Nothing, TargetState::File { content, mode }) => {
             let fill = |file: &mut File| {
                 write(file, content)?;
                 Ok(file.set_permissions(PermissionsExt::from_mode(mode & MODE))?)
             };
             replace_with(real, fill, &PreImage::Absent, Parents::Create)
         }
-        (Found::Link { .. }, Wanted::File { content, mode }) => take_the_place(real, found, |directory, name| {
+        (CurrentState::Link { .. }, TargetState::File { content, mode }) => take_the_place(real, found, |directory, name| {
             let flags = nix::fcntl::OFlag::O_WRONLY
                 | nix::fcntl::OFlag::O_CREAT
                 | nix::fcntl::OFlag::O_EXCL
@@ -77,7 +77,7 @@ pub fn put_back(real: &Path, found: &Found, wanted: Wanted<'_>) -> Result<(), Wr
             file.set_permissions(PermissionsExt::from_mode(mode & MODE))?;
             Ok(file.sync_all()?)
         }),
-        (_, Wanted::Link { to }) => take_the_place(real, found, |directory, name| Ok(symlinkat(to, directory, name)?)),
+        (_, TargetState::Link { to }) => take_the_place(real, found, |directory, name| Ok(symlinkat(to, directory, name)?)),
     }
 }
 
@@ -114,16 +114,16 @@ fn opened(real: &Path) -> Result<(OwnedFd, &OsStr), WriteError> {
     open_parent(real).map_err(|error| parent_error(real, error))
 }
 
-fn is(directory: &OwnedFd, name: &OsStr, found: &Found) -> Result<bool, WriteError> {
+fn is(directory: &OwnedFd, name: &OsStr, found: &CurrentState) -> Result<bool, WriteError> {
     Ok(match found {
-        Found::Nothing => look(directory, name)?.is_none(),
-        Found::File { hash, .. } => unchanged(directory, name, hash).is_ok(),
-        Found::Link { to } => readlinkat(directory, name).is_ok_and(|now| Path::new(&now) == to),
+        CurrentState::Nothing => look(directory, name)?.is_none(),
+        CurrentState::File { hash, .. } => unchanged(directory, name, hash).is_ok(),
+        CurrentState::Link { to } => readlinkat(directory, name).is_ok_and(|now| Path::new(&now) == to),
     })
 }
 
 /// Removes an entry after renaming it, so that it can be verified first.
-fn remove(real: &Path, found: &Found) -> Result<(), WriteError> {
+fn remove(real: &Path, found: &CurrentState) -> Result<(), WriteError> {
     let (directory, name) = opened(real)?;
     if !is(&directory, name, found)? {
         return Err(WriteError::Changed);
@@ -145,10 +145,10 @@ fn remove(real: &Path, found: &Found) -> Result<(), WriteError> {
 /// Creates the new state under a temporary name and renames it; the old entry is removed only if it matches `found`.
 fn take_the_place(
     real: &Path,
-    found: &Found,
+    found: &CurrentState,
     make: impl FnOnce(&OwnedFd, &OsStr) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
-    if *found == Found::Nothing {
+    if *found == CurrentState::Nothing {
         create_parents(real)?;
     }
     let (directory, name) = opened(real)?;
@@ -161,7 +161,7 @@ fn take_the_place(
         errno
     };
     make(&directory, &beside).map_err(clear)?;
-    if *found == Found::Nothing {
+    if *found == CurrentState::Nothing {
         rename_to_new((&directory, &beside), (&directory, name)).map_err(|errno| match errno {
             Errno::EEXIST => clear(WriteError::Changed),
             errno => clear(errno.into()),
@@ -174,7 +174,7 @@ fn take_the_place(
 }
 
 #[cfg(target_os = "linux")]
-fn swap_if(directory: &OwnedFd, (beside, name): (&OsStr, &OsStr), found: &Found) -> Result<(), WriteError> {
+fn swap_if(directory: &OwnedFd, (beside, name): (&OsStr, &OsStr), found: &CurrentState) -> Result<(), WriteError> {
     use nix::fcntl::{RenameFlags, renameat2};
     match renameat2(directory, beside, directory, name, RenameFlags::RENAME_EXCHANGE) {
         Ok(()) => {}
@@ -189,6 +189,6 @@ fn swap_if(directory: &OwnedFd, (beside, name): (&OsStr, &OsStr), found: &Found)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn swap_if(directory: &OwnedFd, (beside, name): (&OsStr, &OsStr), _: &Found) -> Result<(), WriteError> {
+fn swap_if(directory: &OwnedFd, (beside, name): (&OsStr, &OsStr), _: &CurrentState) -> Result<(), WriteError> {
     Ok(nix::fcntl::renameat(directory, beside, directory, name)?)
 }

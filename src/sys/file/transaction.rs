@@ -25,10 +25,10 @@ use std::path::{Path, PathBuf};
 /// Change of one path; every path is in only one step.
 pub struct Step {
     pub real: PathBuf,
-    pub what: What,
+    pub what: PathOperation,
 }
 
-pub enum What {
+pub enum PathOperation {
     /// Writes this content, with the owner, mode and attributes of the file at `like`, or of the one it replaces.
     Write {
         content: Vec<u8>,
@@ -36,12 +36,12 @@ pub enum What {
         like: Option<PathBuf>,
     },
     Remove {
-        before: Was,
+        before: ExpectedEntry,
     },
 }
 
 /// Expected state of an entry that is removed.
-pub enum Was {
+pub enum ExpectedEntry {
     Content(PreImage),
     Entry(Box<Survey>),
 }
@@ -92,7 +92,7 @@ type Place<'a> = (OwnedFd, &'a OsStr);
 
 /// Opens the directory of a step; directories created for it are added to `made`.
 fn place<'a>(step: &'a Step, made: &mut Vec<PathBuf>) -> Result<Place<'a>, WriteError> {
-    if matches!(&step.what, What::Write { before: PreImage::Absent, .. }) {
+    if matches!(&step.what, PathOperation::Write { before: PreImage::Absent, .. }) {
         let above = step.real.ancestors().skip(1);
         let missing: Vec<PathBuf> = above.take_while(|path| path.symlink_metadata().is_err()).map(Path::to_owned).collect();
         // Also if it fails halfway.
@@ -158,7 +158,7 @@ impl<'a> Ready<'a> {
     fn make(step: &'a Step, place: &'a Place<'a>) -> Result<Self, WriteError> {
         let (directory, name) = place;
         let (old, state) = match &step.what {
-            What::Write { content, before, like } => {
+            PathOperation::Write { content, before, like } => {
                 let old = match before {
                     PreImage::Absent => None,
                     PreImage::Content(_) => Some(current(directory, name)?),
@@ -166,7 +166,7 @@ impl<'a> Ready<'a> {
                 let temporary = dressed(directory, content, (directory, name), like.as_deref(), old.as_ref())?;
                 (old, if old.is_some() { State::Over(temporary) } else { State::New(temporary) })
             }
-            What::Remove { .. } => {
+            PathOperation::Remove { .. } => {
                 let old = look(directory, name)?.ok_or(WriteError::Changed)?;
                 faccessat(directory, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS)?;
                 (Some(old), State::Going)
@@ -179,15 +179,15 @@ impl<'a> Ready<'a> {
     fn verify(&self) -> Result<(), WriteError> {
         let (directory, name) = self.place;
         let same = match &self.step.what {
-            What::Write { before: PreImage::Content(hash), .. }
-            | What::Remove { before: Was::Content(PreImage::Content(hash)) } => {
+            PathOperation::Write { before: PreImage::Content(hash), .. }
+            | PathOperation::Remove { before: ExpectedEntry::Content(PreImage::Content(hash)) } => {
                 return unchanged(directory, name, hash).map(drop);
             }
-            What::Write { before: PreImage::Absent, .. } => look(directory, name)?.is_none(),
-            What::Remove { before: Was::Entry(planned) } => {
+            PathOperation::Write { before: PreImage::Absent, .. } => look(directory, name)?.is_none(),
+            PathOperation::Remove { before: ExpectedEntry::Entry(planned) } => {
                 survey(&self.step.real, &mut |_, _| {}).is_ok_and(|now| now.is_same(planned))
             }
-            What::Remove { before: Was::Content(PreImage::Absent) } => false,
+            PathOperation::Remove { before: ExpectedEntry::Content(PreImage::Absent) } => false,
         };
         if same { Ok(()) } else { Err(WriteError::Changed) }
     }

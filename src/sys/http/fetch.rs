@@ -212,7 +212,7 @@ impl Fetcher {
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")))
-            .dns_resolver(Arc::new(Nobody));
+            .dns_resolver(Arc::new(EmptyResolver));
         let allowed = |address| guard.may_connect(hop.url.as_str(), address).map_err(FetchError::Refused);
         match hop.url.host() {
             Some(url::Host::Domain(name)) => {
@@ -297,9 +297,9 @@ type Asked<'a> = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync + 'a;
 type Allowed<'a> = dyn Fn(IpAddr) -> Result<(), FetchError> + Send + Sync + 'a;
 
 /// Resolver without results: unchecked names are not resolved a second time.
-struct Nobody;
+struct EmptyResolver;
 
-impl reqwest::dns::Resolve for Nobody {
+impl reqwest::dns::Resolve for EmptyResolver {
     fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
         let message = format!("`{}` has not been checked", name.as_str());
         Box::pin(std::future::ready(Err(message.into())))

@@ -2,8 +2,8 @@
 
 use super::journal::{Journal, Root};
 use super::node::{Kind, Node, Time};
-use super::outcome::{Left, Outcome};
-use super::plan::{Source, Step, What};
+use super::outcome::{LeftoverPath, Outcome};
+use super::plan::{Source, Step, StepAction};
 use super::staging::{SYNCED_ALONE, name_of, sync_all, sync_names};
 use crate::sys::file::tree::rename_to_new;
 use crate::sys::path::{open_directory, pass_below};
@@ -26,29 +26,29 @@ const TAKEN: &str = "something was created there in the meantime and was left as
 const LOST: &str = "its parent directory does not exist";
 
 /// Reason why a step is not performed.
-enum Not {
+enum SkipReason {
     /// Permanent: another program has changed the path.
     Foreign(&'static str),
     Failed(io::Error),
 }
 
-impl Not {
+impl SkipReason {
     /// A system error may be temporary; a change by another program is permanent.
-    fn left(&self, path: PathBuf) -> Left {
+    fn left(&self, path: PathBuf) -> LeftoverPath {
         match self {
-            Self::Foreign(why) => Left { path, why: (*why).to_owned(), later: false },
-            Self::Failed(error) => Left { path, why: error.to_string(), later: true },
+            Self::Foreign(why) => LeftoverPath { path, why: (*why).to_owned(), later: false },
+            Self::Failed(error) => LeftoverPath { path, why: error.to_string(), later: true },
         }
     }
 }
 
-impl From<Errno> for Not {
+impl From<Errno> for SkipReason {
     fn from(errno: Errno) -> Self {
         Self::Failed(errno.into())
     }
 }
 
-impl From<io::Error> for Not {
+impl From<io::Error> for SkipReason {
     fn from(error: io::Error) -> Self {
         Self::Failed(error)
     }
@@ -76,10 +76,10 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn open(root: &'a Root) -> Result<Self, Not> {
+    fn open(root: &'a Root) -> Result<Self, SkipReason> {
         let directory = open_directory(&root.directory)?;
         if fstat(&directory)?.st_ino != root.inode {
-            return Err(Not::Foreign("another directory has replaced it"));
+            return Err(SkipReason::Foreign("another directory has replaced it"));
         }
         let (upper, stage) = (open_directory(&root.upper)?, open_directory(&root.stage)?);
         Ok(Self { root, directory, upper, stage, parent: None })
@@ -91,11 +91,11 @@ impl<'a> Work<'a> {
         let mut failed: BTreeMap<PathBuf, bool> = BTreeMap::new();
         let mut changed: BTreeSet<&Path> = BTreeSet::new();
         for step in &self.root.steps {
-            let builds = !matches!(step.what, What::Open { .. } | What::Remove { .. });
+            let builds = !matches!(step.what, StepAction::Open { .. } | StepAction::Remove { .. });
             if builds && let Some(later) = step.path.ancestors().find_map(|above| failed.get(above).copied()) {
                 if !failed.contains_key(&step.path) {
                     let path = self.root.directory.join(&step.path);
-                    outcome.left.push(Left { path, why: LOST.to_owned(), later });
+                    outcome.left.push(LeftoverPath { path, why: LOST.to_owned(), later });
                 }
                 continue;
             }
@@ -112,7 +112,7 @@ impl<'a> Work<'a> {
                 }
             }
         }
-        match at_pace(pace).and_then(|()| Ok(self.settle(&changed).map_err(Not::from)?)) {
+        match at_pace(pace).and_then(|()| Ok(self.settle(&changed).map_err(SkipReason::from)?)) {
             Ok(()) => {}
             Err(Stop::Now(error)) => return Err(error),
             Err(Stop::Not(not)) => outcome.left.push(not.left(self.root.directory.clone())),
@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
         }
         // From the outermost directory on: the last steps go in the opposite order.
         for step in self.root.steps.iter().rev() {
-            let What::Dress { before, number, mode, .. } = &step.what else { continue };
+            let StepAction::Dress { before, number, mode, .. } = &step.what else { continue };
             let (Some(name), Some(above)) = (step.path.file_name(), step.path.parent()) else { continue };
             if mode & 0o700 == 0o700 || self.enter(above).is_err() {
                 continue;
@@ -156,49 +156,53 @@ impl<'a> Work<'a> {
     }
 
     fn step(&mut self, step: &Step, pace: Pace<'_>) -> Result<(), Stop> {
-        if let (What::Open { .. } | What::Dress { .. }, None) = (&step.what, step.path.file_name()) {
+        if let (StepAction::Open { .. } | StepAction::Dress { .. }, None) = (&step.what, step.path.file_name()) {
             return Ok(self.whole(&step.what)?);
         }
         let Some(name) = step.path.file_name() else { return Ok(()) };
         match self.enter(step.path.parent().unwrap_or(Path::new(""))) {
             Ok(()) => {}
             // If its directory is gone, the entry is gone too.
-            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) if matches!(step.what, What::Remove { .. }) => return Ok(()),
-            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Err(Not::Foreign(LOST).into()),
-            Err(errno) => return Err(Not::from(errno).into()),
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) if matches!(step.what, StepAction::Remove { .. }) => return Ok(()),
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Err(SkipReason::Foreign(LOST).into()),
+            Err(errno) => return Err(SkipReason::from(errno).into()),
         }
         let Some((_, parent)) = &self.parent else { return Ok(()) };
-        let now = Node::at(parent, name).map_err(Not::from)?;
+        let now = Node::at(parent, name).map_err(SkipReason::from)?;
         match &step.what {
-            What::Open { inode } => Ok(open_up(parent, name, now, *inode)?),
-            What::Remove { before } => {
+            StepAction::Open { inode } => Ok(open_up(parent, name, now, *inode)?),
+            StepAction::Remove { before } => {
                 self.remove((parent, name), before, now, &step.path)?;
                 self.forget_below(&step.path);
                 Ok(())
             }
-            What::Directory { number } => Ok(place((&self.stage, &name_of(*number)), (parent, name), None, now)?),
-            What::Place { source: Source::Staged(number), before } => {
+            StepAction::Directory { number } => Ok(place((&self.stage, &name_of(*number)), (parent, name), None, now)?),
+            StepAction::Place { source: Source::Staged(number), before } => {
                 Ok(place((&self.stage, &name_of(*number)), (parent, name), before.as_ref(), now)?)
             }
-            What::Place { source: Source::Upper, before } => {
+            StepAction::Place { source: Source::Upper, before } => {
                 let above = step.path.parent().unwrap_or(Path::new(""));
-                let upper = pass_below(&self.upper, above).map_err(Not::from)?;
+                let upper = pass_below(&self.upper, above).map_err(SkipReason::from)?;
                 Ok(place((&upper, name), (parent, name), before.as_ref(), now)?)
             }
-            What::Link { to, number, before } => self.link(to, &name_of(*number), (parent, name), before.as_ref(), now, pace),
-            What::Dress { before, mode, owner, group, modified, .. } => {
-                let wanted = Wanted { mode: *mode, owners: (*owner, *group), modified: *modified };
+            StepAction::Link { to, number, before } => {
+                self.link(to, &name_of(*number), (parent, name), before.as_ref(), now, pace)
+            }
+            StepAction::Dress { before, mode, owner, group, modified, .. } => {
+                let wanted = FinalAttributes { mode: *mode, owners: (*owner, *group), modified: *modified };
                 Ok(dress((parent, name), before.as_ref(), now, &wanted)?)
             }
         }
     }
 
     /// Performs a step on the root directory itself, which has no name inside it.
-    fn whole(&self, what: &What) -> Result<(), Not> {
+    fn whole(&self, what: &StepAction) -> Result<(), SkipReason> {
         let mode = match what {
-            What::Open { .. } => Node::of(&fstat(&self.directory)?).mode | 0o700,
-            What::Dress { mode, .. } => *mode,
-            What::Remove { .. } | What::Directory { .. } | What::Place { .. } | What::Link { .. } => return Ok(()),
+            StepAction::Open { .. } => Node::of(&fstat(&self.directory)?).mode | 0o700,
+            StepAction::Dress { mode, .. } => *mode,
+            StepAction::Remove { .. } | StepAction::Directory { .. } | StepAction::Place { .. } | StepAction::Link { .. } => {
+                return Ok(());
+            }
         };
         Ok(nix::sys::stat::fchmod(&self.directory, Mode::from_bits_truncate(mode as libc::mode_t))?)
     }
@@ -216,17 +220,23 @@ impl<'a> Work<'a> {
         self.parent = self.parent.take().filter(|(held, _)| !held.starts_with(path));
     }
 
-    fn remove(&self, (parent, name): (&OwnedFd, &OsStr), before: &Node, now: Option<Node>, path: &Path) -> Result<(), Not> {
+    fn remove(
+        &self,
+        (parent, name): (&OwnedFd, &OsStr),
+        before: &Node,
+        now: Option<Node>,
+        path: &Path,
+    ) -> Result<(), SkipReason> {
         let Some(now) = now else { return Ok(()) };
         if !before.is_still(&now) {
             // A later step may have created it before a crash.
-            return if self.was_placed(path) { Ok(()) } else { Err(Not::Foreign(CHANGED)) };
+            return if self.was_placed(path) { Ok(()) } else { Err(SkipReason::Foreign(CHANGED)) };
         }
         let flag = if now.kind == Kind::Directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
         match unlinkat(parent, name, flag) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
             Err(Errno::ENOTEMPTY | Errno::EEXIST) => {
-                Err(Not::Foreign("its contents changed in the meantime, so it was not deleted"))
+                Err(SkipReason::Foreign("its contents changed in the meantime, so it was not deleted"))
             }
             Err(errno) => Err(errno.into()),
         }
@@ -235,15 +245,15 @@ impl<'a> Work<'a> {
     /// Returns whether the entry at this path is the one that the steps create.
     fn was_placed(&self, path: &Path) -> bool {
         self.root.steps.iter().filter(|step| step.path == path).any(|step| match &step.what {
-            What::Directory { number } | What::Place { source: Source::Staged(number), .. } => {
+            StepAction::Directory { number } | StepAction::Place { source: Source::Staged(number), .. } => {
                 Node::at(&self.stage, &name_of(*number)).is_ok_and(|node| node.is_none())
             }
-            What::Place { source: Source::Upper, .. } => {
+            StepAction::Place { source: Source::Upper, .. } => {
                 let (above, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
                 pass_below(&self.upper, above).and_then(|upper| Node::at(&upper, name)).is_ok_and(|node| node.is_none())
             }
-            What::Link { to, .. } => self.is_link_to(to, path),
-            What::Open { .. } | What::Remove { .. } | What::Dress { .. } => false,
+            StepAction::Link { to, .. } => self.is_link_to(to, path),
+            StepAction::Open { .. } | StepAction::Remove { .. } | StepAction::Dress { .. } => false,
         })
     }
 
@@ -265,68 +275,74 @@ impl<'a> Work<'a> {
         now: Option<Node>,
         pace: Pace<'_>,
     ) -> Result<(), Stop> {
-        let missing = || Not::Foreign("the file it is a hard link to does not exist");
+        let missing = || SkipReason::Foreign("the file it is a hard link to does not exist");
         let leader = pass_below(&self.directory, to.parent().unwrap_or(Path::new(""))).map_err(|_| missing())?;
         let name = to.file_name().unwrap_or_default();
-        let file = Node::at(&leader, name).map_err(Not::from)?.filter(|node| node.kind == Kind::File).ok_or_else(missing)?;
+        let file =
+            Node::at(&leader, name).map_err(SkipReason::from)?.filter(|node| node.kind == Kind::File).ok_or_else(missing)?;
         match (before, now) {
             (_, Some(now)) if now.inode == file.inode && now.kind == Kind::File => return Ok(()),
             (None, None) => {}
             (Some(before), Some(now)) if before.is_still(&now) => {}
-            (None, Some(_)) => return Err(Not::Foreign(TAKEN).into()),
-            (Some(_), _) => return Err(Not::Foreign(CHANGED).into()),
+            (None, Some(_)) => return Err(SkipReason::Foreign(TAKEN).into()),
+            (Some(_), _) => return Err(SkipReason::Foreign(CHANGED).into()),
         }
         match linkat(&leader, name, &self.stage, aside, AtFlags::empty()) {
             Ok(()) | Err(Errno::EEXIST) => {}
-            Err(errno) => return Err(Not::from(errno).into()),
+            Err(errno) => return Err(SkipReason::from(errno).into()),
         }
         at_pace(pace)?;
         let stage = (&self.stage, aside);
         let renamed =
             if before.is_some() { renameat(stage.0, stage.1, target.0, target.1) } else { rename_to_new(stage, target) };
         match renamed {
-            Err(Errno::EEXIST) => Err(Not::Foreign(TAKEN).into()),
-            renamed => Ok(renamed.map_err(Not::from)?),
+            Err(Errno::EEXIST) => Err(SkipReason::Foreign(TAKEN).into()),
+            renamed => Ok(renamed.map_err(SkipReason::from)?),
         }
     }
 }
 
-fn place(source: (&OwnedFd, &OsStr), target: (&OwnedFd, &OsStr), before: Option<&Node>, now: Option<Node>) -> Result<(), Not> {
+fn place(
+    source: (&OwnedFd, &OsStr),
+    target: (&OwnedFd, &OsStr),
+    before: Option<&Node>,
+    now: Option<Node>,
+) -> Result<(), SkipReason> {
     // The source has no other link: if it is gone, it was moved to the target.
     if Node::at(source.0, source.1)?.is_none() {
         return Ok(());
     }
     match (before, now) {
         (None, None) => match rename_to_new(source, target) {
-            Err(Errno::EEXIST) => Err(Not::Foreign(TAKEN)),
+            Err(Errno::EEXIST) => Err(SkipReason::Foreign(TAKEN)),
             renamed => Ok(renamed?),
         },
-        (None, Some(_)) => Err(Not::Foreign(TAKEN)),
+        (None, Some(_)) => Err(SkipReason::Foreign(TAKEN)),
         (Some(before), Some(now)) if before.is_still(&now) => Ok(renameat(source.0, source.1, target.0, target.1)?),
-        (Some(_), _) => Err(Not::Foreign(CHANGED)),
+        (Some(_), _) => Err(SkipReason::Foreign(CHANGED)),
     }
 }
 
 fn at_pace(pace: Pace<'_>) -> Result<(), Stop> {
     match pace() {
-        Err(error) if error.raw_os_error().is_some() => Err(Not::Failed(error).into()),
+        Err(error) if error.raw_os_error().is_some() => Err(SkipReason::Failed(error).into()),
         paced => paced.map_err(Stop::Now),
     }
 }
 
 /// Reason why a step ends early.
 enum Stop {
-    Not(Not),
+    Not(SkipReason),
     Now(io::Error),
 }
 
-impl From<Not> for Stop {
-    fn from(not: Not) -> Self {
+impl From<SkipReason> for Stop {
+    fn from(not: SkipReason) -> Self {
         Self::Not(not)
     }
 }
 
-fn open_up(parent: &OwnedFd, name: &OsStr, now: Option<Node>, inode: u64) -> Result<(), Not> {
+fn open_up(parent: &OwnedFd, name: &OsStr, now: Option<Node>, inode: u64) -> Result<(), SkipReason> {
     match now {
         Some(now) if now.inode == inode && now.kind == Kind::Directory => {
             let mode = Mode::from_bits_truncate((now.mode | 0o700) as libc::mode_t);
@@ -337,24 +353,29 @@ fn open_up(parent: &OwnedFd, name: &OsStr, now: Option<Node>, inode: u64) -> Res
     }
 }
 
-struct Wanted {
+struct FinalAttributes {
     mode: u32,
     owners: (u32, u32),
     modified: Option<Time>,
 }
 
-fn dress(target: (&OwnedFd, &OsStr), before: Option<&Node>, now: Option<Node>, wanted: &Wanted) -> Result<(), Not> {
-    let Some(now) = now else { return Err(Not::Foreign("it was removed in the meantime")) };
+fn dress(
+    target: (&OwnedFd, &OsStr),
+    before: Option<&Node>,
+    now: Option<Node>,
+    wanted: &FinalAttributes,
+) -> Result<(), SkipReason> {
+    let Some(now) = now else { return Err(SkipReason::Foreign("it was removed in the meantime")) };
     if let Some(before) = before {
         let same = (before.kind, before.inode) == (now.kind, now.inode);
         let times = [Some(before.modified), wanted.modified];
         let same_content = now.kind == Kind::Directory || (now.bytes == before.bytes && times.contains(&Some(now.modified)));
         if !same || !same_content {
-            return Err(Not::Foreign(CHANGED));
+            return Err(SkipReason::Foreign(CHANGED));
         }
     }
     if now.kind == Kind::Link {
-        return Err(Not::Foreign(CHANGED));
+        return Err(SkipReason::Foreign(CHANGED));
     }
     if now.owners() != wanted.owners {
         let (owner, group) = (Uid::from_raw(wanted.owners.0), Gid::from_raw(wanted.owners.1));

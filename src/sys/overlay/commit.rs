@@ -7,7 +7,7 @@ use super::outcome::Outcome;
 use super::plan::steps;
 use super::recovery;
 use super::staging::{is_one_mount, make, stage};
-use super::{Change, Changes, Passed};
+use super::{Change, Changes, VisitedDirectory};
 use crate::sys::path::{open_directory, pass_below};
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
@@ -133,7 +133,8 @@ fn conflicts(changes: &Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> {
         return Ok(vec![PathBuf::new()]);
     }
     let mut found = Vec::new();
-    let passed: BTreeMap<&Path, &Passed> = changes.passed.iter().map(|passed| (passed.path.as_path(), passed)).collect();
+    let passed: BTreeMap<&Path, &VisitedDirectory> =
+        changes.passed.iter().map(|passed| (passed.path.as_path(), passed)).collect();
     let mut parents: BTreeMap<PathBuf, bool> = BTreeMap::new();
     let late = |node: &Node| node.changed > changes.began && node.changed <= changes.surveyed;
     for change in &changes.entries {

@@ -55,9 +55,9 @@ pub struct Changes {
     /// Changes ordered by path, so that a directory comes before its entries.
     entries: Vec<Change>,
     /// Changes that are never kept.
-    unkept: Vec<Unkept>,
+    unkept: Vec<RefusedChange>,
     /// Unchanged directories on the way to changes.
-    passed: Vec<Passed>,
+    passed: Vec<VisitedDirectory>,
 }
 
 /// One changed path.
@@ -82,13 +82,13 @@ pub struct Change {
 
 /// A change of the command that is never kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unkept {
+pub struct RefusedChange {
     pub path: PathBuf,
-    pub why: Why,
+    pub why: RefusalReason,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum RefusalReason {
     /// A socket, FIFO or device.
     Special,
     /// The only change was a set-ID bit.
@@ -106,7 +106,7 @@ pub enum Why {
 }
 
 #[derive(Debug, Clone)]
-struct Passed {
+struct VisitedDirectory {
     path: PathBuf,
     node: Node,
     /// Whether the command saw none of its entries.
@@ -125,7 +125,7 @@ impl Changes {
         &self.entries
     }
 
-    pub fn unkept(&self) -> &[Unkept] {
+    pub fn unkept(&self) -> &[RefusedChange] {
         &self.unkept
     }
 

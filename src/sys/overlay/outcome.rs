@@ -9,11 +9,11 @@ pub struct Outcome {
     /// Number of completed steps.
     pub done: usize,
     /// Paths that are not as planned, because they changed during the commit or could not be written.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftoverPath>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
+pub struct LeftoverPath {
     #[serde(with = "super::name")]
     pub path: PathBuf,
     pub why: String,

@@ -1,6 +1,6 @@
 //! Partial commit: some of the changes without the others. Changes that depend on an excluded one are excluded too.
 
-use super::{Change, Changes, Kind, Unkept, Why};
+use super::{Change, Changes, Kind, RefusalReason, RefusedChange};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -52,8 +52,8 @@ impl Changes {
     /// Removes the changes at these paths, and lists them as not kept.
     pub fn refuse(&mut self, refused: &BTreeSet<PathBuf>) {
         let more = self.without(refused);
-        self.unkept.extend(refused.iter().map(|path| Unkept { path: path.clone(), why: Why::Refused }));
-        self.unkept.extend(more.into_iter().map(|(path, because)| Unkept { path, why: Why::With(because) }));
+        self.unkept.extend(refused.iter().map(|path| RefusedChange { path: path.clone(), why: RefusalReason::Refused }));
+        self.unkept.extend(more.into_iter().map(|(path, because)| RefusedChange { path, why: RefusalReason::With(because) }));
         self.unkept.sort_by(|left, right| left.path.cmp(&right.path));
     }
 

@@ -20,11 +20,11 @@ pub(super) enum Source {
 pub(super) struct Step {
     #[serde(with = "super::name")]
     pub path: PathBuf,
-    pub what: What,
+    pub what: StepAction,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum What {
+pub(super) enum StepAction {
     /// Lets the owner change entries of the directory, until it gets its final mode.
     Open { inode: u64 },
     /// Removes the old entry; a directory is empty by then.
@@ -48,10 +48,11 @@ pub(super) enum What {
 pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec<Step> {
     let opened = opened(changes, may_write);
     let mut steps: Vec<Step> =
-        opened.iter().map(|(path, node)| Step { path: path.clone(), what: What::Open { inode: node.inode } }).collect();
+        opened.iter().map(|(path, node)| Step { path: path.clone(), what: StepAction::Open { inode: node.inode } }).collect();
     let removed = changes.entries.iter().rev().filter(|change| change.clears());
     steps.extend(
-        removed.filter_map(|change| Some(Step { path: change.path.clone(), what: What::Remove { before: change.before? } })),
+        removed
+            .filter_map(|change| Some(Step { path: change.path.clone(), what: StepAction::Remove { before: change.before? } })),
     );
     let mut numbers = BTreeMap::new();
     let mut number = 0..;
@@ -60,11 +61,11 @@ pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec
             steps.push(Step { path: change.path.clone(), what });
         }
     }
-    let mut dressed: BTreeMap<PathBuf, What> = opened
+    let mut dressed: BTreeMap<PathBuf, StepAction> = opened
         .into_iter()
         .filter(|(path, _)| !goes(changes, path))
         .map(|(path, node)| {
-            let dress = What::Dress {
+            let dress = StepAction::Dress {
                 before: Some(node),
                 number: None,
                 mode: node.mode,
@@ -85,13 +86,13 @@ pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec
         // If others add entries to a directory in the meantime, its time stays.
         let modified = (after.kind == Kind::File || number.is_some()).then_some(after.modified);
         let (mode, owner, group) = (after.mode, after.owner, after.group);
-        dressed.insert(change.path.clone(), What::Dress { before, number, mode, owner, group, modified });
+        dressed.insert(change.path.clone(), StepAction::Dress { before, number, mode, owner, group, modified });
     }
     steps.extend(dressed.into_iter().rev().map(|(path, what)| Step { path, what }));
     steps
 }
 
-fn put(change: &Change, number: &mut dyn FnMut() -> usize, numbers: &mut BTreeMap<PathBuf, usize>) -> Option<What> {
+fn put(change: &Change, number: &mut dyn FnMut() -> usize, numbers: &mut BTreeMap<PathBuf, usize>) -> Option<StepAction> {
     let after = change.after?;
     if after.kind == Kind::Directory {
         if change.before.is_some_and(|before| before.kind == Kind::Directory) {
@@ -99,15 +100,15 @@ fn put(change: &Change, number: &mut dyn FnMut() -> usize, numbers: &mut BTreeMa
         }
         let number = number();
         numbers.insert(change.path.clone(), number);
-        return Some(What::Directory { number });
+        return Some(StepAction::Directory { number });
     }
     if change.same_content {
         return None;
     }
     let before = change.before.filter(|_| !change.clears());
     Some(match &change.link_of {
-        Some(to) => What::Link { to: to.clone(), number: number(), before },
-        None => What::Place { source: Source::Upper, before },
+        Some(to) => StepAction::Link { to: to.clone(), number: number(), before },
+        None => StepAction::Place { source: Source::Upper, before },
     })
 }
 

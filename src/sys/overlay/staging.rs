@@ -1,7 +1,7 @@
 //! Staging: content is prepared on its target file system, synced, and without the marks of overlayfs.
 
 use super::node::Node;
-use super::plan::{Source, Step, What};
+use super::plan::{Source, Step, StepAction};
 use super::{Change, Changes, Kind, xattr};
 use crate::sys::path::{open_below, open_directory, pass_below};
 use nix::errno::Errno;
@@ -37,12 +37,12 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
     let after: BTreeMap<&Path, (&Change, Node)> =
         changes.entries.iter().filter_map(|change| Some((change.path.as_path(), (change, change.after?)))).collect();
     let lower = open_directory(&changes.layered.directory)?;
-    let number = |what: &What| match what {
-        What::Directory { number } | What::Link { number, .. } => *number,
+    let number = |what: &StepAction| match what {
+        StepAction::Directory { number } | StepAction::Link { number, .. } => *number,
         _ => 0,
     };
     let mut next = steps.iter().map(|step| number(&step.what)).max().unwrap_or(0) + 1;
-    let places = steps.iter().filter(|step| matches!(step.what, What::Place { .. })).count();
+    let places = steps.iter().filter(|step| matches!(step.what, StepAction::Place { .. })).count();
     let alone = places <= SYNCED_ALONE;
     if !copies {
         open_parents(upper, steps)?;
@@ -50,8 +50,8 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
     let mut unsynced = Vec::new();
     for step in steps {
         match &mut step.what {
-            What::Directory { number } => mkdirat(stage, name_of(*number).as_os_str(), Mode::S_IRWXU)?,
-            What::Place { source, .. } => {
+            StepAction::Directory { number } => mkdirat(stage, name_of(*number).as_os_str(), Mode::S_IRWXU)?,
+            StepAction::Place { source, .. } => {
                 let Some((change, after)) = after.get(step.path.as_path()) else { continue };
                 let before = was_at(&lower, change);
                 let before = before.as_ref().map(|(directory, name)| (directory, *name));
@@ -67,7 +67,7 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
                     }
                 }
             }
-            What::Open { .. } | What::Remove { .. } | What::Link { .. } | What::Dress { .. } => {}
+            StepAction::Open { .. } | StepAction::Remove { .. } | StepAction::Link { .. } | StepAction::Dress { .. } => {}
         }
     }
     if alone { sync_each(&unsynced) } else { sync_all(if copies { stage } else { upper }) }
@@ -109,7 +109,7 @@ fn open_parents(upper: &OwnedFd, steps: &[Step]) -> io::Result<()> {
     if Uid::effective().is_root() {
         return Ok(());
     }
-    let placed = steps.iter().filter(|step| matches!(step.what, What::Place { .. }));
+    let placed = steps.iter().filter(|step| matches!(step.what, StepAction::Place { .. }));
     let parents: BTreeSet<&Path> =
         placed.filter_map(|step| step.path.parent()).filter(|path| path.file_name().is_some()).collect();
     for path in parents {

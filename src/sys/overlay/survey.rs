@@ -4,7 +4,7 @@
 
 use super::compare::same_bytes;
 use super::node::{Kind, Node, Time};
-use super::{Change, Changes, Layered, MAX_ENTRIES, Passed, Unkept, Why, renames, xattr};
+use super::{Change, Changes, Layered, MAX_ENTRIES, RefusalReason, RefusedChange, VisitedDirectory, renames, xattr};
 use crate::sys::file::tree::names;
 use crate::sys::path::{open_below, open_directory};
 use nix::errno::Errno;
@@ -64,11 +64,11 @@ pub fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
     let unkept: BTreeSet<PathBuf> = changes
         .unkept
         .iter()
-        .filter(|unkept| !matches!(unkept.why, Why::SetId | Why::Attributes))
+        .filter(|unkept| !matches!(unkept.why, RefusalReason::SetId | RefusalReason::Attributes))
         .map(|unkept| unkept.path.clone())
         .collect();
     let more = changes.without(&unkept);
-    changes.unkept.extend(more.into_iter().map(|(path, because)| Unkept { path, why: Why::With(because) }));
+    changes.unkept.extend(more.into_iter().map(|(path, because)| RefusedChange { path, why: RefusalReason::With(because) }));
     changes.unkept.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     Ok(changes)
 }
@@ -96,7 +96,12 @@ struct Walk {
 impl Walk {
     fn all(&mut self) -> io::Result<()> {
         let opaque = xattr::is_opaque(&self.upper);
-        self.changes.passed.push(Passed { path: PathBuf::new(), node: self.changes.root, emptied: opaque, replaced: false });
+        self.changes.passed.push(VisitedDirectory {
+            path: PathBuf::new(),
+            node: self.changes.root,
+            emptied: opaque,
+            replaced: false,
+        });
         self.pending.push((PathBuf::new(), if opaque { Below::Hidden } else { Below::Seen }));
         while let Some((path, below)) = self.pending.pop() {
             self.directory(&path, below)?;
@@ -108,7 +113,7 @@ impl Walk {
         let upper = match self.open_upper(path) {
             Ok(upper) => upper,
             Err(Errno::ENAMETOOLONG) => {
-                self.unkept(path.to_owned(), Why::TooDeep);
+                self.unkept(path.to_owned(), RefusalReason::TooDeep);
                 return Ok(());
             }
             Err(errno) => return Err(errno.into()),
@@ -159,13 +164,13 @@ impl Walk {
         }
         let mut after = Node::of(&stat);
         match after.kind {
-            Kind::Special => self.unkept(path, Why::Special),
+            Kind::Special => self.unkept(path, RefusalReason::Special),
             Kind::Directory => {
                 let old = before.filter(|before| before.kind == Kind::Directory).and(lower).map(|lower| (lower, name));
                 let attributes = xattr::differ((upper, name), old);
                 if attributes {
                     after.mode = xattr::mode_without_list((upper, name), old, after.mode);
-                    self.unkept(path.clone(), Why::Attributes);
+                    self.unkept(path.clone(), RefusalReason::Attributes);
                 }
                 return self.directory_entry(path, before, after, below);
             }
@@ -192,10 +197,10 @@ impl Walk {
                 }
                 if same && old.is_some_and(|old| is_as_it_was(&old, &after)) {
                     if lost {
-                        self.unkept(path.clone(), Why::SetId);
+                        self.unkept(path.clone(), RefusalReason::SetId);
                     }
                     if attributes {
-                        self.unkept(path, Why::Attributes);
+                        self.unkept(path, RefusalReason::Attributes);
                     }
                     return Ok(());
                 }
@@ -214,7 +219,7 @@ impl Walk {
         };
         let opaque = below == Below::Hidden || self.open_upper(&path).is_ok_and(|directory| xattr::is_opaque(&directory));
         let replaced = self.is_late(&before) && self.is_refilled(&path);
-        self.changes.passed.push(Passed { path: path.clone(), node: before, emptied: opaque, replaced });
+        self.changes.passed.push(VisitedDirectory { path: path.clone(), node: before, emptied: opaque, replaced });
         if before.mode != after.mode || before.owners() != after.owners() {
             self.push(change(path.clone(), Some(before), Some(after), true))?;
         }
@@ -270,8 +275,8 @@ impl Walk {
     fn open_lower(&mut self, path: &Path) -> io::Result<Option<OwnedFd>> {
         let why = match open_below(&self.lower, path, LISTING) {
             Ok(directory) if may_pass(&directory) => return Ok(Some(directory)),
-            Ok(_) | Err(Errno::EACCES) => Why::Closed,
-            Err(Errno::ENAMETOOLONG) => Why::TooDeep,
+            Ok(_) | Err(Errno::EACCES) => RefusalReason::Closed,
+            Err(Errno::ENAMETOOLONG) => RefusalReason::TooDeep,
             Err(errno) => return Err(errno.into()),
         };
         self.unkept(path.to_owned(), why);
@@ -299,8 +304,8 @@ impl Walk {
         Ok(())
     }
 
-    fn unkept(&mut self, path: PathBuf, why: Why) {
-        self.changes.unkept.push(Unkept { path, why });
+    fn unkept(&mut self, path: PathBuf, why: RefusalReason) {
+        self.changes.unkept.push(RefusedChange { path, why });
     }
 }
 

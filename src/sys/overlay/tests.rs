@@ -221,7 +221,10 @@ fn access_lists_and_attributes_are_never_kept_and_those_from_before_stay() {
     let Some(_) = place.view_only(&format!("python3 -c \"{script}\"")) else { return };
     let changes = changes(&place.layered(), place.began).unwrap();
     let unkept: Vec<_> = changes.unkept().iter().map(|unkept| (unkept.path.to_str().unwrap(), unkept.why.clone())).collect();
-    assert_eq!(unkept, [("directory", Why::Attributes), ("plain", Why::Attributes), ("same", Why::Attributes)]);
+    assert_eq!(
+        unkept,
+        [("directory", RefusalReason::Attributes), ("plain", RefusalReason::Attributes), ("same", RefusalReason::Attributes)]
+    );
     let lost: Vec<_> =
         changes.entries().iter().filter(|change| change.lost_attributes).map(|change| change.path.clone()).collect();
     assert_eq!(lost, [PathBuf::from("changed"), PathBuf::from("made")]);

@@ -22,7 +22,7 @@ const MAX_DESCRIPTORS: usize = 3;
 const KERNEL_DESCRIPTORS: usize = 253;
 
 /// The descriptors as the helper has them.
-pub(super) struct Made {
+pub(super) struct HelperDescriptors {
     listener: Option<TcpListener>,
     terminal: Option<Pair>,
     input: Option<Pipe>,
@@ -39,13 +39,13 @@ struct Pair {
 }
 
 /// The descriptors that remain for the command after aye has its own.
-pub(super) struct Left {
+pub(super) struct CommandDescriptors {
     proxy: Option<u16>,
     slave: Option<OwnedFd>,
     reads: Option<OwnedFd>,
 }
 
-impl Made {
+impl HelperDescriptors {
     /// Creates the descriptors. Must be called in the namespaces of the command.
     pub(super) fn make(job: &Job) -> Result<Self, String> {
         let listener = is_proxied(job)
@@ -59,7 +59,7 @@ impl Made {
     }
 
     /// Sends aye its descriptors.
-    pub(super) fn hand_over(self, control: &mut UnixStream) -> io::Result<Left> {
+    pub(super) fn hand_over(self, control: &mut UnixStream) -> io::Result<CommandDescriptors> {
         let Self { listener, terminal, input } = self;
         let port = listener.as_ref().map(TcpListener::local_addr).transpose()?.map(|address| address.port());
         let ready = Report::Ready { proxy: listener.is_some(), terminal: terminal.is_some(), input: input.is_some() };
@@ -71,11 +71,11 @@ impl Made {
         let rights = if descriptors.is_empty() { &rights[..0] } else { &rights[..] };
         let sent = sendmsg::<()>(control.as_raw_fd(), &[IoSlice::new(&bytes)], rights, NO_SIGNAL, None)?;
         control.write_all(&bytes[sent..])?;
-        Ok(Left { proxy: port, slave: terminal.map(|pair| pair.slave), reads: input.map(|pipe| pipe.reads) })
+        Ok(CommandDescriptors { proxy: port, slave: terminal.map(|pair| pair.slave), reads: input.map(|pipe| pipe.reads) })
     }
 }
 
-impl Left {
+impl CommandDescriptors {
     /// Tells the command the address of the proxy, and gives it its terminal or its input.
     pub(super) fn give(self, command: &mut Command) -> io::Result<()> {
         if let Some(port) = self.proxy {
@@ -140,7 +140,7 @@ fn take_terminal(command: &mut Command) {
 
 /// The descriptors as aye has them.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct HostDescriptors {
     /// Listener in the network of the command.
     pub listener: Option<tokio::net::TcpListener>,
     /// Master of the command's terminal, in non-blocking mode.
@@ -151,7 +151,7 @@ pub(super) struct Pieces {
 
 /// Receives the first message of the helper: the descriptors, or a report that nothing starts. Unexpected descriptors are
 /// refused.
-pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result<Pieces, Report>> {
+pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result<HostDescriptors, Report>> {
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;
     let Report::Ready { proxy, terminal, input } = report else {
@@ -161,7 +161,7 @@ pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result
         return Err(garbage("the wrong number of descriptors"));
     }
     let mut descriptors = descriptors.into_iter();
-    let mut pieces = Pieces::default();
+    let mut pieces = HostDescriptors::default();
     if proxy {
         let listener = descriptors.next().ok_or_else(|| garbage("no socket"))?;
         pieces.listener = Some(listening(listener)?);

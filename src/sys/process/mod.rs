@@ -24,7 +24,7 @@ pub use piped::{Piped, start_piped};
 pub use run::Namespaces;
 #[cfg(test)]
 pub use run::run;
-pub use run::{Beside, End, Finished, Helper, Piece, Printed, ProcessError, Spec, run_beside, signal_name};
+pub use run::{End, Finished, Helper, OutputChunk, OutputReceivers, Printed, ProcessError, Spec, run_beside, signal_name};
 pub use shell::Shell;
 pub use supervise::supervise_main;
 pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};

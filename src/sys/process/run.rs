@@ -1,7 +1,7 @@
 //! Execution of a command by aye: starts the helper, captures the output, and ends the command after its time limit.
 
 use super::capture::{Captured, whole_start};
-use super::handshake::{self, Pieces};
+use super::handshake::{self, HostDescriptors};
 use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE, TerminalSize};
 use super::shell::Shell;
 use super::supervise::WITHOUT_NAMESPACES;
@@ -116,7 +116,7 @@ pub struct Finished {
 pub(super) struct Running {
     pub child: Child,
     pub control: UnixStream,
-    pub pieces: Pieces,
+    pub pieces: HostDescriptors,
     pub way_out: WayOut,
 }
 
@@ -162,24 +162,24 @@ pub enum Printed {
 
 /// A piece of output, unchanged.
 #[derive(Debug)]
-pub struct Piece {
+pub struct OutputChunk {
     pub on: Printed,
     pub bytes: Vec<u8>,
 }
 
 /// Receivers that stay with a command when nobody waits for it any more.
-pub struct Beside {
+pub struct OutputReceivers {
     /// Gets all of the output in pieces of whole characters.
     pub tap: Tap,
     /// Also gets all of the output; the command waits if this receiver is slow.
-    pub whole: Option<mpsc::Sender<Piece>>,
+    pub whole: Option<mpsc::Sender<OutputChunk>>,
     /// Fires when the time limit no longer applies.
     pub unhurried: CancellationToken,
     /// Fires when the user interrupts the command: it gets `SIGINT`, and is killed if it has not ended 2 s later.
     pub interrupt: CancellationToken,
 }
 
-impl Default for Beside {
+impl Default for OutputReceivers {
     /// Returns no receivers.
     fn default() -> Self {
         Self { tap: Box::new(|_| ()), whole: None, unhurried: CancellationToken::new(), interrupt: CancellationToken::new() }
@@ -189,7 +189,7 @@ impl Default for Beside {
 /// Runs the line to its end. Live output goes to `live` if there is space; dropping this future kills everything.
 #[cfg(test)]
 pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
-    run_beside(spec, live, kill, Beside::default()).await
+    run_beside(spec, live, kill, OutputReceivers::default()).await
 }
 
 /// Runs the line to its end, with receivers that stay with it.
@@ -197,9 +197,9 @@ pub async fn run_beside(
     spec: Spec,
     live: mpsc::Sender<String>,
     kill: CancellationToken,
-    beside: Beside,
+    beside: OutputReceivers,
 ) -> Result<Finished, ProcessError> {
-    let Beside { tap, whole, unhurried, interrupt } = beside;
+    let OutputReceivers { tap, whole, unhurried, interrupt } = beside;
     let started = tokio::select! {
         biased;
         () = interrupt.cancelled() => None,
@@ -379,7 +379,7 @@ struct Taker<'a> {
     limit: usize,
     live: mpsc::Sender<String>,
     tap: &'a (dyn Fn(&[u8]) + Send + Sync),
-    whole: Option<mpsc::Sender<Piece>>,
+    whole: Option<mpsc::Sender<OutputChunk>>,
 }
 
 /// Reads to the end, or until `stop` if another process still holds the other side.
@@ -408,7 +408,7 @@ async fn keep(from: Option<impl AsyncRead + Unpin>, taker: Taker<'_>, stop: Canc
         cut.drain(..at);
         if let Some(to) = &whole {
             // A receiver that was dropped needs no more.
-            let _ = to.send(Piece { on, bytes: buffer[..count].to_vec() }).await;
+            let _ = to.send(OutputChunk { on, bytes: buffer[..count].to_vec() }).await;
         }
     }
     if !cut.is_empty() {

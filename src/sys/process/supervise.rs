@@ -1,6 +1,6 @@
 //! The helper of a command: it sits between aye and the command, and ends the whole process tree when either ends.
 
-use super::handshake::{Left, Made};
+use super::handshake::{CommandDescriptors, HelperDescriptors};
 use super::landlock_only::{self, Fence};
 use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE};
 use super::shared_memory::SharedMemory;
@@ -99,7 +99,7 @@ fn wait_for(child: Pid) -> i32 {
 
 fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, room: Room) -> io::Result<()> {
     let made = match room.is_short() {
-        Ok(false) => Made::make(job),
+        Ok(false) => HelperDescriptors::make(job),
         Ok(true) => Err("the disk is nearly full; free some space and try again".to_owned()),
         Err(error) => Err(not_held(&format!("checking free disk space failed: {error}"))),
     };
@@ -121,7 +121,7 @@ fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, 
     messages::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
+fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<Fence>), String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;

@@ -213,7 +213,7 @@ async fn the_kill_token_ends_the_whole_tree() {
 async fn interrupted(line: &str) -> (Finished, Duration) {
     let interrupt = CancellationToken::new();
     let (live, mut received) = mpsc::channel(8);
-    let beside = Beside { interrupt: interrupt.clone(), ..Beside::default() };
+    let beside = OutputReceivers { interrupt: interrupt.clone(), ..OutputReceivers::default() };
     let running = tokio::spawn(run_beside(spec(line), live, CancellationToken::new(), beside));
     received.recv().await.unwrap();
     let begun = std::time::Instant::now();
@@ -248,7 +248,7 @@ async fn a_command_that_is_interrupted_before_it_begins_does_not_begin() {
     let (_directory, mark) = mark();
     let interrupt = CancellationToken::new();
     interrupt.cancel();
-    let beside = Beside { interrupt, ..Beside::default() };
+    let beside = OutputReceivers { interrupt, ..OutputReceivers::default() };
     let line = format!("echo > {}", mark.display());
     let finished = run_beside(spec(&line), mpsc::channel(1).0, CancellationToken::new(), beside).await.unwrap();
     assert_eq!((finished.end, mark.exists()), (End::Interrupted, false));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Content that a command sees at a path. A deeper path covers a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seat {
+pub(super) enum PathView {
     /// An empty directory that belongs to the command.
     Own,
     /// An empty directory without write access, or an unreadable file.
@@ -29,7 +29,7 @@ pub(super) enum Seat {
     Substitute(usize),
 }
 
-impl Seat {
+impl PathView {
     /// Returns whether nothing of the real content is visible.
     pub(super) fn is_blank(self) -> bool {
         matches!(self, Self::Own | Self::Empty)
@@ -37,7 +37,7 @@ impl Seat {
 }
 
 /// Seats by path: a covering path comes after the covered one.
-pub(super) type Layout = BTreeMap<PathBuf, Seat>;
+pub(super) type Layout = BTreeMap<PathBuf, PathView>;
 
 /// Paths that every command has of its own, if they exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,13 +52,13 @@ pub(super) struct BuiltIn {
 }
 
 /// Returns the closest seat above a path.
-pub(super) fn around<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a Path, Seat)> {
+pub(super) fn around<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a Path, PathView)> {
     path.ancestors().skip(1).find_map(|above| layout.get_key_value(above)).map(|(path, seat)| (path.as_path(), *seat))
 }
 
 /// Combines everything into a layout. If there are two settings for one path, the stricter one counts.
 pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<Layout, String> {
-    let mut wishes = Wishes::default();
+    let mut wishes = PathRequests::default();
     wishes.add(&built_in.own, |wish| wish.own = true);
     wishes.add(&built_in.empty, |wish| wish.empty = true);
     wishes.add(&built_in.sockets, |wish| wish.socket = true);
@@ -93,10 +93,10 @@ pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<L
 }
 
 #[derive(Default)]
-struct Wishes(BTreeMap<PathBuf, Wish>);
+struct PathRequests(BTreeMap<PathBuf, PathRequest>);
 
-impl Wishes {
-    fn add<'a>(&mut self, paths: impl IntoIterator<Item = &'a PathBuf>, note: impl Fn(&mut Wish)) {
+impl PathRequests {
+    fn add<'a>(&mut self, paths: impl IntoIterator<Item = &'a PathBuf>, note: impl Fn(&mut PathRequest)) {
         for path in paths {
             note(self.0.entry(path.clone()).or_default());
         }
@@ -105,7 +105,7 @@ impl Wishes {
 
 /// All settings for one path.
 #[derive(Debug, Default)]
-struct Wish {
+struct PathRequest {
     own: bool,
     empty: bool,
     socket: bool,
@@ -121,65 +121,65 @@ struct Wish {
     hidden: bool,
 }
 
-impl Wish {
+impl PathRequest {
     /// Returns the resulting seat below `around`; `None` if it makes no difference.
-    fn seat(&self, around: Option<Seat>, view: &View) -> Option<Seat> {
-        let blank = around.is_some_and(Seat::is_blank);
-        let layered = matches!(around, Some(Seat::Root(_) | Seat::Cache(_) | Seat::Substitute(_)));
-        let in_writable = matches!(around, Some(Seat::Writable | Seat::Guarded { in_writable: true }));
+    fn seat(&self, around: Option<PathView>, view: &View) -> Option<PathView> {
+        let blank = around.is_some_and(PathView::is_blank);
+        let layered = matches!(around, Some(PathView::Root(_) | PathView::Cache(_) | PathView::Substitute(_)));
+        let in_writable = matches!(around, Some(PathView::Writable | PathView::Guarded { in_writable: true }));
         let guarded = self.read_only && !self.reopened;
         if self.device {
-            return Some(Seat::Device);
+            return Some(PathView::Device);
         }
         if self.terminals {
-            return Some(Seat::Terminals);
+            return Some(PathView::Terminals);
         }
         if self.hidden {
-            return (!blank).then_some(Seat::Empty);
+            return (!blank).then_some(PathView::Empty);
         }
         if let Some(number) = self.root {
             return Some(match view {
-                View::CopyOnWrite(_) => Seat::Root(number),
-                View::ReadOnly => Seat::Fixed,
-                View::Real if guarded => Seat::Guarded { in_writable: true },
-                View::Real => Seat::Writable,
+                View::CopyOnWrite(_) => PathView::Root(number),
+                View::ReadOnly => PathView::Fixed,
+                View::Real if guarded => PathView::Guarded { in_writable: true },
+                View::Real => PathView::Writable,
             });
         }
         if let Some(number) = self.cache {
-            return Some(Seat::Cache(number));
+            return Some(PathView::Cache(number));
         }
         if let Some(number) = self.substitute {
-            return Some(Seat::Substitute(number));
+            return Some(PathView::Substitute(number));
         }
         // A cache inside a substitute is written or read directly.
-        if matches!(around, Some(Seat::Substitute(_))) && (self.writable || self.shown) {
-            return Some(if self.writable { Seat::Writable } else { Seat::Fixed });
+        if matches!(around, Some(PathView::Substitute(_))) && (self.writable || self.shown) {
+            return Some(if self.writable { PathView::Writable } else { PathView::Fixed });
         }
         // A read-only path in a layer is the real one.
-        if guarded && matches!(around, Some(Seat::Root(_))) {
-            return Some(Seat::Guarded { in_writable: false });
+        if guarded && matches!(around, Some(PathView::Root(_))) {
+            return Some(PathView::Guarded { in_writable: false });
         }
         // The layer itself is checked before it is kept.
         if layered && !self.socket {
-            return (self.own || self.empty).then_some(if self.own { Seat::Own } else { Seat::Empty });
+            return (self.own || self.empty).then_some(if self.own { PathView::Own } else { PathView::Empty });
         }
-        let below_guarded = matches!(around, Some(Seat::Guarded { .. }));
+        let below_guarded = matches!(around, Some(PathView::Guarded { .. }));
         if guarded && (self.writable || (around.is_some() && !blank)) {
-            return Some(Seat::Guarded { in_writable: in_writable || (self.writable && !below_guarded) });
+            return Some(PathView::Guarded { in_writable: in_writable || (self.writable && !below_guarded) });
         }
         if self.reopened && in_writable {
-            return below_guarded.then_some(Seat::Writable);
+            return below_guarded.then_some(PathView::Writable);
         }
         if self.writable && !below_guarded {
-            return Some(Seat::Writable);
+            return Some(PathView::Writable);
         }
         if self.own {
-            return Some(Seat::Own);
+            return Some(PathView::Own);
         }
         if self.shown {
-            return blank.then_some(Seat::Fixed);
+            return blank.then_some(PathView::Fixed);
         }
         // A socket in a layer is a different file from the one that is served.
-        (self.empty || (self.socket && !blank && !layered)).then_some(Seat::Empty)
+        (self.empty || (self.socket && !blank && !layered)).then_some(PathView::Empty)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::devices;
 use super::filter::{end_before_others, limit_process_ids, limit_shared_memory};
-use super::layout::{Layout, Seat, around};
+use super::layout::{Layout, PathView, around};
 use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
 use super::{Confinement, Layered, ResourceLimits, View, diagnostics};
 use crate::sys::path::{hold_name, hold_place};
@@ -26,7 +26,7 @@ const NOTHING: &str = "nothing";
 const NOBODY: &str = "nobody";
 
 /// Current entry at a path, and the mount that will be visible there.
-struct Piece {
+struct PlannedMount {
     is_directory: bool,
     is_socket: bool,
     mode: u32,
@@ -47,7 +47,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
             pieces.insert(path.as_path(), piece);
         }
     }
-    let everywhere = NO_SETUID | NO_DEVICES | if layout.get(Path::new("/")) == Some(&Seat::Writable) { 0 } else { READ_ONLY };
+    let everywhere = NO_SETUID | NO_DEVICES | if layout.get(Path::new("/")) == Some(&PathView::Writable) { 0 } else { READ_ONLY };
     mount::limit(&root, everywhere, Reach::Below).map_err(during("making everything else read-only"))?;
     let furnished = pieces.keys().filter_map(|path| path.ancestors().skip(1).find(|above| pieces.contains_key(above)));
     let around_links = links.iter().filter_map(|(link, _)| link.ancestors().skip(1).find(|above| pieces.contains_key(above)));
@@ -59,7 +59,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     }
     // All modes here are exact.
     let umask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
-    let ground = Ground::new(own_size(&confinement.limits)).map_err(during("creating an empty directory"))?;
+    let ground = EmptyDirectories::new(own_size(&confinement.limits)).map_err(during("creating an empty directory"))?;
     ground.furnish(layout, &pieces, links)?;
     nix::sys::stat::umask(umask);
     for (number, (path, piece)) in pieces.into_iter().enumerate().filter(|(_, (path, _))| path.parent().is_some()) {
@@ -70,7 +70,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
         };
         match hold_for(seat, path).and_then(|place| mount::attach(&mount, &place)) {
             // The program that listened there has ended since: there is nothing left to hide.
-            Err(error) if piece.is_socket && seat == Seat::Empty && is_missing(&error) => {}
+            Err(error) if piece.is_socket && seat == PathView::Empty && is_missing(&error) => {}
             attached => attached.map_err(during(path.display()))?,
         }
     }
@@ -99,26 +99,29 @@ fn take(
     confinement: &Confinement,
     layout: &Layout,
     path: &Path,
-    seat: Seat,
+    seat: PathView,
     layers: &mut Vec<File>,
-) -> Result<Option<Piece>, String> {
+) -> Result<Option<PlannedMount>, String> {
     let around = around(layout, path).map(|(_, seat)| seat);
     let place = match hold_for(seat, path) {
         Ok(place) => Some(place),
         Err(error) => match (seat, error.raw_os_error().map(Errno::from_raw)) {
-            (Seat::Own | Seat::Substitute(_), Some(Errno::ENOENT | Errno::ENOTDIR)) if around.is_some_and(Seat::is_blank) => None,
-            (Seat::Terminals, _) => None,
-            (
-                Seat::Own | Seat::Empty | Seat::Writable | Seat::Cache(_) | Seat::Substitute(_) | Seat::Device,
-                Some(Errno::ENOENT | Errno::ENOTDIR),
-            ) => return Ok(None),
+            (PathView::Own | PathView::Substitute(_), Some(Errno::ENOENT | Errno::ENOTDIR))
+                if around.is_some_and(PathView::is_blank) =>
+            {
+                None
+            }
+            (PathView::Terminals, _) => None,
+            (seat, Some(Errno::ENOENT | Errno::ENOTDIR)) if may_be_missing(seat) => return Ok(None),
             // Only visible: it was removed, replaced or closed since it was found.
-            (Seat::Fixed, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES | Errno::ELOOP)) if !is_root(confinement, path) => {
+            (PathView::Fixed, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES | Errno::ELOOP))
+                if !is_root(confinement, path) =>
+            {
                 return Ok(None);
             }
-            (Seat::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
+            (PathView::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
             // A user without access now has none with fewer rights either.
-            (Seat::Empty | Seat::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
+            (PathView::Empty | PathView::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
             (_, Some(Errno::ELOOP)) => return Err(format!("`{}`: it is a symlink now; try again", path.display())),
             _ => return Err(during(format!("`{}`", path.display()))(error)),
         },
@@ -128,37 +131,50 @@ fn take(
     let is_socket = metadata.as_ref().is_some_and(|metadata| metadata.file_type().is_socket());
     let mode = metadata.map_or(0o700, |metadata| metadata.permissions().mode() & 0o7777);
     let mount = match (&place, seat) {
-        (_, Seat::Own | Seat::Empty) => None,
-        (_, Seat::Terminals) => Some(devices::terminals().map_err(during("mounting terminals"))?),
-        (_, Seat::Substitute(number)) => {
+        (_, PathView::Own | PathView::Empty) => None,
+        (_, PathView::Terminals) => Some(devices::terminals().map_err(during("mounting terminals"))?),
+        (_, PathView::Substitute(number)) => {
             let content = hold_place(&confinement.substitutes[number].content).map_err(during(path.display()))?;
             let mount = shown(&content, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?;
             layers.push(content);
             Some(mount)
         }
         (None, _) => return Ok(None),
-        (Some(_), Seat::Device) => {
+        (Some(_), PathView::Device) => {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             Some(devices::node(name).map_err(during(path.display()))?)
         }
-        (Some(place), Seat::Writable) => Some(shown(place, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?),
-        (Some(place), Seat::Fixed | Seat::Guarded { .. }) => {
+        (Some(place), PathView::Writable) => Some(shown(place, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?),
+        (Some(place), PathView::Fixed | PathView::Guarded { .. }) => {
             Some(shown(place, READ_ONLY | NO_SETUID | NO_DEVICES).map_err(during(path.display()))?)
         }
-        (Some(place), Seat::Root(number)) => {
+        (Some(place), PathView::Root(number)) => {
             let View::CopyOnWrite(all) = &confinement.view else { return Ok(None) };
             let layer = all.iter().find(|layer| layer.directory == path).or(all.get(number));
             let layer = layer.filter(|layer| layer.directory == path);
             Some(layered(place, layer.ok_or_else(|| format!("`{}`: no layer is configured for it", path.display()))?, layers)?)
         }
-        (Some(place), Seat::Cache(number)) => Some(layered(place, &confinement.caches[number], layers)?),
+        (Some(place), PathView::Cache(number)) => Some(layered(place, &confinement.caches[number], layers)?),
     };
-    Ok(Some(Piece { is_directory, is_socket, mode, mount, furnished: seat == Seat::Own }))
+    Ok(Some(PlannedMount { is_directory, is_socket, mode, mount, furnished: seat == PathView::Own }))
+}
+
+/// Returns whether a path with this view need not exist.
+fn may_be_missing(seat: PathView) -> bool {
+    match seat {
+        PathView::Own
+        | PathView::Empty
+        | PathView::Writable
+        | PathView::Cache(_)
+        | PathView::Substitute(_)
+        | PathView::Device => true,
+        PathView::Fixed | PathView::Guarded { .. } | PathView::Root(_) | PathView::Terminals => false,
+    }
 }
 
 /// Opens a path to be covered. A protected symlink is mounted over itself, so that it can neither be removed nor redirected.
-fn hold_for(seat: Seat, path: &Path) -> io::Result<File> {
-    if matches!(seat, Seat::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
+fn hold_for(seat: PathView, path: &Path) -> io::Result<File> {
+    if matches!(seat, PathView::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
 }
 
 /// Returns whether a path is a workspace root, which must exist.
@@ -170,8 +186,8 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::ENOENT | Errno::ENOTDIR))
 }
 
-fn is_writable(seat: Seat) -> bool {
-    matches!(seat, Seat::Writable | Seat::Guarded { in_writable: true })
+fn is_writable(seat: PathView) -> bool {
+    matches!(seat, PathView::Writable | PathView::Guarded { in_writable: true })
 }
 
 fn shown(place: &File, limits: u64) -> io::Result<OwnedFd> {
@@ -202,12 +218,12 @@ fn own_size(limits: &ResourceLimits) -> u64 {
 
 /// Source of the empty directories: one file system for writable ones, one for the others. Each has a directory for every path
 /// that it covers, with the mount points for the paths below.
-struct Ground {
+struct EmptyDirectories {
     own: OwnedFd,
     empty: OwnedFd,
 }
 
-impl Ground {
+impl EmptyDirectories {
     fn new(own_size: u64) -> io::Result<Self> {
         let limits = NO_SETUID | NO_DEVICES;
         let make = |bytes: u64| mount::make(c"tmpfs", &[("size", &bytes.to_string()), ("mode", "0755")], limits);
@@ -219,7 +235,12 @@ impl Ground {
         Ok(Self { own, empty })
     }
 
-    fn furnish(&self, layout: &Layout, pieces: &BTreeMap<&Path, Piece>, links: &[(PathBuf, PathBuf)]) -> Result<(), String> {
+    fn furnish(
+        &self,
+        layout: &Layout,
+        pieces: &BTreeMap<&Path, PlannedMount>,
+        links: &[(PathBuf, PathBuf)],
+    ) -> Result<(), String> {
         let nothing = below(&self.empty, Path::new(NOTHING));
         OpenOptions::new().write(true).create_new(true).mode(0o0).open(&nothing).map_err(during("creating an empty file"))?;
         let nobody = below(&self.empty, Path::new(NOBODY));
@@ -239,7 +260,7 @@ impl Ground {
             }
             let seat = layout[*path];
             if seat.is_blank() && piece.is_directory && piece.furnished {
-                let (from, mode) = if seat == Seat::Own { (&self.own, piece.mode) } else { (&self.empty, 0o755) };
+                let (from, mode) = if seat == PathView::Own { (&self.own, piece.mode) } else { (&self.empty, 0o755) };
                 let made = below(from, Path::new(&number.to_string()));
                 DirBuilder::new().mode(mode).create(&made).map_err(during(path.display()))?;
                 directories.insert(*path, made);
@@ -257,11 +278,11 @@ impl Ground {
     }
 
     /// Returns the mount for the path with this number.
-    fn clone(&self, number: usize, seat: Seat, piece: &Piece) -> io::Result<OwnedFd> {
-        let (from, limits) = if seat == Seat::Own { (&self.own, 0) } else { (&self.empty, READ_ONLY) };
+    fn clone(&self, number: usize, seat: PathView, piece: &PlannedMount) -> io::Result<OwnedFd> {
+        let (from, limits) = if seat == PathView::Own { (&self.own, 0) } else { (&self.empty, READ_ONLY) };
         let name = match piece {
-            Piece { is_directory: false, .. } => NOTHING.to_owned(),
-            Piece { furnished: false, .. } => NOBODY.to_owned(),
+            PlannedMount { is_directory: false, .. } => NOTHING.to_owned(),
+            PlannedMount { furnished: false, .. } => NOBODY.to_owned(),
             _ => number.to_string(),
         };
         let mount = mount::clone_entry(from, &std::ffi::CString::new(name)?)?;

@@ -4,7 +4,7 @@
 //! Several commands share a placeholder by a lock on it; the last one removes it. One that was left by a crash is recognizable,
 //! so that the next command takes it over.
 
-use super::layout::{Layout, Seat, around};
+use super::layout::{Layout, PathView, around};
 use super::mount_plan::during;
 use crate::sys::file::tree::rename_to_new;
 use crate::sys::path::{hold_name, hold_place, open_directory, open_file, open_parent};
@@ -30,9 +30,9 @@ const ROUNDS: usize = 16;
 
 /// Placeholders that are held until released.
 #[derive(Default)]
-pub(super) struct Reserved(Vec<Held>);
+pub(super) struct Reserved(Vec<LockedPlaceholder>);
 
-struct Held {
+struct LockedPlaceholder {
     parent: OwnedFd,
     name: OsString,
     /// Placeholder with a shared lock. In the sandbox, its copy is closed before the command starts.
@@ -97,14 +97,14 @@ pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
     let mut reserved = Reserved::default();
     let guarded: Vec<PathBuf> = layout
         .iter()
-        .filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true }))
+        .filter(|(_, seat)| matches!(seat, PathView::Guarded { in_writable: true }))
         .map(|(path, _)| path.clone())
         .collect();
     for path in guarded {
         let Some((first, is_there)) = first_missing(&path)? else { continue };
         if first != path {
             layout.remove(&path);
-            layout.entry(first.clone()).or_insert(Seat::Guarded { in_writable: true });
+            layout.entry(first.clone()).or_insert(PathView::Guarded { in_writable: true });
         }
         if is_there || reserved.holds(&first) {
             continue;
@@ -142,7 +142,7 @@ impl Reserved {
     }
 }
 
-impl Held {
+impl LockedPlaceholder {
     fn is_still_there(&self) -> bool {
         let found = fstatat(&self.parent, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
         let own = self.stand_in.metadata();
@@ -190,7 +190,7 @@ fn is_mark(metadata: &std::fs::Metadata) -> bool {
 }
 
 /// Creates the placeholder, or shares an existing one.
-fn hold(path: &Path) -> io::Result<Option<Held>> {
+fn hold(path: &Path) -> io::Result<Option<LockedPlaceholder>> {
     let kind = Kind::of(path);
     for _ in 0..ROUNDS {
         let (parent, name) = open_parent(path)?;
@@ -208,7 +208,7 @@ fn hold(path: &Path) -> io::Result<Option<Held>> {
         if !is_mark(&stand_in.metadata()?) {
             return Ok(None);
         }
-        let held = Held { parent, name: name.to_owned(), stand_in, kind };
+        let held = LockedPlaceholder { parent, name: name.to_owned(), stand_in, kind };
         // Another command may have removed it before the lock.
         if held.is_still_there() {
             return Ok(Some(held));
@@ -229,13 +229,15 @@ fn is_for_nobody(error: &io::Error, path: &Path) -> bool {
 fn pin(layout: &mut Layout) {
     let kept: Vec<PathBuf> = layout
         .iter()
-        .filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true } | Seat::Empty | Seat::Writable))
+        .filter(|(_, seat)| matches!(seat, PathView::Guarded { in_writable: true } | PathView::Empty | PathView::Writable))
         .map(|(path, _)| path.clone())
         .collect();
     for path in kept {
-        let Some((start, Seat::Writable)) = around(layout, &path).map(|(start, seat)| (start.to_owned(), seat)) else { continue };
+        let Some((start, PathView::Writable)) = around(layout, &path).map(|(start, seat)| (start.to_owned(), seat)) else {
+            continue;
+        };
         for between in path.ancestors().skip(1).take_while(|above| *above != start) {
-            layout.insert(between.to_owned(), Seat::Writable);
+            layout.insert(between.to_owned(), PathView::Writable);
         }
     }
 }

@@ -113,10 +113,10 @@ fn try_out(question: Question) -> Probe {
         trial.remove();
     }
     match found {
-        Ok(Found { chosen: Some(number), .. }) => {
+        Ok(ProbeResult { chosen: Some(number), .. }) => {
             Probe { tier: Tier::Layers, missing: Vec::new(), upper_base: Some(trials[number].base.clone()) }
         }
-        Ok(Found { chosen: None, reasons }) => {
+        Ok(ProbeResult { chosen: None, reasons }) => {
             missing.extend(reasons);
             Probe { tier: Tier::Namespaces, missing, upper_base: None }
         }
@@ -135,12 +135,12 @@ fn try_out(question: Question) -> Probe {
 
 /// Result of the process inside the namespaces.
 #[derive(Debug, Serialize, Deserialize)]
-struct Found {
+struct ProbeResult {
     chosen: Option<usize>,
     reasons: Vec<String>,
 }
 
-fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<Found, String> {
+fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<ProbeResult, String> {
     let confinement = Confinement::of(Strength::Namespaces, roots.to_vec());
     let (hear, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("creating a pipe")(errno.into()))?;
     match enter(&confinement) {
@@ -163,15 +163,15 @@ fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<Found, String> {
     }
 }
 
-fn first_that_works(trials: &[Trial]) -> Found {
+fn first_that_works(trials: &[Trial]) -> ProbeResult {
     let mut reasons = Vec::new();
     for (number, trial) in trials.iter().enumerate() {
         match trial.layers.iter().try_for_each(works) {
-            Ok(()) => return Found { chosen: Some(number), reasons },
+            Ok(()) => return ProbeResult { chosen: Some(number), reasons },
             Err(why) => reasons.push(why),
         }
     }
-    Found { chosen: None, reasons }
+    ProbeResult { chosen: None, reasons }
 }
 
 /// Checks that a layer can be mounted and written to.

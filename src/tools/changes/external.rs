@@ -1,7 +1,7 @@
 //! Changes by other programs in the workspace: the files at the start of the first task, and those touched since.
 
 use super::{Changes, Settings};
-use crate::ports::{CheckpointError, Noted, Stood};
+use crate::ports::{CheckpointError, KnownPath, StoredState};
 use crate::protocol::{ChangedBy, Place, Target};
 use crate::sys::tree_watch::{Touched, TreeWatch};
 use crate::tools::search::skipped::SkippedPlaces;
@@ -131,9 +131,9 @@ impl ExternalChanges {
             let files = files.map_err(|error| CheckpointError { message: error.message })?;
             let root = since.root.clone();
             let found = changes.inner.checkpoints.changes(since, files).await?;
-            let noted = found.into_iter().take(MAX_TOUCHED).map(|one| Noted {
+            let noted = found.into_iter().take(MAX_TOUCHED).map(|one| KnownPath {
                 path: root.join(one.path),
-                why: (one.before == Stood::Unkept).then(|| NOT_KEPT.to_owned()),
+                why: (one.before == StoredState::Unkept).then(|| NOT_KEPT.to_owned()),
                 before: one.before,
                 after: None,
             });
@@ -146,7 +146,11 @@ impl ExternalChanges {
 const NOT_KEPT: &str = "earlier content was not saved";
 
 /// Returns the earlier content of these paths, from the session's first snapshot or the remembered file list.
-async fn baselines(touched: Vec<(PathBuf, bool)>, changes: &Changes, settings: &Settings) -> Result<Vec<Noted>, CheckpointError> {
+async fn baselines(
+    touched: Vec<(PathBuf, bool)>,
+    changes: &Changes,
+    settings: &Settings,
+) -> Result<Vec<KnownPath>, CheckpointError> {
     let first = changes.inner.baselines.first(changes.inner.session.clone()).await?;
     let first = first.into_iter().find(|first| first.root == settings.workspace);
     let stood = match first {
@@ -161,10 +165,10 @@ async fn baselines(touched: Vec<(PathBuf, bool)>, changes: &Changes, settings: &
         let known = stood.as_ref().and_then(|stood| stood.get(at)).cloned();
         let before = match known {
             Some(stood) => stood,
-            None if was_there => Stood::Unkept,
-            None => Stood::Missing,
+            None if was_there => StoredState::Unkept,
+            None => StoredState::Missing,
         };
-        Noted { path, why: (before == Stood::Unkept).then(|| NOT_KEPT.to_owned()), before, after: None }
+        KnownPath { path, why: (before == StoredState::Unkept).then(|| NOT_KEPT.to_owned()), before, after: None }
     });
     Ok(noted.collect())
 }

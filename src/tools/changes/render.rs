@@ -1,7 +1,7 @@
 //! Changed files as shown to the user: path, kind of change, redacted diff and author.
 
 use super::Settings;
-use crate::ports::{Checkpoints, ContentId, Difference, Differences, Stood};
+use crate::ports::{Checkpoints, ContentId, Difference, Differences, StoredState};
 use crate::protocol::{ChangeStatus, ChangedFile, ChangedFiles};
 use crate::sys::file;
 use crate::tools::diff::{head, of_place, plain_of};
@@ -56,8 +56,8 @@ pub(super) async fn told(
 /// One side of a diff: its bytes, or the reason why there are none.
 type Side = Result<Vec<u8>, String>;
 
-async fn content(stood: &Stood, checkpoints: &dyn Checkpoints) -> Option<Side> {
-    let Stood::File { content, bytes, .. } = stood else { return None };
+async fn content(stood: &StoredState, checkpoints: &dyn Checkpoints) -> Option<Side> {
+    let StoredState::File { content, bytes, .. } = stood else { return None };
     Some(if *bytes > MAX_FILE_BYTES { Err(too_large(*bytes)) } else { kept(*content, checkpoints).await })
 }
 
@@ -89,12 +89,16 @@ fn file_of(one: &Difference, before: Option<Side>, late: bool, room: usize, sett
     file
 }
 
-fn status(before: &Stood, now: &Stood) -> ChangeStatus {
+fn status(before: &StoredState, now: &StoredState) -> ChangeStatus {
     match (before, now) {
-        (Stood::Missing, _) => ChangeStatus::Added,
-        (_, Stood::Missing) => ChangeStatus::Deleted,
-        (Stood::File { content: old, .. }, Stood::File { content: new, .. }) if old == new => ChangeStatus::ModeChanged,
-        (Stood::Link { .. }, Stood::File { .. }) | (Stood::File { .. }, Stood::Link { .. }) => ChangeStatus::TypeChanged,
+        (StoredState::Missing, _) => ChangeStatus::Added,
+        (_, StoredState::Missing) => ChangeStatus::Deleted,
+        (StoredState::File { content: old, .. }, StoredState::File { content: new, .. }) if old == new => {
+            ChangeStatus::ModeChanged
+        }
+        (StoredState::Link { .. }, StoredState::File { .. }) | (StoredState::File { .. }, StoredState::Link { .. }) => {
+            ChangeStatus::TypeChanged
+        }
         _ => ChangeStatus::Modified,
     }
 }
@@ -113,7 +117,7 @@ fn diff(
     settings: &Settings,
     file: &mut ChangedFile,
 ) -> Result<(), String> {
-    if one.before == Stood::Unkept || one.now == Stood::Unkept {
+    if one.before == StoredState::Unkept || one.now == StoredState::Unkept {
         return Err(one.why.clone().unwrap_or_else(|| "earlier content was not saved".to_owned()));
     }
     if !(settings.may_read)(&one.path) {
@@ -128,12 +132,12 @@ fn diff(
         return Err("no diff: too many files changed".to_owned());
     }
     let before = match (&one.before, before) {
-        (Stood::File { .. }, Some(side)) => side?,
+        (StoredState::File { .. }, Some(side)) => side?,
         (other, _) => plain(other),
     };
     let now = match &one.now {
-        Stood::File { bytes, .. } if *bytes > MAX_FILE_BYTES => return Err(too_large(*bytes)),
-        Stood::File { .. } => read(&one.path)?,
+        StoredState::File { bytes, .. } if *bytes > MAX_FILE_BYTES => return Err(too_large(*bytes)),
+        StoredState::File { .. } => read(&one.path)?,
         other => plain(other),
     };
     let sizes = (before.len(), now.len());
@@ -143,7 +147,7 @@ fn diff(
     };
     let (diff, added, removed) = of_place(name, (&one.before, &old), (&one.now, &new));
     (file.added, file.removed) = (added as u64, removed as u64);
-    if diff.is_empty() && one.before != Stood::Missing && one.now != Stood::Missing {
+    if diff.is_empty() && one.before != StoredState::Missing && one.now != StoredState::Missing {
         return Err("changed only in ways a line diff does not show: line endings, encoding or a secret".to_owned());
     }
     if diff.len() > MAX_FILE_DIFF_BYTES || diff.len() > room {
@@ -154,10 +158,10 @@ fn diff(
 }
 
 /// Returns the diff content of anything that is not a regular file.
-fn plain(stood: &Stood) -> Vec<u8> {
+fn plain(stood: &StoredState) -> Vec<u8> {
     match stood {
-        Stood::Link { to } => to.display().to_string().into_bytes(),
-        Stood::Missing | Stood::File { .. } | Stood::Unkept => Vec::new(),
+        StoredState::Link { to } => to.display().to_string().into_bytes(),
+        StoredState::Missing | StoredState::File { .. } | StoredState::Unkept => Vec::new(),
     }
 }
 

@@ -5,11 +5,11 @@
 
 use super::{Changes, Settings};
 use crate::ports::{
-    CheckpointError, ContentId, FileRewind, FilesPlanned, FilesRewound, Owner, Since, Standing, Stood, Touch, TouchedDirectory,
-    Trail,
+    CheckpointError, ContentId, FileRewind, FilesPlanned, FilesRewound, MarkedState, Owner, RewindStart, StoredState, Touch,
+    TouchedDirectory, Trail,
 };
 use crate::protocol::{ChangedBy, RewindChange, RewindFile};
-use crate::sys::file::{Found, Wanted, WriteError, create_directory, put_back, remove_empty_directory, set_mode};
+use crate::sys::file::{CurrentState, TargetState, WriteError, create_directory, put_back, remove_empty_directory, set_mode};
 use crate::tools::diff::{head, of_place, plain_of};
 use crate::tools::paths::shown_in_one_line;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +24,8 @@ const MAX_DIFF_BYTES: usize = 2 << 20;
 /// The planned change of one path.
 struct Move {
     path: PathBuf,
-    to: Standing,
-    now: Standing,
+    to: MarkedState,
+    now: MarkedState,
     what: PathAction,
 }
 
@@ -49,7 +49,7 @@ struct Moves {
 impl Changes {
     pub(in crate::tools) async fn plan_rewind(
         &self,
-        since: Since,
+        since: RewindStart,
         settings: &Arc<Settings>,
     ) -> Result<FilesPlanned, CheckpointError> {
         let moves = self.moves(since, None, settings).await?;
@@ -81,7 +81,7 @@ impl Changes {
         let Moves { mut files, directories, .. } = self.moves(rewind.since, Some(rewind.number), settings).await?;
         // Newly created files are deleted first, so that nothing else occupies the restored paths.
         files.sort_by(|one, other| {
-            let goes = |one: &Move| one.to.stood == Stood::Missing;
+            let goes = |one: &Move| one.to.stood == StoredState::Missing;
             goes(other).cmp(&goes(one)).then_with(|| one.path.cmp(&other.path))
         });
         let task = FileRewind::id_of(rewind.number);
@@ -106,7 +106,7 @@ impl Changes {
         // Restored before a crash.
         done.restored +=
             back_already.iter().filter(|one| kept.get(&one.path).is_some_and(|kept| kept.mark != one.now.mark)).count() as u64;
-        let gone_first = chosen.iter().position(|one| one.to.stood != Stood::Missing).unwrap_or(chosen.len());
+        let gone_first = chosen.iter().position(|one| one.to.stood != StoredState::Missing).unwrap_or(chosen.len());
         let rest = chosen.split_off(gone_first);
         for one in chosen {
             self.put(one, &kept, &mut done, settings).await;
@@ -131,28 +131,30 @@ impl Changes {
     }
 
     /// Returns the content saved for this rewind.
-    async fn kept_for(&self, owner: &Owner) -> Result<BTreeMap<PathBuf, Standing>, CheckpointError> {
+    async fn kept_for(&self, owner: &Owner) -> Result<BTreeMap<PathBuf, MarkedState>, CheckpointError> {
         let trail = self.inner.baselines.trail(self.inner.session.clone(), owner.step).await?;
         let own = trail.files.into_iter().filter(|touch| touch.task == owner.task);
         Ok(own.map(|touch| (touch.path, touch.before)).collect())
     }
 
     /// Restores one path, if it still has the saved content.
-    async fn put(&self, one: Move, kept: &BTreeMap<PathBuf, Standing>, done: &mut FilesRewound, settings: &Arc<Settings>) {
+    async fn put(&self, one: Move, kept: &BTreeMap<PathBuf, MarkedState>, done: &mut FilesRewound, settings: &Arc<Settings>) {
         match self.try_to_put(&one, kept).await {
             Ok(()) => done.restored += 1,
             Err(why) => done.kept.push(one.kept(&why, settings)),
         }
     }
 
-    async fn try_to_put(&self, one: &Move, kept: &BTreeMap<PathBuf, Standing>) -> Result<(), String> {
-        let nothing = Standing { stood: Stood::Missing, mark: Vec::new(), why: None };
+    async fn try_to_put(&self, one: &Move, kept: &BTreeMap<PathBuf, MarkedState>) -> Result<(), String> {
+        let nothing = MarkedState { stood: StoredState::Missing, mark: Vec::new(), why: None };
         let before = kept.get(&one.path).unwrap_or(&nothing);
         let found = match &before.stood {
-            Stood::Missing => Found::Nothing,
-            Stood::File { content, mode, .. } => Found::File { hash: blake3::Hash::from_bytes(content.0), mode: *mode },
-            Stood::Link { to } => Found::Link { to: to.clone() },
-            Stood::Unkept => {
+            StoredState::Missing => CurrentState::Nothing,
+            StoredState::File { content, mode, .. } => {
+                CurrentState::File { hash: blake3::Hash::from_bytes(content.0), mode: *mode }
+            }
+            StoredState::Link { to } => CurrentState::Link { to: to.clone() },
+            StoredState::Unkept => {
                 let why = before.why.clone().unwrap_or_else(|| "unknown reason".to_owned());
                 return Err(format!("the current content could not be saved: {why}"));
             }
@@ -163,14 +165,14 @@ impl Changes {
         }
         let (path, to) = (one.path.clone(), one.to.stood.clone());
         let content = match &to {
-            Stood::File { content, .. } => Some(self.content(*content).await?),
-            Stood::Missing | Stood::Link { .. } | Stood::Unkept => None,
+            StoredState::File { content, .. } => Some(self.content(*content).await?),
+            StoredState::Missing | StoredState::Link { .. } | StoredState::Unkept => None,
         };
         let put = off(move || {
             let wanted = match (&to, &content) {
-                (Stood::File { mode, .. }, Some(content)) => Wanted::File { content, mode: *mode },
-                (Stood::Link { to }, _) => Wanted::Link { to },
-                _ => Wanted::Nothing,
+                (StoredState::File { mode, .. }, Some(content)) => TargetState::File { content, mode: *mode },
+                (StoredState::Link { to }, _) => TargetState::Link { to },
+                _ => TargetState::Nothing,
             };
             put_back(&path, &found, wanted)
         });
@@ -188,22 +190,22 @@ impl Changes {
     }
 
     /// Returns the original state, current state and authors of each path. Changes made by the rewind `own` itself are ignored.
-    async fn moves(&self, since: Since, own: Option<u32>, settings: &Arc<Settings>) -> Result<Moves, CheckpointError> {
+    async fn moves(&self, since: RewindStart, own: Option<u32>, settings: &Arc<Settings>) -> Result<Moves, CheckpointError> {
         let mut cannot = Vec::new();
         if let Err(error) = self.look_at_commands(settings).await {
             cannot.push(format!("the latest changes of a command are unknown: {error}"));
         }
-        let step = if let Since::Step(step) = since { step } else { 0 };
+        let step = if let RewindStart::Step(step) = since { step } else { 0 };
         let Trail { files, directories, gaps, left_out } = self.inner.baselines.trail(self.inner.session.clone(), step).await?;
         let counts = |task: &Option<crate::protocol::TaskId>| {
             let number = task.as_ref().and_then(FileRewind::number_of);
             let later = match since {
-                Since::Step(_) => true,
-                Since::Rewind(first) => number.is_some_and(|number| number >= first),
+                RewindStart::Step(_) => true,
+                RewindStart::Rewind(first) => number.is_some_and(|number| number >= first),
             };
             later && (number.is_none() || number != own)
         };
-        if let Since::Step(_) = since {
+        if let RewindStart::Step(_) = since {
             cannot.extend(gaps);
             if left_out > 0 {
                 cannot.push(format!("{left_out} more changed paths exceed the limit of one session"));
@@ -226,13 +228,13 @@ impl Changes {
     async fn diff(&self, one: &Move, settings: &Arc<Settings>) -> (String, u64, u64) {
         let name = settings.redactor.redact(&shown_in_one_line(&one.path, settings)).text.into_owned();
         let kept = match &one.to.stood {
-            Stood::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.content(*content).await.ok(),
+            StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.content(*content).await.ok(),
             other => plain(other),
         };
         let (settings, path, now, to) = (Arc::clone(settings), one.path.clone(), one.now.stood.clone(), one.to.stood.clone());
         let made = off(move || {
             let there = match &now {
-                Stood::File { bytes, .. } if *bytes <= MAX_FILE_BYTES && (settings.may_read)(&path) => {
+                StoredState::File { bytes, .. } if *bytes <= MAX_FILE_BYTES && (settings.may_read)(&path) => {
                     crate::sys::file::read(&path, MAX_FILE_BYTES).ok()
                 }
                 other => plain(other),
@@ -253,15 +255,15 @@ const IN_BETWEEN: &str = "it was edited outside aye between two changes of this 
 const UNFINISHED: &str = "aye ended while it was being changed, so its current content may be yours";
 
 /// Decides how a path is rewound, given its changes, oldest first.
-fn moved(path: PathBuf, touches: &[Touch], now: Standing) -> Move {
-    let nothing = Standing { stood: Stood::Missing, mark: Vec::new(), why: None };
+fn moved(path: PathBuf, touches: &[Touch], now: MarkedState) -> Move {
+    let nothing = MarkedState { stood: StoredState::Missing, mark: Vec::new(), why: None };
     let to = touches.first().map_or(nothing, |touch| touch.before.clone());
     let what = decide(&path, touches, &now, &to);
     Move { path, to, now, what }
 }
 
 /// Decides what to do with a path. The policy is not consulted: it restricts the agent, and a rewind is done by the user.
-fn decide(path: &Path, touches: &[Touch], now: &Standing, to: &Standing) -> PathAction {
+fn decide(path: &Path, touches: &[Touch], now: &MarkedState, to: &MarkedState) -> PathAction {
     let ours = |touch: &Touch| touch.by.iter().any(|by| matches!(by, ChangedBy::Tool | ChangedBy::Command));
     if now.mark == to.mark || !touches.iter().any(ours) {
         return PathAction::Nothing;
@@ -270,7 +272,7 @@ fn decide(path: &Path, touches: &[Touch], now: &Standing, to: &Standing) -> Path
         return PathAction::Cannot("it belongs to git; use git commands to undo changes in it".to_owned());
     }
     for (side, when) in [(to, "its earlier content"), (now, "its current content")] {
-        if side.stood == Stood::Unkept {
+        if side.stood == StoredState::Unkept {
             let why = side.why.as_deref().unwrap_or("unknown reason");
             return PathAction::Cannot(format!("{when} was not saved ({why})"));
         }
@@ -324,8 +326,8 @@ fn overwrites(paths: &[PathBuf], path: &Path, settings: &Settings) -> bool {
 impl Move {
     fn told(&self, settings: &Settings) -> RewindFile {
         let change = match (&self.to.stood, &self.now.stood) {
-            (Stood::Missing, _) => RewindChange::Deleted,
-            (_, Stood::Missing) => RewindChange::BroughtBack,
+            (StoredState::Missing, _) => RewindChange::Deleted,
+            (_, StoredState::Missing) => RewindChange::BroughtBack,
             _ => RewindChange::Restored,
         };
         let path = self.path.strip_prefix(&settings.workspace).unwrap_or(&self.path).to_owned();
@@ -338,11 +340,11 @@ impl Move {
 }
 
 /// Returns the diff content of anything that is not a regular file.
-fn plain(stood: &Stood) -> Option<Vec<u8>> {
+fn plain(stood: &StoredState) -> Option<Vec<u8>> {
     match stood {
-        Stood::Missing => Some(Vec::new()),
-        Stood::Link { to } => Some(to.display().to_string().into_bytes()),
-        Stood::File { .. } | Stood::Unkept => None,
+        StoredState::Missing => Some(Vec::new()),
+        StoredState::Link { to } => Some(to.display().to_string().into_bytes()),
+        StoredState::File { .. } | StoredState::Unkept => None,
     }
 }
 

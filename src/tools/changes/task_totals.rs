@@ -1,7 +1,7 @@
 //! File changes per task, for the list of rewind points.
 
 use super::{Changes, Settings};
-use crate::ports::{ContentId, FileRewind, Stood, TaskChanges, Touch};
+use crate::ports::{ContentId, FileRewind, StoredState, TaskChanges, Touch};
 use crate::protocol::TaskId;
 use crate::tools::diff::{of_place, plain_of};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// The first and the last change of a path by a task.
 struct Span {
-    before: Stood,
+    before: StoredState,
     before_mark: Vec<u8>,
     after: Option<Vec<u8>>,
 }
@@ -50,9 +50,9 @@ impl Changes {
     /// Counts the added and removed lines, if both contents are available.
     async fn lines(&self, path: &Path, span: &Span, settings: &Arc<Settings>) -> Option<(u64, u64)> {
         let before = match &span.before {
-            Stood::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.text(*content, settings).await?,
-            Stood::Missing => String::new(),
-            Stood::File { .. } | Stood::Link { .. } | Stood::Unkept => return None,
+            StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.text(*content, settings).await?,
+            StoredState::Missing => String::new(),
+            StoredState::File { .. } | StoredState::Link { .. } | StoredState::Unkept => return None,
         };
         let after = match span.after.as_deref()? {
             // The mark of a file starts with the hash of its content.

@@ -6,7 +6,7 @@ mod long_lines;
 use super::document::content::Document;
 use super::document::line_breaks::shown_lines;
 use super::settings::Settings;
-use crate::ports::Stood;
+use crate::ports::StoredState;
 use cuts::Cut;
 use long_lines::shortened;
 use similar::{ChangeTag, TextDiff};
@@ -59,17 +59,19 @@ pub(in crate::tools) fn unified_with_cuts(
 /// Returns the diff between the earlier and the current content of a path.
 pub(in crate::tools) fn of_place(
     name: &str,
-    (before, old): (&Stood, &str),
-    (now, new): (&Stood, &str),
+    (before, old): (&StoredState, &str),
+    (now, new): (&StoredState, &str),
 ) -> (String, usize, usize) {
-    let side = |stood: &Stood, side| if *stood == Stood::Missing { "/dev/null".to_owned() } else { format!("{side}/{name}") };
+    let side = |stood: &StoredState, side| {
+        if *stood == StoredState::Missing { "/dev/null".to_owned() } else { format!("{side}/{name}") }
+    };
     unified(old, new, &side(before, 'a'), &side(now, 'b'))
 }
 
 /// Returns the header line of a file in a diff, and its mode lines if the mode changed.
-pub(in crate::tools) fn head(name: &str, before: &Stood, now: &Stood) -> String {
+pub(in crate::tools) fn head(name: &str, before: &StoredState, now: &StoredState) -> String {
     let modes = match (before, now) {
-        (Stood::File { mode: old, .. }, Stood::File { mode: new, .. }) if old != new => {
+        (StoredState::File { mode: old, .. }, StoredState::File { mode: new, .. }) if old != new => {
             format!("old mode {:06o}\nnew mode {:06o}\n", 0o100_000 | old, 0o100_000 | new)
         }
         _ => String::new(),

@@ -2,7 +2,7 @@
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::opener::{Desktop, OpenError, Opened, Opening};
+use crate::sys::opener::{Desktop, OpenError, OpenerResult, Opening};
 use crate::sys::path::{Identity, identity};
 use crate::tools::call_result::{CallResult, ToolOutput};
 use crate::tools::draft::{CallDraft, Effect};
@@ -114,8 +114,8 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
         };
         let given = &target.given;
         match opened {
-            Ok(Opened::By(program)) => Ok(ToolOutput::from(format!("Passed `{given}` to the desktop with `{program}`."))),
-            Ok(Opened::OnlyItsDirectory(program)) => Ok(ToolOutput::from(format!(
+            Ok(OpenerResult::By(program)) => Ok(ToolOutput::from(format!("Passed `{given}` to the desktop with `{program}`."))),
+            Ok(OpenerResult::OnlyItsDirectory(program)) => Ok(ToolOutput::from(format!(
                 "Passed the directory of `{given}` to the desktop with `{program}`; the entry itself is not selected."
             ))),
             Err(

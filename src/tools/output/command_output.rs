@@ -2,7 +2,7 @@
 
 use super::{Keeper, Kept, new, way_to};
 use crate::protocol::ArtifactKind;
-use crate::sys::process::{Finished, Piece, Printed};
+use crate::sys::process::{Finished, OutputChunk, Printed};
 use crate::tools::call_result::CallResult;
 use crate::tools::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ pub(in crate::tools) struct Wholes {
 
 impl Whole {
     /// Starts collecting, and returns the channel for the output; `None` if nothing is stored.
-    pub(in crate::tools) fn begin(line: &str, settings: &Settings) -> (Option<mpsc::Sender<Piece>>, Option<Self>) {
+    pub(in crate::tools) fn begin(line: &str, settings: &Settings) -> (Option<mpsc::Sender<OutputChunk>>, Option<Self>) {
         let Some(artifacts) = &settings.artifacts else { return (None, None) };
         let keeper = |what: &str| {
             let new = new(ArtifactKind::ToolOutput, &format!("{what} of {}", settings.redactor.hide(line)), "text/plain");
@@ -61,9 +61,9 @@ impl Wholes {
     }
 }
 
-async fn gather(keepers: [Keeper; 2], mut pieces: mpsc::Receiver<Piece>) -> Wholes {
+async fn gather(keepers: [Keeper; 2], mut pieces: mpsc::Receiver<OutputChunk>) -> Wholes {
     let keepers = Arc::new(Mutex::new(keepers));
-    while let Some(Piece { on, bytes }) = pieces.recv().await {
+    while let Some(OutputChunk { on, bytes }) = pieces.recv().await {
         let index = usize::from(on == Printed::Stderr);
         let push = |keepers: &Mutex<[Keeper; 2]>| locked(keepers)[index].push(&bytes);
         if locked(&keepers)[index].is_slow(bytes.len()) {

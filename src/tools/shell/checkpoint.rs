@@ -1,6 +1,6 @@
 //! Snapshots of the workspace before commands that can change it, and the differences afterwards.
 
-use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
+use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, StoredState};
 use crate::protocol::{Place, Proposal, Target, ToolError, counted};
 use crate::tools::changes::{Changes, CommandSpan, Mark};
 use crate::tools::diff::{head, of_place, plain_of};
@@ -221,15 +221,15 @@ impl ChangeSummary {
     async fn add(&mut self, changed: Changed, root: &Path, checkpoints: &dyn Checkpoints, settings: &Settings) {
         let real = root.join(&changed.path);
         let name = crate::tools::paths::shown_in_one_line(&real, settings);
-        self.bytes += if let Stood::File { bytes, .. } = changed.after { bytes } else { 0 };
+        self.bytes += if let StoredState::File { bytes, .. } = changed.after { bytes } else { 0 };
         let before = match &changed.before {
-            Stood::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => {
+            StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => {
                 checkpoints.content(*content).await.ok().and_then(|bytes| plain_of(&bytes, settings))
             }
             other => plain(other),
         };
         let after = match &changed.after {
-            Stood::File { bytes, .. } if *bytes <= MAX_FILE_BYTES => {
+            StoredState::File { bytes, .. } if *bytes <= MAX_FILE_BYTES => {
                 crate::sys::file::read(&real, MAX_FILE_BYTES).ok().and_then(|bytes| plain_of(&bytes, settings))
             }
             other => plain(other),
@@ -274,10 +274,10 @@ impl ChangeSummary {
 }
 
 /// Returns the diff content of anything that is not a regular file.
-fn plain(stood: &Stood) -> Option<String> {
+fn plain(stood: &StoredState) -> Option<String> {
     match stood {
-        Stood::Missing => Some(String::new()),
-        Stood::Link { to } => Some(to.display().to_string()),
-        Stood::File { .. } | Stood::Unkept => None,
+        StoredState::Missing => Some(String::new()),
+        StoredState::Link { to } => Some(to.display().to_string()),
+        StoredState::File { .. } | StoredState::Unkept => None,
     }
 }

@@ -7,7 +7,7 @@ pub(in crate::tools) use super::leftover_files::CommandSandbox;
 use super::leftover_files::Unapproved;
 use super::protected_scan::{ProtectedScan, SocketSearch};
 use super::visible::Visible;
-use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, Unasked, changes_nothing, git_writes};
+use crate::policy::{Cache, GitWrites, Network, SandboxRequirements, SandboxSetting, Unasked, changes_nothing, git_writes};
 use crate::protocol::{Outside, SandboxTier};
 use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View, is_served};
 use crate::tools::settings::Settings;
@@ -121,7 +121,7 @@ impl SandboxPolicy {
     }
 
     /// Combines the policy with the properties of the system.
-    pub fn new(held: Held, ground: HostCapabilities) -> Self {
+    pub fn new(held: SandboxRequirements, ground: HostCapabilities) -> Self {
         let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| RepositoryScan::new(&held.roots));
         if held.sandbox == SandboxSetting::Off {
             return Self { trust: ground.trust, repositories, ..Self::nothing() };

@@ -1,7 +1,7 @@
 //! Scan of the workspace for paths to protect that are not named: nested repositories, nested `.vscode` directories, and matches
 //! of policy globs. The walk is bounded, and repeated in the background.
 
-use crate::policy::{Kept, Marks, is_secret_name};
+use crate::policy::{EntryProtection, Marks, is_secret_name};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -114,7 +114,7 @@ struct Stamp {
 #[derive(Debug, Clone)]
 struct Mark {
     name: OsString,
-    kept: Kept,
+    kept: EntryProtection,
     is_link: bool,
 }
 
@@ -230,7 +230,8 @@ fn walk_roots(
         let Some(listed) = listed(&directory, known, marks, most - entries) else { continue };
         entries += listed.entries;
         let room = MAX_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
-        let (watched, kept): (Vec<&Mark>, Vec<&Mark>) = listed.kept.iter().partition(|mark| mark.kept == Kept::Watched);
+        let (watched, kept): (Vec<&Mark>, Vec<&Mark>) =
+            listed.kept.iter().partition(|mark| mark.kept == EntryProtection::Watched);
         let is_cut = entries >= most || kept.len() > room || found.secrets.len() + listed.secrets.len() > MAX_PLACES;
         // A mount applies to the symlink target.
         let secrets = listed.secrets.iter().filter_map(|name| directory.join(name).canonicalize().ok());
@@ -274,9 +275,9 @@ fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -
         match marks.of(&entry.path(), &text) {
             Some(kept) => {
                 // Writable directories are searched further, and anyone may listen there.
-                if kept == Kept::Watched && kind.is_dir() {
+                if kept == EntryProtection::Watched && kind.is_dir() {
                     listed.below.push(name.clone());
-                } else if kept == Kept::Watched && kind.is_socket() {
+                } else if kept == EntryProtection::Watched && kind.is_socket() {
                     listed.sockets.push(name.clone());
                 }
                 listed.kept.push(Mark { kept, is_link: kind.is_symlink(), name });
@@ -306,7 +307,7 @@ impl Listed {
 
 fn keep(found: &mut ScanResult, directory: &Path, mark: &Mark) {
     let path = directory.join(&mark.name);
-    if mark.kept != Kept::Hidden && found.watched.len() < MAX_WATCHED {
+    if mark.kept != EntryProtection::Hidden && found.watched.len() < MAX_WATCHED {
         found.watched.push(path.clone());
     }
     // A mount applies to the symlink target.
@@ -315,10 +316,10 @@ fn keep(found: &mut ScanResult, directory: &Path, mark: &Mark) {
         found.repositories.push(real.clone());
     }
     match mark.kept {
-        Kept::Hidden => found.hidden.push(real),
-        Kept::ReadOnly => found.read_only.push(real),
-        Kept::RunsCode => found.runs_code.push(real),
-        Kept::Watched => {}
+        EntryProtection::Hidden => found.hidden.push(real),
+        EntryProtection::ReadOnly => found.read_only.push(real),
+        EntryProtection::RunsCode => found.runs_code.push(real),
+        EntryProtection::Watched => {}
     }
 }
 
@@ -422,7 +423,7 @@ mod tests {
             let below = below.iter().map(OsString::from).collect();
             (path, Listed { stamp, entries: 1, kept, below, ..Listed::default() })
         };
-        let git = Mark { name: ".git".into(), kept: Kept::ReadOnly, is_link: false };
+        let git = Mark { name: ".git".into(), kept: EntryProtection::ReadOnly, is_link: false };
         seen = Seen::new();
         seen.extend([listed("", vec![git.clone()], &["a"]), listed("a", vec![git], &[])]);
         let again = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);

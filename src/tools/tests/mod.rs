@@ -21,7 +21,7 @@ mod patches;
 mod paths_corpus;
 mod pictures;
 mod random_trees;
-mod reading;
+mod read_file;
 mod reads;
 mod requests;
 mod search_properties;

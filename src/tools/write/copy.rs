@@ -3,7 +3,7 @@
 use super::git_guard::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
+use crate::protocol::{Action, PathState, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, duplicate};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
@@ -104,7 +104,7 @@ impl Tool for Copy {
     fn places(work: &Option<Work>) -> Vec<PlaceChange> {
         let made = |work: &Work| PlaceChange {
             path: work.destination.real.clone(),
-            before: Standing::Nothing,
+            before: PathState::Nothing,
             after: Some(crash_outcome::entry(&work.planned)),
         };
         work.iter().map(made).collect()

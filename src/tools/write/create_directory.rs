@@ -2,7 +2,7 @@
 
 use super::git_guard::{guard, guarded};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, PlaceChange, Proposal, Standing, Target, ToolError};
+use crate::protocol::{Action, ErrorCode, PathState, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{WriteError, create_directory};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
@@ -68,8 +68,8 @@ impl Tool for CreateDirectory {
     }
 
     fn places(work: &Work) -> Vec<PlaceChange> {
-        let before = if work.target.place == Place::Directory { Standing::Directory } else { Standing::Nothing };
-        vec![PlaceChange { path: work.target.real.clone(), before, after: Some(Standing::Directory) }]
+        let before = if work.target.place == Place::Directory { PathState::Directory } else { PathState::Nothing };
+        vec![PlaceChange { path: work.target.real.clone(), before, after: Some(PathState::Directory) }]
     }
 
     fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {

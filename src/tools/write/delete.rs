@@ -4,7 +4,7 @@ use super::file_change::removal;
 use super::git_guard::guard;
 use super::tree_change::{InspectedPath, look, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Place, PlaceChange, Proposal, Standing, Target, ToolError};
+use crate::protocol::{Action, PathState, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, remove};
 use crate::sys::path::read_link;
 use crate::tools::alias::Alias;
@@ -111,7 +111,7 @@ impl Tool for Delete {
         let gone = |work: &Work| PlaceChange {
             path: work.target.real.clone(),
             before: crash_outcome::entry(&work.planned),
-            after: Some(Standing::Nothing),
+            after: Some(PathState::Nothing),
         };
         work.iter().map(gone).collect()
     }

@@ -3,7 +3,7 @@
 use super::git_guard::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, PlaceChange, Proposal, Standing, Target, ToolError};
+use crate::protocol::{Action, PathState, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
@@ -108,8 +108,8 @@ impl Tool for Move {
         let Some(work) = work else { return Vec::new() };
         let tree = crash_outcome::entry(&work.planned);
         vec![
-            PlaceChange { path: work.source.real.clone(), before: tree.clone(), after: Some(Standing::Nothing) },
-            PlaceChange { path: work.destination.real.clone(), before: Standing::Nothing, after: Some(tree) },
+            PlaceChange { path: work.source.real.clone(), before: tree.clone(), after: Some(PathState::Nothing) },
+            PlaceChange { path: work.destination.real.clone(), before: PathState::Nothing, after: Some(tree) },
         ]
     }
 

@@ -9,7 +9,7 @@ mod tests;
 
 pub use entry::Entry;
 
-use crate::protocol::{Elicitation, ElicitationAnswer, Wanted};
+use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind};
 use crate::text;
 use serde_json::Map;
 
@@ -58,8 +58,8 @@ impl ElicitationForm {
     pub fn new(elicitation: Elicitation) -> Self {
         let Elicitation { elicitation_id, server, message, wanted } = elicitation;
         let wants = match wanted {
-            Wanted::Form { fields } => FormContent::Form(fields.into_iter().map(Entry::new).collect()),
-            Wanted::Visit { url } => FormContent::Visit(url),
+            ElicitationKind::Form { fields } => FormContent::Form(fields.into_iter().map(Entry::new).collect()),
+            ElicitationKind::Visit { url } => FormContent::Visit(url),
         };
         Self { id: elicitation_id, server: text::reveal_line(&server), message, wants, at: None, checked: false }
     }

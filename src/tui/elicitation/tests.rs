@@ -1,14 +1,19 @@
 //! Forms of MCP servers in line mode: typed values, and the answers the server gets.
 
 use super::{ElicitationForm, EnterResult};
-use crate::protocol::{Elicitation, ElicitationAnswer, FieldKind, FormField, Wanted};
+use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField};
 use crate::tui::tests::fixtures::{field, form, text_field};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn asking(fields: Vec<FormField>) -> ElicitationForm {
     let (server, message) = ("docs".to_owned(), "Which?".to_owned());
-    ElicitationForm::new(Elicitation { elicitation_id: "e".to_owned(), server, message, wanted: Wanted::Form { fields } })
+    ElicitationForm::new(Elicitation {
+        elicitation_id: "e".to_owned(),
+        server,
+        message,
+        wanted: ElicitationKind::Form { fields },
+    })
 }
 
 /// Returns the value of a field after typing.

@@ -75,7 +75,7 @@ fn start() -> Option<Sender<Job>> {
 }
 
 fn work(queue: &Receiver<Job>) {
-    let mut desk = Desk { waiting: VecDeque::new(), grammars: Grammars::default(), meanings: Meanings::new() };
+    let mut desk = HighlightQueue { waiting: VecDeque::new(), grammars: Grammars::default(), meanings: Meanings::new() };
     let mut allowance = CompileQuota::new();
     loop {
         for job in queue.try_iter() {
@@ -104,25 +104,25 @@ fn work(queue: &Receiver<Job>) {
 }
 
 /// Lines waiting for highlighting, and the grammars for them.
-struct Desk {
-    waiting: VecDeque<Piece>,
+struct HighlightQueue {
+    waiting: VecDeque<CodeFragment>,
     grammars: Grammars,
     meanings: Meanings,
 }
 
 /// Lines and the name of their grammar.
-struct Piece {
+struct CodeFragment {
     lines: Lines,
     grammar: String,
 }
 
-impl Desk {
+impl HighlightQueue {
     /// Accepts a job; code in an unknown language stays plain.
     fn put(&mut self, job: Job) {
         match job {
             Job::Lines(lines) => {
                 let grammar = lines.of.upgrade().and_then(|shared| self.grammars.name(&shared.language));
-                self.waiting.extend(grammar.map(|grammar| Piece { lines, grammar }));
+                self.waiting.extend(grammar.map(|grammar| CodeFragment { lines, grammar }));
             }
             #[cfg(test)]
             Job::Settle(done) => {
@@ -136,7 +136,7 @@ impl Desk {
 
     /// Returns the next piece: one in a compiled language, else one in the most recently requested language; or the time it must
     /// wait.
-    fn take(&mut self, allowance: &mut CompileQuota, now: Instant) -> Result<Option<Piece>, Duration> {
+    fn take(&mut self, allowance: &mut CompileQuota, now: Instant) -> Result<Option<CodeFragment>, Duration> {
         self.waiting.retain(|piece| piece.lines.of.strong_count() > 0);
         let ready = self.waiting.iter().position(|piece| self.grammars.is_ready(&piece.grammar));
         let next = match (ready, self.waiting.back()) {
@@ -150,7 +150,7 @@ impl Desk {
     }
 
     /// Highlights a piece; stops early when the code is no longer shown.
-    fn colour(&mut self, piece: &Piece) {
+    fn colour(&mut self, piece: &CodeFragment) {
         let grammars = self.grammars.make_ready(&piece.grammar);
         for batch in piece.lines.lines.chunks(BATCH) {
             let Some(shared) = piece.lines.of.upgrade() else { return };

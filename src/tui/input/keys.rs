@@ -1,16 +1,16 @@
 //! Decoding of complete sequences.
 
 use super::reports::{self, Report};
-use super::{Input, Piece};
+use super::{Input, InputSequence};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use termina::event as t;
 
-pub fn decode(piece: Piece) -> Option<Input> {
+pub fn decode(piece: InputSequence) -> Option<Input> {
     let bytes = match piece {
-        Piece::Paste(bytes) => {
+        InputSequence::Paste(bytes) => {
             return Some(Input::Paste(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").replace('\r', "\n")));
         }
-        Piece::Whole(bytes) => bytes,
+        InputSequence::Whole(bytes) => bytes,
     };
     match reports::read(&bytes) {
         Report::Known(input) => Some(input),

@@ -11,7 +11,7 @@ mod text_key;
 pub use keys::decode;
 pub use reader::Reader;
 pub use reports::{ModeState, TerminalReply};
-pub use sequences::{Piece, Sequences};
+pub use sequences::{InputSequence, Sequences};
 pub use text_key::is_text;
 
 use crossterm::event::{KeyEvent, MouseEvent};

@@ -10,7 +10,7 @@ const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum InputSequence {
     /// One complete key or report.
     Whole(Vec<u8>),
     Paste(Vec<u8>),
@@ -46,7 +46,7 @@ pub enum Wait {
 
 impl Sequences {
     /// Processes the bytes of one read.
-    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(Piece)) {
+    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(InputSequence)) {
         let orphan = std::mem::take(&mut self.orphan);
         let joined = [&orphan, bytes].concat();
         let mut rest = if !orphan.is_empty() && begins_with_report(&joined) { &joined[..] } else { bytes };
@@ -74,7 +74,7 @@ impl Sequences {
     }
 
     /// Handles a pause: the buffered bytes are a key on their own, or noise.
-    pub fn flush(&mut self, mut found: impl FnMut(Piece)) {
+    pub fn flush(&mut self, mut found: impl FnMut(InputSequence)) {
         if self.wait() == Wait::Forever {
             return;
         }
@@ -82,11 +82,11 @@ impl Sequences {
         // A cut-off report or character is noise; `ESC` and `ESC x` are keys.
         if held.len() <= 2 && held.is_ascii() {
             self.orphan.clone_from(&held);
-            found(Piece::Whole(held));
+            found(InputSequence::Whole(held));
         }
     }
 
-    fn cut(&mut self, found: &mut impl FnMut(Piece)) {
+    fn cut(&mut self, found: &mut impl FnMut(InputSequence)) {
         loop {
             match cut(&self.held) {
                 Cut::Needs => return,
@@ -99,7 +99,7 @@ impl Sequences {
                     if piece == PASTE_START {
                         self.pasting = true;
                     } else {
-                        found(Piece::Whole(piece));
+                        found(InputSequence::Whole(piece));
                     }
                 }
             }
@@ -110,7 +110,7 @@ impl Sequences {
     }
 
     /// Takes bytes up to the end of the paste; only the tail is searched again, so a long paste is linear.
-    fn paste<'a>(&mut self, bytes: &'a [u8], found: &mut impl FnMut(Piece)) -> &'a [u8] {
+    fn paste<'a>(&mut self, bytes: &'a [u8], found: &mut impl FnMut(InputSequence)) -> &'a [u8] {
         let from = self.held.len().saturating_sub(PASTE_END.len() - 1);
         self.held.extend_from_slice(bytes);
         let end = self.held[from..].windows(PASTE_END.len()).position(|window| window == PASTE_END).map(|at| from + at);
@@ -118,12 +118,12 @@ impl Sequences {
             let after = self.held.len() - end - PASTE_END.len();
             self.held.truncate(end);
             self.pasting = false;
-            found(Piece::Paste(std::mem::take(&mut self.held)));
+            found(InputSequence::Paste(std::mem::take(&mut self.held)));
             return &bytes[bytes.len() - after..];
         }
         if self.held.len() > PASTE_BYTES {
             let tail = self.held.split_off(self.held.len() - (PASTE_END.len() - 1));
-            found(Piece::Paste(std::mem::replace(&mut self.held, tail)));
+            found(InputSequence::Paste(std::mem::replace(&mut self.held, tail)));
         }
         &[]
     }

@@ -14,7 +14,7 @@ use crate::tui::theme::Token;
 
 /// Returns the rows of a block, including the empty row before it. With `ticks`, inline code keeps its backticks.
 pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colours: &mut Colours<'_>) -> Vec<StyledText> {
-    let look = Look { width, ticks };
+    let look = BlockLayout { width, ticks };
     let mut rows = match &block.kind {
         Kind::Code(part) => code::part_rows(source, part, block.range.end, block.range.start, width, colours),
         Kind::Prose { number, head: None } => prose(&source[block.range.clone()], *number, false, look, colours),
@@ -31,13 +31,13 @@ pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colo
 
 /// Layout options of a block.
 #[derive(Clone, Copy)]
-struct Look {
+struct BlockLayout {
     width: usize,
     /// Whether inline code keeps its backticks.
     ticks: bool,
 }
 
-fn prose(source: &str, number: Option<u64>, goes_on: bool, look: Look, colours: &mut Colours<'_>) -> Vec<StyledText> {
+fn prose(source: &str, number: Option<u64>, goes_on: bool, look: BlockLayout, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut painter = Painter::new(source, number, goes_on, look, colours);
     for (event, range) in Parser::new_ext(source, options).into_offset_iter() {
@@ -86,7 +86,7 @@ struct Painter<'s, 't, 'c> {
 }
 
 impl<'s, 't, 'c> Painter<'s, 't, 'c> {
-    fn new(source: &'s str, number: Option<u64>, goes_on: bool, look: Look, colours: &'c mut Colours<'t>) -> Self {
+    fn new(source: &'s str, number: Option<u64>, goes_on: bool, look: BlockLayout, colours: &'c mut Colours<'t>) -> Self {
         Self {
             source,
             width: look.width,

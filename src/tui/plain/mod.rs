@@ -16,7 +16,7 @@ use super::clipboard;
 use super::interface::{ExitReason, TuiHandles, TuiOutcome};
 use super::model::{Effect, Model};
 use super::update::Msg;
-use crate::protocol::{Command, LookUp, Query};
+use crate::protocol::{Command, HostRequest, Query};
 use app::LineApp;
 use lines::{LineInput, Lines};
 use ratatui::layout::Size;
@@ -181,7 +181,7 @@ impl Host {
         for effect in effects {
             match effect {
                 // Line mode has no status row to show it.
-                Effect::Ask(Query::LookUp(LookUp::Worktree)) => {}
+                Effect::Ask(Query::LookUp(HostRequest::Worktree)) => {}
                 Effect::Send(command) => self.commands.push(command),
                 Effect::Ask(query) => self.queries.push(query),
                 // A session that is ending no longer waits for these answers.

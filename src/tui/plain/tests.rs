@@ -384,8 +384,8 @@ fn sessions_and_branches_are_read_out_and_named() {
     session.tell(EventKind::TaskCancelled { step_count: 1 });
     session.read();
     let asked = session.asks("/resume");
-    assert!(matches!(asked.last(), Some(Query::LookUp(LookUp::Sessions { .. }))), "{asked:?}");
-    let listed = |words: &str, sessions| LookedUp::Sessions {
+    assert!(matches!(asked.last(), Some(Query::LookUp(HostRequest::Sessions { .. }))), "{asked:?}");
+    let listed = |words: &str, sessions| HostResponse::Sessions {
         words: words.to_owned(),
         all: false,
         archived: false,
@@ -404,7 +404,7 @@ fn sessions_and_branches_are_read_out_and_named() {
     session.types("/resume nothing like it");
     session.tell(EventKind::LookedUp(listed("nothing like it", Vec::new())));
     assert!(session.read().contains("No session in this project contains: nothing like it"));
-    assert!(matches!(session.asks("/tree").last(), Some(Query::LookUp(LookUp::Branches { .. }))));
+    assert!(matches!(session.asks("/tree").last(), Some(Query::LookUp(HostRequest::Branches { .. }))));
     let branch = Branch {
         session_id: SessionId::new("b1b2c3d4"),
         records: Some(7),
@@ -415,14 +415,14 @@ fn sessions_and_branches_are_read_out_and_named() {
         age: "3 d".to_owned(),
         archived: false,
     };
-    session.tell(EventKind::LookedUp(LookedUp::Branches { branches: vec![branch] }));
+    session.tell(EventKind::LookedUp(HostResponse::Branches { branches: vec![branch] }));
     let said = session.read();
     assert!(said.contains("1: Port the lexer; undone after prompt 1; 2 prompts; 3 d"), "{said}");
     session.types("/tree 2");
     assert!(session.read().contains("No branch 2 in the list"));
     let forked = session.asks("/tree 1");
     assert!(
-        matches!(forked.last(), Some(Query::LookUp(LookUp::Fork { until: ForkUntil::Records { count: 7 }, .. }))),
+        matches!(forked.last(), Some(Query::LookUp(HostRequest::Fork { until: ForkUntil::Records { count: 7 }, .. }))),
         "{forked:?}"
     );
 }

@@ -213,7 +213,7 @@ pub fn feed(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
 pub fn tell(model: &mut Model, kind: EventKind, now: u64) {
     let effects = update(model, Msg::Event(Box::new(event(kind))), now);
     // Workspace changes are queried in addition to everything else.
-    let beside = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Worktree)));
+    let beside = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Worktree)));
     assert!(effects.iter().all(beside));
 }
 
@@ -625,10 +625,10 @@ pub fn form(id: &str) -> Elicitation {
         text_field("apiToken", false),
     ];
     let message = "Who is the ticket for?\nThe form goes to the tracker.".to_owned();
-    Elicitation { elicitation_id: id.to_owned(), server: "tickets".to_owned(), message, wanted: Wanted::Form { fields } }
+    Elicitation { elicitation_id: id.to_owned(), server: "tickets".to_owned(), message, wanted: ElicitationKind::Form { fields } }
 }
 
 pub fn visit(id: &str, url: &str) -> Elicitation {
     let (server, message) = ("github".to_owned(), "Sign in to go on.".to_owned());
-    Elicitation { elicitation_id: id.to_owned(), server, message, wanted: Wanted::Visit { url: url.to_owned() } }
+    Elicitation { elicitation_id: id.to_owned(), server, message, wanted: ElicitationKind::Visit { url: url.to_owned() } }
 }

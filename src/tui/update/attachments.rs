@@ -3,7 +3,7 @@
 use super::dialog_text;
 use super::draft::draft_changed;
 use super::readiness::is_ready;
-use crate::protocol::{Clipped, DroppedFile, LookUp, Query};
+use crate::protocol::{Clipped, DroppedFile, HostRequest, Query};
 use crate::text;
 use crate::tui::format::tokens;
 use crate::tui::model::{Effect, Model};
@@ -15,7 +15,7 @@ const TOKEN_PIXELS: u64 = 750;
 /// Handles `ctrl+v` and `/paste`.
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.show_toast("reading the clipboard", now);
-    effects.push(Effect::Ask(Query::LookUp(LookUp::Clipboard)));
+    effects.push(Effect::Ask(Query::LookUp(HostRequest::Clipboard)));
 }
 
 /// Returns whether the pasted data was not text. Text that may be file paths goes into the draft at once, and is
@@ -39,7 +39,7 @@ pub fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effec
     let readings = if takes_words { Vec::new() } else { drag_drop::readings(pasted) };
     if !readings.is_empty() {
         let pasted = pasted.to_owned();
-        effects.push(Effect::Ask(Query::LookUp(LookUp::Dropped { pasted, readings })));
+        effects.push(Effect::Ask(Query::LookUp(HostRequest::Dropped { pasted, readings })));
     }
     false
 }

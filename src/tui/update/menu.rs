@@ -2,7 +2,7 @@
 
 use super::draft::draft_changed;
 use super::theme_command;
-use crate::protocol::{FoundFile, FoundSymbol, LookUp, Query, ServerResource, SessionQuery};
+use crate::protocol::{FoundFile, FoundSymbol, HostRequest, Query, ServerResource, SessionQuery};
 use crate::text;
 use crate::tui::format::tokens;
 use crate::tui::menu::{self, EnterAction, Item, Typing};
@@ -35,7 +35,7 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Some(Typing::Command(draft)) => {
             if begins {
                 // Command files may have been written since.
-                effects.push(Effect::Ask(Query::LookUp(LookUp::Commands)));
+                effects.push(Effect::Ask(Query::LookUp(HostRequest::Commands)));
                 if model.servers.any_answers() {
                     effects.push(Effect::Ask(Query::Session(SessionQuery::ServerPrompts)));
                 }
@@ -51,7 +51,7 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
                     effects.push(Effect::Ask(Query::Session(SessionQuery::ServerResources { words: words.clone() })));
                 }
                 let words = words.clone();
-                let what = if is_symbol { LookUp::Symbols { words } } else { LookUp::Files { words } };
+                let what = if is_symbol { HostRequest::Symbols { words } } else { HostRequest::Files { words } };
                 if !of_server {
                     effects.push(Effect::Ask(Query::LookUp(what)));
                 }

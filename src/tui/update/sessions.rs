@@ -1,7 +1,7 @@
 //! Sessions: the list, a new one, a fork, and renaming.
 
 use super::draft::{save_draft, take_draft};
-use crate::protocol::{Command, ForkUntil, LookUp, Query, RunningState, SessionId, TaskId};
+use crate::protocol::{Command, ForkUntil, HostRequest, Query, RunningState, SessionId, TaskId};
 use crate::text;
 use crate::tui::approval::deletion_dialog;
 use crate::tui::interface::{ExitReason, SessionTarget};
@@ -37,11 +37,11 @@ pub fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
 fn ask(model: &Model, effects: &mut Vec<Effect>) {
     if let Some(sessions) = &model.overlays.sessions {
         let words = sessions.picker.filter().to_owned();
-        look_up(effects, LookUp::Sessions { words, all: sessions.all, archived: sessions.archived });
+        look_up(effects, HostRequest::Sessions { words, all: sessions.all, archived: sessions.archived });
     }
 }
 
-pub(super) fn look_up(effects: &mut Vec<Effect>, what: LookUp) {
+pub(super) fn look_up(effects: &mut Vec<Effect>, what: HostRequest) {
     effects.push(Effect::Ask(Query::LookUp(what)));
 }
 
@@ -109,7 +109,7 @@ pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if may_leave(model, "/fork", now) {
         take_draft(model, now, effects);
         model.show_toast("forking the session", now);
-        look_up(effects, LookUp::Fork { session_id, until: ForkUntil::End });
+        look_up(effects, HostRequest::Fork { session_id, until: ForkUntil::End });
     }
 }
 
@@ -118,7 +118,7 @@ pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects:
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "the fork", now) {
         model.show_toast("forking the session", now);
-        look_up(effects, LookUp::Fork { session_id, until: ForkUntil::Prompt { task_id } });
+        look_up(effects, HostRequest::Fork { session_id, until: ForkUntil::Prompt { task_id } });
     }
 }
 
@@ -130,7 +130,7 @@ pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect
     }
     let Some(session_id) = has_words(model, "/rename", now) else { return };
     take_draft(model, now, effects);
-    look_up(effects, LookUp::Rename { session_id, title });
+    look_up(effects, HostRequest::Rename { session_id, title });
 }
 
 pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<SessionId> {
@@ -194,15 +194,15 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
         Choice::Fork(session_id) => {
             if may_leave(model, "the fork", now) {
                 model.show_toast("forking the session", now);
-                look_up(effects, LookUp::Fork { session_id, until: ForkUntil::End });
+                look_up(effects, HostRequest::Fork { session_id, until: ForkUntil::End });
             }
         }
         Choice::Transcript(session_id) => {
             model.show_toast("loading the conversation", now);
-            look_up(effects, LookUp::Transcript { session_id });
+            look_up(effects, HostRequest::Transcript { session_id });
         }
-        Choice::Archive(session_id, archived) => look_up(effects, LookUp::Archive { session_id, archived }),
-        Choice::Rename(session_id, title) => look_up(effects, LookUp::Rename { session_id, title }),
+        Choice::Archive(session_id, archived) => look_up(effects, HostRequest::Archive { session_id, archived }),
+        Choice::Rename(session_id, title) => look_up(effects, HostRequest::Rename { session_id, title }),
         Choice::Delete(id, title) => {
             let last_text = model.keys.last_text;
             model.dialogs.forget(|panel| panel.question.is_deletion(), last_text);
@@ -226,11 +226,11 @@ pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(at) = sessions.at().map(|at| at.session_id.clone()) else { return };
     if sessions.asked_look.as_ref() != Some(&at) {
         sessions.asked_look = Some(at.clone());
-        look_up(effects, LookUp::Session { session_id: at });
+        look_up(effects, HostRequest::Session { session_id: at });
     }
 }
 
 /// Deletes the session that the user confirmed.
 pub fn forget(id: SessionId, effects: &mut Vec<Effect>) {
-    look_up(effects, LookUp::Delete { session_id: id });
+    look_up(effects, HostRequest::Delete { session_id: id });
 }

@@ -2,7 +2,7 @@
 
 use super::draft::take_draft;
 use super::notes::show_called_for;
-use crate::protocol::{LookUp, Query};
+use crate::protocol::{HostRequest, Query};
 use crate::text;
 use crate::tui::format::{about, tokens};
 use crate::tui::model::{Effect, Model};
@@ -13,7 +13,7 @@ const NAMES: usize = 12;
 
 pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
-    effects.push(Effect::Ask(Query::LookUp(LookUp::Places)));
+    effects.push(Effect::Ask(Query::LookUp(HostRequest::Places)));
 }
 
 /// Shows the state of the screen and the file locations.

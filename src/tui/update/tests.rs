@@ -119,7 +119,9 @@ fn words(effect: &Effect) -> Option<String> {
         Effect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
         // Lookups that accompany typing.
         Effect::Ask(
-            Query::LookUp(LookUp::Commands | LookUp::Files { .. } | LookUp::Symbols { .. } | LookUp::Worktree)
+            Query::LookUp(
+                HostRequest::Commands | HostRequest::Files { .. } | HostRequest::Symbols { .. } | HostRequest::Worktree,
+            )
             | Query::Session(SessionQuery::ServerPrompts),
         ) => None,
         Effect::Ask(Query::Session(query)) => Some(format!("{query:?}").to_lowercase()),
@@ -369,7 +371,7 @@ fn a_theme_is_chosen_by_name_and_auto_follows_the_terminal() {
     assert_eq!(model.composer.text(), "/theme none");
     assert!(draw(&mut model, 7500).contains("unknown theme `none`"));
     assert_eq!(play(&mut model, 7600, "<ctrl+c>/theme dark<enter>"), ["lookup(keeptheme { name: \"dark\" })"]);
-    let told = |kept| EventKind::LookedUp(LookedUp::ThemeKept { name: "dark".to_owned(), kept });
+    let told = |kept| EventKind::LookedUp(HostResponse::ThemeKept { name: "dark".to_owned(), kept });
     tell(&mut model, told(Ok("~/.config/aye/config.toml".to_owned())), 8000);
     assert!(draw(&mut model, 8100).contains("theme dark, saved in ~/.config/aye/config.toml"));
     tell(&mut model, told(Err("`config.toml` cannot be written: read-only".to_owned())), 8200);

@@ -1,7 +1,7 @@
 //! The `/theme` command.
 
 use super::draft::take_draft;
-use crate::protocol::{LookUp, Query};
+use crate::protocol::{HostRequest, Query};
 use crate::text;
 use crate::tui::interface::ThemeChoice;
 use crate::tui::model::{Effect, Model};
@@ -25,7 +25,7 @@ pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
     let _ = take_draft(model, now, effects);
     model.options.theme = choice;
     model.choose_theme();
-    effects.push(Effect::Ask(Query::LookUp(LookUp::KeepTheme { name: name.to_owned() })));
+    effects.push(Effect::Ask(Query::LookUp(HostRequest::KeepTheme { name: name.to_owned() })));
     model.show_toast(format!("theme {name}"), now);
     weak(model);
 }

@@ -2,7 +2,7 @@
 
 use super::draft::take_draft;
 use super::sessions::{has_words, look_up, may_leave, resume};
-use crate::protocol::{Branch, ForkUntil, LookUp};
+use crate::protocol::{Branch, ForkUntil, HostRequest};
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::PickerResult;
 use crate::tui::tree::Tree;
@@ -15,7 +15,7 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.overlays.reading = None;
     model.overlays.search = None;
     model.overlays.tree = Some(Tree::new());
-    look_up(effects, LookUp::Branches { session_id });
+    look_up(effects, HostRequest::Branches { session_id });
 }
 
 pub fn told(model: &mut Model, branches: Vec<Branch>) {
@@ -58,6 +58,6 @@ pub fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>
     let Some(count) = records else { return resume(model, session_id, now, effects) };
     if may_leave(model, "/tree", now) {
         model.show_toast("forking the session", now);
-        look_up(effects, LookUp::Fork { session_id, until: ForkUntil::Records { count } });
+        look_up(effects, HostRequest::Fork { session_id, until: ForkUntil::Records { count } });
     }
 }

@@ -1,6 +1,6 @@
 //! Git state of the workspace for the status row, updated after changes and never by a timer.
 
-use crate::protocol::{EventKind, LookUp, Query};
+use crate::protocol::{EventKind, HostRequest, Query};
 use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::status_items;
@@ -36,7 +36,7 @@ pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Requests an update because something may have changed.
 pub fn changed(model: &Model, effects: &mut Vec<Effect>) {
     if !model.startup.is_session_chooser && status_items::shows_worktree(&model.options.status) {
-        effects.push(Effect::Ask(Query::LookUp(LookUp::Worktree)));
+        effects.push(Effect::Ask(Query::LookUp(HostRequest::Worktree)));
     }
 }
 

@@ -327,13 +327,13 @@ fn the_servers_and_what_they_ask() {
 fn what_runs_where() {
     check("status", |model| {
         let rows = vec![("settings".to_owned(), "~/.config/aye/config.toml".to_owned())];
-        tell(model, EventKind::LookedUp(LookedUp::Places { rows }), 9000);
+        tell(model, EventKind::LookedUp(HostResponse::Places { rows }), 9000);
     });
 }
 
 /// Shows the first-run setup without a choice, then after these inputs.
 fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
-    tell(model, EventKind::LookedUp(LookedUp::Setup(SetupTold::Found(setup_found()))), 9000);
+    tell(model, EventKind::LookedUp(HostResponse::Setup(SetupTold::Found(setup_found()))), 9000);
     for input in inputs {
         let Some(panel) = model.dialogs.setup() else { panic!() };
         let crate::tui::approval::Question::Setup(setup) = &mut panel.question else { panic!() };

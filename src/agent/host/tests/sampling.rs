@@ -3,7 +3,7 @@
 use super::servers::Beside;
 use super::*;
 use crate::agent::Allowance;
-use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ElicitationAnswer, Wanted};
+use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ElicitationAnswer, ElicitationKind};
 use serde_json::{Map, Value, json};
 
 const FREELY: &str = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallow_sampling = [\"doc?\"]\n";
@@ -78,7 +78,7 @@ async fn where_the_policy_asks_the_person_sees_all_that_the_model_would_be_told(
         let port = beside.asks.clone();
         let asking = tokio::spawn(async move { port.sample("docs", request()).await });
         let asked = beside.asked().await;
-        assert_eq!((asked.server.as_str(), &asked.wanted), ("docs", &Wanted::Form { fields: Vec::new() }));
+        assert_eq!((asked.server.as_str(), &asked.wanted), ("docs", &ElicitationKind::Form { fields: Vec::new() }));
         for words in
             ["test/model", "up to 50 tokens", "system: Be brief.", "user: What is it?", "assistant: What?", "The answer."]
         {

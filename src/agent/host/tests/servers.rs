@@ -4,8 +4,8 @@ use super::*;
 use crate::agent::{PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, asks};
 use crate::ports::{RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{
-    Elicitation, ElicitationAnswer, ElicitationOutcome, FieldKind, FormField, LookedUp, ServerPrompt, ServerResource,
-    ServerState, ServerStatus, SessionQuery, Wanted,
+    Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, HostResponse, ServerPrompt,
+    ServerResource, ServerState, ServerStatus, SessionQuery,
 };
 use serde_json::{Map, Value};
 
@@ -197,7 +197,7 @@ impl Beside {
         self.until(notice).await
     }
 
-    async fn found(&mut self) -> LookedUp {
+    async fn found(&mut self) -> HostResponse {
         let found = |kind: &EventKind| match kind {
             EventKind::LookedUp(told) => Some(told.clone()),
             _ => None,
@@ -219,7 +219,7 @@ fn form(fields: usize) -> Elicitation {
         elicitation_id: "same".to_owned(),
         server: "github".to_owned(),
         message: "Which one?".to_owned(),
-        wanted: Wanted::Form { fields: (0..fields).map(field).collect() },
+        wanted: ElicitationKind::Form { fields: (0..fields).map(field).collect() },
     }
 }
 
@@ -300,16 +300,16 @@ async fn what_servers_offer_is_looked_up_and_asked_for_once() {
     let mut beside = Beside::new();
     for (words, uris) in [("docs:file:///g", vec!["file:///guide.md"]), ("api", vec!["file:///api.md"]), ("nothing", vec![])] {
         beside.queries.answer(SessionQuery::ServerResources { words: words.to_owned() });
-        let LookedUp::Resources { words: of, resources } = beside.found().await else { panic!("another answer") };
+        let HostResponse::Resources { words: of, resources } = beside.found().await else { panic!("another answer") };
         assert_eq!((of.as_str(), resources.iter().map(|one| one.uri.as_str()).collect::<Vec<_>>()), (words, uris));
     }
     assert_eq!(*beside.fake.log.lock().unwrap(), ["resources"]);
     beside.queries.answer(SessionQuery::ServerPrompts);
-    assert!(matches!(beside.found().await, LookedUp::Prompts { prompts } if prompts[0].name == "explain"));
+    assert!(matches!(beside.found().await, HostResponse::Prompts { prompts } if prompts[0].name == "explain"));
     let arguments = [("topic".to_owned(), "x".to_owned())].into();
     let asked = SessionQuery::ServerPrompt { server: "docs".to_owned(), name: "explain".to_owned(), arguments };
     beside.queries.answer(asked);
-    let LookedUp::Prompt { text, .. } = beside.found().await else { panic!("another answer") };
+    let HostResponse::Prompt { text, .. } = beside.found().await else { panic!("another answer") };
     assert_eq!(text.as_deref(), Ok("docs explain {\"topic\":\"x\"}"));
 }
 
@@ -321,7 +321,7 @@ async fn letters_that_are_typed_while_a_server_is_asked_wait_for_that_answer() {
         beside.queries.answer(SessionQuery::ServerResources { words: words.to_owned() });
     }
     for _ in typed {
-        let LookedUp::Resources { resources, .. } = beside.found().await else { panic!("another answer") };
+        let HostResponse::Resources { resources, .. } = beside.found().await else { panic!("another answer") };
         assert_eq!(resources.len(), 3);
     }
     assert_eq!(*beside.fake.log.lock().unwrap(), ["resources"]);

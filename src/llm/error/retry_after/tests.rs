@@ -5,7 +5,7 @@ fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_400)
 }
 
-fn of(headers: &[(&str, &'static str)]) -> Asked {
+fn of(headers: &[(&str, &'static str)]) -> RetryHints {
     asked(|name| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value), now())
 }
 

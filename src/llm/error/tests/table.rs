@@ -346,7 +346,7 @@ fn each_server_is_understood_in_its_own_words() {
     let wrong: Vec<_> = CASES
         .iter()
         .filter_map(|(kind, status, body)| {
-            let failure = speaker().refused(*status, "status", body.as_bytes(), Asked::default()).failure;
+            let failure = speaker().refused(*status, "status", body.as_bytes(), RetryHints::default()).failure;
             (failure.kind != *kind).then(|| format!("{status} {body}\n    is {:?}, not {kind:?}", failure.kind))
         })
         .collect();
@@ -356,7 +356,7 @@ fn each_server_is_understood_in_its_own_words() {
 #[test]
 fn what_a_server_behind_the_server_says_stands_in_the_hint() {
     let body = r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"x is rate-limited upstream"}}}"#;
-    let failure = speaker().refused(429, "status", body.as_bytes(), Asked::default()).failure;
+    let failure = speaker().refused(429, "status", body.as_bytes(), RetryHints::default()).failure;
     assert_eq!(failure.message, "Provider returned error");
     assert!(failure.hint.ends_with("upstream error: x is rate-limited upstream"), "{}", failure.hint);
 }
@@ -365,14 +365,14 @@ fn what_a_server_behind_the_server_says_stands_in_the_hint() {
 fn only_what_can_be_mended_by_waiting_is_asked_again() {
     let of = |status, body: &str, asked| speaker().refused(status, "status", body.as_bytes(), asked);
     let wait = Some(std::time::Duration::from_secs(5));
-    let asked = Asked { wait, limits: None, again: None, request_id: None };
+    let asked = RetryHints { wait, limits: None, again: None, request_id: None };
     assert_eq!(of(429, "", asked.clone()).retry_after, wait);
     assert_eq!(of(400, r#"{"error":"bad"}"#, asked.clone()).retry_after, None);
-    let refused = of(429, "", Asked { again: Some(false), ..asked.clone() });
+    let refused = of(429, "", RetryHints { again: Some(false), ..asked.clone() });
     assert_eq!((refused.failure.retryable, refused.retry_after), (false, None));
-    assert!(of(400, r#"{"error":"bad"}"#, Asked { again: Some(true), ..asked.clone() }).failure.retryable);
-    assert!(!of(401, "", Asked { again: Some(true), ..asked.clone() }).failure.retryable);
-    let limits = Asked { limits: wait, ..Asked::default() };
+    assert!(of(400, r#"{"error":"bad"}"#, RetryHints { again: Some(true), ..asked.clone() }).failure.retryable);
+    assert!(!of(401, "", RetryHints { again: Some(true), ..asked.clone() }).failure.retryable);
+    let limits = RetryHints { limits: wait, ..RetryHints::default() };
     assert_eq!((of(429, "", limits.clone()).retry_after, of(529, "", limits.clone()).retry_after), (wait, None));
     assert_eq!(
         of(429, r#"{"error":{"message":"Please try again in 2s"}}"#, limits).retry_after.map(|wait| wait.as_secs()),

@@ -4,7 +4,7 @@ use super::*;
 
 fn learned(lacks: &Lacks, status: u16, message: &str) -> Failure {
     let body = json!({"error": {"message": message, "type": "invalid_request_error"}}).to_string();
-    let mut error = speaker().refused(status, "status", body.as_bytes(), crate::llm::error::Asked::default());
+    let mut error = speaker().refused(status, "status", body.as_bytes(), crate::llm::error::RetryHints::default());
     lacks.learn(status, &speaker(), &mut error);
     error.failure
 }

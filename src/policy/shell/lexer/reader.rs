@@ -1,7 +1,7 @@
 //! Reader of shell words. A substitution in a word contains commands, so it and the scanner of the lexer call each other.
 
 use crate::policy::shell::escapes::{Style, decode};
-use crate::policy::shell::word::{Parameter, Piece, Word};
+use crate::policy::shell::word::{Parameter, Word, WordPart};
 use std::cell::Cell;
 
 /// Reads words from a text and collects the texts of all substitutions.
@@ -52,7 +52,7 @@ impl<'t> Reader<'t> {
 
     /// Returns a word of which only the spelling is known.
     pub fn unknown_word(raw: &str) -> Word {
-        Word { raw: raw.to_owned(), pieces: vec![Piece::Opaque] }
+        Word { raw: raw.to_owned(), pieces: vec![WordPart::Opaque] }
     }
 
     /// Creates a reader for a text inside this one.
@@ -90,7 +90,7 @@ impl<'t> Reader<'t> {
                     self.at += 1;
                     self.substitution(&mut word, false);
                     word.pieces.pop();
-                    word.pieces.push(Piece::Opaque);
+                    word.pieces.push(WordPart::Opaque);
                 }
                 b'<' | b'>' => break,
                 _ => self.piece(&mut word),
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
                 if could_be_commands(inner) {
                     self.substitutions.push(inner.to_owned());
                 }
-                word.pieces.push(Piece::Opaque);
+                word.pieces.push(WordPart::Opaque);
                 self.at = end;
             }
             b'(' => {
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
                 let end = self.text[self.at..].find(']').map_or(self.text.len(), |offset| self.at + offset + 1);
                 let inner = &self.text[self.at + 2..end];
                 self.inside(inner);
-                word.pieces.push(Piece::Opaque);
+                word.pieces.push(WordPart::Opaque);
                 self.at = end;
             }
             b'{' => self.braced_parameter(word, quoted),
@@ -200,12 +200,12 @@ impl<'t> Reader<'t> {
                 let name: String =
                     self.text[self.at + 1..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
                 self.at += 1 + name.len();
-                word.pieces.push(Piece::Parameter { parameter: Parameter { name, ..Parameter::default() }, quoted });
+                word.pieces.push(WordPart::Parameter { parameter: Parameter { name, ..Parameter::default() }, quoted });
             }
             next if next.is_ascii_digit() || b"@*#?-$!".contains(&next) => {
                 let all = next == b'@' || (next == b'*' && !quoted);
                 let name = char::from(next).to_string();
-                word.pieces.push(Piece::Parameter { parameter: Parameter { name, all, ..Parameter::default() }, quoted });
+                word.pieces.push(WordPart::Parameter { parameter: Parameter { name, all, ..Parameter::default() }, quoted });
                 self.at += 2;
             }
             _ => self.character(word, quoted),
@@ -230,7 +230,7 @@ impl<'t> Reader<'t> {
         let end = end.unwrap_or(self.text.len());
         let inner = self.text[self.at + 1..end.max(self.at + 1)].to_owned();
         self.substitutions.push(inner.clone());
-        word.pieces.push(Piece::Substitution { inner, quoted });
+        word.pieces.push(WordPart::Substitution { inner, quoted });
         self.at = (end + 1).min(self.text.len());
     }
 
@@ -251,7 +251,7 @@ impl<'t> Reader<'t> {
         inner.push_str(self.text.get(segment..at).unwrap_or_default());
         self.unterminated |= at >= bytes.len();
         self.substitutions.push(inner.clone());
-        word.pieces.push(Piece::Substitution { inner, quoted });
+        word.pieces.push(WordPart::Substitution { inner, quoted });
         self.at = (at + 1).min(bytes.len());
     }
 
@@ -261,7 +261,7 @@ impl<'t> Reader<'t> {
         let end = end.unwrap_or(self.text.len());
         let inner = &self.text[(self.at + 2).min(end)..end];
         let parameter = self.parameter(inner);
-        word.pieces.push(Piece::Parameter { parameter, quoted });
+        word.pieces.push(WordPart::Parameter { parameter, quoted });
         self.at = (end + 1).min(self.text.len());
     }
 

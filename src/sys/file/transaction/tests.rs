@@ -22,12 +22,12 @@ fn tree(root: &Path) -> Tree {
 
 fn write(path: PathBuf, before: Option<&str>, content: &str) -> Step {
     let before = before.map_or(PreImage::Absent, |text| PreImage::of(text.as_bytes()));
-    Step { real: path, what: What::Write { content: content.into(), before, like: None } }
+    Step { real: path, what: PathOperation::Write { content: content.into(), before, like: None } }
 }
 
 fn remove(path: PathBuf) -> Step {
     let planned = survey(&path, &mut |_, _| {}).unwrap();
-    Step { real: path, what: What::Remove { before: Was::Entry(Box::new(planned)) } }
+    Step { real: path, what: PathOperation::Remove { before: ExpectedEntry::Entry(Box::new(planned)) } }
 }
 
 /// Returns a tree and steps of every kind: new, replaced, moved over another, removed, a removed symlink.
@@ -56,9 +56,13 @@ fn steps_of(root: &Path) -> Vec<Step> {
         write(root.join("new/deep/two"), None, "two"),
         Step {
             real: root.join("over"),
-            what: What::Write { content: b"moved".to_vec(), before: PreImage::of(b"old over"), like: Some(root.join("b")) },
+            what: PathOperation::Write {
+                content: b"moved".to_vec(),
+                before: PreImage::of(b"old over"),
+                like: Some(root.join("b")),
+            },
         },
-        Step { real: root.join("b"), what: What::Remove { before: Was::Content(PreImage::of(b"old b")) } },
+        Step { real: root.join("b"), what: PathOperation::Remove { before: ExpectedEntry::Content(PreImage::of(b"old b")) } },
         remove(root.join("gone")),
         remove(root.join("link")),
         write(root.join("d/c"), Some("old d/c"), "new c"),

@@ -28,18 +28,18 @@ pub(super) struct Copy {
     parent: OwnedFd,
     aside: OsString,
     name: OsString,
-    standing: Standing,
+    standing: CopyState,
 }
 
 #[derive(PartialEq, Eq)]
-enum Standing {
+enum CopyState {
     Aside,
     Published,
 }
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        if self.standing == Standing::Aside {
+        if self.standing == CopyState::Aside {
             let _ = unseal(&self.parent, &self.aside);
             let _ = take_apart(&self.parent, &self.aside);
         }
@@ -74,7 +74,7 @@ pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_
     if look(&parent, name).is_ok() {
         return Err(TreeError::Exists);
     }
-    let copy = Copy { parent, aside: temporary_name(), name: name.to_owned(), standing: Standing::Aside };
+    let copy = Copy { parent, aside: temporary_name(), name: name.to_owned(), standing: CopyState::Aside };
     copy_entry((&source, old), (&copy.parent, &copy.aside), planned.form, stop)?;
     settle(&copy)?;
     // Parts that were read earlier may have changed since.
@@ -83,7 +83,7 @@ pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_
 
 pub(super) fn publish(mut copy: Copy) -> Result<(), TreeError> {
     rename_to_new((&copy.parent, &copy.aside), (&copy.parent, &copy.name))?;
-    copy.standing = Standing::Published;
+    copy.standing = CopyState::Published;
     sync_directory(&copy.parent);
     Ok(())
 }

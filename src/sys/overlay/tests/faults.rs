@@ -305,7 +305,7 @@ fn a_tree_too_deep_to_name_is_not_kept_and_can_be_removed() {
     let script = "echo x > y; name=$(printf 'd%.0s' {1..40}); for n in {1..120}; do mkdir $name; cd $name; done";
     assert!(Command::new("bash").args(["-c", script]).current_dir(place.preview.join("upper")).status().unwrap().success());
     let changes = place.changes();
-    assert!(changes.unkept().iter().any(|unkept| unkept.why == Why::TooDeep));
+    assert!(changes.unkept().iter().any(|unkept| unkept.why == RefusalReason::TooDeep));
     assert!(paths(&changes).len() < 120 && changes.entries().iter().any(|change| change.path == Path::new("y")));
     discard(&place.preview).unwrap();
     assert!(!place.preview.exists());

@@ -1,7 +1,7 @@
 //! Ignored files are saved before a command removes them, up to the limit, and the rest is named.
 
 use super::*;
-use crate::ports::{FileRewind, Since};
+use crate::ports::{FileRewind, RewindStart};
 use std::process::Command as Program;
 
 /// Creates a workspace with a source file, an ignored file of the user, and build output.
@@ -60,10 +60,10 @@ fn what_was_ignored_comes_back_and_what_was_not_kept_is_told() {
     session.router.stepped(1);
     session.does("RunCommand", json!({"command": "git clean -fdxq"}));
     assert!(!session.bench.path("own.env").exists() && !session.bench.path("target").exists());
-    let plan = session.runtime.block_on(session.router.plan_rewind(Since::Step(1))).unwrap();
+    let plan = session.runtime.block_on(session.router.plan_rewind(RewindStart::Step(1))).unwrap();
     let told = plan.cannot.join("\n");
     assert!(told.contains("removed ignored files that were not saved: target/ (2 files, 66 MiB)"), "{told}");
-    let rewind = FileRewind { number: 1, since: Since::Step(1), step: 2, overwrite: Vec::new() };
+    let rewind = FileRewind { number: 1, since: RewindStart::Step(1), step: 2, overwrite: Vec::new() };
     session.runtime.block_on(session.router.rewind(rewind)).unwrap();
     assert_eq!(session.bench.read("own.env"), b"KEY=1\n");
     assert_eq!(session.bench.read("a.rs"), b"fn a() {}\n");

@@ -1,7 +1,7 @@
 //! Rewind to before any step, and redo.
 
 use super::*;
-use crate::ports::{FileRewind, FilesPlanned, FilesRewound, Since};
+use crate::ports::{FileRewind, FilesPlanned, FilesRewound, RewindStart};
 use crate::protocol::RewindChange;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
@@ -11,15 +11,15 @@ impl Session {
         self.router.stepped(step);
     }
 
-    fn plan(&self, since: Since) -> FilesPlanned {
+    fn plan(&self, since: RewindStart) -> FilesPlanned {
         self.runtime.block_on(self.router.plan_rewind(since)).unwrap()
     }
 
-    fn rewind(&self, number: u32, since: Since, step: u64) -> FilesRewound {
+    fn rewind(&self, number: u32, since: RewindStart, step: u64) -> FilesRewound {
         self.rewind_over(number, since, step, Vec::new())
     }
 
-    fn rewind_over(&self, number: u32, since: Since, step: u64, overwrite: Vec<PathBuf>) -> FilesRewound {
+    fn rewind_over(&self, number: u32, since: RewindStart, step: u64, overwrite: Vec<PathBuf>) -> FilesRewound {
         self.runtime.block_on(self.router.rewind(FileRewind { number, since, step, overwrite })).unwrap()
     }
 
@@ -78,7 +78,7 @@ fn files_links_modes_and_directories_go_back_and_forth() {
         json!({"command": "chmod 700 b; ln -sfn b link; echo three > a; rm -rf new; mkdir made; echo e > made/e"}),
     );
     let end = everything(&session);
-    let plan = session.plan(Since::Step(1));
+    let plan = session.plan(RewindStart::Step(1));
     let expected = [
         ("a", RewindChange::Restored),
         ("b", RewindChange::Restored),
@@ -89,17 +89,17 @@ fn files_links_modes_and_directories_go_back_and_forth() {
     assert_eq!(short_plan(&plan), expected.map(|(path, change)| (path.to_owned(), change, false)), "{plan:?}");
     assert!(plan.diff.contains("-three\n+one\n") && plan.diff.contains("new mode 100644"), "{}", plan.diff);
     assert_eq!(everything(&session), end, "a plan changes nothing");
-    let done = session.rewind(1, Since::Step(1), 2);
+    let done = session.rewind(1, RewindStart::Step(1), 2);
     assert_eq!((done.restored, done.kept), (5, Vec::new()));
     assert_eq!(everything(&session), start);
     // Each rewind can be undone, and so can that.
-    session.rewind(2, Since::Rewind(1), 2);
+    session.rewind(2, RewindStart::Rewind(1), 2);
     assert_eq!(everything(&session), end);
-    session.rewind(3, Since::Step(2), 2);
+    session.rewind(3, RewindStart::Step(2), 2);
     assert_eq!(everything(&session), middle);
-    session.rewind(4, Since::Rewind(3), 2);
+    session.rewind(4, RewindStart::Rewind(3), 2);
     assert_eq!(everything(&session), end);
-    session.rewind(5, Since::Step(1), 2);
+    session.rewind(5, RewindStart::Step(1), 2);
     assert_eq!(everything(&session), start);
 }
 
@@ -115,7 +115,7 @@ fn what_was_changed_by_hand_stays_until_the_person_says_otherwise() {
     session.does("WriteFile", json!({"path": "c", "content": "three\n"}));
     session.bench.write("c", "by hand, later\n");
     session.command(|| fs::write(session.bench.path("c"), "by a command\n").unwrap());
-    let done = session.rewind(1, Since::Step(1), 2);
+    let done = session.rewind(1, RewindStart::Step(1), 2);
     let kept: Vec<_> = done.kept.iter().map(|file| (file.path.to_str().unwrap(), file.conflict.as_deref().unwrap())).collect();
     let in_between = "it was edited outside aye between two changes of this session, and rewinding would lose that edit";
     assert_eq!(kept, [("b", "it was edited outside aye since then"), ("c", in_between)]);
@@ -124,10 +124,10 @@ fn what_was_changed_by_hand_stays_until_the_person_says_otherwise() {
         (tree(&session)["b"].as_str(), fs::read_to_string(session.bench.path("c")).unwrap()),
         ("by hand\n", "by a command\n".to_owned())
     );
-    let done = session.rewind_over(2, Since::Step(1), 2, vec!["b".into()]);
+    let done = session.rewind_over(2, RewindStart::Step(1), 2, vec!["b".into()]);
     assert_eq!((done.restored, done.kept.len()), (1, 1));
     assert_eq!(tree(&session)["b"], "one\n");
-    session.rewind(3, Since::Rewind(2), 2);
+    session.rewind(3, RewindStart::Rewind(2), 2);
     assert_eq!(tree(&session)["b"], "by hand\n", "the overwritten content was saved");
 }
 
@@ -140,7 +140,7 @@ fn a_link_put_in_the_place_of_a_directory_leads_nowhere() {
     session.does("WriteFile", json!({"path": "d/a", "content": "two\n"}));
     fs::rename(session.bench.path("d"), session.bench.path("e")).unwrap();
     symlink(outside.path(), session.bench.path("d")).unwrap();
-    let done = session.rewind_over(1, Since::Step(1), 1, vec!["d/a".into()]);
+    let done = session.rewind_over(1, RewindStart::Step(1), 1, vec!["d/a".into()]);
     assert_eq!(done.restored, 0, "{done:?}");
     assert_eq!(fs::read_to_string(outside.path().join("a")).unwrap(), "two\n");
 }
@@ -160,10 +160,10 @@ fn a_rewind_that_a_crash_cut_short_is_done_to_its_end() {
     session.runtime.block_on(session.changes.inner.baselines.keep(owner, paths)).unwrap();
     session.bench.write("a", "one\n");
     let session = session.resumed();
-    let done = session.rewind(1, Since::Step(1), 1);
+    let done = session.rewind(1, RewindStart::Step(1), 1);
     assert_eq!((done.restored, done.kept), (3, Vec::new()));
     assert_eq!(everything(&session), start);
-    session.rewind(2, Since::Rewind(1), 1);
+    session.rewind(2, RewindStart::Rewind(1), 1);
     assert_eq!(everything(&session), end);
 }
 
@@ -175,7 +175,7 @@ fn nothing_of_git_is_touched() {
         session.bench.write("a", "two\n");
         session.bench.write(".git/config", "theirs\n");
     });
-    session.rewind(1, Since::Step(1), 1);
+    session.rewind(1, RewindStart::Step(1), 1);
     assert_eq!(tree(&session)["a"], "one\n");
     assert_eq!(fs::read_to_string(session.bench.path(".git/config")).unwrap(), "theirs\n");
 }
@@ -324,10 +324,10 @@ fn goes_back_and_forth(acts: &[Act]) {
     let last = acts.len();
     for step in 0..last {
         let (session, trees) = played(start(), acts);
-        let done = session.rewind(1, Since::Step(step as u64 + 1), last as u64);
+        let done = session.rewind(1, RewindStart::Step(step as u64 + 1), last as u64);
         assert_eq!(done.kept, Vec::new(), "{acts:?}");
         assert_eq!(everything(&session), trees[step], "before step {} of {acts:?}", step + 1);
-        session.rewind(2, Since::Rewind(1), last as u64);
+        session.rewind(2, RewindStart::Rewind(1), last as u64);
         assert_eq!(everything(&session), trees[last], "the end of {acts:?}");
     }
 }
@@ -365,11 +365,11 @@ proptest! {
         for point in [first, second] {
             let step = point.index(acts.len());
             number += 1;
-            let done = session.rewind(number, Since::Step(step as u64 + 1), last);
+            let done = session.rewind(number, RewindStart::Step(step as u64 + 1), last);
             prop_assert_eq!(&done.kept, &Vec::new());
             prop_assert_eq!(everything(&session), trees[step].clone(), "back before step {}", step + 1);
             number += 1;
-            session.rewind(number, Since::Rewind(number - 1), last);
+            session.rewind(number, RewindStart::Rewind(number - 1), last);
             prop_assert_eq!(everything(&session), trees[acts.len()].clone(), "forth again");
         }
     }
@@ -381,7 +381,7 @@ proptest! {
     ) {
         let (session, trees) = played(start(), &acts);
         let (end, point) = (trees[acts.len()].clone(), point.index(acts.len()));
-        let done = session.rewind(1, Since::Step(point as u64 + 1), acts.len() as u64);
+        let done = session.rewind(1, RewindStart::Step(point as u64 + 1), acts.len() as u64);
         let after = everything(&session);
         let below = |path: &Path| session.bench.path("").join(path).strip_prefix(&session.bench.root).unwrap().display().to_string();
         let kept: Vec<String> = done.kept.iter().map(|file| below(&file.path)).collect();
@@ -415,7 +415,7 @@ proptest! {
                 prop_assert_eq!(after.get(name), end.get(name), "{} was not changed by the session", name);
             }
         }
-        session.rewind(2, Since::Rewind(1), acts.len() as u64);
+        session.rewind(2, RewindStart::Rewind(1), acts.len() as u64);
         prop_assert_eq!(everything(&session), end);
     }
 }

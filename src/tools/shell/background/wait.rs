@@ -4,7 +4,9 @@ use super::Commands;
 use super::entry::Entry;
 use super::how_it_ended;
 use crate::ports::RunContext;
-use crate::sys::process::{Beside, End, Ended, Finished, Piece, ProcessError, Spec, Terminal, run_beside, start_terminal};
+use crate::sys::process::{
+    End, Ended, Finished, OutputChunk, OutputReceivers, ProcessError, Spec, Terminal, run_beside, start_terminal,
+};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -29,7 +31,7 @@ pub type After = Box<dyn FnOnce(Option<&Finished>) -> Vec<String> + Send>;
 pub async fn in_front(
     spec: Spec,
     entry: &Arc<Entry>,
-    whole: Option<mpsc::Sender<Piece>>,
+    whole: Option<mpsc::Sender<OutputChunk>>,
     commands: &Commands,
     context: RunContext,
 ) -> Result<Outcome, ProcessError> {
@@ -37,7 +39,8 @@ pub async fn in_front(
     let (live, mut pieces) = mpsc::channel(LIVE_DEPTH);
     // Tokens of its own: in the background nobody interrupts it.
     let (unhurried, interrupted) = (CancellationToken::new(), CancellationToken::new());
-    let beside = Beside { whole, unhurried: unhurried.clone(), interrupt: interrupted.clone(), ..Beside::default() };
+    let beside =
+        OutputReceivers { whole, unhurried: unhurried.clone(), interrupt: interrupted.clone(), ..OutputReceivers::default() };
     let mut running = begin(spec, entry, live, beside);
     let given_up = entry.kill.clone().drop_guard();
     let (mut may_go, mut may_kill, mut may_interrupt) = (true, true, true);
@@ -80,19 +83,19 @@ pub async fn in_front(
 
 /// Runs a line that is already in the list.
 pub fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
-    let running = begin(spec, entry, mpsc::channel(1).0, Beside::default());
+    let running = begin(spec, entry, mpsc::channel(1).0, OutputReceivers::default());
     tokio::spawn(finish(Arc::clone(entry), running, after));
 }
 
 /// A running command.
 pub type Running = JoinHandle<Result<Finished, ProcessError>>;
 
-fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: Beside) -> Running {
+fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: OutputReceivers) -> Running {
     let (tapped, kill) = (Arc::clone(entry), entry.kill.clone());
     let tap = Box::new(move |bytes: &[u8]| {
         tapped.push(bytes);
     });
-    tokio::spawn(run_beside(spec, live, kill, Beside { tap, ..beside }))
+    tokio::spawn(run_beside(spec, live, kill, OutputReceivers { tap, ..beside }))
 }
 
 /// Waits for the end of a background command.

@@ -6,7 +6,7 @@ use super::overlay_dir::{Call, View, previews};
 use crate::ports::{LayerEnd, RunContext};
 use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
 use crate::sys::overlay::{self, Changes, Layered};
-use crate::sys::process::{Beside, End, Finished, run_beside};
+use crate::sys::process::{End, Finished, OutputReceivers, run_beside};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, Substitute, View as Seen};
 use crate::tools::call_result::CallResult;
 use crate::tools::output::{Whole, Wholes};
@@ -71,7 +71,7 @@ pub(in crate::tools) async fn run(
         alone(&mut spec.environment);
     }
     let (to_keep, whole) = Whole::begin(&work.line, &settings);
-    let beside = Beside { whole: to_keep, interrupt: context.interrupt, ..Beside::default() };
+    let beside = OutputReceivers { whole: to_keep, interrupt: context.interrupt, ..OutputReceivers::default() };
     let finished = run_beside(spec, context.output, context.kill, beside).await.map_err(|error| failed(&error))?;
     let wholes = match whole {
         Some(whole) => whole.finish().await,

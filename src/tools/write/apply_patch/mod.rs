@@ -18,9 +18,9 @@ use super::git_guard::{Written, guard_all, guarded};
 use super::move_path;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Standing, ToolError};
+use crate::protocol::{Action, Amendable, Amendment, PathState, PlaceChange, Proposal, ToolError};
 use crate::sys::file::PreImage;
-use crate::sys::file::transaction::{self as file, Failure, Step, Was, commit};
+use crate::sys::file::transaction::{self as file, ExpectedEntry, Failure, Step, commit};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
@@ -185,11 +185,15 @@ fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolE
 /// Returns the state of a step's path before and after.
 fn place(step: &Step) -> PlaceChange {
     let (before, after) = match &step.what {
-        file::What::Write { content, before, .. } => {
+        file::PathOperation::Write { content, before, .. } => {
             (crash_outcome::content(before), crash_outcome::content(&PreImage::of(content)))
         }
-        file::What::Remove { before: Was::Content(before) } => (crash_outcome::content(before), Standing::Nothing),
-        file::What::Remove { before: Was::Entry(survey) } => (crash_outcome::entry(survey), Standing::Nothing),
+        file::PathOperation::Remove { before: ExpectedEntry::Content(before) } => {
+            (crash_outcome::content(before), PathState::Nothing)
+        }
+        file::PathOperation::Remove { before: ExpectedEntry::Entry(survey) } => {
+            (crash_outcome::entry(survey), PathState::Nothing)
+        }
     };
     PlaceChange { path: step.real.clone(), before, after: Some(after) }
 }

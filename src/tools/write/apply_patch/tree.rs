@@ -7,7 +7,7 @@ use super::parse::{FileOperation, Hunk, Line, Section};
 use crate::policy::redact::{Restorer, has_marker};
 use crate::protocol::{Place, Target, ToolError};
 use crate::sys::file::PreImage;
-use crate::sys::file::transaction::{self, Step, Was};
+use crate::sys::file::transaction::{self, ExpectedEntry, Step};
 use crate::sys::file::tree::Survey;
 use crate::tools::document::content::Document;
 use crate::tools::document::replacement::with_lf;
@@ -276,8 +276,10 @@ pub(super) fn steps(files: &[File]) -> Steps {
         };
         let what = match (&file.was, &file.now) {
             (PathBefore::File(CurrentFile::Absent), Now::Absent) => continue,
-            (PathBefore::Entry(survey), Now::Absent) => transaction::What::Remove { before: Was::Entry(survey.clone()) },
-            (PathBefore::File(_), Now::Absent) => transaction::What::Remove { before: Was::Content(before) },
+            (PathBefore::Entry(survey), Now::Absent) => {
+                transaction::PathOperation::Remove { before: ExpectedEntry::Entry(survey.clone()) }
+            }
+            (PathBefore::File(_), Now::Absent) => transaction::PathOperation::Remove { before: ExpectedEntry::Content(before) },
             (_, now) => {
                 let content = match now {
                     Now::Text(Document { text, form }) => form.encode(text).unwrap_or_else(|| text.clone().into_bytes()),
@@ -287,7 +289,7 @@ pub(super) fn steps(files: &[File]) -> Steps {
                 if file.moved_from.is_none() && before == PreImage::of(&content) {
                     continue;
                 }
-                transaction::What::Write { content, before, like: file.moved_from.clone() }
+                transaction::PathOperation::Write { content, before, like: file.moved_from.clone() }
             }
         };
         given.push((file.target.given.clone(), before));

@@ -1,7 +1,7 @@
 use super::*;
 use crate::tui::tests::fixtures::listed_models;
 
-fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<String> {
+fn told(model: &mut Model, told: HostResponse, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
     effects.iter().filter_map(words).collect()
 }
@@ -17,7 +17,7 @@ fn file(path: &str, outside: bool, image: bool) -> DroppedFile {
 }
 
 fn dropped(model: &mut Model, pasted: &str, files: Vec<DroppedFile>, at: u64) {
-    told(model, LookedUp::Dropped { pasted: pasted.to_owned(), files }, at);
+    told(model, HostResponse::Dropped { pasted: pasted.to_owned(), files }, at);
 }
 
 fn image() -> Clipped {
@@ -92,7 +92,7 @@ fn the_image_in_the_clipboard_becomes_part_of_the_draft() {
         // Some terminals report with an empty paste that there was no text.
         asked.extend(if asked.is_empty() { paste(&mut model, "", 2000) } else { Vec::new() });
         assert_eq!(asked, ["lookup(clipboard)"]);
-        told(&mut model, LookedUp::Clipboard(image()), 2500);
+        told(&mut model, HostResponse::Clipboard(image()), 2500);
         assert_eq!(model.composer.text(), "see @artifact:0123456789abcdef01234567 ");
         assert!(said(&model).contains("640x480 png") && said(&model).contains("wl-paste"), "{}", said(&model));
     }
@@ -101,12 +101,12 @@ fn the_image_in_the_clipboard_becomes_part_of_the_draft() {
 #[test]
 fn what_is_no_image_is_pasted_as_the_text_it_is_or_said() {
     let mut model = model(80, 24);
-    told(&mut model, LookedUp::Clipboard(Clipped::Text { text: "two\nlines".to_owned() }), 1000);
+    told(&mut model, HostResponse::Clipboard(Clipped::Text { text: "two\nlines".to_owned() }), 1000);
     assert_eq!(model.composer.text(), "two\nlines");
-    told(&mut model, LookedUp::Clipboard(Clipped::Nothing { why: "install xclip".to_owned() }), 2000);
+    told(&mut model, HostResponse::Clipboard(Clipped::Nothing { why: "install xclip".to_owned() }), 2000);
     assert_eq!(said(&model), "install xclip");
     let files = Clipped::Text { text: "file:///w/a.rs".to_owned() };
-    let sent = told(&mut model, LookedUp::Clipboard(files), 3000);
+    let sent = told(&mut model, HostResponse::Clipboard(files), 3000);
     assert!(sent.iter().any(|one| one.contains("/w/a.rs")), "files of a file manager are looked for: {sent:?}");
 }
 
@@ -114,7 +114,7 @@ fn what_is_no_image_is_pasted_as_the_text_it_is_or_said() {
 fn a_question_that_came_meanwhile_keeps_the_keyboard() {
     let mut model = asked(vec![command_approval("a1")]);
     assert!(model.dialogs.is_open());
-    told(&mut model, LookedUp::Clipboard(image()), 61_000);
+    told(&mut model, HostResponse::Clipboard(image()), 61_000);
     assert!(model.dialogs.is_open());
     assert!(model.composer.text().contains("@artifact:"));
 }
@@ -124,7 +124,7 @@ fn a_model_that_takes_no_images_is_told_of_before_anything_is_sent() {
     let mut model = model(80, 24);
     let facts = ModelFacts { images: false, ..listed_models()[0].facts.clone() };
     model.info.facts = Some(facts);
-    told(&mut model, LookedUp::Clipboard(image()), 1000);
+    told(&mut model, HostResponse::Clipboard(image()), 1000);
     assert!(said(&model).contains("does not accept images"), "{}", said(&model));
     assert_eq!(play(&mut model, 2000, "<enter>"), [""; 0]);
     assert!(said(&model).contains("enter to send anyway"), "{}", said(&model));
@@ -136,10 +136,12 @@ fn a_model_that_takes_no_images_is_told_of_before_anything_is_sent() {
 fn symbols_are_named_by_the_lines_that_declare_them() {
     let mut model = model(80, 24);
     let sent = update(&mut model, keys("@#").remove(0), 1000);
-    assert!(!sent.iter().any(|effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Symbols { .. })))));
+    assert!(!sent.iter().any(|effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Symbols { .. })))));
     let effects: Vec<Effect> = keys("#gr").into_iter().flat_map(|msg| update(&mut model, msg, 1100)).collect();
     assert!(
-        effects.iter().any(|effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Symbols { words })) if words == "#gr"))
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Symbols { words })) if words == "#gr"))
     );
     let symbol = |name: &str, first, last| FoundSymbol {
         name: name.to_owned(),
@@ -149,10 +151,10 @@ fn symbols_are_named_by_the_lines_that_declare_them() {
         last,
         tokens: 120,
     };
-    told(&mut model, LookedUp::Symbols { words: "#g".to_owned(), symbols: vec![symbol("late", 1, 1)] }, 1500);
+    told(&mut model, HostResponse::Symbols { words: "#g".to_owned(), symbols: vec![symbol("late", 1, 1)] }, 1500);
     assert!(!model.menu.is_open());
     let symbols = vec![symbol("greet", 10, 20), symbol("grow", 30, 30)];
-    told(&mut model, LookedUp::Symbols { words: "#gr".to_owned(), symbols }, 1600);
+    told(&mut model, HostResponse::Symbols { words: "#gr".to_owned(), symbols }, 1600);
     let screen = draw(&mut model, 1600);
     assert!(screen.contains("fn greet") && screen.contains("src/größe.rs:10") && screen.contains("~120 tokens"), "{screen}");
     play(&mut model, 2500, "<enter>");

@@ -15,7 +15,7 @@ fn asked(elicitation: Elicitation) -> Model {
 
 fn one_field(default: Option<&str>) -> Elicitation {
     let field = FormField { default: default.map(Into::into), ..text_field("name", true) };
-    Elicitation { wanted: Wanted::Form { fields: vec![field] }, ..form("e") }
+    Elicitation { wanted: ElicitationKind::Form { fields: vec![field] }, ..form("e") }
 }
 
 /// Returns the answers that were sent.

@@ -128,7 +128,7 @@ fn models() -> Model {
 fn sessions() -> Model {
     let mut model = Model::new(options(), None, Size::new(80, 20));
     let _ = update(&mut model, Msg::Ahead(Box::new(crate::tui::interface::StartupQuestion::Choose)), 1000);
-    let told = LookedUp::Sessions {
+    let told = HostResponse::Sessions {
         words: String::new(),
         all: false,
         archived: false,
@@ -407,7 +407,7 @@ fn a_file_that_cannot_be_read_is_told_and_the_built_in_keys_hold() {
 
 fn keys_read(model: &mut Model, text: Option<Result<&str, &str>>, at: u64) -> String {
     let text = text.map(|text| text.map(str::to_owned).map_err(str::to_owned));
-    let told = LookedUp::Keys { path: "/home/me/.config/aye/keymap.toml".to_owned(), text };
+    let told = HostResponse::Keys { path: "/home/me/.config/aye/keymap.toml".to_owned(), text };
     let _ = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
     draw(model, at)
 }

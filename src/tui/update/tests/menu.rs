@@ -2,14 +2,14 @@ use super::*;
 use crate::tui::model::{EditFile, Editable};
 use crate::tui::tests::fixtures::own_command;
 
-fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<String> {
+fn told(model: &mut Model, told: HostResponse, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
     effects.iter().filter_map(words).collect()
 }
 
 fn files(model: &mut Model, words: &str, paths: &[&str], at: u64) {
     let files = paths.iter().map(|path| FoundFile { path: (*path).to_owned(), tokens: Some(1200) }).collect();
-    told(model, LookedUp::Files { words: words.to_owned(), files }, at);
+    told(model, HostResponse::Files { words: words.to_owned(), files }, at);
     draw(model, at);
 }
 
@@ -112,7 +112,7 @@ fn a_file_is_taken_only_where_it_was_highlighted_on_the_screen() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "see @mai");
     let told =
-        LookedUp::Files { words: "mai".to_owned(), files: vec![FoundFile { path: "src/main.rs".to_owned(), tokens: None }] };
+        HostResponse::Files { words: "mai".to_owned(), files: vec![FoundFile { path: "src/main.rs".to_owned(), tokens: None }] };
     update(&mut model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), 2000);
     assert_eq!(burst(&mut model, 2001, "<enter>"), ["prompt \"see @mai\""]);
     play(&mut model, 3000, "see @src/main.rs");
@@ -141,7 +141,7 @@ fn a_command_of_ones_own_becomes_its_prompt() {
         own_command("git:commit", "Commit it"),
         own_command("model", "mine"),
     ];
-    told(&mut model, LookedUp::Commands { commands, notices: vec!["`x.md` is odd".to_owned()] }, 1000);
+    told(&mut model, HostResponse::Commands { commands, notices: vec!["`x.md` is odd".to_owned()] }, 1000);
     let screen = draw(&mut model, 1000);
     assert!(screen.contains("`x.md` is odd") && screen.contains("`/model` is a built-in command"), "{screen}");
     play(&mut model, 2000, "/fi");

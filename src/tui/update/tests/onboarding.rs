@@ -3,7 +3,7 @@ use crate::tui::approval::Question;
 use crate::tui::tests::fixtures::setup_found;
 
 fn told(model: &mut Model, told: SetupTold, at: u64) -> Vec<Effect> {
-    update(model, Msg::Event(Box::new(event(EventKind::LookedUp(LookedUp::Setup(told))))), at)
+    update(model, Msg::Event(Box::new(event(EventKind::LookedUp(HostResponse::Setup(told))))), at)
 }
 
 /// Returns a screen with the setup, opened by the user and armed.

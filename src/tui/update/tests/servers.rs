@@ -9,7 +9,7 @@ fn with_servers() -> Model {
     model
 }
 
-fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<Effect> {
+fn told(model: &mut Model, told: HostResponse, at: u64) -> Vec<Effect> {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at)
 }
 
@@ -87,7 +87,7 @@ fn what_servers_offer_to_be_read_is_named_like_a_file() {
         is_template,
     };
     let resources = vec![resource("file:///guide.md", "The guide", false), resource("issue/{number}", "An issue", true)];
-    told(&mut model, LookedUp::Resources { words: "docs:gu".to_owned(), resources: resources.clone() }, 3000);
+    told(&mut model, HostResponse::Resources { words: "docs:gu".to_owned(), resources: resources.clone() }, 3000);
     let screen = draw(&mut model, 3000);
     assert!(
         screen.contains("@docs:file:///guide.md") && screen.contains("The guide") && !screen.contains('\u{202e}'),
@@ -96,7 +96,7 @@ fn what_servers_offer_to_be_read_is_named_like_a_file() {
     type_in(&mut model, 4000, "<tab>");
     assert_eq!(model.composer.text(), "see @docs:file:///guide.md ");
     type_in(&mut model, 5000, "@docs:i");
-    told(&mut model, LookedUp::Resources { words: "docs:i".to_owned(), resources: resources[1..].to_vec() }, 6000);
+    told(&mut model, HostResponse::Resources { words: "docs:i".to_owned(), resources: resources[1..].to_vec() }, 6000);
     draw(&mut model, 6000);
     type_in(&mut model, 7000, "<tab>");
     assert_eq!(model.composer.text(), "see @docs:file:///guide.md @\"docs:issue/{number}\" ");
@@ -115,7 +115,7 @@ fn an_answer_for_fewer_letters_that_comes_late_does_not_take_the_list_away() {
         media_type: None,
         is_template: false,
     };
-    let answer = |words: &str| LookedUp::Resources { words: words.to_owned(), resources: vec![guide.clone()] };
+    let answer = |words: &str| HostResponse::Resources { words: words.to_owned(), resources: vec![guide.clone()] };
     for words in ["docs:", "docs", ""] {
         told(&mut model, answer(words), 3000);
         let screen = draw(&mut model, 3000);
@@ -160,7 +160,7 @@ fn with_prompt() -> Model {
     };
     let effects = type_in(&mut model, 1000, "/doc");
     assert_eq!(sent(&effects), [SessionQuery::ServerPrompts]);
-    told(&mut model, LookedUp::Prompts { prompts: vec![prompt("explain"), prompt("no name")] }, 2000);
+    told(&mut model, HostResponse::Prompts { prompts: vec![prompt("explain"), prompt("no name")] }, 2000);
     model
 }
 
@@ -177,7 +177,7 @@ fn what_servers_offer_to_be_said_is_a_command_and_its_words_are_read_before_they
         [("topic", "borrow checker"), ("language", "English")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let asked = SessionQuery::ServerPrompt { server: "docs".to_owned(), name: "explain".to_owned(), arguments: arguments.into() };
     assert_eq!(sent(&effects).last(), Some(&asked));
-    let answer = |text: Result<&str, &str>| LookedUp::Prompt {
+    let answer = |text: Result<&str, &str>| HostResponse::Prompt {
         server: "docs".to_owned(),
         name: "explain".to_owned(),
         text: text.map(str::to_owned).map_err(str::to_owned),
@@ -203,7 +203,7 @@ fn words_of_a_server_do_not_come_between_those_that_are_being_typed() {
     type_in(&mut model, 5000, "s:explain x<enter>");
     type_in(&mut model, 9000, "my own");
     let text = Ok("theirs".to_owned());
-    told(&mut model, LookedUp::Prompt { server: "docs".to_owned(), name: "explain".to_owned(), text }, 9700);
+    told(&mut model, HostResponse::Prompt { server: "docs".to_owned(), name: "explain".to_owned(), text }, 9700);
     assert_eq!(model.composer.text(), "my own");
     assert!(draw(&mut model, 9800).contains("arrived while you were typing"));
 }
@@ -212,7 +212,7 @@ fn words_of_a_server_do_not_come_between_those_that_are_being_typed() {
 fn a_command_of_a_file_has_its_name_before_a_prompt_of_a_server() {
     let mut model = with_prompt();
     let (own, _) = CustomCommand::parse("docs:explain".to_owned(), "commands/docs/explain.md".to_owned(), "Mine");
-    told(&mut model, LookedUp::Commands { commands: vec![own], notices: Vec::new() }, 3000);
+    told(&mut model, HostResponse::Commands { commands: vec![own], notices: Vec::new() }, 3000);
     let effects = type_in(&mut model, 5000, "s:explain<enter>");
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { text }) if text == "Mine")));
     assert_eq!(model.menu.own.len(), 1);

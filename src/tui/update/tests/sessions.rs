@@ -1,15 +1,15 @@
 use super::*;
 use crate::tui::tests::fixtures::{listed_sessions, looked_at};
 
-fn told(model: &mut Model, told: LookedUp, at: u64) -> Vec<String> {
+fn told(model: &mut Model, told: HostResponse, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
     draw(model, at);
     effects.iter().filter_map(words).collect()
 }
 
-fn listed(words: &str, all: bool) -> LookedUp {
+fn listed(words: &str, all: bool) -> HostResponse {
     let sessions = listed_sessions();
-    LookedUp::Sessions { words: words.to_owned(), all, archived: false, sessions, here: 3, everywhere: 57, looks_on: false }
+    HostResponse::Sessions { words: words.to_owned(), all, archived: false, sessions, here: 3, everywhere: 57, looks_on: false }
 }
 
 fn opened() -> Model {
@@ -17,7 +17,7 @@ fn opened() -> Model {
     let sent = play(&mut model, 1000, "/resume<enter>");
     assert_eq!(sent, ["lookup(sessions { words: \"\", all: false, archived: false })"]);
     assert_eq!(told(&mut model, listed("", false), 2000), ["lookup(session { session_id: sessionid(\"a1b2c3d4\") })"]);
-    told(&mut model, LookedUp::Session(looked_at("a1b2c3d4")), 2100);
+    told(&mut model, HostResponse::Session(looked_at("a1b2c3d4")), 2100);
     model
 }
 
@@ -43,7 +43,7 @@ fn what_is_typed_is_looked_for_and_answers_to_other_words_come_too_late() {
     );
     told(
         &mut model,
-        LookedUp::Sessions {
+        HostResponse::Sessions {
             words: "a".to_owned(),
             all: false,
             archived: false,
@@ -67,11 +67,11 @@ fn letters_are_words_and_control_keys_act() {
     let mut model = opened();
     let sent = play(&mut model, 3000, "<ctrl+r><ctrl+u>New name<enter>");
     assert_eq!(sent, ["lookup(rename { session_id: sessionid(\"a1b2c3d4\"), title: \"new name\" })"]);
-    let renamed = LookedUp::Renamed { session_id: SessionId::new("a1b2c3d4"), title: "New name".to_owned() };
+    let renamed = HostResponse::Renamed { session_id: SessionId::new("a1b2c3d4"), title: "New name".to_owned() };
     told(&mut model, renamed, 5000);
     assert!(draw(&mut model, 5000).contains("New name"));
     assert_eq!(play(&mut model, 6000, "<ctrl+f>"), ["lookup(fork { session_id: sessionid(\"a1b2c3d4\"), until: end })"]);
-    let sent = told(&mut model, LookedUp::Forked { session_id: SessionId::new("f1") }, 7000);
+    let sent = told(&mut model, HostResponse::Forked { session_id: SessionId::new("f1") }, 7000);
     assert_eq!(sent.last().unwrap(), "exit Open(Session(SessionId(\"f1\")))");
 }
 
@@ -79,7 +79,7 @@ fn letters_are_words_and_control_keys_act() {
 fn ctrl_t_shows_all_that_was_said_and_escape_comes_back_to_the_list() {
     let mut model = opened();
     assert_eq!(play(&mut model, 3000, "<ctrl+t>"), ["lookup(transcript { session_id: sessionid(\"a1b2c3d4\") })"]);
-    let transcript = |id: &str| LookedUp::Transcript {
+    let transcript = |id: &str| HostResponse::Transcript {
         session_id: SessionId::new(id),
         title: "Validate the name".to_owned(),
         text: (1..=90).map(|n| format!("said {n} \u{1b}[2J\n")).collect::<Vec<_>>().concat(),
@@ -111,7 +111,7 @@ fn a_session_is_deleted_only_after_two_keys_that_are_meant() {
     assert_eq!(play(&mut model, 6000, "y"), [""; 0]);
     wait(&mut model, 6500);
     assert_eq!(play(&mut model, 7000, "<enter>"), ["lookup(delete { session_id: sessionid(\"a1b2c3d4\") })"]);
-    told(&mut model, LookedUp::Deleted { session_id: SessionId::new("a1b2c3d4") }, 8000);
+    told(&mut model, HostResponse::Deleted { session_id: SessionId::new("a1b2c3d4") }, 8000);
     let screen = draw(&mut model, 8000);
     assert!(!screen.contains("Validate the name") && screen.contains("[here 2]"), "{screen}");
 }
@@ -204,7 +204,7 @@ fn where_only_a_session_is_chosen_escape_ends_it() {
     told(&mut model, listed("", false), 500);
     assert!(draw(&mut model, 600).contains("Port the lexer"));
     assert_eq!(play(&mut model, 1000, " ")[..], [""; 0]);
-    told(&mut model, LookedUp::Session(looked_at("a1b2c3d4")), 1500);
+    told(&mut model, HostResponse::Session(looked_at("a1b2c3d4")), 1500);
     assert!(draw(&mut model, 1600).contains("reject empty names"), "a blank shows what was said");
     assert_eq!(play(&mut model, 2000, "<esc><esc>"), ["exit Quit"]);
 }

@@ -139,7 +139,7 @@ fn what_other_agents_took_for_an_answer_is_a_draft_here() {
 #[test]
 fn nothing_that_is_typed_for_the_draft_goes_to_a_server() {
     let field = FormField { default: Some("Ada".into()), ..text_field("name", true) };
-    let form = Elicitation { wanted: Wanted::Form { fields: vec![field] }, ..form("e") };
+    let form = Elicitation { wanted: ElicitationKind::Form { fields: vec![field] }, ..form("e") };
     let more = ["for now leave it as it is<enter>", "no{2200} fill in the form<enter>", "yes{2200} f<enter>"];
     for typed in STREAMS.iter().map(|stream| stream.typed).chain(more) {
         for (pace, between) in paces().into_iter().flat_map(|pace| [40, 150].map(|between| (pace, between))) {
@@ -310,7 +310,7 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
             types(&mut desk, "/resume<enter>", 5000);
             let sessions = listed_sessions();
             let (words, all, archived, looks_on) = (String::new(), false, false, false);
-            let listed = LookedUp::Sessions { words, all, archived, sessions, here: 3, everywhere: 57, looks_on };
+            let listed = HostResponse::Sessions { words, all, archived, sessions, here: 3, everywhere: 57, looks_on };
             desk.at(6500, Msg::Event(Box::new(event(EventKind::LookedUp(listed)))));
             desk.at(7900, press(KeyCode::Char('x'), KeyModifiers::CONTROL));
         }

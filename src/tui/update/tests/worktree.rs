@@ -6,13 +6,13 @@ use crate::tui::tests::fixtures::completed;
 /// Returns how often these events request an update.
 fn asked(model: &mut Model, events: Vec<EventKind>) -> usize {
     let effects = events.into_iter().flat_map(|kind| update(model, Msg::Event(Box::new(event(kind))), 1000));
-    let is_one = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(LookUp::Worktree)));
+    let is_one = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Worktree)));
     effects.collect::<Vec<_>>().iter().filter(|effect| is_one(effect)).count()
 }
 
 fn told(model: &mut Model, changed: u64, line: &str) {
     let (branch, line) = (Some("main".to_owned()), Some(line.to_owned()));
-    tell(model, EventKind::LookedUp(LookedUp::Worktree { branch, changed: Some(changed), more: false, line }), 1000);
+    tell(model, EventKind::LookedUp(HostResponse::Worktree { branch, changed: Some(changed), more: false, line }), 1000);
 }
 
 fn end() -> EventKind {

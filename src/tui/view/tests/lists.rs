@@ -24,7 +24,7 @@ fn commands_behind_a_slash() {
     check("slash", |model| {
         cards(model);
         let fix = own_command("fix", "---\ndescription: Fix an issue\nargument-hint: <number>\n---\nFix $1");
-        tell(model, EventKind::LookedUp(LookedUp::Commands { commands: vec![fix], notices: Vec::new() }), 9000);
+        tell(model, EventKind::LookedUp(HostResponse::Commands { commands: vec![fix], notices: Vec::new() }), 9000);
         typed(model, "/f");
         key(model, KeyCode::Down);
     });
@@ -42,7 +42,7 @@ fn files_behind_an_at_sign() {
             file("a/very/long/path/that/does/not/fit/on/a/narrow/screen/with/all/its/folders/greeting.rs", Some(3)),
             file("my notes/\u{202e}green.md", Some(12)),
         ];
-        tell(model, EventKind::LookedUp(LookedUp::Files { words: "gr".to_owned(), files }), 9000);
+        tell(model, EventKind::LookedUp(HostResponse::Files { words: "gr".to_owned(), files }), 9000);
     });
 }
 
@@ -59,7 +59,7 @@ fn sessions(model: &mut Model) {
     typed(model, "/resume");
     key(model, KeyCode::Enter);
     let sessions = listed_sessions();
-    let told = LookedUp::Sessions {
+    let told = HostResponse::Sessions {
         words: String::new(),
         all: false,
         archived: false,
@@ -69,7 +69,7 @@ fn sessions(model: &mut Model) {
         looks_on: false,
     };
     feed(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), 9000);
-    tell(model, EventKind::LookedUp(LookedUp::Session(looked_at("a1b2c3d4"))), 9000);
+    tell(model, EventKind::LookedUp(HostResponse::Session(looked_at("a1b2c3d4"))), 9000);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn the_branches_of_a_session() {
             branch("c1b2c3d4", None, 2, "A third \u{1b}way", Some(2)),
             branch(&here, Some(40), 1, "Without a library", Some(0)),
         ];
-        tell(model, EventKind::LookedUp(LookedUp::Branches { branches }), 9000);
+        tell(model, EventKind::LookedUp(HostResponse::Branches { branches }), 9000);
         key(model, KeyCode::End);
     });
 }

@@ -3,7 +3,7 @@
 
 use super::is_gone;
 use crate::protocol::RefusedEffect;
-use crate::sys::overlay::{Change, Changes, Kind, Unkept, Why};
+use crate::sys::overlay::{Change, Changes, Kind, RefusalReason, RefusedChange};
 use crate::sys::path::read_link;
 use crate::tools::paths::{listed, shown_in_one_line};
 use crate::tools::settings::Settings;
@@ -61,7 +61,7 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> 
 /// Lists the changes that are not applied, combined if there are many in one directory.
 pub(super) fn refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffect> {
     let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
-    let mut together: BTreeMap<(PathBuf, String), Vec<&Unkept>> = BTreeMap::new();
+    let mut together: BTreeMap<(PathBuf, String), Vec<&RefusedChange>> = BTreeMap::new();
     for unkept in changes.unkept() {
         together.entry((place(&unkept.path), why(unkept, changes, settings))).or_default().push(unkept);
     }
@@ -83,15 +83,15 @@ fn place(path: &Path) -> PathBuf {
     own.or(path.parent()).unwrap_or(path).to_owned()
 }
 
-fn why(unkept: &Unkept, changes: &Changes, settings: &Settings) -> String {
+fn why(unkept: &RefusedChange, changes: &Changes, settings: &Settings) -> String {
     match &unkept.why {
-        Why::Special => "sockets, FIFOs and devices are not applied".to_owned(),
-        Why::SetId => "set-id bits are not applied".to_owned(),
-        Why::Attributes => "access lists and extended attributes are not applied".to_owned(),
-        Why::Closed => "the directory cannot be listed, so its content is unknown; it is left as is".to_owned(),
-        Why::TooDeep => "its path is too long; it is left as is".to_owned(),
-        Why::Refused => "the policy does not allow commands to change it; it is left as is".to_owned(),
-        Why::With(other) => format!("not applied because of `{}`", shown_in_one_line(&changes.old(other), settings)),
+        RefusalReason::Special => "sockets, FIFOs and devices are not applied".to_owned(),
+        RefusalReason::SetId => "set-id bits are not applied".to_owned(),
+        RefusalReason::Attributes => "access lists and extended attributes are not applied".to_owned(),
+        RefusalReason::Closed => "the directory cannot be listed, so its content is unknown; it is left as is".to_owned(),
+        RefusalReason::TooDeep => "its path is too long; it is left as is".to_owned(),
+        RefusalReason::Refused => "the policy does not allow commands to change it; it is left as is".to_owned(),
+        RefusalReason::With(other) => format!("not applied because of `{}`", shown_in_one_line(&changes.old(other), settings)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Handlers of the requests to an open session.
 
 use super::answers::{Slot, Wait};
-use super::{Act, Desk, Stage, unknown_approval, value};
+use super::{Act, ClientConnection, Stage, unknown_approval, value};
 use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, SessionQuery, SessionStatus, TaskId};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{
@@ -9,7 +9,7 @@ use crate::serve::methods::{
 };
 use serde_json::{Map, Value};
 
-impl Desk {
+impl ClientConnection {
     pub(super) fn start(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
         let begins = self.waiting.iter().any(|(_, wait)| matches!(wait, Wait::Begin));
         let outcome = params::<StartTask>(method, given).and_then(|asked| {

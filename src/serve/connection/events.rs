@@ -2,7 +2,7 @@
 
 use super::answers::Wait;
 use super::live::Live;
-use super::{Act, Desk, Stage, unknown_approval, value};
+use super::{Act, ClientConnection, Stage, unknown_approval, value};
 use crate::protocol::{ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, Resolution, SessionStatus};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::message::Outgoing;
@@ -10,7 +10,7 @@ use crate::serve::methods::{ActionDecided, Ended, TaskBegun, Verdict};
 use crate::serve::patches;
 use serde_json::Value;
 
-impl Desk {
+impl ClientConnection {
     /// Handles an event of the session.
     pub fn event(&mut self, mut event: Event) -> Vec<Act> {
         event.kind = match event.kind {

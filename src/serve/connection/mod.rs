@@ -26,7 +26,7 @@ const MAX_WAITING: usize = 64;
 pub enum Act {
     Send(Outgoing),
     /// Opens a session; its outcome is passed to `Desk::opened`.
-    Open(Box<Asked>),
+    Open(Box<OpeningRequest>),
     Do(Command),
     Ask(SessionQuery),
     /// The client is done with this process, which ends after its session.
@@ -35,14 +35,14 @@ pub enum Act {
 
 /// The session that is requested.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
+pub enum OpeningRequest {
     New(CreateSession),
-    Again(ResumeSession),
+    Resume(ResumeSession),
 }
 
 /// A session that was opened and is running.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Opened {
+pub struct OpenedSession {
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
     pub policy_bundle_version: String,
@@ -71,7 +71,7 @@ enum Stage {
 
 /// The state of the host with respect to the client.
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct ClientConnection {
     stage: Stage,
     waiting: Vec<(Slot, Wait)>,
     batches: HashMap<u64, Batch>,
@@ -81,7 +81,7 @@ pub struct Desk {
     acts: Vec<Act>,
 }
 
-impl Desk {
+impl ClientConnection {
     /// Returns true if the next line may be handled; the number of pending responses is limited.
     pub fn takes_lines(&self) -> bool {
         !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
@@ -147,11 +147,11 @@ impl Desk {
         let done = match method {
             "CreateSession" => params::<CreateSession>(method, given).and_then(|asked| {
                 compatible(asked.protocol_version.as_ref())?;
-                Ok(Asked::New(asked))
+                Ok(OpeningRequest::New(asked))
             }),
             "ResumeSession" => params::<ResumeSession>(method, given).and_then(|asked| {
                 compatible(asked.protocol_version.as_ref())?;
-                Ok(Asked::Again(asked))
+                Ok(OpeningRequest::Resume(asked))
             }),
             "StartTask" => return self.start(slot, method, given),
             "CancelTask" => return self.cancel(slot, method, given),
@@ -170,7 +170,7 @@ impl Desk {
         }
     }
 
-    fn open(&mut self, slot: Slot, asked: Asked) {
+    fn open(&mut self, slot: Slot, asked: OpeningRequest) {
         let exists = |message: String| Err(Fault::new(FaultCode::SessionExists, message));
         match &mut self.stage {
             Stage::Empty => {
@@ -184,11 +184,13 @@ impl Desk {
                 let same =
                     |asked: &ResumeSession| live.opened.session_id.as_str().starts_with(&asked.session_id.to_ascii_lowercase());
                 match asked {
-                    Asked::Again(asked) if same(&asked) && live.cancels_task => {
+                    OpeningRequest::Resume(asked) if same(&asked) && live.cancels_task => {
                         let message = "the task is being cancelled; wait for `task_cancelled`, then call `StartTask`";
                         self.answer(slot, exists(message.to_owned()));
                     }
-                    Asked::Again(asked) if same(&asked) && live.status == SessionStatus::Paused && live.ready.is_none() => {
+                    OpeningRequest::Resume(asked)
+                        if same(&asked) && live.status == SessionStatus::Paused && live.ready.is_none() =>
+                    {
                         live.go_on(slot, &mut self.acts);
                     }
                     _ => {
@@ -205,7 +207,7 @@ impl Desk {
     }
 
     /// Handles the outcome of `Act::Open`.
-    pub fn opened(&mut self, outcome: Result<Opened, Fault>) -> Vec<Act> {
+    pub fn opened(&mut self, outcome: Result<OpenedSession, Fault>) -> Vec<Act> {
         if let Stage::Opening { slot } = std::mem::take(&mut self.stage) {
             match outcome {
                 Ok(opened) => {

@@ -1,6 +1,6 @@
 //! Misbehaving servers, over a real local connection.
 
-use super::said::{self, message};
+use super::samples::{self, message};
 use super::*;
 use crate::ports::ModelRequest;
 use crate::protocol::{CallId, Message, Role, ToolResult};
@@ -313,7 +313,7 @@ async fn a_responses_server_gets_its_thinking_and_its_call_back_with_the_result(
             other => panic!("no answer: {other:?}"),
         }
     };
-    let mut thread = vec![message("1", Role::User, vec![said::text("find it")])];
+    let mut thread = vec![message("1", Role::User, vec![samples::text("find it")])];
     let first = ask(thread.clone()).await;
     assert_eq!((first.stop_reason, first.usage.input_tokens), (StopReason::ToolUse, 3));
     thread.push(message("2", Role::Assistant, first.content));

@@ -1,7 +1,7 @@
 //! The session of this process, as described by its events.
 
 use super::answers::Slot;
-use super::{Act, Opened, value};
+use super::{Act, OpenedSession, value};
 use crate::protocol::{Approval, Command, EventKind, FailureKind, SessionStatus, TaskState, TaskStatus};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// The session of this process.
 #[derive(Debug)]
 pub(super) struct Live {
-    pub opened: Opened,
+    pub opened: OpenedSession,
     pub status: SessionStatus,
     pub task: Option<TaskState>,
     /// The reason of the last pause.

@@ -1,7 +1,7 @@
 //! Conversion of session events into updates for an editor.
 
 use super::calls::{self, Names};
-use super::client::{Looks, Understands};
+use super::client::{EditorCapabilities, Sanitizers};
 use crate::protocol::{CallId, Event, EventKind, Proposal, SandboxTier, ToolStatus, cut_before};
 use agent_client_protocol::v1::schema::{
     CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity, SessionInfoUpdate,
@@ -16,7 +16,7 @@ const TITLE_BYTES: usize = 80;
 
 /// The time of an event: now, or in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum EventTime {
     Now,
     Before,
 }
@@ -42,9 +42,9 @@ struct Open {
 }
 
 /// The state that turns events into updates.
-pub struct Told {
-    looks: Looks,
-    understands: Understands,
+pub struct UpdateMapper {
+    looks: Sanitizers,
+    understands: EditorCapabilities,
     directory: PathBuf,
     names: Names,
     open: HashMap<CallId, Open>,
@@ -56,8 +56,8 @@ pub struct Told {
     pub used: u64,
 }
 
-impl Told {
-    pub fn new(looks: Looks, understands: Understands, directory: PathBuf, title: Option<String>) -> Self {
+impl UpdateMapper {
+    pub fn new(looks: Sanitizers, understands: EditorCapabilities, directory: PathBuf, title: Option<String>) -> Self {
         Self {
             looks,
             understands,
@@ -113,7 +113,7 @@ impl Told {
     }
 
     /// Returns the updates for an event, and separately a file change whose diff is to be shown.
-    pub fn tell(&mut self, event: &Event, when: When) -> (Vec<SessionUpdate>, Option<Changed>) {
+    pub fn tell(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<Changed>) {
         let kind = &event.kind;
         let told = match kind {
             EventKind::ToolCompleted { .. } => return self.completed(kind),
@@ -131,10 +131,10 @@ impl Told {
                 self.compacted(kind, when).into_iter().collect()
             }
             EventKind::TaskStarted { prompt, .. } => {
-                let own = Some(self.prompt(prompt)).filter(|_| when == When::Before);
+                let own = Some(self.prompt(prompt)).filter(|_| when == EventTime::Before);
                 own.into_iter().chain(self.entitle(prompt)).collect()
             }
-            EventKind::Steered { text } if when == When::Before => vec![self.prompt(text)],
+            EventKind::Steered { text } if when == EventTime::Before => vec![self.prompt(text)],
             EventKind::SessionStarted { facts, .. } => {
                 self.window = facts.as_ref().map_or(self.window, |facts| facts.context_window);
                 Vec::new()
@@ -144,7 +144,9 @@ impl Told {
                 Vec::new()
             }
             EventKind::ModeChanged { mode } => vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()))],
-            EventKind::TaskFailed { failure, .. } if when == When::Before => vec![self.say(&format!("{}\n", failure.message))],
+            EventKind::TaskFailed { failure, .. } if when == EventTime::Before => {
+                vec![self.say(&format!("{}\n", failure.message))]
+            }
             kind => notice_of(kind, when).map(|(severity, text)| self.notice(severity, &text)).into_iter().collect(),
         };
         (told, None)
@@ -159,7 +161,7 @@ impl Told {
     }
 
     /// Returns the update for an event of a request to the model.
-    fn response(&mut self, kind: &EventKind, when: When) -> Option<SessionUpdate> {
+    fn response(&mut self, kind: &EventKind, when: EventTime) -> Option<SessionUpdate> {
         match kind {
             EventKind::LlmRequestStarted { .. } => {
                 self.message += 1;
@@ -178,7 +180,7 @@ impl Told {
                 self.message += 1;
                 self.used = usage.input_tokens.saturating_add(usage.output_tokens);
                 self.cost = session_cost_usd.or(self.cost);
-                if when == When::Now { self.usage() } else { None }
+                if when == EventTime::Now { self.usage() } else { None }
             }
             _ => None,
         }
@@ -225,14 +227,14 @@ impl Told {
     }
 
     /// Returns the update for a summary of older messages.
-    fn compacted(&mut self, kind: &EventKind, when: When) -> Option<SessionUpdate> {
+    fn compacted(&mut self, kind: &EventKind, when: EventTime) -> Option<SessionUpdate> {
         match kind {
             EventKind::CompactionStarted { messages, .. } => {
                 self.compactions += 1;
                 Some(self.compaction(CompactionStatus::InProgress, &format!("summarizing {messages} older messages")))
             }
             EventKind::ContextCompacted(compaction) => {
-                if when == When::Before {
+                if when == EventTime::Before {
                     self.compactions += 1;
                 }
                 self.used = compaction.tokens_after;
@@ -335,7 +337,7 @@ impl Told {
 }
 
 /// Returns the notice that tells the user about an event, if there is one.
-fn notice_of(kind: &EventKind, when: When) -> Option<(NoticeSeverity, Cow<'_, str>)> {
+fn notice_of(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<'_, str>)> {
     match kind {
         EventKind::ContextTruncated { removed } => {
             let words = format!("the {removed} oldest messages no longer fit the context window and are no longer sent");
@@ -356,7 +358,7 @@ fn notice_of(kind: &EventKind, when: When) -> Option<(NoticeSeverity, Cow<'_, st
             let severity = if *saved { NoticeSeverity::Info } else { NoticeSeverity::Error };
             Some((severity, message.into()))
         }
-        EventKind::SandboxInForce { missing: Some(missing), tier, .. } if when == When::Now => {
+        EventKind::SandboxInForce { missing: Some(missing), tier, .. } if when == EventTime::Now => {
             let severity = if *tier == SandboxTier::Guarded { NoticeSeverity::Info } else { NoticeSeverity::Warning };
             Some((severity, missing.into()))
         }

@@ -1,4 +1,4 @@
-//! Look-ups outside a session: files to mention, custom commands, other sessions.
+//! Requests outside a session, and their responses: files to mention, custom commands, other sessions.
 
 use super::{CustomCommand, Image, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Look-up, or an action on a session other than the current one. The model sees none of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum LookUp {
+pub enum HostRequest {
     /// Files and folders that match the text; without text, the ones changed last.
     Files {
         words: String,
@@ -89,7 +89,7 @@ pub enum ForkUntil {
 /// Result of a look-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum LookedUp {
+pub enum HostResponse {
     /// Best matches first.
     Files {
         words: String,
