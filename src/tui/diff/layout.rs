@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ratatui::style::Modifier;
 
-use super::parse::{ChangeLine, Entry, Hunk, Side};
+use super::entries::{ChangeLine, Entry, Hunk, Side};
 use super::shape::{Shape, Unit};
 use super::words;
 use crate::text;

@@ -1,7 +1,7 @@
 //! File changes as rows for review: every line numbered, signed, tinted and complete.
 
+mod entries;
 mod layout;
-mod parse;
 mod shape;
 mod spoken;
 mod words;
@@ -16,8 +16,8 @@ use std::path::Path;
 use ratatui::text::Line;
 
 use super::theme::Theme;
+use entries::{Entry, Hunk, Side};
 use layout::{Layout, Painter, halves};
-use parse::{Entry, Hunk, Side};
 use shape::units;
 
 /// Parsed unified diff of one or more files.
@@ -33,9 +33,9 @@ pub struct Diff {
 impl Diff {
     /// Parses a unified diff; `path` names the file if the text does not. Lines outside hunks are shown unchanged.
     pub fn parse(unified: &str, path: Option<&Path>) -> Self {
-        let (mut entries, hunks) = parse::parse(unified, path);
+        let (mut entries, hunks) = entries::parse(unified, path);
         words::pair(&mut entries);
-        let painter = Painter::new(&hunks, parse::number_width(&entries));
+        let painter = Painter::new(&hunks, entries::number_width(&entries));
         Self { entries, hunks, layout: RefCell::default(), shape: Cell::default(), painter: RefCell::new(painter) }
     }
 

@@ -1,6 +1,6 @@
 //! Unified or side-by-side layout: which lines share a row.
 
-use super::parse::{Entry, Side};
+use super::entries::{Entry, Side};
 
 /// Layout options of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

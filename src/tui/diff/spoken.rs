@@ -1,7 +1,7 @@
 //! Diff as sentences, one per diff line, each naming the kind of change.
 
 use super::Diff;
-use super::parse::{Entry, Side};
+use super::entries::{Entry, Side};
 
 impl Diff {
     /// Returns the sentences: `removed line 10: …`, `added line 10: …`. Context lines are included for orientation.

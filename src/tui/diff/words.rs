@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use similar::{ChangeTag, TextDiff};
 
-use super::parse::{Entry, Side};
+use super::entries::{Entry, Side};
 
 /// Length in bytes above which lines are not compared by words.
 const LINE: usize = 2000;
