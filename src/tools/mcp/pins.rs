@@ -10,6 +10,8 @@ use std::path::PathBuf;
 /// Size limit of a file in bytes, above that of any definition.
 const MAX_BYTES: u64 = 1 << 20;
 const HASH_LETTERS: usize = 32;
+/// Number of unchanged lines around each change of a shown difference.
+const AROUND: usize = 1;
 /// Maximum number of lines of a shown difference.
 const MAX_SHOWN_LINES: usize = 400;
 
@@ -135,8 +137,11 @@ fn difference(before: &Pin, now: &Pin) -> String {
     if before == now {
         return "metadata other than the description and the arguments".to_owned();
     }
-    let diff = TextDiff::from_lines(&before, &now).unified_diff().context_radius(1).to_string();
-    let mut lines: Vec<&str> = diff.lines().filter(|line| !line.starts_with("@@")).collect();
+    let diff = TextDiff::from_lines(&before, &now);
+    let mut lines = Vec::new();
+    for hunk in diff.unified_diff().context_radius(AROUND).iter_hunks() {
+        lines.extend(hunk.iter_changes().map(|line| format!("{}{}", line.tag(), line.value().trim_end_matches(['\r', '\n']))));
+    }
     let more = lines.len().saturating_sub(MAX_SHOWN_LINES);
     lines.truncate(MAX_SHOWN_LINES);
     let more =
