@@ -147,13 +147,14 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::FileDiffs;
 
     #[test]
     fn a_call_says_where_it_is_about_something() {
         let arguments = Arguments::parse(r#"{"path": "src/a.rs", "offset": 12, "limit": 3}"#);
         let found = locations(&arguments, Path::new("/w"));
         assert_eq!((found[0].path.as_path(), found[0].line), (Path::new("/w/src/a.rs"), Some(12)));
-        let found = changed(&["src/a.rs".into(), "/x/b".into()], &FileDiff::read("@@ -3,2 +7,3 @@\n"), Path::new("/w"));
+        let found = changed(&["src/a.rs".into(), "/x/b".into()], &FileDiffs::read("@@ -3,2 +7,3 @@\n"), Path::new("/w"));
         assert_eq!((found[0].line, found[1].line, found[1].path.as_path()), (Some(7), None, Path::new("/x/b")));
     }
 

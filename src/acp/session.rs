@@ -204,8 +204,7 @@ impl Session {
             if let Some(changed) = changed {
                 // The current file content may differ from the content at that time.
                 let paths = (&changed.proposal.paths[..], self.told.directory());
-                let (content, _) =
-                    diffs::contents(&changed.proposal.file_diffs(), paths, &super::host::Nothing, Direction::Back).await;
+                let (content, _) = diffs::contents(&changed.proposal.diff, paths, &super::host::Nothing, Direction::Back).await;
                 self.client.update(&self.id, changed.with(content)).await;
             }
         }
@@ -435,7 +434,7 @@ impl Session {
         self.update_all(told).await;
         if let Some(changed) = changed {
             let paths = (&changed.proposal.paths[..], self.told.directory());
-            let (content, _) = diffs::contents(&changed.proposal.file_diffs(), paths, &*self.files, Direction::Back).await;
+            let (content, _) = diffs::contents(&changed.proposal.diff, paths, &*self.files, Direction::Back).await;
             self.client.update(&self.id, changed.with(content)).await;
         }
         if self.told.has_untold() && self.due.is_none() {

@@ -185,7 +185,7 @@ fn changes(changed: &ChangedFiles) -> String {
         format!("- {} `{}` (+{} −{}) by {by}", file.status.letter(), file.path, file.added, file.removed)
     }));
     lines.extend(changed.notes.iter().cloned());
-    let diffs: String = changed.files.iter().map(|file| file.diff.as_str()).collect();
+    let diffs: String = changed.files.iter().map(|file| file.diff.to_string()).collect();
     let diff = calls::shown(&diffs, DIFF_BYTES);
     if !diff.trim().is_empty() {
         let fence = fence(&diff);

@@ -269,7 +269,7 @@ impl UpdateMapper {
             content.push(calls::code(&text, ""));
         }
         if let Some(proposal) = proposal.as_ref().filter(|_| *status == ToolStatus::Succeeded) {
-            let places = calls::changed(&proposal.paths, &proposal.file_diffs(), &self.directory);
+            let places = calls::changed(&proposal.paths, &proposal.diff, &self.directory);
             if !places.is_empty() {
                 fields = fields.locations(places);
             }

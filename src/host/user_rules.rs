@@ -6,7 +6,7 @@ use crate::config::{ConfigError, grants};
 use crate::host::nesting::Nesting;
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{BoxFuture, Rules, Saved};
-use crate::protocol::{GrantRule, GrantScope, Offer, RulePlace};
+use crate::protocol::{FileDiff, FileDiffs, GrantRule, GrantScope, Offer, RulePlace};
 use crate::store::{DecisionFilter, Store};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ impl UserRules {
     fn place(&self, offer: &Offer, scope: GrantScope) -> RulePlace {
         let file = self.file(scope);
         let shown = crate::text::abbreviate_home(&file, &self.home);
-        let empty = RulePlace { scope, file: shown, line: 0, diff: String::new(), note: None, refused: None };
+        let empty = RulePlace { scope, file: shown, line: 0, diff: FileDiffs::default(), note: None, refused: None };
         let refused = |why: String| RulePlace { refused: Some(why), ..empty.clone() };
         if let Some(why) = self.refused.or_else(|| offer.refuses(scope)) {
             return refused(why.to_owned());
@@ -121,15 +121,15 @@ impl UserRules {
             Ok(added) => {
                 let copy = old.is_none() && scope == GrantScope::Everywhere;
                 let before = if copy { self.start(scope) } else { old.unwrap_or_default() };
-                let diff = similar::TextDiff::from_lines(&before, &added.text);
                 let name = crate::text::reveal_line(&empty.file);
-                let diff = diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
+                let hunks = crate::tools::line_hunks(&before, &added.text);
+                let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), hunks);
                 let note = copy.then(|| "a new file: a copy of the built-in policy and this rule".to_owned());
-                if diff.len() > DIFF_BYTES {
+                if diff.text_bytes() > DIFF_BYTES {
                     // Everything is on one line: the line number shows the place.
                     return RulePlace { line: added.line, note: note.or_else(|| Some("too long to show".to_owned())), ..empty };
                 }
-                RulePlace { line: added.line, diff, note, ..empty }
+                RulePlace { line: added.line, diff: diff.into(), note, ..empty }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Restoring files to their state before a step or a rewind.
 
-use crate::protocol::{RewindFile, TaskId};
+use crate::protocol::{FileDiffs, RewindFile, TaskId};
 use std::path::PathBuf;
 
 /// Start of the changes to undo.
@@ -42,7 +42,7 @@ const REWIND: &str = "rewind_";
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FilesPlanned {
     pub files: Vec<RewindFile>,
-    pub diff: String,
+    pub diff: FileDiffs,
     /// Effects that cannot be undone, one sentence each.
     pub cannot: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! File changes of a session, compared with its start.
 
-use super::TaskId;
+use super::{FileDiffs, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// Files changed since the start of a session or of one of its tasks. Also the result of `GetPatchPreview`.
@@ -44,7 +44,7 @@ pub struct ChangedFile {
     pub path: String,
     pub status: ChangeStatus,
     /// Unified diff without secrets. If it is empty, `note` says why.
-    pub diff: String,
+    pub diff: FileDiffs,
     pub added: u64,
     pub removed: u64,
     /// Sources of the change, as far as known.

@@ -1,24 +1,47 @@
 //! Difference of one file: hunks and lines, and their form as a unified diff.
 
-use std::fmt;
+use serde::{Serialize, Serializer};
+use std::fmt::{self, Write as _};
 
 /// The name of the missing side of a created or deleted file.
 const MISSING: &str = "/dev/null";
 const NO_NEWLINE: &str = "\\ No newline at end of file";
+/// Beginnings of rows of git about the content of a file, which the hunks show.
+const CONTENT_ROWS: [&str; 3] = ["index ", "similarity index ", "dissimilarity index "];
 
 /// The difference between the old and the new content of one file.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct FileDiff {
     /// Name in the diff: the new one, or the old one of a deleted file. `None` if the diff names no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub kind: FileDiffKind,
-    pub hunks: Vec<DiffHunk>,
     /// Rows before the first hunk, as written: names, modes and remarks.
-    head: String,
+    #[serde(rename = "remarks", serialize_with = "only_remarks", skip_serializing_if = "has_no_remark")]
+    head: Vec<HeadRow>,
+    pub hunks: Vec<DiffHunk>,
+}
+
+/// Row of a diff before the first hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct HeadRow {
+    text: String,
+    /// Whether the row says more about the file than its names and the hashes of its content.
+    is_remark: bool,
+}
+
+fn has_no_remark(head: &[HeadRow]) -> bool {
+    !head.iter().any(|row| row.is_remark)
+}
+
+fn only_remarks<S: Serializer>(head: &[HeadRow], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(head.iter().filter(|row| row.is_remark).map(|row| &row.text))
 }
 
 /// Kind of the change to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FileDiffKind {
     #[default]
     Modified,
@@ -30,7 +53,8 @@ pub enum FileDiffKind {
 }
 
 /// Neighbouring lines of a file, from the first changed one to the last, with context.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DiffHunk {
     /// First line in the old file, counted from 1; for a side without lines, the line before it.
     pub old_start: usize,
@@ -39,24 +63,33 @@ pub struct DiffHunk {
     pub old_count: usize,
     pub new_count: usize,
     /// Text after the ranges in the header, such as the name of the enclosing function.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub place: String,
     pub lines: Vec<DiffLine>,
     /// Rows after the hunk that belong to no file, such as a note about omitted lines.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub remarks: String,
 }
 
 /// One line of a hunk.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DiffLine {
     pub side: DiffSide,
     /// The line without its LF; a CR at its end is part of it.
     pub text: String,
     /// Whether the line ends with a LF; only the last line of a file may not.
+    #[serde(skip_serializing_if = "is_ended")]
     pub has_newline: bool,
 }
 
+fn is_ended(has_newline: &bool) -> bool {
+    *has_newline
+}
+
 /// The files that contain a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DiffSide {
     Context,
     Added,
@@ -74,22 +107,117 @@ impl DiffSide {
 }
 
 impl FileDiff {
-    /// Reads a unified diff. Rows that no hunk and no header explains are kept as remarks, so nothing is lost.
-    pub fn read(unified: &str) -> Vec<Self> {
-        let mut reader = DiffReader::default();
-        let mut rows = unified.strip_suffix('\n').unwrap_or(unified).split('\n').peekable();
-        if unified.is_empty() {
-            return Vec::new();
+    /// Creates the difference of a file with the names of both sides: `a/x` and `b/x`, or `/dev/null` for a missing side.
+    pub fn new(old: &str, new: &str, hunks: Vec<DiffHunk>) -> Self {
+        Self::default().with_hunks(old, new, hunks)
+    }
+
+    /// Creates the difference of a file with git's first row, which names it even if no line changes.
+    pub fn titled(old: &str, new: &str) -> Self {
+        let file = Self { name: Some(new.to_owned()), ..Self::default() };
+        file.with_row(format!("diff --git a/{old} b/{new}"), false)
+    }
+
+    /// Adds that the file is new, with its mode in git's form: `100644`.
+    #[must_use]
+    pub fn created(self, mode: &str) -> Self {
+        Self { kind: FileDiffKind::Added, ..self.with_row(format!("new file mode {mode}"), true) }
+    }
+
+    /// Adds that the file is deleted, with the mode that it had.
+    #[must_use]
+    pub fn deleted(self, mode: &str) -> Self {
+        Self { kind: FileDiffKind::Deleted, ..self.with_row(format!("deleted file mode {mode}"), true) }
+    }
+
+    /// Adds the modes before and after the change.
+    #[must_use]
+    pub fn with_modes(self, old: &str, new: &str) -> Self {
+        self.with_row(format!("old mode {old}"), true).with_row(format!("new mode {new}"), true)
+    }
+
+    /// Adds how much of the content stays the same, in percent.
+    #[must_use]
+    pub fn with_similarity(self, percent: u32) -> Self {
+        self.with_row(format!("similarity index {percent}%"), false)
+    }
+
+    /// Adds that the file is renamed.
+    #[must_use]
+    pub fn renamed(self, from: &str, to: &str) -> Self {
+        let file = self.with_row(format!("rename from {from}"), true).with_row(format!("rename to {to}"), true);
+        Self { kind: FileDiffKind::Renamed, ..file }
+    }
+
+    /// Adds that a side is not text.
+    #[must_use]
+    pub fn binary(self, name: &str) -> Self {
+        let file = self.with_row(format!("Binary files a/{name} and b/{name} differ"), true);
+        Self { kind: FileDiffKind::Binary, ..file }
+    }
+
+    /// Adds the changed lines, with the names of both sides. Without hunks, nothing is added.
+    #[must_use]
+    pub fn with_hunks(mut self, old: &str, new: &str, hunks: Vec<DiffHunk>) -> Self {
+        if !hunks.is_empty() {
+            self.set_names(old, new);
+            self = self.with_row(format!("--- {old}"), false).with_row(format!("+++ {new}"), false);
+            self.hunks = hunks;
         }
-        while let Some(row) = rows.next() {
-            let next = rows.peek().copied().unwrap_or_default();
-            reader.row(row, next);
+        self
+    }
+
+    /// Returns the rows about the file as a whole: modes, names of a rename, and text that no header explains.
+    pub fn remarks(&self) -> impl Iterator<Item = &str> {
+        self.head.iter().filter(|row| row.is_remark).map(|row| row.text.as_str())
+    }
+
+    /// Reports whether the text form is empty.
+    pub fn is_empty(&self) -> bool {
+        self.head.is_empty() && self.hunks.is_empty()
+    }
+
+    /// Returns the number of bytes of the text form.
+    pub fn text_bytes(&self) -> usize {
+        let mut length = Length(0);
+        let _ = write!(length, "{self}");
+        length.0
+    }
+
+    fn with_row(mut self, text: String, is_remark: bool) -> Self {
+        self.head.push(HeadRow { text, is_remark });
+        self
+    }
+
+    /// Sets the name and the kind from the names of both sides.
+    fn set_names(&mut self, old: &str, new: &str) {
+        let (old, new) = (bare(old, "a/"), bare(new, "b/"));
+        if old == MISSING {
+            self.kind = FileDiffKind::Added;
+        } else if new == MISSING {
+            self.kind = FileDiffKind::Deleted;
         }
-        reader.files
+        self.name = Some(if new == MISSING { old } else { new });
+    }
+}
+
+/// Number of bytes written.
+struct Length(usize);
+
+impl fmt::Write for Length {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 += text.len();
+        Ok(())
     }
 }
 
 impl DiffHunk {
+    /// Moves the hunk by a number of lines on each side, for the hunk of a part of a file.
+    pub fn move_down(&mut self, old_lines: u64, new_lines: u64) {
+        let later = |start: usize, lines: u64| start.saturating_add(usize::try_from(lines).unwrap_or(usize::MAX));
+        (self.old_start, self.new_start) = (later(self.old_start, old_lines), later(self.new_start, new_lines));
+    }
+
     /// Returns the lines of the old file, each with its line end.
     pub fn old_lines(&self) -> impl Iterator<Item = String> {
         self.lines_without(DiffSide::Added)
@@ -108,7 +236,7 @@ impl DiffHunk {
 
 impl fmt::Display for FileDiff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.head)?;
+        self.head.iter().try_for_each(|row| writeln!(f, "{}", row.text))?;
         self.hunks.iter().try_for_each(|hunk| hunk.fmt(f))
     }
 }
@@ -126,6 +254,20 @@ impl fmt::Display for DiffHunk {
         }
         f.write_str(&self.remarks)
     }
+}
+
+/// Reads a unified diff. Rows that no hunk and no header explains are kept as remarks, so nothing is lost.
+pub(super) fn read(unified: &str) -> Vec<FileDiff> {
+    let mut reader = DiffReader::default();
+    if unified.is_empty() {
+        return Vec::new();
+    }
+    let mut rows = unified.strip_suffix('\n').unwrap_or(unified).split('\n').peekable();
+    while let Some(row) = rows.next() {
+        let next = rows.peek().copied().unwrap_or_default();
+        reader.row(row, next);
+    }
+    reader.files
 }
 
 #[derive(Default)]
@@ -146,7 +288,7 @@ impl DiffReader {
             return self.head_row(row);
         }
         if let Some(hunk) = self.files.last_mut().and_then(|file| file.hunks.last_mut()) {
-            let is_full = self.old_left + self.new_left == 0;
+            let is_full = self.old_left == 0 && self.new_left == 0;
             if row.starts_with("\\ ") && hunk.remarks.is_empty() && !hunk.lines.is_empty() {
                 hunk.lines.last_mut().into_iter().for_each(|line| line.has_newline = false);
                 return;
@@ -185,14 +327,7 @@ impl DiffReader {
             if !std::mem::take(&mut self.is_in_head) && has_hunks {
                 self.files.push(FileDiff::default());
             }
-            let (old, new) = (bare(old, "a/"), bare(new, "b/"));
-            let file = self.file();
-            if old == MISSING {
-                file.kind = FileDiffKind::Added;
-            } else if new == MISSING {
-                file.kind = FileDiffKind::Deleted;
-            }
-            file.name = Some(if new == MISSING { old } else { new });
+            self.file().set_names(old, new);
             self.head_row(row);
             self.is_new_name = true;
         } else {
@@ -214,11 +349,12 @@ impl DiffReader {
         } else if row.starts_with("Binary files ") || row == "GIT binary patch" {
             file.kind = FileDiffKind::Binary;
         }
-        file.head.extend([row, "\n"]);
+        let is_remark = !CONTENT_ROWS.iter().any(|start| row.starts_with(start));
+        file.head.push(HeadRow { text: row.to_owned(), is_remark });
     }
 
     fn head_row(&mut self, row: &str) {
-        self.file().head.extend([row, "\n"]);
+        self.file().head.push(HeadRow { text: row.to_owned(), is_remark: false });
     }
 
     /// Returns the current file; a diff may begin without a name.
@@ -253,6 +389,7 @@ fn header(row: &str) -> Option<DiffHunk> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
     use similar::TextDiff;
 
     fn text_of(files: &[FileDiff]) -> String {
@@ -284,7 +421,7 @@ mod tests {
             ("--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n… 8 more lines\n", &["x"], &[FileDiffKind::Modified]),
             (long.as_str(), &["x"], &[FileDiffKind::Modified]),
         ] {
-            let files = FileDiff::read(text);
+            let files = read(text);
             assert_eq!(text_of(&files), text);
             assert_eq!(files.iter().filter_map(|file| file.name.as_deref()).collect::<Vec<_>>(), names, "{text:.200}");
             assert_eq!(files.iter().map(|file| file.kind).collect::<Vec<_>>(), kinds, "{text:.200}");
@@ -292,8 +429,37 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_that_a_program_makes_is_read_back_from_its_text() {
+        let hunks = || read("@@ -1 +1 @@\n-a\n+b\n")[0].hunks.clone();
+        let made = [
+            FileDiff::new("a/x", "b/x", hunks()),
+            FileDiff::titled("x", "y").with_similarity(90).renamed("x", "y").with_hunks("a/x", "b/y", hunks()),
+            FileDiff::titled("n", "n").created("100644").with_hunks("/dev/null", "b/n", hunks()),
+            FileDiff::titled("d", "d").deleted("100644").with_hunks("a/d", "/dev/null", hunks()),
+            FileDiff::titled("m", "m").with_modes("100644", "100755"),
+            FileDiff::titled("b", "b").created("100644").binary("b"),
+        ];
+        assert_eq!(read(&text_of(&made)), made);
+        assert_eq!(made.iter().map(FileDiff::text_bytes).sum::<usize>(), text_of(&made).len());
+        assert_eq!(made[1].remarks().collect::<Vec<_>>(), ["rename from x", "rename to y"]);
+        assert!(FileDiff::new("a/x", "b/x", Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn programs_get_the_lines_of_a_difference_as_json() {
+        let file = &read(
+            "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n",
+        )[0];
+        let lines = json!([{"side": "removed", "text": "a"}, {"side": "added", "text": "b", "hasNewline": false}]);
+        let hunk = json!({"oldStart": 1, "newStart": 1, "oldCount": 1, "newCount": 1, "lines": lines});
+        let remarks = json!(["old mode 100644", "new mode 100755"]);
+        let wanted = json!({"name": "x", "kind": "modified", "remarks": remarks, "hunks": [hunk]});
+        assert_eq!(serde_json::to_value(file).unwrap(), wanted);
+    }
+
+    #[test]
     fn a_line_says_whether_it_ends() {
-        let files = FileDiff::read("@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+\r\n");
+        let files = read("@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+\r\n");
         let hunk = &files[0].hunks[0];
         assert_eq!(hunk.old_lines().collect::<String>(), "a");
         assert_eq!(hunk.new_lines().collect::<String>(), "a\n\r\n");
@@ -308,7 +474,7 @@ mod tests {
                 (olds.iter().map(String::as_str).collect(), news.iter().map(String::as_str).collect());
             let diff = TextDiff::configure().newline_terminated(true).diff_slices(&olds, &news);
             let text = diff.unified_diff().context_radius(100).header("a/x", "b/x").to_string();
-            let files = FileDiff::read(&text);
+            let files = read(&text);
             prop_assert_eq!(text_of(&files), text);
             if old != new {
                 let hunks = || files.iter().flat_map(|file| &file.hunks);
@@ -319,8 +485,8 @@ mod tests {
 
         #[test]
         fn any_text_is_read_once_and_for_all(text in "((---|\\+\\+\\+|@@ -1 \\+1 @@|diff --git|[-+ \\\\]| |b/|x|\r|\n){0,4}\n){0,12}") {
-            let files = FileDiff::read(&text);
-            prop_assert_eq!(FileDiff::read(&text_of(&files)), files);
+            let files = read(&text);
+            prop_assert_eq!(read(&text_of(&files)), files);
         }
     }
 }

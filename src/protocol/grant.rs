@@ -1,5 +1,6 @@
 //! "Always allow": rules that could be saved for an approval, their location, and the user's choice.
 
+use super::FileDiffs;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -188,7 +189,7 @@ pub struct RulePlace {
     pub file: String,
     pub line: usize,
     /// Diff of the policy file.
-    pub diff: String,
+    pub diff: FileDiffs,
     /// Note for the user, such as that the file is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

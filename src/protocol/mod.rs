@@ -14,6 +14,7 @@ mod custom_command;
 pub mod event;
 pub mod failure;
 mod file_diff;
+mod file_diffs;
 pub mod grant;
 mod host_request;
 pub mod id;
@@ -47,7 +48,8 @@ pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
 pub use event::{APPROVED_BY_YOU, Event, EventKind, HistorySum};
 pub use failure::{Failure, FailureKind};
-pub use file_diff::{DiffHunk, FileDiff, FileDiffKind};
+pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};
+pub use file_diffs::FileDiffs;
 pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RuleAsked, RulePlace, RuleTold};
 pub use host_request::{
     Branch, Clipped, DroppedFile, ForkUntil, FoundFile, FoundSymbol, HostRequest, HostResponse, ListedSession, ListedState,

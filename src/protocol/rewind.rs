@@ -1,6 +1,6 @@
 //! Rewind of the conversation, the files, or both to before a prompt or step; and redo.
 
-use super::{StepId, TaskId};
+use super::{FileDiffs, StepId, TaskId};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -113,7 +113,7 @@ pub struct RewindPlan {
     /// Changed files, ordered by path.
     pub files: Vec<RewindFile>,
     /// Unified diff of the changes, without secrets.
-    pub diff: String,
+    pub diff: FileDiffs,
     /// Effects that cannot be undone, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cannot: Vec<String>,

@@ -1,7 +1,7 @@
 //! Tools: definitions, proposals and results.
 
 use super::left_out::{LeftOut, truncated_again};
-use super::{CallId, FileDiff, Image, Outside};
+use super::{CallId, FileDiffs, Image, Outside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Proposal {
     /// One-line summary: `Edit src/main.rs +6 −5`.
     pub summary: String,
     /// Unified diff; empty if nothing changes or the change is unknown.
-    pub diff: String,
+    pub diff: FileDiffs,
     /// All affected paths.
     pub paths: Vec<PathBuf>,
     /// Number of bytes that would be written.
@@ -44,11 +44,6 @@ fn is_none_usual(count: &usize) -> bool {
 }
 
 impl Proposal {
-    /// Returns the diff of each file.
-    pub fn file_diffs(&self) -> Vec<FileDiff> {
-        FileDiff::read(&self.diff)
-    }
-
     /// Returns the notes specific to this call.
     pub fn own_notes(&self) -> &[String] {
         self.notes.get(self.usual_notes..).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Completed and pending changes, file by file.
 
 use super::methods::{Patch, PatchPreview, PatchStatus};
-use crate::protocol::{Approval, ChangeStatus, ChangedFiles};
+use crate::protocol::{Approval, ChangeStatus, ChangedFiles, FileDiff};
 use std::path::Path;
 
 /// Returns the changes, those that wait for approval first.
@@ -16,7 +16,7 @@ pub fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: Changed
             ChangeStatus::ModeChanged => PatchStatus::ModeChanged,
             ChangeStatus::TypeChanged => PatchStatus::TypeChanged,
         },
-        diff: file.diff,
+        diff: file.diff.to_string(),
         approval_id: None,
         note: file.note,
     }));
@@ -37,27 +37,26 @@ fn proposed(approval: &Approval, workspace: &Path) -> Vec<Patch> {
         diff,
         approval_id: Some(approval.approval_id.to_string()),
     };
-    let mut diffs = proposal.file_diffs();
-    diffs.retain(|diff| !diff.hunks.is_empty());
+    let diffs: Vec<&FileDiff> = proposal.diff.iter().filter(|diff| !diff.hunks.is_empty()).collect();
     let name = |at: usize| proposal.paths.get(at).map(|path| path.strip_prefix(workspace).unwrap_or(path).display().to_string());
     if diffs.len() == proposal.paths.len() {
         return diffs.iter().enumerate().filter_map(|(at, diff)| Some(patch(name(at)?, diff.to_string()))).collect();
     }
     // If the number of diffs differs from the number of files (as for a move), the first path gets the whole diff.
-    let whole = |at: usize| if at == 0 { proposal.diff.clone() } else { String::new() };
+    let whole = |at: usize| if at == 0 { proposal.diff.to_string() } else { String::new() };
     (0..proposal.paths.len()).filter_map(|at| Some(patch(name(at)?, whole(at)))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::protocol::FileDiff;
+    use crate::protocol::FileDiffs;
 
     #[test]
     fn a_diff_of_several_files_is_cut_between_them() {
         let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/no head\n-a\n+b\n--- a/y\n+++ b/y\n@@ -0,0 +1 @@\n+c\n";
-        let files: Vec<String> = FileDiff::read(diff).iter().map(ToString::to_string).collect();
+        let files: Vec<String> = FileDiffs::read(diff).iter().map(ToString::to_string).collect();
         assert_eq!(files.len(), 2);
         assert!(files[0].ends_with("+b\n") && files[1].starts_with("--- a/y\n"), "{files:?}");
-        assert!(FileDiff::read("").is_empty());
+        assert!(FileDiffs::read("").is_empty());
     }
 }

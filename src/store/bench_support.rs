@@ -3,8 +3,8 @@
 use super::{NewSession, Store};
 use crate::ports::{Durability, Record};
 use crate::protocol::{
-    Action, Amendable, Approval, ApprovalId, Arguments, CallId, Decision, Message, MessageId, Mode, Part, Place, Proposal, Risk,
-    Role, SessionId, StepId, StopReason, Target, TaskId, ToolCall, ToolResult, Usage, WorkspaceId,
+    Action, Amendable, Approval, ApprovalId, Arguments, CallId, Decision, FileDiffs, Message, MessageId, Mode, Part, Place,
+    Proposal, Risk, Role, SessionId, StepId, StopReason, Target, TaskId, ToolCall, ToolResult, Usage, WorkspaceId,
 };
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -217,7 +217,7 @@ impl Measure {
         self.said(&diff);
         let proposal = Proposal {
             summary: format!("Edit {path} +6 −5"),
-            diff,
+            diff: FileDiffs::read(&diff),
             paths: vec![PathBuf::from("/src/greeter").join(path)],
             bytes: 400,
             notes: Vec::new(),

@@ -47,6 +47,7 @@ pub use annotations::{Served, ToolHints};
 pub use changes::Changes;
 pub use crash_outcome::found;
 pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
+pub use diff::line_hunks;
 pub use editor_buffers::InEditor;
 pub use mcp::{Pins, Remote, RemoteTools};
 pub use naming::Conflict;

@@ -5,7 +5,7 @@ use super::document::replacement::with_lf;
 use super::error::invalid;
 use super::settings::Settings;
 use crate::policy::redact::{RedactionCount, Redactor, Restorer, has_marker};
-use crate::protocol::{Proposal, Redaction, Target, ToolError, ToolResult};
+use crate::protocol::{FileDiffs, Proposal, Redaction, Target, ToolError, ToolResult};
 use crate::tools::write::file_change::CurrentFile;
 use serde_json::{Map, Value};
 
@@ -85,8 +85,15 @@ pub(super) fn hide_in_error(redactor: &Redactor, error: ToolError) -> ToolError 
 }
 
 pub(super) fn hide_in_proposal(redactor: &Redactor, proposal: Proposal) -> Proposal {
-    let hide = |text: String| redactor.redact(&text).text.into_owned();
-    Proposal { summary: hide(proposal.summary), diff: hide(proposal.diff), ..proposal }
+    let summary = redactor.redact(&proposal.summary).text.into_owned();
+    Proposal { summary, diff: hide_in_diff(redactor, proposal.diff), ..proposal }
+}
+
+/// Hides secrets in a diff. One may span several lines, so they are looked for in the text form.
+fn hide_in_diff(redactor: &Redactor, diff: FileDiffs) -> FileDiffs {
+    let text = diff.to_string();
+    let hidden = redactor.redact(&text);
+    if hidden.found.is_empty() { diff } else { FileDiffs::read(&hidden.text) }
 }
 
 pub(super) fn hide_in_result(redactor: &Redactor, mut result: ToolResult) -> ToolResult {

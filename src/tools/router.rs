@@ -438,7 +438,7 @@ async fn with_diff(result: ToolResult, proposal: Option<Proposal>, settings: Arc
 }
 
 fn is_long(proposal: Option<&Proposal>) -> bool {
-    proposal.is_some_and(|proposal| proposal.diff.len() > KEPT_FROM_BYTES)
+    proposal.is_some_and(|proposal| proposal.diff.text_bytes() > KEPT_FROM_BYTES)
 }
 
 /// Returns the error of a failed call as far as the policy allows: a denied tool reports only the denial. An unknown name is

@@ -397,7 +397,7 @@ fn nothing_that_was_said_is_more_than_text_in_a_page() {
         },
         summary: HOSTILE.to_owned(),
         actions: Vec::new(),
-        proposal: Some(Proposal { diff: format!("+{HOSTILE}"), ..Proposal::default() }),
+        proposal: Some(Proposal { diff: FileDiffs::read(&format!("+{HOSTILE}")), ..Proposal::default() }),
         changes: true,
     };
     let records = vec![

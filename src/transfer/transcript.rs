@@ -271,7 +271,7 @@ impl Card {
 
     fn changes(&mut self, proposal: &Proposal) {
         if !proposal.diff.is_empty() {
-            self.diff.clone_from(&proposal.diff);
+            self.diff = proposal.diff.to_string();
         }
     }
 

@@ -52,7 +52,7 @@ impl Changes {
         self.at = at;
         self.top = 0;
         let file = self.changed.files.get(at).filter(|file| !file.diff.is_empty());
-        self.diff = file.map(|file| Diff::parse(&file.diff, Some(Path::new(&file.path))));
+        self.diff = file.map(|file| Diff::new(&file.diff, Some(Path::new(&file.path))));
     }
 
     /// Opens the next or previous file, wrapping around.

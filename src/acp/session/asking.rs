@@ -5,7 +5,7 @@ use crate::acp::client::Client;
 use crate::acp::diffs::{self, Direction};
 use crate::acp::permission::{self, Answered};
 use crate::acp::{calls, slash};
-use crate::protocol::{Approval, ApprovalId, Command, Decision, FileDiff, RewindPlan, RewindScope, RewindTarget};
+use crate::protocol::{Approval, ApprovalId, Command, Decision, RewindPlan, RewindScope, RewindTarget};
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionRequest, RequestPermissionResponse, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
@@ -75,7 +75,7 @@ impl Session {
         let looks = self.client.looks;
         let proposal = &approval.proposal;
         let paths = (&proposal.paths[..], self.told.directory());
-        let (mut content, left_out) = diffs::contents(&proposal.file_diffs(), paths, &*self.files, Direction::Forth).await;
+        let (mut content, left_out) = diffs::contents(&proposal.diff, paths, &*self.files, Direction::Forth).await;
         if left_out > 0 {
             content.push(calls::words(format!("{left_out} more changes are not shown here")));
         }
@@ -85,7 +85,7 @@ impl Session {
             .title(title)
             .kind(self.told.kind_of(&approval.tool_call_id))
             .status(ToolCallStatus::Pending)
-            .locations(calls::changed(&proposal.paths, &proposal.file_diffs(), self.told.directory()))
+            .locations(calls::changed(&proposal.paths, &proposal.diff, self.told.directory()))
             .content(content);
         let call = ToolCallUpdate::new(self.told.name(&approval.tool_call_id), fields);
         let request = RequestPermissionRequest::new(self.id.to_string(), call, permission::options(approval, looks));
@@ -96,7 +96,7 @@ impl Session {
     pub(super) async fn ask_rewind(&mut self, plan: &RewindPlan) {
         let looks = self.client.looks;
         let paths = (&[][..], self.told.directory());
-        let (mut content, _) = diffs::contents(&FileDiff::read(&plan.diff), paths, &*self.files, Direction::Forth).await;
+        let (mut content, _) = diffs::contents(&plan.diff, paths, &*self.files, Direction::Forth).await;
         content.push(calls::words((looks.reveal)(&slash::rewind(plan)).into_owned()));
         let title = if plan.target == RewindTarget::Redo { "Redo the last rewind" } else { "Rewind one prompt" };
         let fields = ToolCallUpdateFields::new()

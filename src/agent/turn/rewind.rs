@@ -11,7 +11,7 @@ use super::outputs::Outputs;
 use super::side_effects::SideEffects;
 use crate::ports::{Durability, FileRewind, FilesRewound, Record, RewindStart};
 use crate::protocol::{
-    EventKind, Message, MessageId, Part, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId, counted,
+    EventKind, FileDiffs, Message, MessageId, Part, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId, counted,
 };
 use jiff::Timestamp;
 use std::path::PathBuf;
@@ -156,7 +156,7 @@ impl Rewinds {
             scope: aim.scope,
             point: aim.point.as_ref().map(Point::told),
             files: Vec::new(),
-            diff: String::new(),
+            diff: FileDiffs::default(),
             cannot: aim.cannot,
             messages: aim.messages,
         };

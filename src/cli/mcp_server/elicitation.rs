@@ -87,7 +87,7 @@ pub fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, Err
         let _ = writeln!(message, "- {}", truncated(note, LINE_BYTES));
     }
     if let Some(diff) = proposal.map(|proposal| &proposal.diff).filter(|diff| !diff.is_empty()) {
-        let _ = write!(message, "\n{}", truncated(diff, DIFF_BYTES));
+        let _ = write!(message, "\n{}", truncated(&diff.to_string(), DIFF_BYTES));
     }
     let schema = json!({
         "type": "object",

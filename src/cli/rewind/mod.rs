@@ -258,7 +258,7 @@ fn words(plan: &RewindPlan) -> String {
         let _ = writeln!(text, "  cannot undo: {}", clean(cannot));
     }
     if !plan.diff.is_empty() {
-        let _ = write!(text, "\n{}", clean(&plan.diff));
+        let _ = write!(text, "\n{}", clean(&plan.diff.to_string()));
     }
     text
 }

@@ -196,7 +196,7 @@ fn json_type(of: &str) -> String {
         return json_type(inner);
     }
     match of {
-        "String" | "PathBuf" | "&'static str" => "string".to_owned(),
+        "String" | "PathBuf" | "&'static str" | "FileDiffs" => "string".to_owned(),
         "u16" | "u32" | "u64" | "usize" | "i64" => "number".to_owned(),
         "f64" => "number".to_owned(),
         "bool" => "boolean".to_owned(),

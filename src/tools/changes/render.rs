@@ -2,7 +2,7 @@
 
 use super::Settings;
 use crate::ports::{Checkpoints, ContentId, Difference, Differences, StoredState};
-use crate::protocol::{ChangeStatus, ChangedFile, ChangedFiles};
+use crate::protocol::{ChangeStatus, ChangedFile, ChangedFiles, FileDiffs};
 use crate::sys::file;
 use crate::tools::diff::{head, of_place, plain_of};
 use crate::tools::paths::shown_in_one_line;
@@ -38,7 +38,7 @@ pub(super) async fn told(
         let made = tokio::task::spawn_blocking(move || file_of(&one, before, late, room, &for_file)).await;
         match made {
             Ok(file) => {
-                room = room.saturating_sub(file.diff.len());
+                room = room.saturating_sub(file.diff.text_bytes());
                 told.added += file.added;
                 told.removed += file.removed;
                 told.files.push(file);
@@ -77,7 +77,7 @@ fn file_of(one: &Difference, before: Option<Side>, late: bool, room: usize, sett
     let mut file = ChangedFile {
         path: name.clone(),
         status: status(&one.before, &one.now),
-        diff: String::new(),
+        diff: FileDiffs::default(),
         added: 0,
         removed: 0,
         by: one.by.clone(),
@@ -123,9 +123,8 @@ fn diff(
     if !(settings.may_read)(&one.path) {
         return Err("the policy does not allow reading it".to_owned());
     }
-    let head = head(name, &one.before, &one.now);
     if file.status == ChangeStatus::ModeChanged {
-        file.diff = head;
+        file.diff = head(name, &one.before, &one.now).into();
         return Ok(());
     }
     if late {
@@ -147,13 +146,14 @@ fn diff(
     };
     let (diff, added, removed) = of_place(name, (&one.before, &old), (&one.now, &new));
     (file.added, file.removed) = (added as u64, removed as u64);
-    if diff.is_empty() && one.before != StoredState::Missing && one.now != StoredState::Missing {
+    if diff.hunks.is_empty() && one.before != StoredState::Missing && one.now != StoredState::Missing {
         return Err("changed only in ways a line diff does not show: line endings, encoding or a secret".to_owned());
     }
-    if diff.len() > MAX_FILE_DIFF_BYTES || diff.len() > room {
-        return Err(format!("diff not shown: too long ({} bytes)", diff.len()));
+    let bytes = diff.text_bytes();
+    if bytes > MAX_FILE_DIFF_BYTES || bytes > room {
+        return Err(format!("diff not shown: too long ({bytes} bytes)"));
     }
-    file.diff = format!("{head}{diff}");
+    file.diff = diff.into();
     Ok(())
 }
 

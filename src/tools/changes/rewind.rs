@@ -8,9 +8,9 @@ use crate::ports::{
     CheckpointError, ContentId, FileRewind, FilesPlanned, FilesRewound, MarkedState, Owner, RewindStart, StoredState, Touch,
     TouchedDirectory, Trail,
 };
-use crate::protocol::{ChangedBy, RewindChange, RewindFile};
+use crate::protocol::{ChangedBy, FileDiff, RewindChange, RewindFile};
 use crate::sys::file::{CurrentState, TargetState, WriteError, create_directory, put_back, remove_empty_directory, set_mode};
-use crate::tools::diff::{head, of_place, plain_of};
+use crate::tools::diff::{of_place, plain_of};
 use crate::tools::paths::shown_in_one_line;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -54,6 +54,7 @@ impl Changes {
     ) -> Result<FilesPlanned, CheckpointError> {
         let moves = self.moves(since, None, settings).await?;
         let mut planned = FilesPlanned { cannot: moves.cannot, ..FilesPlanned::default() };
+        let mut room = MAX_DIFF_BYTES;
         for one in moves.files {
             let conflict = match &one.what {
                 PathAction::Nothing => continue,
@@ -65,8 +66,10 @@ impl Changes {
                 PathAction::PutBack => None,
             };
             let (diff, added, removed) = self.diff(&one, settings).await;
-            if conflict.is_none() && planned.diff.len() + diff.len() <= MAX_DIFF_BYTES {
-                planned.diff.push_str(&diff);
+            let bytes = diff.text_bytes();
+            if conflict.is_none() && bytes <= room {
+                room -= bytes;
+                planned.diff.push(diff);
             }
             planned.files.push(RewindFile { added, removed, conflict, ..one.told(settings) });
         }
@@ -225,7 +228,7 @@ impl Changes {
     }
 
     /// Returns the diff from the current to the restored content, if both are text within the size limit.
-    async fn diff(&self, one: &Move, settings: &Arc<Settings>) -> (String, u64, u64) {
+    async fn diff(&self, one: &Move, settings: &Arc<Settings>) -> (FileDiff, u64, u64) {
         let name = settings.redactor.redact(&shown_in_one_line(&one.path, settings)).text.into_owned();
         let kept = match &one.to.stood {
             StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.content(*content).await.ok(),
@@ -240,9 +243,8 @@ impl Changes {
                 other => plain(other),
             };
             let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| plain_of(&bytes, &settings));
-            let (Some(old), Some(new)) = (text(there), text(kept)) else { return (String::new(), 0, 0) };
+            let (Some(old), Some(new)) = (text(there), text(kept)) else { return Default::default() };
             let (diff, added, removed) = of_place(&name, (&now, &old), (&to, &new));
-            let diff = format!("{}{diff}", head(&name, &now, &to));
             (diff, added as u64, removed as u64)
         });
         made.await.unwrap_or_default()

@@ -4,7 +4,7 @@ mod rewind;
 use super::*;
 use crate::policy::Permit;
 use crate::ports::ToolRouter;
-use crate::protocol::{ChangeStatus, ChangedBy, ChangedFile, ToolResult, ToolStatus};
+use crate::protocol::{ChangeStatus, ChangedBy, ChangedFile, FileDiff, ToolResult, ToolStatus};
 use crate::store::Snapshots;
 use crate::tools::Router;
 use crate::tools::tests::{Bench, call, context};
@@ -119,9 +119,12 @@ fn what_tools_commands_and_others_change_is_listed_with_its_diff() {
     ];
     assert_eq!(short(&changed), expected, "{changed:?}");
     assert_eq!(changed.notes, [""; 0]);
-    assert!(file(&changed, "a").diff.contains("-two\n+2\n"), "{changed:?}");
-    assert!(file(&changed, "b").diff.contains("+++ /dev/null\n"), "{changed:?}");
-    assert!(file(&changed, "d").diff.contains("-d\n+D\n"), "the snapshot of the command has the earlier content: {changed:?}");
+    assert!(file(&changed, "a").diff.to_string().contains("-two\n+2\n"), "{changed:?}");
+    assert!(file(&changed, "b").diff.to_string().contains("+++ /dev/null\n"), "{changed:?}");
+    assert!(
+        file(&changed, "d").diff.to_string().contains("-d\n+D\n"),
+        "the snapshot of the command has the earlier content: {changed:?}"
+    );
     assert_eq!((changed.added, changed.removed), (6, 3));
     assert_eq!(changed.counts().unwrap(), "7 files (+6 −3)");
 }
@@ -135,7 +138,7 @@ fn without_a_snapshot_a_change_of_others_has_no_earlier_content_and_a_new_file_h
     let changed = session.list();
     assert_eq!(short(&changed), [("a", 'M', vec![Outside]), ("gone", 'D', vec![Outside]), ("new", 'A', vec![Outside])]);
     assert_eq!(file(&changed, "a").note.as_deref(), Some("earlier content was not saved"));
-    assert!(file(&changed, "new").diff.contains("+new\n"));
+    assert!(file(&changed, "new").diff.to_string().contains("+new\n"));
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn what_is_undone_is_no_change_and_a_failed_call_is_none() {
     session.bench.write("a", "three\n");
     let changed = session.list();
     assert_eq!(short(&changed), [("a", 'M', vec![Tool, Command, Outside])]);
-    assert!(file(&changed, "a").diff.contains("-one\n+three\n"), "against the session's start: {changed:?}");
+    assert!(file(&changed, "a").diff.to_string().contains("-one\n+three\n"), "against the session's start: {changed:?}");
 }
 
 #[test]
@@ -180,12 +183,12 @@ fn modes_links_binary_and_large_files_are_told_as_such() {
     let changed = session.list();
     let status = |path| file(&changed, path).status;
     assert_eq!(status("script"), ChangeStatus::ModeChanged);
-    assert!(file(&changed, "script").diff.contains("old mode 100644\nnew mode 100755\n"));
+    assert!(file(&changed, "script").diff.to_string().contains("old mode 100644\nnew mode 100755\n"));
     assert_eq!(status("file"), ChangeStatus::TypeChanged);
     assert_eq!(file(&changed, "binary").note.as_deref(), Some("not text: 3 bytes before, 3 now"));
     assert_eq!(file(&changed, "large").note.as_deref(), Some("large file: 2000000 bytes, no diff"));
     let link = file(&changed, "link");
-    assert!(link.status == ChangeStatus::Added && link.diff.contains("+script"), "{link:?}");
+    assert!(link.status == ChangeStatus::Added && link.diff.to_string().contains("+script"), "{link:?}");
     assert_eq!(fs::metadata(session.bench.path("script")).unwrap().permissions().mode() & 0o777, 0o755);
 }
 
@@ -195,7 +198,7 @@ fn a_secret_is_hidden_on_both_sides() {
     let session = Session::new(&[("config", &format!("token = \"{secret}\"\n"))]);
     session.does("RunCommand", json!({"command": "echo port = 1 >> config"}));
     let changed = session.list();
-    let diff = &file(&changed, "config").diff;
+    let diff = file(&changed, "config").diff.to_string();
     assert!(diff.contains("+port = 1") && !diff.contains(secret), "{diff}");
 }
 
@@ -217,7 +220,10 @@ fn it_is_all_there_after_a_kill_and_so_is_what_was_under_way() {
     let expected = [("a", vec![Tool]), ("b", vec![Tool]), ("c", vec![Command]), ("d", vec![Command]), ("tree/inner", vec![Tool])];
     let found: Vec<_> = changed.files.iter().map(|file| (file.path.as_str(), file.by.clone())).collect();
     assert_eq!(found, expected, "{changed:?}");
-    assert!(file(&changed, "b").diff.contains("-b\n+B\n") && file(&changed, "c").diff.contains("-c\n+C\n"), "{changed:?}");
+    assert!(
+        file(&changed, "b").diff.to_string().contains("-b\n+B\n") && file(&changed, "c").diff.to_string().contains("-c\n+C\n"),
+        "{changed:?}"
+    );
     let again = session.resumed().list();
     assert_eq!(again.files, changed.files);
 }
@@ -230,7 +236,7 @@ fn what_changes_while_no_aye_runs_is_found_by_the_first_snapshot() {
     bench.write("a", "two\n");
     let changed = Session::over(bench, data, runtime, true).list();
     assert_eq!(short(&changed), [("a", 'M', vec![Outside]), ("b", 'M', vec![Command])]);
-    assert!(file(&changed, "a").diff.contains("-one\n+two\n"));
+    assert!(file(&changed, "a").diff.to_string().contains("-one\n+two\n"));
 }
 
 #[test]
@@ -241,7 +247,7 @@ fn a_task_has_a_start_of_its_own() {
     session.does("WriteFile", json!({"path": "a", "content": "three\n"}));
     session.does("WriteFile", json!({"path": "b", "content": "B\n"}));
     session.begins("3");
-    let diff = |changed: &ChangedFiles, path: &str| file(changed, path).diff.clone();
+    let diff = |changed: &ChangedFiles, path: &str| file(changed, path).diff.to_string();
     let all = session.list();
     assert!(diff(&all, "a").contains("-one\n+three\n") && all.files.len() == 2);
     let second = session.list_of("2");
@@ -259,7 +265,7 @@ fn what_cannot_be_read_by_the_policy_has_no_diff() {
     session.router = Router::new(session.bench.settings.clone());
     let changed = session.list();
     assert_eq!(file(&changed, "a").note.as_deref(), Some("the policy does not allow reading it"));
-    assert_eq!(file(&changed, "a").diff, "");
+    assert!(file(&changed, "a").diff.is_empty());
 }
 
 /// `cargo test --release --lib figures_of_changes -- --ignored --nocapture`
@@ -393,8 +399,9 @@ proptest! {
             let (old, new) = (start.get(file.path.as_str()), end.get(file.path.as_str()));
             let side = |text: Option<&String>, side: &str| text.map_or("/dev/null".to_owned(), |_| format!("{side}/{}", file.path));
             let (old_text, new_text) = (old.cloned().unwrap_or_default(), new.cloned().unwrap_or_default());
-            let (diff, ..) = crate::tools::diff::unified(&old_text, &new_text, &side(old, "a"), &side(new, "b"));
-            prop_assert!(file.diff.ends_with(&diff), "{:?}: {}", file, diff);
+            let hunks = crate::tools::diff::compare(&old_text, &new_text).hunks;
+            let diff = FileDiff::new(&side(old, "a"), &side(new, "b"), hunks).to_string();
+            prop_assert!(file.diff.to_string().ends_with(&diff), "{:?}: {}", file, diff);
         }
     }
 }

@@ -167,7 +167,7 @@ pub(super) fn draft(
             }
         }
         if let Some(mut proposal) = proposal {
-            whole.diff.push_str(&proposal.diff);
+            whole.diff.extend(proposal.diff);
             whole.paths.append(&mut proposal.paths);
             whole.bytes += proposal.bytes;
             let new = proposal.notes.into_iter().map(|note| format!("step {}: {note}", at + 1));
@@ -257,7 +257,7 @@ pub(super) fn both(first: Option<Box<Proposal>>, second: Option<Box<Proposal>>) 
     };
     let new: Vec<_> = second.paths.into_iter().filter(|path| !whole.paths.contains(path)).collect();
     whole.summary = format!("{}; {}", whole.summary, second.summary);
-    whole.diff.push_str(&second.diff);
+    whole.diff.extend(second.diff);
     whole.paths.extend(new);
     whole.bytes += second.bytes;
     whole.notes.extend(second.notes);

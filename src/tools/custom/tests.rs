@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::{Action, ErrorCode, Proposal};
+use crate::protocol::{Action, ErrorCode, FileDiffs, Proposal};
 use crate::tools::tests::Bench;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -251,7 +251,7 @@ fn what_several_steps_changed_is_told_together_and_also_where_a_later_one_fails(
     let proposal = |name: &str| {
         Some(Box::new(Proposal {
             summary: format!("changed {name}"),
-            diff: format!("diff of {name}\n"),
+            diff: FileDiffs::read(&format!("diff of {name}\n")),
             paths: vec![PathBuf::from(name), PathBuf::from("/both")],
             bytes: 1,
             notes: Vec::new(),
@@ -259,7 +259,7 @@ fn what_several_steps_changed_is_told_together_and_also_where_a_later_one_fails(
         }))
     };
     let whole = pipeline::both(proposal("/a"), proposal("/b")).unwrap();
-    assert_eq!((whole.summary.as_str(), whole.diff.as_str()), ("changed /a; changed /b", "diff of /a\ndiff of /b\n"));
+    assert_eq!((whole.summary, whole.diff.to_string()), ("changed /a; changed /b".into(), "diff of /a\ndiff of /b\n".into()));
     assert_eq!((whole.paths, whole.bytes), (["/a", "/both", "/b"].map(PathBuf::from).to_vec(), 2));
     assert_eq!(pipeline::both(proposal("/a"), None), proposal("/a"));
     assert_eq!(pipeline::both(None, proposal("/a")), proposal("/a"));

@@ -1,6 +1,6 @@
 //! Shortening of very long lines in a diff to their changed part.
 
-use crate::protocol::{cut_after, cut_before};
+use crate::protocol::{DiffLine, DiffSide, cut_after, cut_before};
 
 /// Line length in bytes above which a line is cut.
 const MAX_BYTES: usize = 4_000;
@@ -9,75 +9,76 @@ const AROUND_BYTES: usize = 200;
 /// Maximum number of bytes shown of the changed part of a line.
 const CHANGED_BYTES: usize = 1_500;
 
-/// Shortens all long lines of a diff; a cut line shows how many bytes are omitted.
-pub(super) fn shortened(diff: String) -> String {
-    if diff.lines().all(|line| line.len() <= MAX_BYTES) {
-        return diff;
+/// Shortens the long lines of a hunk; a cut line shows how many bytes are omitted.
+pub(super) fn shorten(lines: &mut [DiffLine]) {
+    if !lines.iter().any(is_long) {
+        return;
     }
-    let lines: Vec<&str> = diff.split_inclusive('\n').collect();
-    let mut result = String::new();
     let mut at = 0;
     while at < lines.len() {
-        // The note about a missing final newline is a line of its own.
-        let block = |from: usize, sign: char| match lines.get(from) {
-            Some(first) if first.starts_with(sign) => {
-                lines[from..].iter().take_while(|line| line.starts_with([sign, '\\'])).count()
-            }
-            _ => 0,
+        let block = |from: usize, side: DiffSide| lines[from..].iter().take_while(|line| line.side == side).count();
+        let removed = block(at, DiffSide::Removed);
+        let added = block(at + removed, DiffSide::Added);
+        let (old, new) = lines[at..at + removed + added].split_at_mut(removed);
+        let cut_of = |lines: &[DiffLine], others: &[DiffLine]| -> Vec<Option<String>> {
+            let other = |index: usize| others.get(index).map_or("", |other| &other.text);
+            lines.iter().enumerate().map(|(index, line)| is_long(line).then(|| cut(&line.text, other(index)))).collect()
         };
-        let removed = block(at, '-');
-        let added = block(at + removed, '+');
-        let (old, new) = (&lines[at..at + removed], &lines[at + removed..at + removed + added]);
-        for (index, line) in old.iter().enumerate() {
-            result.push_str(&cut(line, new.get(index).copied()));
-        }
-        for (index, line) in new.iter().enumerate() {
-            result.push_str(&cut(line, old.get(index).copied()));
+        let cuts = (cut_of(old, new), cut_of(new, old));
+        for (line, cut) in old.iter_mut().chain(new).zip(cuts.0.into_iter().chain(cuts.1)) {
+            line.text = cut.unwrap_or_else(|| std::mem::take(&mut line.text));
         }
         at += removed + added;
         if removed + added == 0 {
-            result.push_str(&cut(lines[at], None));
+            if is_long(&lines[at]) {
+                lines[at].text = cut(&lines[at].text, "");
+            }
             at += 1;
         }
     }
-    result
+}
+
+/// Reports whether the line is cut: its bytes and its sign are too many.
+fn is_long(line: &DiffLine) -> bool {
+    line.text.len() >= MAX_BYTES
 }
 
 /// Cuts most of the text that a line shares with its counterpart.
-fn cut(line: &str, other: Option<&str>) -> String {
-    if line.len() <= MAX_BYTES {
-        return line.to_owned();
-    }
-    let (sign, body) = line.split_at(1);
-    let (body, end) = body.strip_suffix('\n').map_or((body, ""), |body| (body, "\n"));
-    let other = other.and_then(|other| other.get(1..)).map_or("", |other| other.strip_suffix('\n').unwrap_or(other));
+fn cut(text: &str, other: &str) -> String {
     let same = |left: &mut dyn Iterator<Item = u8>, right: &mut dyn Iterator<Item = u8>| {
         left.zip(right).take_while(|(left, right)| left == right).count()
     };
-    let head = same(&mut body.bytes(), &mut other.bytes());
-    let tail = same(&mut body.bytes().rev(), &mut other.bytes().rev()).min(body.len() - head);
-    let from = cut_before(body, head.saturating_sub(AROUND_BYTES));
-    let upto = (body.len() - tail).saturating_add(AROUND_BYTES).min(from + AROUND_BYTES * 2 + CHANGED_BYTES).min(body.len());
-    let upto = cut_after(body, upto);
+    let head = same(&mut text.bytes(), &mut other.bytes());
+    let tail = same(&mut text.bytes().rev(), &mut other.bytes().rev()).min(text.len() - head);
+    let from = cut_before(text, head.saturating_sub(AROUND_BYTES));
+    let upto = (text.len() - tail).saturating_add(AROUND_BYTES).min(from + AROUND_BYTES * 2 + CHANGED_BYTES).min(text.len());
+    let upto = cut_after(text, upto);
     let gap = |bytes: usize| if bytes > 0 { format!("[… {bytes} bytes …]") } else { String::new() };
-    format!("{sign}{}{}{}{end}", gap(from), &body[from..upto], gap(body.len() - upto))
+    format!("{}{}{}", gap(from), &text[from..upto], gap(text.len() - upto))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::FileDiffs;
+
+    fn shortened(rows: &str) -> String {
+        let mut diff = FileDiffs::read(rows);
+        diff.hunks_mut().for_each(|hunk| shorten(&mut hunk.lines));
+        diff.to_string()
+    }
 
     #[test]
     fn a_long_line_is_cut_to_what_changes_in_it() {
         let long = "é".repeat(3_000);
         let diff = format!("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-{long}old{long}\n+{long}new{long}\n short\n");
-        let cut = shortened(diff);
+        let cut = shortened(&diff);
         assert!(cut.len() < 3_000, "{cut}");
         assert!(cut.contains("éold") && cut.contains("énew") && cut.ends_with(" short\n"), "{cut}");
         assert!(cut.lines().all(|line| line.len() < MAX_BYTES));
-        let short = "-a\n+b\n".to_owned();
-        assert_eq!(shortened(short.clone()), short);
-        let whole = shortened(format!(" {long}\n-{long}\n"));
+        let short = "@@ -1 +1 @@\n-a\n+b\n";
+        assert_eq!(shortened(short), short);
+        let whole = shortened(&format!("@@ -1,2 +1 @@\n {long}\n-{long}\n"));
         assert!(whole.len() < 2 * MAX_BYTES && whole.contains("bytes …]"), "{whole}");
     }
 }

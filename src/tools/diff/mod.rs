@@ -1,4 +1,4 @@
-//! Diffs for display: redacted, with git's file names and headers.
+//! Differences of files for display: redacted, with git's file names.
 
 pub(in crate::tools) mod cuts;
 mod long_lines;
@@ -7,9 +7,10 @@ use super::document::content::Document;
 use super::document::line_breaks::shown_lines;
 use super::settings::Settings;
 use crate::ports::StoredState;
+use crate::protocol::{DiffHunk, DiffLine, DiffSide, FileDiff};
 use cuts::Cut;
-use long_lines::shortened;
-use similar::{ChangeTag, TextDiff};
+use long_lines::shorten;
+use similar::{DiffOp, DiffTag, TextDiff};
 use std::time::Duration;
 
 /// Time limit for finding the smallest diff; a longer diff is still correct.
@@ -29,52 +30,93 @@ pub(in crate::tools) fn plain_of(content: &[u8], settings: &Settings) -> Option<
     Document::decode(content).ok().map(|document| plain(&document.text, settings))
 }
 
-/// Returns the unified diff (empty if nothing changed) and the number of added and removed lines.
-pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
-    let (diff, added, removed, _) = unified_with_cuts(old, new, old_name, new_name);
-    (diff, added, removed)
+/// The differing lines of two texts.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct LineDiff {
+    /// Empty if nothing changed.
+    pub hunks: Vec<DiffHunk>,
+    pub added: usize,
+    pub removed: usize,
+    /// The changed lines of each hunk.
+    pub cuts: Vec<Cut>,
 }
 
-/// Like `unified`, and also returns the hunks.
-pub(in crate::tools) fn unified_with_cuts(
-    old: &str,
-    new: &str,
-    old_name: &str,
-    new_name: &str,
-) -> (String, usize, usize, Vec<Cut>) {
+/// Returns the differing lines of two texts, in full length.
+pub fn line_hunks(old: &str, new: &str) -> Vec<DiffHunk> {
+    compare_lines(old, new).hunks
+}
+
+/// Compares two texts line by line. Very long lines are cut to their changed part.
+pub(in crate::tools) fn compare(old: &str, new: &str) -> LineDiff {
+    let mut diff = compare_lines(old, new);
+    for hunk in &mut diff.hunks {
+        shorten(&mut hunk.lines);
+    }
+    diff
+}
+
+fn compare_lines(old: &str, new: &str) -> LineDiff {
     if old == new {
-        return (String::new(), 0, 0, Vec::new());
+        return LineDiff::default();
     }
     // Only LF ends a line; a lone CR is an ordinary character.
     let (old_lines, new_lines): (Vec<&str>, Vec<&str>) =
         (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
     let diff = TextDiff::configure().newline_terminated(true).timeout(DIFF_LIMIT).diff_slices(&old_lines, &new_lines);
-    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
-    let cuts = cuts::cuts(&diff.grouped_ops(AROUND), &old_lines, &new_lines);
-    let unified = diff.unified_diff().context_radius(AROUND).header(old_name, new_name).to_string();
-    (shortened(unified), added, removed, cuts)
+    let groups = diff.grouped_ops(AROUND);
+    let cuts = cuts::cuts(&groups, &old_lines, &new_lines);
+    let hunks: Vec<DiffHunk> = groups.iter().filter_map(|group| hunk(group, &old_lines, &new_lines)).collect();
+    let count = |side| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.side == side).count();
+    LineDiff { added: count(DiffSide::Added), removed: count(DiffSide::Removed), hunks, cuts }
 }
 
-/// Returns the diff between the earlier and the current content of a path.
+/// Converts a group of neighbouring changes, with context, into a hunk.
+fn hunk(group: &[DiffOp], old: &[&str], new: &[&str]) -> Option<DiffHunk> {
+    let (first, last) = (group.first()?, group.last()?);
+    let range = |start: usize, end: usize| (start + usize::from(end > start), end - start);
+    let (old_start, old_count) = range(first.old_range().start, last.old_range().end);
+    let (new_start, new_count) = range(first.new_range().start, last.new_range().end);
+    let mut lines = Vec::new();
+    for op in group {
+        let mut add = |side, of_side: &[&str]| lines.extend(of_side.iter().map(|line| diff_line(side, line)));
+        match op.tag() {
+            DiffTag::Equal => add(DiffSide::Context, &old[op.old_range()]),
+            DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
+                add(DiffSide::Removed, &old[op.old_range()]);
+                add(DiffSide::Added, &new[op.new_range()]);
+            }
+        }
+    }
+    Some(DiffHunk { old_start, new_start, old_count, new_count, lines, ..DiffHunk::default() })
+}
+
+fn diff_line(side: DiffSide, line: &str) -> DiffLine {
+    let (text, has_newline) = line.strip_suffix('\n').map_or((line, false), |text| (text, true));
+    DiffLine { side, text: text.to_owned(), has_newline }
+}
+
+/// Returns the difference between the earlier and the current content of a path, with its mode if that changed, and the
+/// number of added and removed lines.
 pub(in crate::tools) fn of_place(
     name: &str,
     (before, old): (&StoredState, &str),
     (now, new): (&StoredState, &str),
-) -> (String, usize, usize) {
+) -> (FileDiff, usize, usize) {
     let side = |stood: &StoredState, side| {
         if *stood == StoredState::Missing { "/dev/null".to_owned() } else { format!("{side}/{name}") }
     };
-    unified(old, new, &side(before, 'a'), &side(now, 'b'))
+    let LineDiff { hunks, added, removed, .. } = compare(old, new);
+    (head(name, before, now).with_hunks(&side(before, 'a'), &side(now, 'b'), hunks), added, removed)
 }
 
-/// Returns the header line of a file in a diff, and its mode lines if the mode changed.
-pub(in crate::tools) fn head(name: &str, before: &StoredState, now: &StoredState) -> String {
-    let modes = match (before, now) {
+/// Returns the difference of a path without its lines: the name, and the mode if it changed.
+pub(in crate::tools) fn head(name: &str, before: &StoredState, now: &StoredState) -> FileDiff {
+    let file = FileDiff::titled(name, name);
+    match (before, now) {
         (StoredState::File { mode: old, .. }, StoredState::File { mode: new, .. }) if old != new => {
-            format!("old mode {:06o}\nnew mode {:06o}\n", 0o100_000 | old, 0o100_000 | new)
+            let mode = |mode: &u32| format!("{:06o}", 0o100_000 | mode);
+            file.with_modes(&mode(old), &mode(new))
         }
-        _ => String::new(),
-    };
-    format!("diff --git a/{name} b/{name}\n{modes}")
+        _ => file,
+    }
 }

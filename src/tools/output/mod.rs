@@ -103,7 +103,7 @@ pub(in crate::tools) fn uris(artifacts: &[Artifact]) -> Vec<String> {
 pub(in crate::tools) fn keep_diff(result: &mut ToolResult, proposal: Option<&Proposal>, settings: &Settings) {
     for proposal in proposal.into_iter().chain(result.changed.clone().as_deref()) {
         let new = new(ArtifactKind::FileDiff, &format!("diff of {}", proposal.summary), "text/x-diff");
-        match keep_text(settings, new, &proposal.diff) {
+        match keep_text(settings, new, &proposal.diff.to_string()) {
             Some(Ok(artifact)) => result.artifact_uris.push(artifact.uri),
             Some(Err(reason)) => tracing::warn!(reason, "cannot store a diff"),
             None => {}

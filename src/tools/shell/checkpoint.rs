@@ -1,9 +1,9 @@
 //! Snapshots of the workspace before commands that can change it, and the differences afterwards.
 
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, StoredState};
-use crate::protocol::{Place, Proposal, Target, ToolError, counted};
+use crate::protocol::{FileDiffs, Place, Proposal, Target, ToolError, counted};
 use crate::tools::changes::{Changes, CommandSpan, Mark};
-use crate::tools::diff::{head, of_place, plain_of};
+use crate::tools::diff::{of_place, plain_of};
 use crate::tools::executable_files::marked;
 use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, Reach, walk};
@@ -207,7 +207,9 @@ async fn entries(
 #[derive(Default)]
 struct ChangeSummary {
     paths: Vec<PathBuf>,
-    diff: String,
+    diff: FileDiffs,
+    /// Number of bytes of the text form of the diff.
+    diff_bytes: usize,
     bytes: u64,
     without: usize,
     added: usize,
@@ -240,13 +242,14 @@ impl ChangeSummary {
             return;
         };
         let (diff, added, removed) = of_place(&name, (&changed.before, &before), (&changed.after, &after));
-        if self.diff.len() + diff.len() > MAX_DIFF_BYTES {
+        let bytes = diff.text_bytes();
+        if self.diff_bytes + bytes > MAX_DIFF_BYTES {
             self.without += 1;
             return;
         }
         (self.added, self.removed) = (self.added + added, self.removed + removed);
-        self.diff.push_str(&head(&name, &changed.before, &changed.after));
-        self.diff.push_str(&diff);
+        self.diff_bytes += bytes;
+        self.diff.push(diff);
     }
 
     fn proposal(mut self) -> Option<Proposal> {

@@ -103,7 +103,7 @@ proptest! {
         bench.write("f", kept(&old));
         bench.output("ReadFile", json!({"path": "f"}));
         let plan = bench.plan("WriteFile", json!({"path": "f", "content": new})).unwrap();
-        let diff = plan.proposal.clone().unwrap().diff;
+        let diff = plan.proposal.clone().unwrap().diff.to_string();
         let count = plan.amends.offer.hunks.len();
         prop_assert_eq!(count, diff.lines().filter(|row| row.starts_with("@@")).count());
         let last_ends = |at: usize| at + 1 < count || (old.ends_with('\n') && new.ends_with('\n'));
@@ -192,7 +192,7 @@ fn a_whole_text_from_an_editor_takes_the_form_of_the_file() {
     let plan = bench.plan("EditFile", both()).unwrap();
     let text = plan.amends.texts[0].replace("fn main", "pub fn main");
     let plan = bench.amended(plan, Amendment::File { file: 0, text }).unwrap();
-    assert!(plan.proposal.as_ref().unwrap().diff.contains("+pub fn main() {"), "{:?}", plan.proposal);
+    assert!(plan.proposal.as_ref().unwrap().diff.to_string().contains("+pub fn main() {"), "{:?}", plan.proposal);
     let told = plan.amends.told.clone().unwrap();
     assert!(told.contains("edited `f.rs` before") && told.contains("+pub fn main() {") && !told.contains("+    ONE"), "{told}");
     bench.run(plan);

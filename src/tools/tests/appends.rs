@@ -98,10 +98,14 @@ fn a_proposal_of_an_append_shows_the_end_only() {
     let [small, large] = both(lines.as_bytes());
     let arguments = json!({"path": "f", "content": "new\nmore\n"});
     let proposal = small.plan("AppendFile", arguments.clone()).unwrap().proposal.unwrap();
-    assert!(proposal.diff.contains("@@ -498,3 +498,5 @@\n line 498\n line 499\n line 500\n+new\n+more\n"), "{}", proposal.diff);
+    assert!(
+        proposal.diff.to_string().contains("@@ -498,3 +498,5 @@\n line 498\n line 499\n line 500\n+new\n+more\n"),
+        "{}",
+        proposal.diff
+    );
     assert_eq!((proposal.summary.as_str(), proposal.bytes), ("Append to f +2 −0", 9));
     let proposal = large.plan("AppendFile", arguments).unwrap().proposal.unwrap();
-    assert!(proposal.diff.ends_with("@@ -500,0 +501,2 @@\n+new\n+more\n"), "{}", proposal.diff);
+    assert!(proposal.diff.to_string().ends_with("@@ -500,0 +501,2 @@\n+new\n+more\n"), "{}", proposal.diff);
 }
 
 #[test]

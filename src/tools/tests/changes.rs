@@ -12,7 +12,7 @@ fn an_edit_is_proposed_before_it_is_made() {
     let plan = bench.plan("EditFile", edit("src/a.rs", "two", "2")).unwrap();
     let proposal = plan.proposal.clone().unwrap();
     assert_eq!(plan.summary, "Edit src/a.rs +1 −1");
-    assert_eq!(proposal.diff, "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+    assert_eq!(proposal.diff.to_string(), "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
     assert_eq!((proposal.paths, proposal.bytes), (vec![bench.path("src/a.rs")], 12));
     assert!(plan.changes);
     assert_eq!(bench.read("src/a.rs"), b"one\ntwo\nthree\n");

@@ -30,7 +30,11 @@ fn an_edit_of_a_large_file_changes_its_place_and_nothing_else() {
         let plan = bench.plan("EditFile", edit("line 400000 of a file that is long\nline 400001 ", "new\nnëw ")).unwrap();
         let proposal = plan.proposal.clone().unwrap();
         assert_eq!(plan.summary, "Edit f +2 −2");
-        assert!(proposal.diff.starts_with("--- a/f\n+++ b/f\n@@ -399998,8 +399998,8 @@\n line 399997 of"), "{}", proposal.diff);
+        assert!(
+            proposal.diff.to_string().starts_with("--- a/f\n+++ b/f\n@@ -399998,8 +399998,8 @@\n line 399997 of"),
+            "{}",
+            proposal.diff
+        );
         assert!(proposal.notes.iter().any(|note| note.contains("too large to compare")), "{:?}", proposal.notes);
         let expected =
             before.replace(&format!("line 400000 of a file that is long{ending}line 400001 "), &format!("new{ending}nëw "));
@@ -72,7 +76,7 @@ fn what_is_hidden_in_a_large_file_stays_hidden() {
     bench.write("f", &text);
     assert!(bench.error("EditFile", edit("aB3dE5fG7hI9", "x")).1.contains("not found"));
     let plan = bench.plan("EditFile", edit("line 300001 of", "x of")).unwrap();
-    let diff = plan.proposal.clone().unwrap().diff;
+    let diff = plan.proposal.clone().unwrap().diff.to_string();
     assert!(diff.contains("-line 300001 of") && !diff.contains(secret), "{diff}");
     bench.run(plan);
     assert!(bench.read("f") == text.replace("line 300001 of", "x of").as_bytes());
@@ -85,7 +89,7 @@ fn a_large_file_is_written_over_without_a_look_at_all_of_it() {
     let plan = bench.plan("WriteFile", json!({"path": "f", "content": "a\nb\n"})).unwrap();
     let proposal = plan.proposal.clone().unwrap();
     assert!(proposal.notes[0].contains("too many to compare"), "{:?}", proposal.notes);
-    assert!(proposal.diff.len() < 200);
+    assert!(proposal.diff.text_bytes() < 200);
     bench.run(plan);
     assert_eq!(bench.read("f"), b"a\r\nb\r\n");
 }

@@ -254,7 +254,7 @@ fn a_plan_names_every_path_and_shows_one_diff() {
         "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n",
         "diff --git a/keep b/keep\n--- a/keep\n",
     ] {
-        assert!(proposal.diff.contains(part), "{}", proposal.diff);
+        assert!(proposal.diff.to_string().contains(part), "{}", proposal.diff);
     }
     assert_eq!(bench.read("a"), b"one\n", "a plan writes nothing");
 }
@@ -301,7 +301,7 @@ fn markers_of_a_file_stand_for_what_they_hide_in_it() {
     assert_eq!(lines.len(), 4, "{shown}");
     let hunk = format!("*** Update File: f\n@@\n {}\n {}\n-b\n+B\n", lines[1], lines[2]);
     let plan = bench.plan("ApplyPatch", patch(&hunk)).unwrap();
-    assert!(!plan.proposal.as_ref().unwrap().diff.contains("ghp_"));
+    assert!(!plan.proposal.as_ref().unwrap().diff.to_string().contains("ghp_"));
     assert_eq!(bench.run(plan).error, None);
     assert_eq!(bench.read("f"), before.replace("\nb\n", "\nB\n").as_bytes());
     let (_, message) = bench.error("ApplyPatch", patch(&format!("*** Add File: g\n+{}\n", lines[1])));

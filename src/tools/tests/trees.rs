@@ -24,7 +24,11 @@ fn a_deletion_shows_what_goes_before_it_does() {
     let shown = |arguments| bench.plan("Delete", arguments).unwrap().proposal.unwrap();
     let file = shown(json!({"path": "d/a.txt"}));
     assert_eq!(file.summary, "Delete d/a.txt −2");
-    assert!(file.diff.contains("--- a/d/a.txt\n+++ /dev/null\n") && file.diff.contains("-one\n-two\n"), "{}", file.diff);
+    assert!(
+        file.diff.to_string().contains("--- a/d/a.txt\n+++ /dev/null\n") && file.diff.to_string().contains("-one\n-two\n"),
+        "{}",
+        file.diff
+    );
     let tree = shown(json!({"path": "d", "recursive": true}));
     assert_eq!(tree.summary, "Delete d/ with 2 files, 1 directory, 1 symlink, 9 bytes");
     assert_eq!(tree.notes, ["contains: d/a.txt, d/out, d/sub/, d/sub/b.txt"]);
@@ -68,7 +72,7 @@ fn a_move_is_a_rename_with_both_names_and_replaces_nothing() {
     let plan = bench.plan("mv", json!({"old_path": "d/a.txt", "new_path": "new/deep/a.txt"})).unwrap();
     let proposal = plan.proposal.clone().unwrap();
     assert_eq!(proposal.summary, "Move d/a.txt to new/deep/a.txt (8 bytes)");
-    assert!(proposal.diff.contains("rename from d/a.txt\nrename to new/deep/a.txt\n"));
+    assert!(proposal.diff.to_string().contains("rename from d/a.txt\nrename to new/deep/a.txt\n"));
     assert_eq!(proposal.paths, [bench.path("d/a.txt"), bench.path("new/deep/a.txt")]);
     let kinds: Vec<_> = plan.actions.iter().map(Action::capability).collect();
     assert_eq!(kinds, ["File.Write", "File.Write", "File.Delete"]);
@@ -203,9 +207,9 @@ fn a_name_with_a_line_break_says_nothing_of_its_own() {
     ];
     for (tool, arguments) in calls {
         let proposal = bench.plan(tool, arguments).unwrap().proposal.unwrap();
-        let lines = proposal.diff.lines().filter(|line| line.starts_with("@@") || line.starts_with("+++")).count();
+        let lines = proposal.diff.to_string().lines().filter(|line| line.starts_with("@@") || line.starts_with("+++")).count();
         assert!(!proposal.summary.contains('\n') && lines <= 2, "{tool}: {proposal:?}");
-        assert!(!proposal.diff.contains("\n-a\n"), "{tool}: {}", proposal.diff);
+        assert!(!proposal.diff.to_string().contains("\n-a\n"), "{tool}: {}", proposal.diff);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Changes edited by the user: some of the hunks, edited lines, or a whole new text.
 
 use super::file_change::{Change, CurrentFile, lacks, noting_nul, proposal_with_cuts};
-use crate::protocol::{Action, Amendable, Amendment, Hunk, HunkChoice, Proposal, Target, ToolError};
+use crate::protocol::{Action, Amendable, Amendment, FileDiff, Hunk, HunkChoice, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::diff::cuts::{Cut, why_fixed, with_choices};
-use crate::tools::diff::{plain, unified};
+use crate::tools::diff::{compare, plain};
 use crate::tools::document::content::{Document, Form};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
@@ -197,11 +197,11 @@ fn as_a_whole(
     let whole = edited.checked_as(Document { text: whole, form }, &[text], settings)?;
     let name = shown_in_one_line(&edited.target.real, settings);
     let (proposed, now) = (plain(&edited.after.text, settings), plain(&whole.text, settings));
-    let (diff, ..) = unified(&proposed, &now, &format!("a/{name}"), &format!("b/{name}"));
+    let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), compare(&proposed, &now).hunks);
     let told = format!(
         "[The user edited `{}` before it was applied. Their changes to your proposal:\n{}]",
         edited.target.given,
-        capped(&diff)
+        capped(&diff.to_string())
     );
     let as_proposed = |sides: &Sides<'_>| (!sides.cuts.is_empty()).then(|| sides.after.clone());
     let mut texts: Vec<_> = files.iter().map(as_proposed).collect();

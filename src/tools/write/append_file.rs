@@ -6,13 +6,13 @@ use super::git_guard::{guard, guarded};
 use super::large::HELD_BYTES;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, PlaceChange, Proposal, Target, ToolError};
+use crate::protocol::{Action, DiffHunk, ErrorCode, FileDiff, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::append::{Content, append, read_through};
 use crate::sys::file::{Parents, PreImage};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
-use crate::tools::diff::{plain, unified};
+use crate::tools::diff::{LineDiff, compare, plain};
 use crate::tools::document::content::{Document, Form, NotText};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
@@ -178,7 +178,8 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
     let more = encoded(form, &added).ok_or_else(|| lacks(&target.given, form, "`content`"))?;
     let joins = !tail.ended() && !added.is_empty();
     let name = shown_in_one_line(&target.real, settings);
-    let (diff, lines) = added_lines(&name, tail.lines(), &plain(&added, settings));
+    let (hunks, lines) = added_lines(tail.lines(), &plain(&added, settings));
+    let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), hunks).into();
     let mut notes = vec![format!("the existing {bytes} bytes stay and are not shown")];
     notes.extend(joins.then(|| JOINS.to_owned()));
     let summary = format!("Append to {name} +{lines}");
@@ -209,9 +210,11 @@ fn encoded(form: Form, text: &str) -> Option<Vec<u8>> {
     form.encode(text).map(|bytes| bytes[bom..].to_vec())
 }
 
-/// Returns the diff of lines added after the first `before`.
-fn added_lines(name: &str, before: u64, added: &str) -> (String, usize) {
-    let (diff, lines, _) = unified("", added, &format!("a/{name}"), &format!("b/{name}"));
-    let from = format!("@@ -{before},0 +{},", before + 1);
-    (diff.replacen("@@ -0,0 +1,", &from, 1).replacen("@@ -0,0 +1 @@", &format!("{from}1 @@"), 1), lines)
+/// Returns the hunks of lines added after the first `before`, and the number of these lines.
+fn added_lines(before: u64, added: &str) -> (Vec<DiffHunk>, usize) {
+    let LineDiff { mut hunks, added, .. } = compare("", added);
+    for hunk in &mut hunks {
+        hunk.move_down(before, before);
+    }
+    (hunks, added)
 }

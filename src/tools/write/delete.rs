@@ -4,7 +4,7 @@ use super::file_change::removal;
 use super::git_guard::guard;
 use super::tree_change::{InspectedPath, look, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, PathState, Place, PlaceChange, Proposal, Target, ToolError};
+use crate::protocol::{Action, FileDiff, PathState, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, remove};
 use crate::sys::path::read_link;
 use crate::tools::alias::Alias;
@@ -140,7 +140,10 @@ fn proposal(target: &Target, look: &InspectedPath, name: &str, settings: &Settin
             Proposal { notes: vec![format!("a symlink to `{says}`, which is not deleted")], ..plain }
         }
         Form::File | Form::Special => match removal(target, settings) {
-            Some((diff, lines)) => Proposal { summary: format!("Delete {name} −{lines}"), diff, ..plain },
+            Some((hunks, lines)) => {
+                let diff = FileDiff::new(&format!("a/{name}"), "/dev/null", hunks).into();
+                Proposal { summary: format!("Delete {name} −{lines}"), diff, ..plain }
+            }
             None => plain,
         },
     }

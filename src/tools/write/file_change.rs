@@ -1,12 +1,12 @@
 //! Common parts of file changes: reading the current file, the proposal, and the write.
 
 use super::git_guard::{guard, guarded};
-use crate::protocol::{ErrorCode, Place, PlaceChange, Proposal, Target, ToolError};
+use crate::protocol::{DiffHunk, ErrorCode, FileDiff, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
 use crate::tools::call_result::ToolFailure;
 use crate::tools::crash_outcome;
 use crate::tools::diff::cuts::Cut;
-use crate::tools::diff::{plain, unified, unified_with_cuts};
+use crate::tools::diff::{LineDiff, compare, plain};
 use crate::tools::document::content::{Document, Form, NotText};
 use crate::tools::document::replacement::{endings, replace_all, with_lf};
 use crate::tools::draft::CallDraft;
@@ -145,7 +145,8 @@ pub(in crate::tools) fn proposal_with_cuts(
     // A changed secret gets another marker.
     let (old, new) = (plain(&old, settings), plain(new, settings));
     let old_name = if matches!(before, CurrentFile::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
-    let (diff, added, removed, cuts) = unified_with_cuts(&old, &new, &old_name, &format!("b/{name}"));
+    let LineDiff { hunks, added, removed, cuts } = compare(&old, &new);
+    let diff = FileDiff::new(&old_name, &format!("b/{name}"), hunks).into();
     if new.contains('\0') {
         notes.push(HAS_NUL.to_owned());
     }
@@ -156,13 +157,12 @@ pub(in crate::tools) fn proposal_with_cuts(
     (Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes, ..Proposal::default() }, cuts)
 }
 
-/// Returns the diff that removes a text file, and its number of lines; `None` for other and large files.
-pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<(String, usize)> {
+/// Returns the hunks that remove a text file, and its number of lines; `None` for other and large files.
+pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<(Vec<DiffHunk>, usize)> {
     let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
     let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
-    let name = format!("a/{}", shown_in_one_line(&target.real, settings));
-    let (diff, _, removed) = unified(&plain(&document.text, settings), "", &name, "/dev/null");
-    Some((diff, removed))
+    let LineDiff { hunks, removed, .. } = compare(&plain(&document.text, settings), "");
+    Some((hunks, removed))
 }
 
 /// Returns notes on changes that a line diff cannot show.

@@ -3,7 +3,7 @@
 use super::git_guard::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, PathState, PlaceChange, Proposal, Target, ToolError};
+use crate::protocol::{Action, FileDiff, PathState, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
@@ -94,7 +94,7 @@ impl Tool for Move {
         }
         let proposal = Proposal {
             summary: format!("{summary} ({})", look.size()),
-            diff: format!("diff --git a/{from} b/{to}\nsimilarity index 100%\nrename from {from}\nrename to {to}\n"),
+            diff: FileDiff::titled(&from, &to).with_similarity(100).renamed(&from, &to).into(),
             paths: vec![source.real.clone(), destination.real.clone()],
             bytes: look.survey.bytes,
             notes,

@@ -5,11 +5,11 @@ use super::file_change::{Change, CurrentFile, HAS_NUL, commit, noting_nul};
 use super::large::Large;
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, Target, ToolError};
+use crate::protocol::{Action, Amendable, Amendment, FileDiff, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
-use crate::tools::diff::{plain, unified};
+use crate::tools::diff::{LineDiff, compare, plain};
 use crate::tools::document::content::{Document, Form};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::not_amended;
@@ -152,7 +152,8 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     }
     let content = kept.unwrap_or_else(|| text.clone().into_bytes());
     let name = shown_in_one_line(&target.real, settings);
-    let (diff, added, _) = unified("", &plain(&text, settings), &format!("a/{name}"), &format!("b/{name}"));
+    let LineDiff { hunks, added, .. } = compare("", &plain(&text, settings));
+    let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), hunks).into();
     let bytes = content.len() as u64;
     let has_nul = text.contains('\0');
     notes.extend(has_nul.then(|| HAS_NUL.to_owned()));

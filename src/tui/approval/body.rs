@@ -3,7 +3,7 @@
 use super::command::{Command, Row};
 use super::note::{CHANGED, Note, Verb, hanging, hung};
 use super::title::Name;
-use crate::protocol::{Approval, Effects, Risk};
+use crate::protocol::{Approval, Effects, FileDiffs, Risk};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::format::counted;
@@ -87,7 +87,7 @@ impl Body {
         let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::reveal_rows(note)));
         let notes: Vec<Note> = notes.map(|note| Note::new(note, Token::Warn)).collect();
         if !proposal.diff.is_empty() {
-            let diff = Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
+            let diff = Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
             return Self::edit(
                 Name { words: text::reveal_name(&approval.action_summary), beside: beside(approval) },
                 diff,
@@ -108,7 +108,7 @@ impl Body {
 
     /// Builds the body for the effects of a previewed command: its facts, then the diff.
     fn effects(approval: &Approval, effects: &Effects) -> Self {
-        let diff = Diff::parse(&approval.proposal.diff, None);
+        let diff = Diff::new(&approval.proposal.diff, None);
         let lines = diff.lines();
         let mut above = super::effects::notes(approval, effects);
         let extent = if lines > LARGE_LINES { Extent::Large } else { Extent::Readable };
@@ -154,19 +154,19 @@ impl Body {
         }
     }
 
-    pub fn diff(name: String, diff: &str) -> Self {
-        Self::edit(Name { words: name, beside: 0 }, Diff::parse(diff, None), Vec::new())
+    pub fn diff(name: String, diff: &FileDiffs) -> Self {
+        Self::edit(Name { words: name, beside: 0 }, Diff::new(diff, None), Vec::new())
     }
 
     /// Builds a body of paragraphs, all of which must be shown before approval.
     pub fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
-        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::parse("", None));
+        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(&[], None));
         Self::Edit { name, diff, above, extent: Extent::Readable, verb, facts }
     }
 
     /// Builds a body of paragraphs and a sample diff that is not going to be applied.
-    pub fn sample(above: Vec<Note>, diff: &str) -> Self {
-        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::parse(diff, None));
+    pub fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
+        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(diff, None));
         Self::Edit { name, diff, above, extent: Extent::Readable, verb: APPLY, facts: String::new() }
     }
 

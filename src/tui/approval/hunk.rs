@@ -1,134 +1,65 @@
-//! Splitting of a unified diff into hunks, and joining them again.
+//! Changed lines of a hunk, and the hunk with other lines in their place.
 
-use std::fmt::Write as _;
+use crate::protocol::{DiffHunk, DiffLine, DiffSide};
+use std::ops::Range;
 
-/// Hunk of a unified diff.
-#[derive(Debug, Clone)]
-pub struct ApprovalHunk {
-    /// Lines before the hunk header, such as file names and modes.
-    before: String,
-    old_start: usize,
-    new_start: usize,
-    place: String,
-    /// Lines with their signs and without line ends, including the note about a missing final newline.
-    lines: Vec<String>,
+/// Returns the range from the first to the last changed line.
+fn changed(hunk: &DiffHunk) -> Range<usize> {
+    let is_change = |line: &DiffLine| line.side != DiffSide::Context;
+    let first = hunk.lines.iter().position(is_change).unwrap_or(0);
+    first..hunk.lines.iter().rposition(is_change).map_or(first, |last| last + 1)
 }
 
-fn is_note(line: &str) -> bool {
-    line.starts_with('\\')
+/// Returns one side of the changed lines as text; the last line has no line end if the file has none.
+fn side(hunk: &DiffHunk, without: DiffSide) -> String {
+    let mut text = String::new();
+    for line in hunk.lines[changed(hunk)].iter().filter(|line| line.side != without) {
+        text.push_str(&line.text);
+        text.push_str(if line.has_newline { "\n" } else { "" });
+    }
+    text
 }
 
-impl ApprovalHunk {
-    /// Returns the range from the first to the last changed line, including notes about them.
-    fn core(&self) -> std::ops::Range<usize> {
-        let changes = |line: &String| line.starts_with(['-', '+']);
-        let first = self.lines.iter().position(changes).unwrap_or(0);
-        let mut end = self.lines.iter().rposition(changes).map_or(first, |last| last + 1);
-        while self.lines.get(end).is_some_and(|line| is_note(line)) {
-            end += 1;
-        }
-        first..end
-    }
+pub fn old_text(hunk: &DiffHunk) -> String {
+    side(hunk, DiffSide::Added)
+}
 
-    /// Returns one side of these lines as text; the last line has no line end if the file has none.
-    fn side(&self, range: std::ops::Range<usize>, without: char) -> String {
-        let mut text = String::new();
-        let mut skipped = false;
-        for line in &self.lines[range] {
-            if is_note(line) {
-                if !skipped {
-                    text.pop();
-                }
-                continue;
-            }
-            skipped = line.starts_with(without);
-            if !skipped {
-                text.push_str(line.get(1..).unwrap_or_default());
-                text.push('\n');
-            }
-        }
-        text
-    }
+pub fn new_text(hunk: &DiffHunk) -> String {
+    side(hunk, DiffSide::Removed)
+}
 
-    pub fn old_text(&self) -> String {
-        self.side(self.core(), '+')
-    }
-
-    pub fn new_text(&self) -> String {
-        self.side(self.core(), '-')
-    }
-
-    /// Returns the hunk with this text as its new side.
-    pub fn with(&self, text: &str) -> Self {
-        let core = self.core();
-        let old = signed(&self.old_text(), '-');
-        let new = signed(text, '+');
-        let lines = self.lines[..core.start].iter().cloned().chain(old).chain(new).chain(self.lines[core.end..].iter().cloned());
-        Self { lines: lines.collect(), ..self.clone() }
-    }
-
-    pub fn push_to(&self, diff: &mut String) {
-        let count = |without: char| self.lines.iter().filter(|line| !is_note(line) && !line.starts_with(without)).count();
-        let (old, new) = (count('+'), count('-'));
-        // If a side has no lines, its number is that of the line before.
-        let start =
-            |start: usize, count: usize| if count == 0 { start.saturating_sub(usize::from(start > 0)) } else { start.max(1) };
-        diff.push_str(&self.before);
-        let (old_start, new_start) = (start(self.old_start, old), start(self.new_start, new));
-        let _ = writeln!(diff, "@@ -{old_start},{old} +{new_start},{new} @@{}", self.place);
-        for line in &self.lines {
-            diff.push_str(line);
-            diff.push('\n');
-        }
+/// Returns the hunk with this text as the new side of its changed lines.
+pub fn with_new_text(hunk: &DiffHunk, text: &str) -> DiffHunk {
+    let changed = changed(hunk);
+    let (above, below) = (&hunk.lines[..changed.start], &hunk.lines[changed.end..]);
+    let old_text = old_text(hunk);
+    let (old, new) = (lines(&old_text, DiffSide::Removed), lines(text, DiffSide::Added));
+    let lines: Vec<DiffLine> = above.iter().cloned().chain(old).chain(new).chain(below.iter().cloned()).collect();
+    let count = |without: DiffSide| lines.iter().filter(|line| line.side != without).count();
+    let (old_count, new_count) = (count(DiffSide::Added), count(DiffSide::Removed));
+    DiffHunk {
+        old_start: start(hunk.old_start, hunk.old_count, old_count),
+        new_start: start(hunk.new_start, hunk.new_count, new_count),
+        old_count,
+        new_count,
+        lines,
+        ..hunk.clone()
     }
 }
 
-fn signed(text: &str, sign: char) -> Vec<String> {
-    let mut lines: Vec<String> =
-        text.split_inclusive('\n').map(|line| format!("{sign}{}", line.trim_end_matches('\n'))).collect();
-    if !text.is_empty() && !text.ends_with('\n') {
-        lines.push("\\ No newline at end of file".to_owned());
+/// Returns the start of a side whose number of lines changes; that of a side without lines is the line before.
+fn start(start: usize, before: usize, now: usize) -> usize {
+    match (before, now) {
+        (0, 0) => start,
+        (0, _) => start + 1,
+        (_, 0) => start.saturating_sub(1),
+        _ => start,
     }
-    lines
 }
 
-/// Splits a unified diff into hunks and the text after the last one.
-pub fn pieces(diff: &str) -> (Vec<ApprovalHunk>, String) {
-    let mut pieces: Vec<ApprovalHunk> = Vec::new();
-    let mut between = String::new();
-    let (mut old, mut new) = (0, 0);
-    for row in diff.strip_suffix('\n').unwrap_or(diff).split('\n') {
-        let goes_on = (old + new > 0 && !row.starts_with("@@ -")) || (is_note(row) && between.is_empty());
-        if let Some(piece) = pieces.last_mut().filter(|_| goes_on) {
-            match row.as_bytes().first() {
-                Some(b'-') => old -= old.min(1),
-                Some(b'+') => new -= new.min(1),
-                Some(b'\\') => {}
-                _ => (old, new) = (old - old.min(1), new - new.min(1)),
-            }
-            piece.lines.push(row.to_owned());
-        } else if let Some(((old_start, olds), (new_start, news), place)) = head(row) {
-            (old, new) = (olds, news);
-            let before = std::mem::take(&mut between);
-            let shown = |start: usize, count: usize| start + usize::from(count == 0);
-            let (old_start, new_start) = (shown(old_start, olds), shown(new_start, news));
-            pieces.push(ApprovalHunk { before, old_start, new_start, place: place.to_owned(), lines: Vec::new() });
-        } else {
-            between.push_str(row);
-            between.push('\n');
-        }
-    }
-    (pieces, between)
-}
-
-type Side = (usize, usize);
-
-fn head(row: &str) -> Option<(Side, Side, &str)> {
-    let (ranges, place) = row.strip_prefix("@@ -")?.split_once(" @@")?;
-    let (old, new) = ranges.split_once(" +")?;
-    let side = |range: &str| {
-        let (start, count) = range.split_once(',').unwrap_or((range, "1"));
-        Some((start.parse().ok()?, count.parse().ok()?))
-    };
-    Some((side(old)?, side(new)?, place))
+fn lines(text: &str, side: DiffSide) -> impl Iterator<Item = DiffLine> {
+    text.split_inclusive('\n').map(move |line| {
+        let (text, has_newline) = line.strip_suffix('\n').map_or((line, false), |text| (text, true));
+        DiffLine { side, text: text.to_owned(), has_newline }
+    })
 }

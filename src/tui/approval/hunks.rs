@@ -1,8 +1,8 @@
 //! Selection and editing of the hunks of a change.
 
-use super::hunk::{ApprovalHunk, pieces};
+use super::hunk::{new_text, old_text, with_new_text};
 use super::{ChoiceAction, Dialog, Question};
-use crate::protocol::{Amendment, Approval, Hunk, HunkChoice};
+use crate::protocol::{Amendment, Approval, FileDiffs, Hunk, HunkChoice};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::glyphs::Glyphs;
@@ -16,9 +16,8 @@ pub const MIN_BESIDE: u16 = 80;
 #[derive(Debug, Clone)]
 pub struct Hunks {
     offers: Vec<Hunk>,
-    pieces: Vec<ApprovalHunk>,
-    /// Text of the diff after the last hunk.
-    tail: String,
+    /// The proposed change; it has a hunk for each offer.
+    diff: FileDiffs,
     choices: Vec<HunkChoice>,
     /// Index of the current hunk.
     at: usize,
@@ -47,12 +46,12 @@ impl Hunks {
     /// Returns the hunks of a change, or `None` if none of them can be left out or edited.
     pub fn of(approval: &Approval) -> Option<Self> {
         let offers = approval.amendable.hunks.clone();
-        let (pieces, tail) = pieces(&approval.proposal.diff);
-        if offers.is_empty() || pieces.len() != offers.len() || approval.effects.is_some() {
+        let diff = &approval.proposal.diff;
+        if offers.is_empty() || diff.hunks().count() != offers.len() || approval.effects.is_some() {
             return None;
         }
         let choices = vec![HunkChoice::Taken; offers.len()];
-        Some(Self { offers, pieces, tail, choices, at: 0 })
+        Some(Self { offers, diff: diff.clone(), choices, at: 0 })
     }
 
     /// Returns whether some hunks can be selected without others.
@@ -139,7 +138,7 @@ impl Hunks {
         }
         let text = match &self.choices[self.at] {
             HunkChoice::Edited { text } => text.clone(),
-            HunkChoice::Taken | HunkChoice::Left => self.pieces[self.at].new_text(),
+            HunkChoice::Taken | HunkChoice::Left => self.proposed(),
         };
         let is_cut = text.lines().any(|line| line.contains("[… ") && line.contains(" bytes …]"));
         let hidden = text.lines().any(|line| text::reveal(line) != line);
@@ -152,7 +151,7 @@ impl Hunks {
 
     /// Replaces the text of the current hunk.
     pub fn put(&mut self, text: &str) {
-        let proposed = self.pieces[self.at].new_text();
+        let proposed = self.proposed();
         let mut text = text.to_owned();
         // The end of the file stays as proposed; all other lines have a line end.
         let open = !proposed.is_empty() && !proposed.ends_with('\n');
@@ -168,16 +167,19 @@ impl Hunks {
         format!("{}: the text that will be written if you approve", self.name(self.at))
     }
 
-    /// Returns the diff with the edited hunks.
-    fn unified(&self) -> String {
-        let mut diff = String::new();
-        for (piece, choice) in self.pieces.iter().zip(&self.choices) {
-            match choice {
-                HunkChoice::Edited { text } => piece.with(text).push_to(&mut diff),
-                HunkChoice::Taken | HunkChoice::Left => piece.push_to(&mut diff),
+    /// Returns the proposed text of the current hunk.
+    fn proposed(&self) -> String {
+        self.diff.hunks().nth(self.at).map(new_text).unwrap_or_default()
+    }
+
+    /// Returns the change with the edited hunks.
+    fn edited_diff(&self) -> FileDiffs {
+        let mut diff = self.diff.clone();
+        for (hunk, choice) in diff.hunks_mut().zip(&self.choices) {
+            if let HunkChoice::Edited { text } = choice {
+                *hunk = with_new_text(hunk, text);
             }
         }
-        diff.push_str(&self.tail);
         diff
     }
 
@@ -186,14 +188,14 @@ impl Hunks {
         let lines: Vec<&str> = proposed.split_inclusive('\n').collect();
         let mut text = String::with_capacity(proposed.len());
         let mut done = 0;
-        let of_file = self.offers.iter().zip(&self.pieces).zip(&self.choices).filter(|((offer, _), _)| offer.file == Some(file));
-        for ((offer, piece), choice) in of_file {
+        let all = self.offers.iter().zip(self.diff.hunks()).zip(&self.choices);
+        for ((offer, hunk), choice) in all.filter(|((offer, _), _)| offer.file == Some(file)) {
             if offer.end > lines.len() || offer.first < done || offer.fixed.is_some() {
                 continue;
             }
             let instead = match choice {
                 HunkChoice::Taken => continue,
-                HunkChoice::Left => piece.old_text(),
+                HunkChoice::Left => old_text(hunk),
                 HunkChoice::Edited { text } => text.clone(),
             };
             text.push_str(&lines[done..offer.first].concat());
@@ -269,13 +271,13 @@ impl Dialog {
         let Some(hunks) = &mut self.hunks else { return };
         hunks.put(text);
         let at = hunks.at;
-        let diff = hunks.unified();
+        let diff = hunks.edited_diff();
         let path = match &self.question {
             Question::Approval(approval) => approval.proposal.paths.first().cloned(),
             _ => None,
         };
         let saw_all = self.unseen() == 0;
-        let diff = Diff::parse(&diff, path.as_deref());
+        let diff = Diff::new(&diff, path.as_deref());
         let before = self.body.above(self.seen_width);
         let from = before + self.body.changes().map_or(0, |diff| diff.row_of(self.seen_width, at));
         diff.set_shape(self.shape(self.seen_width + crate::tui::metrics::GUTTER));
@@ -380,16 +382,18 @@ mod tests {
     const DIFF: &str = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n@@ -9,2 +9,3 @@ fn x\n y\n-z\n\\ No newline at end of file\n+z\n+end\n\\ No newline at end of file\n";
 
     fn hunks() -> Hunks {
-        let (pieces, tail) = pieces(DIFF);
         let offer = |first, end| Hunk { file: Some(0), first, end, name: None, fixed: None };
-        Hunks { choices: vec![HunkChoice::Taken; 2], offers: vec![offer(1, 2), offer(9, 11)], pieces, tail, at: 0 }
+        Hunks { choices: vec![HunkChoice::Taken; 2], offers: vec![offer(1, 2), offer(9, 11)], diff: FileDiffs::read(DIFF), at: 0 }
     }
 
     #[test]
-    fn a_diff_taken_apart_and_put_together_is_the_same() {
-        assert_eq!(hunks().unified(), DIFF);
-        let (empty, tail) = pieces("diff --git a/x b/x\nBinary files differ\n");
-        assert!(empty.is_empty() && tail.contains("Binary"));
+    fn a_side_that_gets_its_first_line_or_loses_its_last_one_starts_elsewhere() {
+        let hunk = |header: &str, lines: &str| FileDiffs::read(&format!("{header}\n{lines}")).hunks().next().unwrap().clone();
+        let gone = hunk("@@ -3 +2,0 @@", "-c\n");
+        assert_eq!(with_new_text(&gone, "d\n"), hunk("@@ -3 +3 @@", "-c\n+d\n"));
+        assert_eq!(with_new_text(&with_new_text(&gone, "d\n"), ""), gone);
+        let first = hunk("@@ -0,0 +1 @@", "+a\n");
+        assert_eq!(with_new_text(&first, ""), hunk("@@ -0,0 +0,0 @@", ""));
     }
 
     #[test]
@@ -397,11 +401,12 @@ mod tests {
         let mut hunks = hunks();
         assert_eq!(hunks.text().unwrap(), "B\n");
         hunks.put("one\ntwo");
-        assert!(hunks.unified().contains("@@ -1,3 +1,4 @@\n a\n-b\n+one\n+two\n c\n"), "{}", hunks.unified());
+        let shown = |hunks: &Hunks| hunks.edited_diff().to_string();
+        assert!(shown(&hunks).contains("@@ -1,3 +1,4 @@\n a\n-b\n+one\n+two\n c\n"), "{}", shown(&hunks));
         hunks.at = 1;
         assert_eq!(hunks.text().unwrap(), "z\nend");
         hunks.put("");
-        assert!(hunks.unified().contains("@@ -9,2 +9,1 @@ fn x\n y\n-z\n\\ No newline"), "{}", hunks.unified());
+        assert!(shown(&hunks).contains("@@ -9,2 +9 @@ fn x\n y\n-z\n\\ No newline"), "{}", shown(&hunks));
         hunks.put("z\nend");
         assert_eq!(hunks.choices[1], HunkChoice::Taken);
     }

@@ -289,7 +289,7 @@ impl Dialog {
         let reading = match &self.question {
             Question::Approval(approval) => Pager::rules(approval, &self.choices),
             Question::Trust(Some(trust)) => Pager::files(&trust.files),
-            Question::Rewind(rewinding) => Pager::diff(&rewinding.plan.diff),
+            Question::Rewind(rewinding) => Pager::diff(rewinding.plan.diff.clone()),
             Question::Trust(None)
             | Question::Keep(_)
             | Question::Reading(_)

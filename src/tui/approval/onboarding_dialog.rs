@@ -1,7 +1,7 @@
 //! Dialogs of the setup.
 
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Note, Question, choice};
-use crate::protocol::{FoundModel, Reach, TestOutcome};
+use crate::protocol::{FileDiffs, FoundModel, Reach, TestOutcome};
 use crate::text;
 use crate::tui::composer::Field;
 use crate::tui::onboarding::{Onboarding, Page, Pick, Test, Typed, Typing};
@@ -201,7 +201,7 @@ impl Onboarding {
         }
         let theme = self.themes.get(self.theme).map_or("auto", String::as_str);
         notes.push(Note::new(format!("theme {} · left right change", text::reveal_line(theme)), Token::Heading));
-        Body::sample(notes, SAMPLE)
+        Body::sample(notes, &FileDiffs::read(SAMPLE))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::command::duration;
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
-use crate::protocol::{Approval, PreviewOffer, RuleOrigin};
+use crate::protocol::{Approval, FileDiffs, PreviewOffer, RuleOrigin};
 use crate::text;
 use crate::tui::interface::ProjectFile;
 use crate::tui::typeahead_guard::Confirm;
@@ -20,7 +20,8 @@ struct Page {
     title: String,
     about: String,
     text: String,
-    is_diff: bool,
+    /// Shown instead of the text.
+    diff: Option<FileDiffs>,
     /// File of the page, if it can be opened in an editor.
     file: Option<String>,
 }
@@ -65,19 +66,19 @@ impl Pager {
         }
         let about = "the strictest verdict wins: deny, then ask, then allow".to_owned();
         let (title, text) = ("Details and rules".to_owned(), text.trim_end().to_owned());
-        let rules = Page { title, about, text, is_diff: false, file: None };
+        let rules = Page { title, about, text, diff: None, file: None };
         let printed = approval.effects.iter().map(|effects| Page {
             title: "Output".to_owned(),
             about: "from the preview run; the model sees it if you approve".to_owned(),
             text: effects.output.trim_end().to_owned(),
-            is_diff: false,
+            diff: None,
             file: None,
         });
         let groups = approval.effects.iter().flat_map(|effects| &effects.groups).map(|group| Page {
             title: format!("New files in {}", text::reveal_name(&group.folder)),
             about: format!("{} files, {}; all new", group.files.len(), crate::protocol::size(group.bytes)),
             text: group.files.iter().map(|file| text::reveal_name(file)).collect::<Vec<_>>().join("\n"),
-            is_diff: false,
+            diff: None,
             file: None,
         });
         Self { pages: printed.filter(|page| !page.text.is_empty()).chain(groups).chain([rules]).collect(), at: 0 }
@@ -97,7 +98,7 @@ impl Pager {
                 title: text::reveal_name(&file.name),
                 about: "as read just now; it has not taken effect yet".to_owned(),
                 text,
-                is_diff: false,
+                diff: None,
                 file: None,
             }
         });
@@ -105,10 +106,10 @@ impl Pager {
     }
 
     /// Creates the page with the proposed changes.
-    pub fn diff(diff: &str) -> Self {
+    pub fn diff(diff: FileDiffs) -> Self {
         let about = "from the current files to the result".to_owned();
-        let (title, text) = ("Proposed changes".to_owned(), diff.to_owned());
-        Self { pages: vec![Page { title, about, text, is_diff: true, file: None }], at: 0 }
+        let title = "Proposed changes".to_owned();
+        Self { pages: vec![Page { title, about, text: String::new(), diff: Some(diff), file: None }], at: 0 }
     }
 
     /// Creates the page about the rule that decided one part of a command: its file, line and text.
@@ -124,7 +125,7 @@ impl Pager {
         let Some(RuleOrigin { rule, place, source, first }) = origin(approval, &decided.rule) else {
             let _ = write!(text, "decided by {}, which is not in any of your policy files", whose(&decided.rule));
             let about = "`aye policy show` prints the policy in effect".to_owned();
-            return Some(Self { pages: vec![Page { title, about, text, is_diff: false, file: None }], at: 0 });
+            return Some(Self { pages: vec![Page { title, about, text, diff: None, file: None }], at: 0 });
         };
         let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
         for (at, row) in source.iter().enumerate() {
@@ -132,7 +133,7 @@ impl Pager {
         }
         let about = "as it was when aye asked; read-only here".to_owned();
         let file = place.rsplit_once(':').map(|(file, _)| file.to_owned());
-        Some(Self { pages: vec![Page { title, about, text: text.trim_end().to_owned(), is_diff: false, file }], at: 0 })
+        Some(Self { pages: vec![Page { title, about, text: text.trim_end().to_owned(), diff: None, file }], at: 0 })
     }
 
     /// Returns the file of the open page, for an editor.
@@ -147,7 +148,10 @@ impl Pager {
             count => format!("{} · {} of {count}", page.title, self.at + 1),
         };
         let choices = self.choices();
-        let body = if page.is_diff { Body::diff(String::new(), &page.text) } else { Body::words(page.text) };
+        let body = match &page.diff {
+            Some(diff) => Body::diff(String::new(), diff),
+            None => Body::words(page.text),
+        };
         let panel = Dialog::new(Question::Reading(self), title, page.about, choices, body);
         Some(Dialog { height: Height::Full, ..panel })
     }

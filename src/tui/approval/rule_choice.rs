@@ -1,11 +1,12 @@
 //! "Always allow" dialog: the rule, its scope and its expiry. Nothing is saved before Enter.
 
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
-use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace, RuleTold};
+use crate::protocol::{
+    Always, ApprovalId, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantRule, GrantScope, Offer, Remember, RulePlace, RuleTold,
+};
 use crate::text;
 use crate::tui::format::counted;
 use crate::tui::typeahead_guard::Confirm;
-use std::fmt::Write as _;
 
 /// Always shown, so that nobody searches for such a rule in vain.
 const NEVER: &str = "never saved as a rule: deletions, network access, downloaded code, wrappers and interpreters \
@@ -254,9 +255,10 @@ impl RuleChoice {
     fn body(&self) -> Body {
         let Some(offer) = self.offer() else { return Body::words(String::new()) };
         if self.body == RuleView::Diff {
-            let mut diff = String::new();
-            for place in offer.places.iter().filter(|place| place.refused.is_none()) {
-                diff.push_str(&self.with_end(&place.diff));
+            let places = offer.places.iter().filter(|place| place.refused.is_none());
+            let mut diff: FileDiffs = places.flat_map(|place| place.diff.clone()).collect();
+            if let Some(row) = self.end_row() {
+                diff.hunks_mut().for_each(|hunk| add_end(hunk, &row));
             }
             return Body::diff("changes to the files".to_owned(), &diff);
         }
@@ -314,41 +316,15 @@ impl RuleChoice {
         let (_, end) = self.always.ends.get(self.end?)?;
         Some(format!("expires_at = {end}"))
     }
-
-    /// Adds the expiry line after the reason of each rule, because the diff was made before the expiry was chosen.
-    fn with_end(&self, diff: &str) -> String {
-        let Some(row) = self.end_row() else { return diff.to_owned() };
-        let mut whole = String::new();
-        for part in diff.split_inclusive('\n') {
-            whole.push_str(part);
-            if part.starts_with("+reason = ") {
-                let _ = writeln!(whole, "+{row}");
-            }
-        }
-        recounted(&whole)
-    }
 }
 
-/// Corrects the line counts in the hunk headers of a diff.
-fn recounted(diff: &str) -> String {
-    let mut whole = String::new();
-    let mut lines = diff.split_inclusive('\n').peekable();
-    while let Some(head) = lines.next() {
-        let Some((old, new)) = head.strip_prefix("@@ -").and_then(|rest| rest.split_once(" +")) else {
-            whole.push_str(head);
-            continue;
-        };
-        let start = |range: &str| range.split([',', ' ']).next().unwrap_or("1").to_owned();
-        let mut hunk = String::new();
-        let (mut before, mut after) = (0, 0);
-        while let Some(part) = lines.next_if(|part| !part.starts_with("@@ -") && !part.starts_with("--- ")) {
-            before += usize::from(part.starts_with([' ', '-']));
-            after += usize::from(part.starts_with([' ', '+']));
-            hunk.push_str(part);
-        }
-        let _ = write!(whole, "@@ -{},{before} +{},{after} @@\n{hunk}", start(old), start(new));
+/// Adds the expiry line after the reason of each added rule, because the diff was made before the expiry was chosen.
+fn add_end(hunk: &mut DiffHunk, row: &str) {
+    let is_reason = |line: &DiffLine| line.side == DiffSide::Added && line.text.starts_with("reason = ");
+    for at in (0..hunk.lines.len()).rev().filter(|at| is_reason(&hunk.lines[*at])).collect::<Vec<_>>() {
+        hunk.lines.insert(at + 1, DiffLine { side: DiffSide::Added, text: row.to_owned(), has_newline: true });
+        hunk.new_count += 1;
     }
-    whole
 }
 
 fn said(rules: &[GrantRule]) -> String {

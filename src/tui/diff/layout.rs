@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use ratatui::style::Modifier;
 
-use super::entries::{ChangeLine, Entry, Hunk, Side};
+use super::entries::{ChangeLine, Entry, Hunk};
 use super::shape::{Shape, Unit};
 use super::words;
+use crate::protocol::DiffSide;
 use crate::text;
 use crate::tui::highlight::Track;
 use crate::tui::styled_text::{SpanStyle, StyledText};
@@ -109,8 +110,8 @@ impl Painter {
             Unit::Two(old, new) => (old, new),
         };
         let (left_width, right_width) = halves(width);
-        let left = old.map(|entry| self.rows_of_side(entries, hunks, entry, Side::Removed, (left_width, wraps)));
-        let right = new.map(|entry| self.rows_of_side(entries, hunks, entry, Side::Added, (right_width, wraps)));
+        let left = old.map(|entry| self.rows_of_side(entries, hunks, entry, DiffSide::Removed, (left_width, wraps)));
+        let right = new.map(|entry| self.rows_of_side(entries, hunks, entry, DiffSide::Added, (right_width, wraps)));
         let count = [&left, &right].into_iter().flatten().map(Vec::len).max().unwrap_or(0).max(1);
         let nothing = |row: usize| if row == 0 { format!("{:>1$}╌", "", self.number_width) } else { String::new() };
         let mut rows = Vec::with_capacity(count);
@@ -144,11 +145,11 @@ impl Painter {
         entries: &[Entry],
         hunks: &[Hunk],
         index: usize,
-        side: Side,
+        side: DiffSide,
         shape: (usize, bool),
     ) -> Vec<StyledText> {
         match &entries[index] {
-            Entry::Line(line) if line.side == Side::Context && side == Side::Removed => {
+            Entry::Line(line) if line.side == DiffSide::Context && side == DiffSide::Removed => {
                 let old = ChangeLine { number: line.old_number, text: line.text.clone(), marks: line.marks.clone(), ..*line };
                 self.line_rows(entries, hunks, &old, shape)
             }
@@ -180,11 +181,11 @@ impl Painter {
     ) -> Vec<StyledText> {
         let left_out = self.left.get(line.hunk).copied().unwrap_or(false);
         let (token, sign) = match line.side {
-            Side::Context => (Token::Text, " "),
-            Side::Added => (if left_out { Token::Faint } else { Token::Added }, "+"),
-            Side::Removed => (if left_out { Token::Faint } else { Token::Removed }, "−"),
+            DiffSide::Context => (Token::Text, " "),
+            DiffSide::Added => (if left_out { Token::Faint } else { Token::Added }, "+"),
+            DiffSide::Removed => (if left_out { Token::Faint } else { Token::Removed }, "−"),
         };
-        let mut inked = if left_out && line.side != Side::Context {
+        let mut inked = if left_out && line.side != DiffSide::Context {
             StyledText::new(&line.text, SpanStyle::of(Token::Faint))
         } else {
             emphasised(&self.coloured(entries, &hunks[line.hunk], line, token), &changed_words(entries, line), line.side)
@@ -194,7 +195,7 @@ impl Painter {
         }
         let shown = visible(&inked);
         let room = room(width, self.number_width);
-        let gutter_ink = SpanStyle::of(if line.side == Side::Context { Token::Faint } else { token });
+        let gutter_ink = SpanStyle::of(if line.side == DiffSide::Context { Token::Faint } else { token });
         let mut rows = Vec::new();
         let is_cut = !wraps && text::width(&shown.text) > room;
         let mut parts = text::wrap_exact(&shown.text, room.saturating_sub(usize::from(is_cut)).max(1));
@@ -212,7 +213,7 @@ impl Painter {
             if is_cut {
                 row.push("…", gutter_ink);
             }
-            if line.side != Side::Context {
+            if line.side != DiffSide::Context {
                 row.push(&" ".repeat(width.saturating_sub(row.width())), SpanStyle::of(token));
             }
             rows.push(row);
@@ -222,7 +223,7 @@ impl Painter {
 
     fn coloured(&mut self, entries: &[Entry], hunk: &Hunk, line: &ChangeLine, token: Token) -> StyledText {
         let (old, new) = &mut self.tracks[line.hunk];
-        let (track, side) = if line.side == Side::Removed { (old, &hunk.old) } else { (new, &hunk.new) };
+        let (track, side) = if line.side == DiffSide::Removed { (old, &hunk.old) } else { (new, &hunk.new) };
         track.want((line.index + AHEAD).min(side.len()), |range| {
             side[range].iter().map(|entry| text_of(&entries[*entry])).collect()
         });
@@ -249,8 +250,8 @@ fn changed_words(entries: &[Entry], line: &ChangeLine) -> Vec<Range<usize>> {
 }
 
 /// Highlights the changed words of a line.
-fn emphasised(line: &StyledText, changed: &[Range<usize>], side: Side) -> StyledText {
-    let word = SpanStyle::of(if side == Side::Removed { Token::RemovedWord } else { Token::AddedWord });
+fn emphasised(line: &StyledText, changed: &[Range<usize>], side: DiffSide) -> StyledText {
+    let word = SpanStyle::of(if side == DiffSide::Removed { Token::RemovedWord } else { Token::AddedWord });
     let mut out = StyledText::default();
     let mut at = 0;
     for range in changed {

@@ -16,11 +16,12 @@ use std::path::Path;
 use ratatui::text::Line;
 
 use super::theme::Theme;
-use entries::{Entry, Hunk, Side};
+use crate::protocol::{DiffSide, FileDiff};
+use entries::{Entry, Hunk};
 use layout::{Layout, Painter, halves};
 use shape::units;
 
-/// Parsed unified diff of one or more files.
+/// Diff of one or more files.
 pub struct Diff {
     entries: Vec<Entry>,
     hunks: Vec<Hunk>,
@@ -31,9 +32,9 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Parses a unified diff; `path` names the file if the text does not. Lines outside hunks are shown unchanged.
-    pub fn parse(unified: &str, path: Option<&Path>) -> Self {
-        let (mut entries, hunks) = entries::parse(unified, path);
+    /// Prepares the differences of files; `path` names the file if they do not. Remarks are shown unchanged.
+    pub fn new(files: &[FileDiff], path: Option<&Path>) -> Self {
+        let (mut entries, hunks) = entries::entries(files, path);
         words::pair(&mut entries);
         let painter = Painter::new(&hunks, entries::number_width(&entries));
         Self { entries, hunks, layout: RefCell::default(), shape: Cell::default(), painter: RefCell::new(painter) }
@@ -78,11 +79,11 @@ impl Diff {
     }
 
     pub fn added(&self) -> usize {
-        self.count(Side::Added)
+        self.count(DiffSide::Added)
     }
 
     pub fn removed(&self) -> usize {
-        self.count(Side::Removed)
+        self.count(DiffSide::Removed)
     }
 
     pub fn hunks(&self) -> usize {
@@ -104,8 +105,8 @@ impl Diff {
                 files.push((path, 0, 0));
             }
             if let Some((_, added, removed)) = files.last_mut() {
-                *added += usize::from(line.side == Side::Added);
-                *removed += usize::from(line.side == Side::Removed);
+                *added += usize::from(line.side == DiffSide::Added);
+                *removed += usize::from(line.side == DiffSide::Removed);
             }
         }
         files
@@ -122,7 +123,7 @@ impl Diff {
             let last = layout.ends.partition_point(|end| *end < range.end);
             let visible = layout.units.iter().take((last + 1).min(layout.units.len())).skip(first);
             let entries = visible.flat_map(|unit| unit.entries());
-            entries.filter(|entry| self.entries[*entry].side() == Some(Side::Removed)).count()
+            entries.filter(|entry| self.entries[*entry].side() == Some(DiffSide::Removed)).count()
         })
     }
 
@@ -160,7 +161,7 @@ impl Diff {
         lines
     }
 
-    fn count(&self, side: Side) -> usize {
+    fn count(&self, side: DiffSide) -> usize {
         self.entries.iter().filter(|entry| entry.side() == Some(side)).count()
     }
 

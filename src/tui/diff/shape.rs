@@ -1,6 +1,7 @@
 //! Unified or side-by-side layout: which lines share a row.
 
-use super::entries::{Entry, Side};
+use super::entries::Entry;
+use crate::protocol::DiffSide;
 
 /// Layout options of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub(super) fn units(entries: &[Entry], beside: bool) -> Vec<Unit> {
     let mut units = Vec::with_capacity(entries.len());
     let mut at = 0;
     while at < entries.len() {
-        let end = at + entries[at..].iter().take_while(|entry| matches!(entry.side(), Some(Side::Removed | Side::Added))).count();
+        let end = at
+            + entries[at..].iter().take_while(|entry| matches!(entry.side(), Some(DiffSide::Removed | DiffSide::Added))).count();
         if end == at {
             units.push(match entries[at].side() {
                 Some(_) => Unit::Two(Some(at), Some(at)),
@@ -53,7 +55,7 @@ pub(super) fn units(entries: &[Entry], beside: bool) -> Vec<Unit> {
             continue;
         }
         let of = |side| (at..end).filter(move |entry| entries[*entry].side() == Some(side)).collect::<Vec<_>>();
-        zip(entries, &of(Side::Removed), &of(Side::Added), &mut units);
+        zip(entries, &of(DiffSide::Removed), &of(DiffSide::Added), &mut units);
         at = end;
     }
     units

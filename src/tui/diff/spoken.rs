@@ -1,7 +1,8 @@
 //! Diff as sentences, one per diff line, each naming the kind of change.
 
 use super::Diff;
-use super::entries::{Entry, Side};
+use super::entries::Entry;
+use crate::protocol::DiffSide;
 
 impl Diff {
     /// Returns the sentences: `removed line 10: …`, `added line 10: …`. Context lines are included for orientation.
@@ -13,9 +14,9 @@ impl Diff {
             Entry::Break(place) => format!("unchanged lines skipped; next, in {place}"),
             Entry::Line(line) => {
                 let what = match line.side {
-                    Side::Context => "line",
-                    Side::Added => "added line",
-                    Side::Removed => "removed line",
+                    DiffSide::Context => "line",
+                    DiffSide::Added => "added line",
+                    DiffSide::Removed => "removed line",
                 };
                 format!("{what} {}: {}", line.number, line.text)
             }

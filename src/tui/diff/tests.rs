@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use ratatui::style::{Modifier, Style};
 
 use super::*;
+use crate::protocol::FileDiffs;
 use crate::text;
 use crate::tui::highlight;
 use crate::tui::tests::snapshot::{check, picture};
@@ -67,23 +68,23 @@ fn words(line: &Line<'_>) -> String {
 #[test]
 fn a_diff_as_it_is_drawn() {
     for width in [100, 60, 40] {
-        let diff = Diff::parse(GREET, None);
+        let diff = Diff::new(&FileDiffs::read(GREET), None);
         check(&format!("diff_{width}"), &picture(draw(&diff, width), width));
     }
-    check("diff_files_60", &picture(draw(&Diff::parse(MANY, None), 60), 60));
+    check("diff_files_60", &picture(draw(&Diff::new(&FileDiffs::read(MANY), None), 60), 60));
 }
 
 #[test]
 fn lines_are_counted_by_what_happens_to_them() {
     for (unified, added, removed, hunks) in [(GREET, 7, 6, 2), (MANY, 2, 1, 2), ("", 0, 0, 0), ("no diff at all", 0, 0, 0)] {
-        let diff = Diff::parse(unified, None);
+        let diff = Diff::new(&FileDiffs::read(unified), None);
         assert_eq!((diff.added(), diff.removed(), diff.hunks()), (added, removed, hunks), "{unified}");
     }
 }
 
 #[test]
 fn removed_lines_are_counted_where_they_are() {
-    let diff = Diff::parse(GREET, None);
+    let diff = Diff::new(&FileDiffs::read(GREET), None);
     assert_eq!(diff.removed_in(60, 0..diff.height(60)), 6);
     assert_eq!(diff.removed_in(60, 2..4), 2);
     assert_eq!(diff.removed_in(60, 0..2), 0);
@@ -93,7 +94,7 @@ fn removed_lines_are_counted_where_they_are() {
 fn changed_lines_are_tinted_to_the_edge_and_signed() {
     let theme = Theme::dark();
     for width in [100_u16, 60, 30, 12] {
-        let diff = Diff::parse(GREET, None);
+        let diff = Diff::new(&FileDiffs::read(GREET), None);
         for row in diff.rows(width, 0..diff.height(width), &theme) {
             let tints = [Token::Added, Token::Removed].map(|token| theme.style(token).bg);
             let word_tints = [Token::AddedWord, Token::RemovedWord].map(|token| theme.style(token).bg);
@@ -109,7 +110,7 @@ fn changed_lines_are_tinted_to_the_edge_and_signed() {
 fn emphasis(unified: &str) -> Vec<String> {
     let theme = Theme::dark();
     let strong: Vec<Style> = [Token::AddedWord, Token::RemovedWord].map(|token| theme.style(token)).to_vec();
-    let diff = Diff::parse(unified, None);
+    let diff = Diff::new(&FileDiffs::read(unified), None);
     let rows = diff.rows(100, 0..diff.height(100), &theme);
     let spans = rows.iter().flat_map(|row| &row.spans).filter(|span| strong.contains(&span.style));
     spans.map(|span| span.content.to_string()).collect()
@@ -133,7 +134,7 @@ fn the_words_that_changed_stand_out() {
 #[test]
 fn without_colours_changed_words_are_underlined() {
     let theme = Theme::choose(None, Colours::None);
-    let diff = Diff::parse("@@ -1 +1 @@\n-a b\n+a c\n", None);
+    let diff = Diff::new(&FileDiffs::read("@@ -1 +1 @@\n-a b\n+a c\n"), None);
     let rows = diff.rows(20, 0..2, &theme);
     assert!(rows[1].spans.iter().any(|span| span.content == "c" && span.style == theme.style(Token::AddedWord)));
     assert!(words(&rows[0]).contains("−a b") && words(&rows[1]).contains("+a c"));
@@ -142,7 +143,7 @@ fn without_colours_changed_words_are_underlined() {
 #[test]
 fn syntax_colours_keep_the_tint() {
     let theme = Theme::dark();
-    let diff = Diff::parse("@@ -1 +1 @@\n-fn a() {}\n+// gone\n", Some(Path::new("x.rs")));
+    let diff = Diff::new(&FileDiffs::read("@@ -1 +1 @@\n-fn a() {}\n+// gone\n"), Some(Path::new("x.rs")));
     diff.rows(40, 0..2, &theme);
     highlight::settle();
     let rows = diff.rows(40, 0..2, &theme);
@@ -153,7 +154,7 @@ fn syntax_colours_keep_the_tint() {
 
 #[test]
 fn marks_stand_out_and_text_that_looks_like_one_does_not() {
-    let diff = Diff::parse("@@ -0,0 +1 @@\n+a\u{202e}b <U+202E>\u{7}\n", None);
+    let diff = Diff::new(&FileDiffs::read("@@ -0,0 +1 @@\n+a\u{202e}b <U+202E>\u{7}\n"), None);
     let rows = diff.rows(60, 0..1, &Theme::choose(None, Colours::None));
     let reversed = rows[0].spans.iter().filter(|span| span.style.add_modifier.contains(Modifier::REVERSED));
     assert_eq!(reversed.map(|span| span.content.as_ref()).collect::<Vec<_>>(), ["<U+202E>", "␇"]);
@@ -161,9 +162,9 @@ fn marks_stand_out_and_text_that_looks_like_one_does_not() {
 
 #[test]
 fn crlf_is_said_once_when_every_line_has_it_and_marked_when_only_some_do() {
-    let all = picture(draw(&Diff::parse("@@ -1 +1 @@\r\n-a\r\n+b\r\n", None), 40), 40);
+    let all = picture(draw(&Diff::new(&FileDiffs::read("@@ -1 +1 @@\r\n-a\r\n+b\r\n"), None), 40), 40);
     assert_eq!(all, " 1 −a\n 1 +b\nevery line here ends in CRLF\n");
-    let some = picture(draw(&Diff::parse("@@ -1 +1 @@\n-a\n+a\r\n", None), 40), 40);
+    let some = picture(draw(&Diff::new(&FileDiffs::read("@@ -1 +1 @@\n-a\n+a\r\n"), None), 40), 40);
     assert_eq!(some, " 1 −a\n 1 +a␍\n");
 }
 
@@ -174,7 +175,7 @@ proptest! {
     fn every_character_of_every_line_can_be_seen(lines in prop::collection::vec("[ +-][\\PC\\t\u{1b}\u{202e}\u{200b}]{0,60}", 1..12), width in 1..70_u16) {
         let count = |sides: [char; 2]| lines.iter().filter(|line| line.starts_with(sides)).count();
         let unified = format!("@@ -1,{} +1,{} @@\n{}\n", count([' ', '-']), count([' ', '+']), lines.join("\n"));
-        let diff = Diff::parse(&unified, None);
+        let diff = Diff::new(&FileDiffs::read(&unified), None);
         let rows: Vec<String> = draw(&diff, width).iter().map(words).collect();
         for row in &rows {
             prop_assert!(text::width(row) <= usize::from(width), "{row:?} in {width}");
@@ -190,7 +191,7 @@ proptest! {
 
     #[test]
     fn anything_can_be_read_as_a_diff(text in "((diff|---|\\+\\+\\+|@@ -1,2 \\+1 @@|@@ -9 \\+9,99 @@|\\\\ No|-|\\+| |)\\PC{0,10}\r?\n){0,20}", width in 1..50_u16) {
-        let diff = Diff::parse(&text, Some(Path::new("a.rs")));
+        let diff = Diff::new(&FileDiffs::read(&text), Some(Path::new("a.rs")));
         for row in draw(&diff, width) {
             prop_assert!(text::width(&words(&row)) <= usize::from(width));
         }

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use similar::{ChangeTag, TextDiff};
 
-use super::entries::{Entry, Side};
+use super::entries::Entry;
+use crate::protocol::DiffSide;
 
 /// Length in bytes above which lines are not compared by words.
 const LINE: usize = 2000;
@@ -17,8 +18,8 @@ const ALIKE: f32 = 0.4;
 pub(super) fn pair(entries: &mut [Entry]) {
     let mut at = 0;
     while at < entries.len() {
-        let removed = run(entries, at, Side::Removed);
-        let added = run(entries, removed.end, Side::Added);
+        let removed = run(entries, at, DiffSide::Removed);
+        let added = run(entries, removed.end, DiffSide::Added);
         if !removed.is_empty() && !added.is_empty() {
             pair_runs(entries, removed, added.clone());
         }
@@ -26,7 +27,7 @@ pub(super) fn pair(entries: &mut [Entry]) {
     }
 }
 
-fn run(entries: &[Entry], start: usize, side: Side) -> Range<usize> {
+fn run(entries: &[Entry], start: usize, side: DiffSide) -> Range<usize> {
     let note = |entry: &Entry| matches!(entry, Entry::Note(_));
     let len = entries[start.min(entries.len())..].iter().take_while(|entry| entry.side() == Some(side) || note(entry)).count();
     start..start + len
@@ -77,10 +78,10 @@ fn likeness(old: &str, new: &str) -> f32 {
 }
 
 /// Returns the byte ranges of `line` that its partner does not contain.
-pub(super) fn differing(line: &str, partner: &str, side: Side) -> Vec<Range<usize>> {
+pub(super) fn differing(line: &str, partner: &str, side: DiffSide) -> Vec<Range<usize>> {
     let (old, new, wanted) = match side {
-        Side::Removed => (line, partner, ChangeTag::Delete),
-        Side::Added | Side::Context => (partner, line, ChangeTag::Insert),
+        DiffSide::Removed => (line, partner, ChangeTag::Delete),
+        DiffSide::Added | DiffSide::Context => (partner, line, ChangeTag::Insert),
     };
     let diff = TextDiff::from_unicode_words(old, new);
     let mut ranges: Vec<Range<usize>> = Vec::new();

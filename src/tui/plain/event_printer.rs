@@ -247,8 +247,8 @@ fn completed<W: Write>(
         (_, None) => paper.say(&format!("Tool: {summary} done, {took}"))?,
     }
     if let Some(proposal) = proposal.filter(|proposal| !proposal.diff.is_empty() && error.is_none()) {
-        let diff = Diff::parse(&proposal.diff, None);
-        return paper.say(&format!("Tool: {} lines added, {} removed", diff.added(), diff.removed()));
+        let (added, removed) = (proposal.diff.added(), proposal.diff.removed());
+        return paper.say(&format!("Tool: {added} lines added, {removed} removed"));
     }
     // Results of reads and searches are for the model; command output is for the user too.
     if summary.starts_with('$') { excerpt(output, paper) } else { Ok(()) }
@@ -302,8 +302,7 @@ pub fn changes<W: Write>(changed: &ChangedFiles, paper: &mut LineWriter<W>) -> i
             file.added,
             file.removed
         ))?;
-        let diff = Diff::parse(&file.diff, None);
-        diff.spoken().iter().try_for_each(|line| paper.write(line))?;
+        Diff::new(&file.diff, None).spoken().iter().try_for_each(|line| paper.write(line))?;
     }
     if changed.more_files > 0 {
         paper.say(&format!("and {} more files", changed.more_files))?;

@@ -164,7 +164,7 @@ pub fn rewind_plan() -> RewindPlan {
             file("src/main.rs", RewindChange::Restored, 5, 6, None),
             file("tests/greet.rs", RewindChange::Deleted, 0, 9, None),
         ],
-        diff: DIFF.to_owned(),
+        diff: FileDiffs::read(DIFF),
         cannot: vec!["$ git push origin main: it used the network".to_owned()],
         messages: 6,
     }
@@ -276,7 +276,7 @@ pub fn edit_approval(id: &str) -> Approval {
         is_uncovered: true,
         proposal: Proposal {
             summary: "Edit src/main.rs +6 −5".to_owned(),
-            diff: DIFF.to_owned(),
+            diff: FileDiffs::read(DIFF),
             paths: vec!["src/main.rs".into()],
             bytes: 300,
             notes: Vec::new(),
@@ -298,7 +298,7 @@ pub fn hunks_approval(id: &str) -> Approval {
     Approval {
         proposal: Proposal {
             summary: "Edit src/main.rs +7 −6".to_owned(),
-            diff: format!("{}{second}", DIFF.replace("-8,9 +8,11", "-8,8 +8,9")),
+            diff: FileDiffs::read(&format!("{}{second}", DIFF.replace("-8,9 +8,11", "-8,8 +8,9"))),
             ..plain.proposal
         },
         amendable: Amendable {
@@ -316,11 +316,11 @@ pub fn always(rules: Vec<GrantRule>) -> Always {
         scope,
         file: file.to_owned(),
         line,
-        diff: format!(
+        diff: FileDiffs::read(&format!(
             "--- a/policy.toml\n+++ b/policy.toml\n@@ -10,2 +10,7 @@\n decision = \"allow\"\n \n+[[capabilities.\"{}\".rules]]\n+{}\n+decision = \"allow\"\n+reason = \"allowed by you on 2026-11-21\"\n",
             rules[0].capability(),
             rules[0].keys().join("\n+")
-        ),
+        )),
         note: None,
         refused: None,
     };
@@ -441,7 +441,7 @@ pub fn effects_approval(id: &str) -> Approval {
     let command = command_approval(id);
     Approval {
         effects: Some(Box::new(effects)),
-        proposal: Proposal { diff: DIFF.to_owned(), ..Proposal::default() },
+        proposal: Proposal { diff: FileDiffs::read(DIFF), ..Proposal::default() },
         risk_level: Risk::Medium,
         critical: false,
         ..command

@@ -167,7 +167,9 @@ fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, M
         (
             "diff",
             true,
-            Box::new(|| opened(Approval { proposal: Proposal { diff: diff.clone(), ..edit.proposal.clone() }, ..edit.clone() })),
+            Box::new(|| {
+                opened(Approval { proposal: Proposal { diff: FileDiffs::read(&diff), ..edit.proposal.clone() }, ..edit.clone() })
+            }),
         ),
         (
             "file_name",

@@ -147,8 +147,8 @@ impl Card {
                 self.path = Some(text::clean(&path.to_string_lossy()).into_owned());
             }
             if !proposal.diff.is_empty() {
-                self.source = text::clean(&proposal.diff).into_owned();
-                self.diff = Some(Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path)));
+                self.source = text::clean(&proposal.diff.to_string()).into_owned();
+                self.diff = Some(Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path)));
             }
         }
     }

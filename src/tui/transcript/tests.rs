@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::Proposal;
+use crate::protocol::{FileDiffs, Proposal};
 use crate::tui::glyphs::UNICODE;
 use crate::tui::tests::fixtures::{DIFF, call};
 use crate::tui::theme::Colours;
@@ -61,7 +61,7 @@ fn a_card_that_went_well_is_one_line_until_it_is_opened() {
 
 #[test]
 fn a_command_whose_effects_were_kept_still_says_its_line_its_end_and_what_it_printed() {
-    let proposal = Proposal { summary: "Run: cargo test".to_owned(), diff: DIFF.to_owned(), ..Proposal::default() };
+    let proposal = Proposal { summary: "Run: cargo test".to_owned(), diff: FileDiffs::read(DIFF), ..Proposal::default() };
     let output = "Exit code: 3\n--- stdout ---\n--- stderr ---\noh";
     let rows = rows(&mut card(CardState::Done { latency_ms: 100 }, output, Some(proposal)), Fold::Quiet);
     assert_eq!(rows[..3], ["✗ $ cargo test  exit 3 · 2 lines   ▾   0.1 s", "  │ --- stderr ---", "  │ oh"]);
@@ -154,7 +154,8 @@ fn a_command_that_took_too_long_says_so_in_its_head_and_shows_no_empty_section()
 
 #[test]
 fn an_applied_edit_shows_its_diff_when_opened() {
-    let proposal = Proposal { summary: "Edit src/main.rs +6 −5".to_owned(), diff: DIFF.to_owned(), ..Proposal::default() };
+    let proposal =
+        Proposal { summary: "Edit src/main.rs +6 −5".to_owned(), diff: FileDiffs::read(DIFF), ..Proposal::default() };
     let mut edit = Card::new(call("1"), "EditFile");
     edit.ended(CardState::Done { latency_ms: 100 }, "done", Some(&proposal));
     let mut transcript = Transcript::default();

@@ -160,7 +160,7 @@ fn asked(approvals: Vec<Approval>) -> Model {
 fn long_edit(lines: usize) -> Approval {
     let mut long = edit_approval("a");
     let added = (1..=lines).map(|n| format!("+line {n}.")).collect::<Vec<_>>().join("\n");
-    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,{lines} @@\n{added}\n");
+    long.proposal.diff = FileDiffs::read(&format!("--- a/f\n+++ b/f\n@@ -0,0 +1,{lines} @@\n{added}\n"));
     long
 }
 

@@ -212,7 +212,7 @@ fn without_unicode_every_sign_of_ours_is_ascii() {
     cards(&mut model);
     tell(&mut model, EventKind::ApprovalRequested(command_approval("a")), 9000);
     let mut diff = edit_approval("b");
-    diff.proposal.diff = diff.proposal.diff.replace("你好 👋", "you");
+    diff.proposal.diff = FileDiffs::read(&diff.proposal.diff.to_string().replace("你好 👋", "you"));
     tell(&mut model, EventKind::ApprovalRequested(diff), 9500);
     for (width, turn) in [(60, false), (120, true), (40, false)] {
         feed(&mut model, Msg::Resize(Size::new(width, 20)), 10_000);

@@ -87,7 +87,11 @@ fn files_links_modes_and_directories_go_back_and_forth() {
         ("old/c", RewindChange::BroughtBack),
     ];
     assert_eq!(short_plan(&plan), expected.map(|(path, change)| (path.to_owned(), change, false)), "{plan:?}");
-    assert!(plan.diff.contains("-three\n+one\n") && plan.diff.contains("new mode 100644"), "{}", plan.diff);
+    assert!(
+        plan.diff.to_string().contains("-three\n+one\n") && plan.diff.to_string().contains("new mode 100644"),
+        "{}",
+        plan.diff
+    );
     assert_eq!(everything(&session), end, "a plan changes nothing");
     let done = session.rewind(1, RewindStart::Step(1), 2);
     assert_eq!((done.restored, done.kept), (5, Vec::new()));

@@ -236,7 +236,7 @@ fn a_secret_in_the_output_is_shown_to_nobody() {
     let key = format!("ghp_{}", "a1B2".repeat(9));
     let plan = previewed(&bench, &format!("echo {key} | tee made")).unwrap();
     assert!(!effects(&plan).output.contains(&key), "{}", effects(&plan).output);
-    assert!(!plan.proposal.as_ref().unwrap().diff.contains(&key));
+    assert!(!plan.proposal.as_ref().unwrap().diff.to_string().contains(&key));
     let result = bench.run(plan);
     assert!(!result.output_text.contains(&key));
     assert_eq!(bench.read("made"), format!("{key}\n").into_bytes());

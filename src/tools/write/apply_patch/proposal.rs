@@ -1,9 +1,9 @@
 //! A patch as shown for approval, and its result.
 
 use super::tree::{File, Now, PathBefore};
-use crate::protocol::Proposal;
+use crate::protocol::{FileDiff, Proposal};
 use crate::tools::diff::cuts::Cut;
-use crate::tools::diff::{plain, unified_with_cuts};
+use crate::tools::diff::{LineDiff, compare, plain};
 use crate::tools::document::content::Document;
 use crate::tools::paths::{listed, shown_in_one_line};
 use crate::tools::settings::Settings;
@@ -18,12 +18,12 @@ pub(super) struct PatchProposal {
     pub cuts: Vec<(usize, Vec<Cut>)>,
 }
 
-/// The change of one file as a summary line and a diff.
+/// The change of one file as a summary line and its difference.
 struct Part {
     verb: &'static str,
     past: &'static str,
     name: String,
-    diff: String,
+    diff: FileDiff,
     added: usize,
     removed: usize,
     notes: Vec<String>,
@@ -73,15 +73,10 @@ pub(super) fn shown(files: &[File], settings: &Settings) -> PatchProposal {
         Now::Text(document) => document.form.encode(&document.text).map_or(0, |bytes| bytes.len() as u64),
         Now::Bytes(bytes) => bytes.len() as u64,
     });
-    let proposal = Proposal {
-        summary,
-        diff: parts.iter().map(|part| part.diff.as_str()).collect(),
-        paths: if parts.is_empty() { Vec::new() } else { touched.map(|file| file.target.real.clone()).collect() },
-        bytes: if parts.is_empty() { 0 } else { bytes.sum() },
-        notes,
-        ..Proposal::default()
-    };
-    let cuts = parts.into_iter().map(|part| (part.file, part.cuts)).collect();
+    let paths = if parts.is_empty() { Vec::new() } else { touched.map(|file| file.target.real.clone()).collect() };
+    let bytes = if parts.is_empty() { 0 } else { bytes.sum() };
+    let (diff, cuts) = parts.into_iter().map(|part| (part.diff, (part.file, part.cuts))).unzip();
+    let proposal = Proposal { summary, diff, paths, bytes, notes, ..Proposal::default() };
     PatchProposal { proposal, done: done.trim_end().to_owned(), cuts }
 }
 
@@ -97,33 +92,28 @@ fn part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
     let source = file.moved_from.as_deref().and_then(|from| files.iter().find(|other| other.is_at(from)));
     let old = source.unwrap_or(file);
     let old_name = shown_in_one_line(&old.target.real, settings);
-    let mut diff = format!("diff --git a/{old_name} b/{name}\n");
-    let (verb, past) = match (source, file.is_new()) {
-        (Some(_), _) => {
-            let _ = writeln!(diff, "rename from {old_name}\nrename to {name}");
-            ("Move", "Moved")
-        }
-        (None, true) => {
-            let _ = writeln!(diff, "new file mode 100644");
-            ("Create", "Created")
-        }
-        (None, false) => ("Edit", "Edited"),
+    let diff = FileDiff::titled(&old_name, &name);
+    let (verb, past, mut diff) = match (source, file.is_new()) {
+        (Some(_), _) => ("Move", "Moved", diff.renamed(&old_name, &name)),
+        (None, true) => ("Create", "Created", diff.created("100644")),
+        (None, false) => ("Edit", "Edited", diff),
     };
     let shown_name = if source.is_some() { format!("{old_name} to {name}") } else { name.clone() };
     let (added, removed, cuts) = match (&file.now, old.text_before()) {
         (Now::Text(new), before) => {
-            let (text, added, removed, cuts) = text_diff(old, new, (&old_name, &name), settings);
-            if text.is_empty() && source.is_none() && !file.is_new() && before.is_some_and(|before| before == new) {
+            let LineDiff { hunks, added, removed, cuts } = text_diff(old, new, settings);
+            if hunks.is_empty() && source.is_none() && !file.is_new() && before.is_some_and(|before| before == new) {
                 return None;
             }
             notes.extend(before.map(|before| kept_notes(before, &new.text)).unwrap_or_default());
             if new.text.contains('\0') {
                 notes.push(HAS_NUL.to_owned());
             }
-            if text.is_empty() && source.is_none() && before.is_some() {
+            if hunks.is_empty() && source.is_none() && before.is_some() {
                 notes.push("changes only line endings or bytes that are not shown".to_owned());
             }
-            diff.push_str(&text);
+            let old_name = if old.is_new() { "/dev/null".to_owned() } else { format!("a/{old_name}") };
+            diff = diff.with_hunks(&old_name, &format!("b/{name}"), hunks);
             (added, removed, cuts)
         }
         _ => (0, 0, Vec::new()),
@@ -131,25 +121,19 @@ fn part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
     Some(Part { verb, past, name: shown_name, diff, added, removed, notes, file: at, cuts })
 }
 
-fn text_diff(
-    old: &File,
-    new: &Document,
-    (old_name, name): (&str, &str),
-    settings: &Settings,
-) -> (String, usize, usize, Vec<Cut>) {
+fn text_diff(old: &File, new: &Document, settings: &Settings) -> LineDiff {
     let before = old.text_before().map_or(String::new(), |document| plain(&document.text, settings));
-    let old_name = if old.is_new() { "/dev/null".to_owned() } else { format!("a/{old_name}") };
-    unified_with_cuts(&before, &plain(&new.text, settings), &old_name, &format!("b/{name}"))
+    compare(&before, &plain(&new.text, settings))
 }
 
 fn deleted(at: usize, file: &File, name: String, settings: &Settings) -> Part {
     let mut notes = file.notes.clone();
-    let mut diff = format!("diff --git a/{name} b/{name}\ndeleted file mode 100644\n");
+    let mut diff = FileDiff::titled(&name, &name).deleted("100644");
     let mut removed = 0;
     let mut cuts = Vec::new();
     match removal(&file.target, settings) {
-        Some((text, lines)) => {
-            diff.push_str(&text);
+        Some((hunks, lines)) => {
+            diff = diff.with_hunks(&format!("a/{name}"), "/dev/null", hunks);
             removed = lines;
             // A single hunk, which cannot be chosen separately.
             cuts.push(Cut { old: 0..lines, new: 0..0, name: None });

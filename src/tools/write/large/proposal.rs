@@ -2,12 +2,11 @@
 
 use super::Large;
 use super::pieces::{Part, SplicedFile};
-use crate::protocol::{Proposal, Target};
-use crate::tools::diff::{plain, unified};
+use crate::protocol::{FileDiff, Proposal, Target};
+use crate::tools::diff::{compare, plain};
 use crate::tools::document::content::Form;
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::settings::Settings;
-use std::fmt::Write;
 use std::io;
 use std::ops::Range;
 
@@ -37,7 +36,7 @@ pub(super) fn proposal(
     let windows: Vec<(Range<u64>, Range<u64>)> = groups.iter().take(MAX_GROUPS).map(|group| window(group, large.bytes)).collect();
     let old_lines = original.lines_before(&windows.iter().map(|(old, _)| old.start).collect::<Vec<_>>())?;
     let new_lines = pieces.lines_before(&windows.iter().map(|(_, new)| new.start).collect::<Vec<_>>())?;
-    let (mut diff, mut added, mut removed) = (String::new(), 0, 0);
+    let (mut hunks, mut added, mut removed) = (Vec::new(), 0, 0);
     let mut notes = Vec::new();
     let text = |bytes: Vec<u8>| plain(&form.encoding().decode_without_bom_handling(&bytes).0, settings);
     for (((old, new), old_before), new_before) in windows.into_iter().zip(old_lines).zip(new_lines) {
@@ -46,9 +45,12 @@ pub(super) fn proposal(
             continue;
         }
         let (old, new) = (text(original.read(old)?), text(pieces.read(new)?));
-        let (hunks, more, less) = unified(&old, &new, &format!("a/{name}"), &format!("b/{name}"));
-        (added, removed) = (added + more, removed + less);
-        diff.push_str(&moved(&hunks, old_before, new_before, diff.is_empty()));
+        let mut part = compare(&old, &new);
+        for hunk in &mut part.hunks {
+            hunk.move_down(old_before, new_before);
+        }
+        (added, removed) = (added + part.added, removed + part.removed);
+        hunks.append(&mut part.hunks);
     }
     if groups.len() > MAX_GROUPS {
         notes.push(format!("{} more changed places are not shown", groups.len() - MAX_GROUPS));
@@ -57,6 +59,7 @@ pub(super) fn proposal(
         notes.push(format!("encoding stays {}", form.name()));
     }
     let summary = format!("Edit {name} +{added} −{removed}");
+    let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), hunks).into();
     Ok(Proposal { summary, diff, paths: vec![target.real.clone()], bytes: pieces.len(), notes, ..Proposal::default() })
 }
 
@@ -94,29 +97,4 @@ fn window(group: &Group, bytes: u64) -> (Range<u64>, Range<u64>) {
     let before = group.old.start.min(CONTEXT_BYTES);
     let after = (bytes - group.old.end).min(CONTEXT_BYTES);
     (group.old.start - before..group.old.end + after, group.new.start - before..group.new.end + after)
-}
-
-/// Converts the hunks of a part to hunks of the file; file names appear once.
-fn moved(hunks: &str, old: u64, new: u64, named: bool) -> String {
-    let mut result = String::with_capacity(hunks.len());
-    for (index, line) in hunks.split_inclusive('\n').enumerate() {
-        if index < 2 {
-            result.push_str(if named { line } else { "" });
-            continue;
-        }
-        match line.strip_prefix("@@ -").and_then(|rest| rest.strip_suffix(" @@\n")).and_then(|rest| rest.split_once(" +")) {
-            Some((from, to)) => {
-                let _ = writeln!(result, "@@ -{} +{} @@", later(from, old), later(to, new));
-            }
-            None => result.push_str(line),
-        }
-    }
-    result
-}
-
-/// Shifts a range such as `12,3` by a number of lines.
-fn later(range: &str, lines: u64) -> String {
-    let (start, length) = range.split_once(',').map_or((range, None), |(start, length)| (start, Some(length)));
-    let start = start.parse::<u64>().map_or_else(|_| start.to_owned(), |start| (start + lines).to_string());
-    length.map_or_else(|| start.clone(), |length| format!("{start},{length}"))
 }

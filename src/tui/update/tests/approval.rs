@@ -172,7 +172,7 @@ fn each_decision_touches_its_own_question_only() {
 fn nothing_is_approved_before_all_of_it_was_shown() {
     let mut long = edit_approval("a");
     let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
-    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n");
+    long.proposal.diff = FileDiffs::read(&format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n"));
     let mut model = asked(vec![long]);
     let (mut at, mut screens) = (6000, String::new());
     for _ in 0..20 {
@@ -191,7 +191,7 @@ fn nothing_is_approved_before_all_of_it_was_shown() {
 fn the_end_of_a_diff_does_not_count_for_its_middle() {
     let mut long = edit_approval("a");
     let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
-    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n");
+    long.proposal.diff = FileDiffs::read(&format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n"));
     let mut model = asked(vec![long]);
     play(&mut model, 6000, "<end>");
     assert!(draw(&mut model, 6100).contains("line 100"));

@@ -16,7 +16,7 @@ fn session(width: u16, height: u16) -> Model {
     tell(&mut model, requested("2", "EditFile", "Edit src/main.rs"), 40);
     let proposal = Proposal {
         summary: "Edit src/main.rs".to_owned(),
-        diff: DIFF.to_owned(),
+        diff: FileDiffs::read(DIFF),
         paths: vec!["src/main.rs".into()],
         ..Proposal::default()
     };

@@ -138,7 +138,7 @@ fn what_is_cut_was_not_seen() {
     let mut model = asked(120, 40);
     let long = format!("@@ -1 +1 @@\n-{}\n+{}\n", "a".repeat(300), "b".repeat(300));
     let mut approval = hunks_approval("b");
-    (approval.proposal.diff, approval.amendable.hunks) = (long, Vec::new());
+    (approval.proposal.diff, approval.amendable.hunks) = (FileDiffs::read(&long), Vec::new());
     model.dialogs.forget_approval(&ApprovalId::new("a"), None);
     tell(&mut model, EventKind::ApprovalRequested(approval), 13_000);
     model.dialogs.open_mut().unwrap().turn_wrap(120);

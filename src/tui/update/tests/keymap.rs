@@ -157,7 +157,7 @@ fn changes() -> Model {
     let file = |name: &str| ChangedFile {
         path: name.to_owned(),
         status: ChangeStatus::Modified,
-        diff: format!("--- a/{name}\n+++ b/{name}\n@@ -1,40 +1,40 @@\n{}", "-a\n+b\n".repeat(40)),
+        diff: FileDiffs::read(&format!("--- a/{name}\n+++ b/{name}\n@@ -1,40 +1,40 @@\n{}", "-a\n+b\n".repeat(40))),
         added: 40,
         removed: 40,
         by: vec![ChangedBy::Tool],

@@ -222,7 +222,7 @@ fn a_long_path_is_shown_whole_and_what_is_granted_is_said_to_its_end() {
         let mut model = model(width, height);
         let mut approval = edit_approval("a");
         approval.action_summary = format!("Edit {path}");
-        approval.proposal.diff = "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-a\n+b\n".to_owned();
+        approval.proposal.diff = FileDiffs::read("--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-a\n+b\n");
         approval.always = always(vec![GrantRule::Write { paths: vec![path.clone()] }]);
         tell(&mut model, EventKind::ApprovalRequested(approval), 10_000);
         picture(&mut model, 10_000);

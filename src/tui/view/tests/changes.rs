@@ -6,7 +6,7 @@ fn changed_file(path: &str, status: ChangeStatus, diff: &str, by: &[ChangedBy]) 
     ChangedFile {
         path: path.to_owned(),
         status,
-        diff: diff.to_owned(),
+        diff: FileDiffs::read(diff),
         added: count('+') as u64,
         removed: count('-') as u64,
         by: by.to_vec(),

@@ -1,13 +1,12 @@
 //! The effects of a preview as a unified diff with git headers.
 
-use crate::protocol::EffectKind;
+use crate::protocol::{EffectKind, FileDiff, FileDiffs};
 use crate::sys::file;
 use crate::sys::overlay::{Change, Changes, Kind, Node};
-use crate::tools::diff::{plain, unified};
+use crate::tools::diff::{compare, plain};
 use crate::tools::document::content::{Document, Form};
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::settings::Settings;
-use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
 
@@ -21,8 +20,9 @@ const SNIFFED_BYTES: u64 = 8 * 1024;
 
 pub(super) struct Diff<'a> {
     settings: &'a Settings,
-    text: String,
-    files: usize,
+    files: FileDiffs,
+    /// Number of bytes of the text form of all files.
+    bytes: usize,
     without: u64,
 }
 
@@ -52,19 +52,16 @@ impl Side {
 
 impl<'a> Diff<'a> {
     pub fn new(settings: &'a Settings) -> Self {
-        Self { settings, text: String::new(), files: 0, without: 0 }
+        Self { settings, files: FileDiffs::default(), bytes: 0, without: 0 }
     }
 
     /// Returns the diff and the number of files that are not in it.
-    pub fn finish(self) -> (String, u64) {
-        (self.text, self.without)
+    pub fn finish(self) -> (FileDiffs, u64) {
+        (self.files, self.without)
     }
 
     pub fn moved(&mut self, from: &str, to: &str, similarity: u32) {
-        self.add(|text| {
-            let _ =
-                writeln!(text, "diff --git a/{from} b/{to}\nsimilarity index {similarity}%\nrename from {from}\nrename to {to}");
-        });
+        self.add(FileDiff::titled(from, to).with_similarity(similarity).renamed(from, to));
     }
 
     /// Adds the change of one file, and returns its effect with details from its content.
@@ -79,14 +76,8 @@ impl<'a> Diff<'a> {
                 if let Some(after) = change.after
                     && from != to
                 {
-                    self.add(|text| {
-                        let _ = writeln!(
-                            text,
-                            "diff --git a/{name} b/{name}\nold mode {}\nnew mode {}",
-                            git_mode(&after, from),
-                            git_mode(&after, to)
-                        );
-                    });
+                    let file = FileDiff::titled(&name, &name);
+                    self.add(file.with_modes(&git_mode(&after, from), &git_mode(&after, to)));
                 }
                 EffectKind::ModeChanged { from, to }
             }
@@ -114,7 +105,7 @@ impl<'a> Diff<'a> {
     fn content(&mut self, change: &Change, changes: &Changes, name: &str) -> bool {
         let plain = |node: Option<Node>| node.filter(|node| matches!(node.kind, Kind::File | Kind::Link));
         let (before, after) = (plain(change.before), plain(change.after));
-        let room = self.files < MAX_FILES && self.text.len() < MAX_BYTES;
+        let room = self.has_room();
         let limit = if room { MAX_FILE_BYTES } else { 0 };
         let (old, new) =
             (self.side(&changes.old(&change.path), before, limit), self.side(&changes.new_content(&change.path), after, limit));
@@ -132,45 +123,40 @@ impl<'a> Diff<'a> {
 
     fn part(&mut self, name: &str, before: Option<Node>, after: Option<Node>, (old, new): (&Side, &Side)) {
         let binary = old.is_binary() || new.is_binary();
-        let body = match (old.lines(), new.lines()) {
+        let mode = |node: &Node| git_mode(node, node.mode);
+        let file = FileDiff::titled(name, name);
+        let file = match (before, after) {
+            (None, Some(after)) => file.created(&mode(&after)),
+            (Some(before), None) => file.deleted(&mode(&before)),
+            (Some(before), Some(after)) if before.mode != after.mode && after.kind == Kind::File => {
+                file.with_modes(&mode(&before), &mode(&after))
+            }
+            _ => file,
+        };
+        match (old.lines(), new.lines()) {
             (Some(old), Some(new)) => {
                 let old_name = if before.is_some() { format!("a/{name}") } else { "/dev/null".to_owned() };
                 let new_name = if after.is_some() { format!("b/{name}") } else { "/dev/null".to_owned() };
-                unified(old, new, &old_name, &new_name).0
+                self.add(file.with_hunks(&old_name, &new_name, compare(old, new).hunks));
             }
-            _ if binary => format!("Binary files a/{name} and b/{name} differ\n"),
-            _ => {
-                self.without += 1;
-                return;
-            }
-        };
-        self.add(|text| {
-            let _ = writeln!(text, "diff --git a/{name} b/{name}");
-            let _ = match (before, after) {
-                (None, Some(after)) => writeln!(text, "new file mode {}", git_mode(&after, after.mode)),
-                (Some(before), None) => writeln!(text, "deleted file mode {}", git_mode(&before, before.mode)),
-                (Some(before), Some(after)) if before.mode != after.mode && after.kind == Kind::File => {
-                    writeln!(text, "old mode {}\nnew mode {}", git_mode(&before, before.mode), git_mode(&after, after.mode))
-                }
-                _ => Ok(()),
-            };
-            text.push_str(&body);
-        });
+            _ if binary => self.add(file.binary(name)),
+            _ => self.without += 1,
+        }
     }
 
-    fn add(&mut self, write: impl FnOnce(&mut String)) {
-        if self.files >= MAX_FILES || self.text.len() >= MAX_BYTES {
+    fn has_room(&self) -> bool {
+        self.files.len() < MAX_FILES && self.bytes < MAX_BYTES
+    }
+
+    /// Adds the difference of a file, or counts it if there is no room for it.
+    fn add(&mut self, file: FileDiff) {
+        let bytes = file.text_bytes();
+        if !self.has_room() || self.bytes + bytes > MAX_BYTES {
             self.without += 1;
             return;
         }
-        let length = self.text.len();
-        write(&mut self.text);
-        if self.text.len() > MAX_BYTES {
-            self.text.truncate(length);
-            self.without += 1;
-            return;
-        }
-        self.files += 1;
+        self.bytes += bytes;
+        self.files.push(file);
     }
 
     fn side(&self, path: &Path, node: Option<Node>, limit: u64) -> Side {

@@ -13,7 +13,7 @@ use super::ignored::Ignored;
 use super::layer_end::Rest;
 use super::written_bytes::bytes_of;
 use crate::policy::CodeReader;
-use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, FileEffect, RefusedEffect, RunsCode};
+use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, FileDiffs, FileEffect, RefusedEffect, RunsCode};
 use crate::sys::overlay::{Change, Changes, Kind, Node};
 use crate::tools::executable_files::reader;
 use crate::tools::paths::shown_in_one_line;
@@ -39,7 +39,7 @@ pub(super) struct Shown {
     pub more_files: u64,
     pub groups: Vec<CreatedFiles>,
     pub refused: Vec<RefusedEffect>,
-    pub diff: String,
+    pub diff: FileDiffs,
     pub paths: Vec<PathBuf>,
     pub bytes: u64,
     pub notes: Vec<String>,
@@ -60,8 +60,8 @@ pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> Shown {
         look(changes, settings, &mut shown, &mut found);
     }
     list(found, &mut shown, &mut diff, settings);
-    let (text, without) = diff.finish();
-    shown.diff = text;
+    let (files, without) = diff.finish();
+    shown.diff = files;
     if without > 0 {
         shown.notes.push(format!("{without} more files are shown without a diff: too many or too large"));
     }

@@ -83,7 +83,7 @@ fn every_effect_is_told_and_shown_as_git_would() {
         ]
     );
     assert_eq!(
-        shown.diff,
+        shown.diff.to_string(),
         "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,4 @@\n one\n two\n three\n+four\n\
          diff --git a/bin b/bin\ndeleted file mode 100644\nBinary files a/bin and b/bin differ\n\
          diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+a.txt\n\\ No newline at end of file\n\
@@ -118,7 +118,7 @@ fn what_git_ignores_is_listed_by_the_rules_from_before() {
         ignored: true,
     };
     assert_eq!(shown.groups, [group]);
-    assert!(!shown.diff.contains("b/target/new"), "{}", shown.diff);
+    assert!(!shown.diff.to_string().contains("b/target/new"), "{}", shown.diff);
 }
 
 #[test]
