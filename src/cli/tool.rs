@@ -16,7 +16,7 @@ use crate::policy::{PreviewPermit, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::ARGUMENT_BYTES;
 use crate::protocol::{
-    Arguments, CallId, Effects, ErrorCode, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
+    Arguments, CallId, Effects, ErrorCode, FileDiff, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools;
 use serde::Serialize;
@@ -122,9 +122,18 @@ pub fn schema(place: &AppContext, common: &Common, name: &str) -> Result<Exit, C
 struct PlannedCall {
     #[serde(flatten)]
     proposal: Proposal,
+    /// The differences of the proposal by file, hunk and line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<FileDiff>,
     /// The effects of a command in a preview, which has been discarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<Box<Effects>>,
+}
+
+impl PlannedCall {
+    fn new(proposal: Proposal, effects: Option<Box<Effects>>) -> Self {
+        Self { files: proposal.diff.to_vec(), proposal, effects }
+    }
 }
 
 /// Prints what a call would do, without doing it.
@@ -169,11 +178,11 @@ async fn foretell(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> Plan
     let summary = plan.summary.clone();
     let mut proposal = plan.proposal.clone().unwrap_or_else(|| Proposal { summary, ..Proposal::default() });
     match &plan.preview {
-        PreviewOffer::None => return PlannedCall { proposal, effects: None },
+        PreviewOffer::None => return PlannedCall::new(proposal, None),
         PreviewOffer::Possible => {}
         PreviewOffer::Impossible { reason } => {
             proposal.notes.push(format!("no preview: {reason}"));
-            return PlannedCall { proposal, effects: None };
+            return PlannedCall::new(proposal, None);
         }
     }
     match bench.router.preview(plan, permit, unwatched()).await {
@@ -182,11 +191,11 @@ async fn foretell(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> Plan
             let proposal = plan.proposal.take().unwrap_or(proposal);
             // Removing a preview may take long; it is not left to the next start.
             let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
-            PlannedCall { proposal, effects }
+            PlannedCall::new(proposal, effects)
         }
         Err(error) => {
             proposal.notes.push(format!("no preview: {}", error.message));
-            PlannedCall { proposal, effects: None }
+            PlannedCall::new(proposal, None)
         }
     }
 }

@@ -101,6 +101,10 @@ fn a_patch_shows_its_diff_and_waits_for_a_yes() {
     let patch = json!({"path": "a.md", "operation": "replace", "section": "A", "content": "new"}).to_string();
     let proposal = project.aye(&["tool", "call", "TextPatch", "--args", &patch, "--plan"]).exits(0).json();
     assert!(proposal["diff"].as_str().unwrap().contains("-old\n+new"), "{proposal}");
+    let file = &proposal["files"][0];
+    assert_eq!((&file["name"], &file["kind"]), (&json!("a.md"), &json!("modified")), "{proposal}");
+    let changed = json!([{"side": "removed", "text": "old"}, {"side": "added", "text": "new"}]);
+    assert_eq!(json!(file["hunks"][0]["lines"].as_array().unwrap()[2..4]), changed, "{proposal}");
     assert_eq!(project.aye(&["tool", "call", "TextPatch", "--args", &patch, "--json"]).exits(1).json()["status"], "denied");
     project.aye(&["tool", "call", "TextPatch", "--args", &patch, "--json", "--yes"]).exits(0);
     assert_eq!(project.read("a.md"), "# A\r\n\r\nnew\r\n\r\n# B\r\nx");
