@@ -6,15 +6,11 @@ use super::error::invalid;
 use super::settings::Settings;
 use crate::policy::redact::{RedactionCount, Redactor, Restorer, has_marker};
 use crate::protocol::{FileDiffs, Proposal, Redaction, Target, ToolError, ToolResult};
-use crate::tools::write::file_change::CurrentFile;
 use serde_json::{Map, Value};
 
-/// Returns the restorer for the markers of a file, as shown with LF endings.
-pub(super) fn restorer(before: &CurrentFile, settings: &Settings) -> Restorer {
-    match before {
-        CurrentFile::Text { document: Document { text, .. }, .. } => settings.redactor.restorer(&with_lf(text)),
-        CurrentFile::Absent | CurrentFile::NotText { .. } => Restorer::default(),
-    }
+/// Returns the restorer for the markers of a text file, as shown with LF endings. Any other file has none.
+pub(super) fn restorer(before: Option<&Document>, settings: &Settings) -> Restorer {
+    before.map_or_else(Restorer::default, |before| settings.redactor.restorer(&with_lf(&before.text)))
 }
 
 /// Returns the text with its markers replaced by the secrets.
@@ -31,13 +27,13 @@ pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: 
 /// Refuses a change that would expose a secret that the file hides now, for example under a new or missing name.
 pub(super) fn keep_hidden(
     restorer: &Restorer,
-    before: &CurrentFile,
+    before: Option<&Document>,
     after: &str,
     written: &[&str],
     settings: &Settings,
     target: &Target,
 ) -> Result<(), ToolError> {
-    let CurrentFile::Text { document: Document { text, .. }, .. } = before else { return Ok(()) };
+    let Some(Document { text, .. }) = before else { return Ok(()) };
     let opened = settings.redactor.opened(restorer, &with_lf(text), &with_lf(after), written);
     opened.map_or(Ok(()), |marker| Err(would_open(&marker, target)))
 }

@@ -143,7 +143,7 @@ fn patched(operations: &[Operation], target: &Target, before: &CurrentFile, sett
         }
         CurrentFile::Text { document, .. } => document,
     };
-    let restorer = restorer(before, settings);
+    let restorer = restorer(before.document(), settings);
     let plain = with_lf(&document.text);
     let place =
         Place { target, plain: &plain, outline: outline(&plain, target, settings), starts: line_starts(&plain), settings };
@@ -158,7 +158,7 @@ fn patched(operations: &[Operation], target: &Target, before: &CurrentFile, sett
         ))
     })?;
     let written: Vec<&str> = operations.iter().filter_map(|operation| operation.content.as_deref()).collect();
-    keep_hidden(&restorer, before, &text, &written, settings, target)?;
+    keep_hidden(&restorer, before.document(), &text, &written, settings, target)?;
     if text == document.text {
         return Err(invalid(format!("the operations change nothing: `{}` already has this content", target.given)));
     }

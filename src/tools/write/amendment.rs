@@ -228,7 +228,7 @@ fn capped(text: &str) -> String {
 impl Sides<'_> {
     /// Restores the markers in the user's text, using the original and the proposed file.
     fn restored(&self, text: &str, settings: &Settings) -> Result<String, ToolError> {
-        let before = restored(&restorer(self.before, settings), text, "the edited text", self.target);
+        let before = restored(&restorer(self.before.document(), settings), text, "the edited text", self.target);
         before.or_else(|error| {
             let proposed = settings.redactor.restorer(&crate::tools::document::replacement::with_lf(&self.after.text));
             restored(&proposed, text, "the edited text", self.target).map_err(|_| error)
@@ -248,7 +248,7 @@ impl Sides<'_> {
         let proposed = plain(&self.after.text, settings);
         let mut known = vec![proposed.as_str()];
         known.extend(written);
-        keep_hidden(&restorer(self.before, settings), self.before, &document.text, &known, settings, self.target)?;
+        keep_hidden(&restorer(self.before.document(), settings), self.before.document(), &document.text, &known, settings, self.target)?;
         let form = if document.form.encode(&document.text).is_some() { document.form } else { Form::Utf8 };
         Ok(Document { form, ..document })
     }

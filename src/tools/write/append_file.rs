@@ -128,12 +128,12 @@ fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Resu
         CurrentFile::Text { document: Document { text, form }, .. } => (text.clone(), *form),
         CurrentFile::NotText { why, .. } => return Err(not_text(target, *why)),
     };
-    let restorer = restorer(&before, settings);
+    let restorer = restorer(before.document(), settings);
     let given = restored(&restorer, &arguments.content, "`content`", target)?;
     let crlf = old.rfind('\n').is_some_and(|lf| old[..lf].ends_with('\r'));
     let added = fitted(&given, form, crlf, old.is_empty());
     let new = format!("{old}{added}");
-    keep_hidden(&restorer, &before, &new, &[&arguments.content], settings, target)?;
+    keep_hidden(&restorer, before.document(), &new, &[&arguments.content], settings, target)?;
     let more = match &before {
         CurrentFile::Absent => Some(added.clone().into_bytes()),
         _ => encoded(form, &added),

@@ -136,7 +136,7 @@ fn edited(
         CurrentFile::Text { document, .. } => document.clone(),
         CurrentFile::NotText { why, .. } => return Err(not_text(target, *why)),
     };
-    let restorer = restorer(before, settings);
+    let restorer = restorer(before.document(), settings);
     let original = document.text.clone();
     let mut notes = Vec::new();
     for (index, given) in arguments.edits.iter().enumerate() {
@@ -156,7 +156,7 @@ fn edited(
         return Err(invalid(format!("no change: the edits together leave `{}` as it is; nothing was written", target.given)));
     }
     let written: Vec<&str> = arguments.edits.iter().map(|edit| edit.new_text.as_str()).collect();
-    keep_hidden(&restorer, before, &document.text, &written, settings, target)?;
+    keep_hidden(&restorer, before.document(), &document.text, &written, settings, target)?;
     Ok((document, notes))
 }
 

@@ -96,12 +96,17 @@ impl CurrentFile {
         })
     }
 
-    /// Returns the text, if the file is text.
-    pub(in crate::tools) fn text(&self) -> &str {
+    /// Returns the text and its encoding, if the file is text.
+    pub(in crate::tools) fn document(&self) -> Option<&Document> {
         match self {
-            Self::Text { document, .. } => &document.text,
-            Self::Absent | Self::NotText { .. } => "",
+            Self::Text { document, .. } => Some(document),
+            Self::Absent | Self::NotText { .. } => None,
         }
+    }
+
+    /// Returns the text; empty if the file is not text.
+    pub(in crate::tools) fn text(&self) -> &str {
+        self.document().map_or("", |document| &document.text)
     }
 
     pub(in crate::tools) fn image(&self) -> PreImage {

@@ -86,10 +86,10 @@ impl Tool for WriteFile {
         }
         let before = CurrentFile::of(&target, settings)?;
         settings.seen.check(&target)?;
-        let restorer = restorer(&before, settings);
+        let restorer = restorer(before.document(), settings);
         let given = restored(&restorer, &arguments.content, "`content`", &target)?;
         let (text, form, note) = fitted(&before, &given);
-        keep_hidden(&restorer, &before, &text, &[&arguments.content], settings, &target)?;
+        keep_hidden(&restorer, before.document(), &text, &[&arguments.content], settings, &target)?;
         let content = form.encode(&text).unwrap_or_else(|| text.clone().into_bytes());
         let bytes = content.len() as u64;
         let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Write" };

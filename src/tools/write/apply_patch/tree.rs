@@ -127,7 +127,7 @@ impl<'a> Tree<'a> {
             PathBefore::Entry(_) => &absent,
         };
         let (text, form, note) = fitted(before, &given);
-        keep_hidden(&restorer, before, &text, &[content], settings, &file.target).map_err(told(&file.target))?;
+        keep_hidden(&restorer, before.document(), &text, &[content], settings, &file.target).map_err(told(&file.target))?;
         if !matches!(before, CurrentFile::Absent) {
             file.notes.push("replaces the whole file".to_owned());
         }
@@ -230,7 +230,7 @@ impl<'a> Tree<'a> {
             .map_err(|misfit| told(explain::misfit(&misfit, hunks, section, &document.text, &settings.redactor)))?;
         if let PathBefore::File(before) = &self.origin(index).was {
             let written: Vec<&str> = hunks.iter().flat_map(Hunk::added).collect();
-            keep_hidden(&restorer, before, &applied.text, &written, settings, &target).map_err(told)?;
+            keep_hidden(&restorer, before.document(), &applied.text, &written, settings, &target).map_err(told)?;
         }
         if document.form.encode(&applied.text).is_none() {
             return Err(lacks(&section.path, document.form, "the patch").into());
@@ -300,17 +300,14 @@ pub(super) fn steps(files: &[File]) -> Steps {
 
 impl File {
     fn restorer(&self, settings: &Settings) -> Restorer {
-        match &self.was {
-            PathBefore::File(before) => restorer(before, settings),
-            PathBefore::Entry(_) => Restorer::default(),
-        }
+        restorer(self.text_before(), settings)
     }
 
     /// Returns the original text and its encoding, if it is text.
     pub fn text_before(&self) -> Option<&Document> {
         match &self.was {
-            PathBefore::File(CurrentFile::Text { document, .. }) => Some(document),
-            PathBefore::File(_) | PathBefore::Entry(_) => None,
+            PathBefore::File(before) => before.document(),
+            PathBefore::Entry(_) => None,
         }
     }
 
