@@ -1,15 +1,15 @@
 //! CliRead: returns the output of a session or background command since the last call.
 
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, LeftOut, ToolError};
-use crate::sys::process::{Captured, TerminalSize};
+use crate::protocol::{Action, ErrorCode, ToolError};
+use crate::sys::process::TerminalSize;
 use crate::tools::alias::Alias;
-use crate::tools::call_result::{CallResult, ToolOutput};
+use crate::tools::call_result::CallResult;
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
-use crate::tools::shell::background::{Entry, Fresh, Kind, Read};
+use crate::tools::shell::background::{Entry, Kind, new_output, screen_of};
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -110,7 +110,7 @@ impl Tool for CliRead {
                 () = context.interrupt.cancelled() => {}
                 () = context.background.cancelled() => {}
             }
-            Ok(if screen { drawn(&entry).into() } else { told(&entry, &settings) })
+            Ok(if screen { screen_of(&entry).into() } else { new_output(&entry, settings.max_output_bytes) })
         }
         .boxed()
     }
@@ -145,38 +145,4 @@ pub(in crate::tools) fn size(
 
 fn no_terminal(entry: &Entry) -> ToolError {
     invalid(format!("{} has no terminal: it was started by RunCommand; use CliSession for a command with a terminal", entry.id()))
-}
-
-/// Describes the state of a command.
-fn state(entry: &Entry) -> String {
-    let what = crate::tools::shell::run_command::first_line(&entry.line);
-    match entry.ended() {
-        None => format!("{} is running: {what}", entry.id()),
-        Some(how) => format!("{} has ended ({how}): {what}", entry.id()),
-    }
-}
-
-/// Returns the state and the new output. The state is taken first, so that the output of an ended command is complete.
-pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> ToolOutput {
-    let (state, is_over) = (state(entry), entry.ended().is_some());
-    let fresh = match entry.read() {
-        Read::Screen(text) => return format!("{state}\n--- screen ---\n{text}").into(),
-        Read::New(fresh) => fresh,
-    };
-    let Fresh { text, missed } = fresh;
-    if text.trim().is_empty() && missed.is_none() {
-        let hint = if is_over { "no more output" } else { "no new output; `waitSeconds` waits for more" };
-        return format!("{state}\n[{hint}]").into();
-    }
-    let mut kept = Captured::new(settings.max_output_bytes);
-    kept.push(text.as_bytes());
-    let missed = missed.map(|missed| format!("[{missed} before this were lost: too much output at once]\n")).unwrap_or_default();
-    let (shown, gap) = kept.text_with_gap(settings.max_output_bytes);
-    let text = format!("{state}\n--- output ---\n{missed}{}", shown.trim_end_matches('\n'));
-    ToolOutput { text, left_out: LeftOut::of(gap.into_iter().collect(), None), ..ToolOutput::default() }
-}
-
-/// Returns the state and the whole screen.
-fn drawn(entry: &Entry) -> String {
-    format!("{}\n--- screen ---\n{}", state(entry), entry.screen().unwrap_or_default())
 }

@@ -1,6 +1,6 @@
 //! CliSession: starts a command on its own terminal, which continues while the agent works.
 
-use super::cli_read::{size, told};
+use super::cli_read::size;
 use crate::policy::{quoted, runs_input};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, ToolError};
@@ -11,14 +11,14 @@ use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
-use crate::tools::shell::background::{Entry, Kind, New, Reads, session};
+use crate::tools::shell::background::{Entry, Kind, New, Reads, first_line, new_output, session};
 use crate::tools::shell::blocking::off_thread;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::{self, environment_note, failed, unchanged};
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::executed_files::PinnedFiles;
 use crate::tools::shell::git::git_notes;
-use crate::tools::shell::run_command::{directory, first_line};
+use crate::tools::shell::run_command::directory;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -209,7 +209,7 @@ impl Tool for CliSession {
                 () = entry.quiet(0, FIRST_LOOK) => {}
                 () = context.interrupt.cancelled() => entry.kill.cancel(),
             }
-            let (id, told) = (entry.id(), told(&entry, &settings));
+            let (id, told) = (entry.id(), new_output(&entry, settings.max_output_bytes));
             let next = match entry.ended() {
                 Some(_) => String::new(),
                 None => format!("\n[CliWrite {id} types into it, CliRead {id} reads more, CliStop {id} ends it]"),

@@ -1,6 +1,5 @@
 //! CliStop: ends a session or background command with all its processes.
 
-use super::cli_read::told;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::tools::alias::Alias;
@@ -8,7 +7,7 @@ use crate::tools::call_result::CallResult;
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
-use crate::tools::shell::background::Entry;
+use crate::tools::shell::background::{Entry, new_output};
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -65,7 +64,7 @@ impl Tool for CliStop {
         async move {
             entry.kill.cancel();
             let _ = tokio::time::timeout(END_LIMIT, entry.over()).await;
-            Ok(told(&entry, &settings))
+            Ok(new_output(&entry, settings.max_output_bytes))
         }
         .boxed()
     }

@@ -1,6 +1,6 @@
 //! CliWrite: types into a session. A line for a shell is judged as a command, everything else as input of the running program.
 
-use super::cli_read::{told, wait};
+use super::cli_read::wait;
 use crate::policy::keeps_meaning;
 use crate::ports::{BoxFuture, Doubts, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
@@ -11,13 +11,12 @@ use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
-use crate::tools::shell::background::{Entry, Key, Kind, Reads, Typed, locked};
+use crate::tools::shell::background::{Entry, Key, Kind, Reads, Typed, first_line, locked, new_output};
 use crate::tools::shell::blocking::off_thread;
 use crate::tools::shell::command_run::with_input;
 use crate::tools::shell::command_sandbox::Writes;
 use crate::tools::shell::executed_files::PinnedFiles;
 use crate::tools::shell::git::{RepositoryTrust, names_git};
-use crate::tools::shell::run_command::first_line;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -266,7 +265,7 @@ impl Tool for CliWrite {
                 () = entry.quiet(before, wait) => {}
                 () = context.interrupt.cancelled() => {}
             }
-            Ok(told(&entry, &settings))
+            Ok(new_output(&entry, settings.max_output_bytes))
         }
         .boxed()
     }

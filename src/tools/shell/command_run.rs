@@ -1,6 +1,6 @@
 //! Running of command lines for all tools, and their results.
 
-use super::background::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
+use super::background::{After, Entry, Kind, New, Outcome, finish, in_background, in_front, new_output};
 use super::checkpoint::{self, WorkspaceState};
 use super::command_sandbox::{CommandSandbox, ExtraAccess};
 use super::executed_files::PinnedFiles;
@@ -15,7 +15,6 @@ use crate::sys::process::{
 use crate::sys::sandbox::{Confinement, NetworkAccess};
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
 use crate::tools::output::{Whole, Wholes};
-use crate::tools::sessions::cli_read::told;
 use crate::tools::settings::Settings;
 use crate::tools::shell::blocking::off_thread;
 use std::path::PathBuf;
@@ -183,14 +182,14 @@ async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> Call
     in_background(spec, entry, rest.after());
     entry.quiet(0, FIRST_LOOK).await;
     Ok(match entry.ended() {
-        Some(_) => told(entry, &settings),
+        Some(_) => new_output(entry, settings.max_output_bytes),
         None => on_its_way(entry, "as requested", &settings),
     })
 }
 
 fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> ToolOutput {
     let id = entry.id();
-    let told = told(entry, settings);
+    let told = new_output(entry, settings.max_output_bytes);
     let text = format!(
         "The command runs in the background as {id}, {why}, without a time limit, until it or aye ends. CliRead {id} returns \
          its new output, CliStop {id} ends it.\n{}",

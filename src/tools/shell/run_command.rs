@@ -1,5 +1,6 @@
 //! RunCommand: runs a line in `bash` and returns its output.
 
+use super::background::first_line;
 use super::command_run::{self, Narrow, Work};
 use super::executed_files::PinnedFiles;
 use super::{delete_estimate, git_clean_backup, network};
@@ -229,13 +230,5 @@ pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> R
         Place::File { .. } | Place::Special => {
             Err(invalid(format!("`cwd`: `{}` is not a directory; give a directory, or leave `cwd` out", cwd.given)))
         }
-    }
-}
-
-/// Returns the first line of a command, with a mark if there are more. The approval prompt shows all.
-pub(in crate::tools) fn first_line(command: &str) -> String {
-    match command.trim().split_once('\n') {
-        Some((first, _)) => format!("{} …", first.trim_end()),
-        None => command.trim().to_owned(),
     }
 }

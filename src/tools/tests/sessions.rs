@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::protocol::{Place, RunningState, Target};
-use crate::tools::sessions::cli_read::told;
-use crate::tools::shell::background::{Commands, Entry, Kind, MAX_SESSIONS, New};
+use crate::tools::shell::background::{Commands, Entry, Kind, MAX_SESSIONS, New, new_output};
 use std::time::Duration;
 
 /// A workspace whose commands continue between calls.
@@ -323,7 +322,7 @@ fn who_is_told_of_an_end_is_told_all_that_was_printed_before_it() {
         });
         let mut all = String::new();
         while !all.contains("has ended") {
-            all += &told(&entry, &bench.settings).text;
+            all += &new_output(&entry, bench.settings.max_output_bytes).text;
         }
         printing.join().unwrap();
         assert!(all.contains("the end"), "{all}");

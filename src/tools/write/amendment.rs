@@ -248,7 +248,14 @@ impl Sides<'_> {
         let proposed = plain(&self.after.text, settings);
         let mut known = vec![proposed.as_str()];
         known.extend(written);
-        keep_hidden(&restorer(self.before.document(), settings), self.before.document(), &document.text, &known, settings, self.target)?;
+        keep_hidden(
+            &restorer(self.before.document(), settings),
+            self.before.document(),
+            &document.text,
+            &known,
+            settings,
+            self.target,
+        )?;
         let form = if document.form.encode(&document.text).is_some() { document.form } else { Form::Utf8 };
         Ok(Document { form, ..document })
     }

@@ -2,14 +2,15 @@
 
 mod entry;
 mod keys;
+mod report;
 mod ring_buffer;
 mod screen;
 mod wait;
 
 use crate::sys::process::{End, signal_name};
-pub use entry::{Entry, Kind, New, Read, Reads, Typed, locked};
+pub use entry::{Entry, Kind, New, Reads, Typed, locked};
 pub use keys::Key;
-pub use ring_buffer::Fresh;
+pub use report::{first_line, new_output, screen_of};
 pub use wait::{After, Outcome, finish, in_background, in_front, session};
 
 use super::command_sandbox::Writes;
