@@ -1,10 +1,11 @@
 //! The manifest of a custom tool, parsed strictly: an error names the line, and the tool is not loaded.
 
-use super::program_files::{FileHashes, Program};
+use super::program_files::Program;
 use super::schema::Schema;
 use super::template::{TemplatePart, pieces};
 use crate::tools::custom::schema::MAX_STEPS;
 use crate::tools::registry::built_in;
+use crate::tools::shell::file_hashes::FileHashes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -11,6 +11,5 @@ mod tests;
 
 pub use manifest::{CustomTool, ManifestError, Source};
 pub(in crate::tools) use pipeline::is_chain;
-pub(in crate::tools) use program_files::FileHashes;
 pub(in crate::tools) use schema::Schema;
 pub use schema::manifest_schema;

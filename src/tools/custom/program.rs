@@ -2,7 +2,7 @@
 
 use super::manifest::{Body, CustomTool};
 use super::pipeline;
-use super::program_files::{FileHashes, Program, ResolvedProgram};
+use super::program_files::{Program, ResolvedProgram};
 use super::template;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
@@ -15,6 +15,7 @@ use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note, exec_line};
 use crate::tools::shell::executed_files::PinnedFiles;
+use crate::tools::shell::file_hashes::FileHashes;
 use crate::tools::shell::run_command::directory;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;

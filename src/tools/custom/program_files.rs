@@ -1,19 +1,11 @@
-//! Fingerprint of the files that a custom tool runs, taken when the call is checked. Different content means a different tool.
+//! The program of a custom tool, and the files that it runs.
 
 use crate::policy::{line, run_files};
-use crate::protocol::{ErrorCode, ToolError};
 use crate::sys::opener::on_path;
-use crate::sys::path::open_file;
 use crate::tools::custom::schema::Schema;
-use std::collections::BTreeMap;
+use crate::tools::shell::file_hashes::{FileHashes, hash_file};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The files of a tool and their hashes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::tools) struct FileHashes {
-    files: Vec<(PathBuf, String)>,
-}
 
 /// A tool found on this system: its command line and files.
 pub(super) struct ResolvedProgram {
@@ -42,18 +34,18 @@ impl Program {
             };
             let text = found.to_str().ok_or_else(|| format!("the real path of `{word}` is not valid UTF-8"))?;
             words.push(text.to_owned());
-            let hash = hash(&found).map_err(|error| format!("cannot read `{word}`: {error}"))?;
+            let hash = hash_file(&found).map_err(|error| format!("cannot read `{word}`: {error}"))?;
             files.push((found, hash));
         }
         // Scripts given to an interpreter, in any form; it starts in the workspace.
         for word in run_files(&line(&words)) {
             let Ok(found) = workspace.join(&word).canonicalize() else { continue };
             if found.is_file() && files.iter().all(|(known, _)| *known != found) {
-                let hash = hash(&found).map_err(|error| format!("cannot read `{word}`: {error}"))?;
+                let hash = hash_file(&found).map_err(|error| format!("cannot read `{word}`: {error}"))?;
                 files.push((found, hash));
             }
         }
-        Ok(ResolvedProgram { words, print: FileHashes { files } })
+        Ok(ResolvedProgram { words, print: FileHashes::of(files) })
     }
 
     /// Resolves a path relative to the manifest. A tool of a project may also name files below the project root.
@@ -63,51 +55,6 @@ impl Program {
         // The files of a project tool must be in the project, unless they are named by absolute path.
         found.filter(|found| self.root.as_ref().is_none_or(|root| found.starts_with(root) || Path::new(word).is_absolute()))
     }
-}
-
-impl FileHashes {
-    pub(super) fn of(files: Vec<(PathBuf, String)>) -> Self {
-        Self { files }
-    }
-
-    /// Returns the fingerprint of the tool together with its manifest.
-    pub(super) fn with(&self, manifest: &str) -> String {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(manifest.as_bytes());
-        for (path, hash) in &self.files {
-            hasher.update(path.as_os_str().as_encoded_bytes()).update(b"\0").update(hash.as_bytes());
-        }
-        hasher.finalize().to_hex().chars().take(32).collect()
-    }
-
-    /// Returns whether the user trusted exactly this content of the project's files.
-    pub(super) fn is_known(&self, root: &Path, known: &BTreeMap<String, String>) -> bool {
-        self.files
-            .iter()
-            .filter_map(|(path, hash)| Some((path.strip_prefix(root).ok()?, hash)))
-            .all(|(path, hash)| known.get(path.to_string_lossy().as_ref()).is_some_and(|kept| kept == hash))
-    }
-
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
-        self.files.iter().map(|(path, _)| path.clone()).collect()
-    }
-
-    /// Checks again, as late as possible, that the files are unchanged.
-    pub(in crate::tools) fn still_holds(&self) -> Result<(), ToolError> {
-        for (path, before) in &self.files {
-            if hash(path).ok().as_ref() != Some(before) {
-                let message = format!("`{}` changed since the call was checked; nothing was run, try again", path.display());
-                return Err(ToolError::new(ErrorCode::Conflict, message));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn hash(path: &Path) -> std::io::Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(open_file(path)?)?;
-    Ok(hasher.finalize().to_hex().to_string())
 }
 
 pub(super) struct Program {

@@ -1,10 +1,10 @@
 //! Files of the workspace that a command runs, as they were when it was checked: different content means a different command.
 
+use super::file_hashes::FileHashes;
 use crate::policy::run_files;
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::file::{PreImage, ReadError, read};
 use crate::sys::path::{Identity, Kind, identity, resolve};
-use crate::tools::custom::FileHashes;
 use crate::tools::settings::Settings;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

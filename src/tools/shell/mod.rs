@@ -10,6 +10,7 @@ pub(in crate::tools) mod command_run;
 pub(in crate::tools) mod command_sandbox;
 mod delete_estimate;
 pub(in crate::tools) mod executed_files;
+pub(in crate::tools) mod file_hashes;
 pub(in crate::tools) mod git;
 pub(in crate::tools) mod git_clean_backup;
 pub(in crate::tools) mod git_dirs;
