@@ -16,6 +16,7 @@ mod diff;
 mod document;
 mod draft;
 mod editor_buffers;
+mod editor_check;
 mod error;
 mod executable_files;
 mod http;
@@ -40,6 +41,7 @@ mod shell;
 #[cfg(test)]
 pub(crate) mod tests;
 mod text;
+mod text_tools;
 mod tool;
 mod write;
 
@@ -65,7 +67,7 @@ pub use shell::git_dirs::GitOutside;
 pub use shell::launch::ServerLauncher;
 pub use shell::preview::Recovered;
 pub use shell::visible::{Machine, Visible};
-pub use text::TextTools;
+pub use text_tools::TextTools;
 #[cfg(feature = "fuzzing")]
 pub use write::apply_patch::patched;
 #[cfg(feature = "fuzzing")]

@@ -8,6 +8,7 @@ use super::changes;
 use super::deferred_error::{DeferredError, plan_with_deferred_error, unreadable_actions};
 use super::definition::{concise, definition};
 use super::draft::Effect;
+use super::editor_check::{changed_files, check_before_planning};
 use super::error::invalid;
 use super::executable_files::marked_by_actions;
 use super::mcp::RemoteTools;
@@ -131,9 +132,7 @@ impl Router {
     async fn planned(&self, call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
         let settings = Arc::clone(&self.settings);
         let redactor = Arc::clone(&settings.redactor);
-        if let Some(editor) = &settings.editor {
-            editor.may_plan(&call, &settings).await.map_err(|error| hide_in_error(&redactor, error))?;
-        }
+        check_before_planning(&call, &settings).await.map_err(|error| hide_in_error(&redactor, error))?;
         let planned = tokio::task::spawn_blocking(move || {
             let name = call.tool_name.clone();
             let plan = plan(call, &settings).and_then(|plan| open(plan, opens, &settings));
@@ -294,7 +293,10 @@ impl ToolRouter for Router {
                 kept = Some(changes.keep(places).await);
             }
             let ready = match settings.editor.as_ref().filter(|_| plan.changes) {
-                Some(editor) => editor.may_run((tool, &id), &plan.actions, &settings, &context.interrupt).await,
+                Some(editor) => {
+                    let files = changed_files(tool, &plan.actions);
+                    editor.may_run(&id, files, settings.max_file_size_bytes, &context.interrupt).await
+                }
                 None => Ok(()),
             };
             let done = match ready {

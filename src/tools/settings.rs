@@ -14,7 +14,7 @@ use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::changes::Changes;
 use crate::tools::custom::CustomTool;
 use crate::tools::on_demand::{FindTools, LoadedTools};
-use crate::tools::text::TextTools;
+use crate::tools::text_tools::TextTools;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

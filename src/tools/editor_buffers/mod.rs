@@ -4,14 +4,9 @@
 mod buffer_states;
 mod text;
 
-use super::arguments::object;
 use super::document::content::{Document, Form};
-use super::paths::Paths;
-use super::registry::resolve;
-use super::settings::Settings;
-use super::tool::AnyTool;
 use crate::ports::{BUFFER_BYTES, Buffers, RunContext};
-use crate::protocol::{Action, CallId, ErrorCode, Place, Target, ToolCall, ToolError};
+use crate::protocol::{CallId, ErrorCode, Place, Target, ToolError};
 use buffer_states::{BufferState, BufferStates};
 use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use futures_util::stream::{self, StreamExt as _};
@@ -85,7 +80,7 @@ impl InEditor {
     }
 
     /// Refuses a change of files with unsaved edits; otherwise returns the hashes of the files that the editor knows.
-    async fn all_saved(&self, files: Vec<Target>, most_bytes: u64) -> Result<Vec<(PathBuf, blake3::Hash)>, ToolError> {
+    pub(super) async fn all_saved(&self, files: Vec<Target>, most_bytes: u64) -> Result<Vec<(PathBuf, blake3::Hash)>, ToolError> {
         self.settled().await;
         let look = |target: Target| async move {
             let look = self.look(&target.real, most_bytes).await;
@@ -103,39 +98,19 @@ impl InEditor {
         Ok(saved)
     }
 
-    /// Checks the files of a call before it is planned. Only files that the policy lets the call see are requested.
-    pub(super) async fn may_plan(&self, call: &ToolCall, settings: &Arc<Settings>) -> Result<(), ToolError> {
-        let (call, own) = (call.clone(), Arc::clone(settings));
-        let files = tokio::task::spawn_blocking(move || {
-            let tool = resolve(&call.tool_name, &own).ok().filter(|tool| writes_files(*tool))?;
-            (own.may_use)(tool.name()).ok()?;
-            let actions = tool.actions(&call.tool_name, object(&call.arguments).ok()?, &Paths::on_disk(&own)).ok()?;
-            let allowed = |action: &&Action| match action {
-                Action::Write { target } => (own.may_read)(&target.real) && (own.may_write)(&target.real),
-                Action::Delete { target } => (own.may_read)(&target.real) && (own.may_delete)(&target.real),
-                _ => true,
-            };
-            actions.iter().all(|action| allowed(&action)).then(|| changed(&actions))
-        });
-        // If the files cannot be determined, the plan reports the error.
-        let Ok(Some(files)) = files.await else { return Ok(()) };
-        self.all_saved(files, settings.max_file_size_bytes).await.map(drop)
-    }
-
     /// Checks the files of a call just before it changes something.
     pub(super) async fn may_run(
         &self,
-        (tool, id): (&dyn AnyTool, &CallId),
-        actions: &[Action],
-        settings: &Settings,
+        call: &CallId,
+        files: Vec<Target>,
+        most_bytes: u64,
         kill: &CancellationToken,
     ) -> Result<(), ToolError> {
-        let files = if writes_files(tool) { changed(actions) } else { Vec::new() };
         let saved = tokio::select! {
-            saved = self.all_saved(files, settings.max_file_size_bytes) => saved?,
+            saved = self.all_saved(files, most_bytes) => saved?,
             () = kill.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "stopped by the user; nothing was changed")),
         };
-        self.state().known.begins(Some(id.clone()), saved);
+        self.state().known.begins(Some(call.clone()), saved);
         Ok(())
     }
 
@@ -185,10 +160,15 @@ impl InEditor {
 }
 
 /// Returns the unsaved text of a file, to show to the model instead of the content on disk.
-pub(super) async fn unsaved(target: &Target, settings: &Settings, context: &RunContext) -> Option<Document> {
-    let editor = settings.editor.as_ref().filter(|_| matches!(target.place, Place::File { .. }))?;
+pub(super) async fn unsaved(
+    editor: Option<&InEditor>,
+    target: &Target,
+    most_bytes: u64,
+    context: &RunContext,
+) -> Option<Document> {
+    let editor = editor.filter(|_| matches!(target.place, Place::File { .. }))?;
     tokio::select! {
-        unsaved = editor.unsaved(&target.real, settings.max_file_size_bytes) => unsaved,
+        unsaved = editor.unsaved(&target.real, most_bytes) => unsaved,
         () = context.kill.cancelled() => None,
     }
 }
@@ -200,24 +180,6 @@ pub(super) fn noted(told: String, given: &str) -> String {
         "{told}{gap}[`{given}` as open in the user's editor, with unsaved changes; the file on disk differs, and cannot be \
          changed until it is saved]"
     )
-}
-
-fn writes_files(tool: &dyn AnyTool) -> bool {
-    matches!(tool.capability(), "File.Write" | "File.Delete")
-}
-
-/// Returns the existing files that these actions would change.
-fn changed(actions: &[Action]) -> Vec<Target> {
-    let file = |action: &Action| match action {
-        Action::Write { target } | Action::Delete { target } if matches!(target.place, Place::File { .. }) => {
-            Some(target.clone())
-        }
-        _ => None,
-    };
-    let mut files: Vec<Target> = actions.iter().filter_map(file).collect();
-    files.sort_by(|one, other| one.real.cmp(&other.real));
-    files.dedup_by(|one, other| one.real == other.real);
-    files
 }
 
 fn refused(target: &Target) -> ToolError {

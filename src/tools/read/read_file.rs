@@ -131,7 +131,9 @@ impl Tool for ReadFile {
         async move {
             // An explicit encoding refers to the bytes on disk.
             let unsaved = match work.encoding {
-                None => editor_buffers::unsaved(&work.target, &settings, &context).await,
+                None => {
+                    editor_buffers::unsaved(settings.editor.as_ref(), &work.target, settings.max_file_size_bytes, &context).await
+                }
                 Some(_) => None,
             };
             let most = work.asked.manner.most_bytes.min(context.most_bytes).max(MIN_BYTES);

@@ -1,129 +1,28 @@
-//! Restrictions of the text tools in addition to the policy, for each of their names.
+//! Calls under the restrictions of the text tools.
 
-use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::protocol::ToolError;
 use crate::tools::draft::CallDraft;
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
+use crate::tools::text_tools::TextTools;
 use crate::tools::tool::{AnyTool, Payload};
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Names of restricted tools in lower case without underscores. The last ones are aliases of ReadFile, WriteFile, Grep and
-/// Delete, which are not restricted under their own names.
-const NAMES: &[&str] = &["textinspect", "textpatch", "textread", "textcreate", "textsearch", "textdelete"];
-
-/// Extension for file names without one.
-const PLAIN: &str = "txt";
-
-/// Settings of the text tools.
-#[derive(Debug, Clone)]
-pub struct TextTools {
-    pub enabled: bool,
-    /// Allowed extensions in lower case without dots; empty allows all.
-    pub allowed_extensions: Vec<String>,
-    pub max_file_size: Option<u64>,
-    pub allow_create: bool,
-    pub allow_delete: bool,
-}
-
-impl Default for TextTools {
-    /// No restrictions beyond the policy.
-    fn default() -> Self {
-        Self { enabled: true, allowed_extensions: Vec::new(), max_file_size: None, allow_create: true, allow_delete: true }
-    }
-}
-
-impl TextTools {
-    /// Returns whether a call of this tool under this name is restricted.
-    pub(in crate::tools) fn binds(name: &str, called: &str) -> bool {
-        let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
-        [name, called].iter().any(|name| NAMES.contains(&plain(name).as_str()))
-    }
-
-    fn is_on(&self, called: &str) -> Result<(), ToolError> {
-        if self.enabled {
-            return Ok(());
-        }
-        let message = format!("{called} is disabled (`tools.text.enabled = false`); use ReadFile, EditFile, WriteFile or Grep");
-        Err(ToolError::new(ErrorCode::PermissionDenied, message))
-    }
-
-    /// Refuses a call that touches a file outside the restrictions.
-    fn admit(&self, called: &str, actions: &[Action]) -> Result<(), ToolError> {
-        for action in actions {
-            match action {
-                Action::Read { target } => self.admit_file(target)?,
-                Action::Write { target } => {
-                    self.admit_file(target)?;
-                    if target.place == Place::Missing && !self.allow_create {
-                        return Err(refused(called, target, "does not exist, and `tools.text.allow_create` is false"));
-                    }
-                }
-                Action::Delete { target } => {
-                    self.admit_file(target)?;
-                    if !self.allow_delete {
-                        return Err(refused(called, target, "cannot be deleted: `tools.text.allow_delete` is false"));
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn admit_file(&self, target: &Target) -> Result<(), ToolError> {
-        if target.place == Place::Directory {
-            return Ok(());
-        }
-        if !self.has_allowed_extension(&target.real) {
-            let allowed: Vec<_> = self.allowed_extensions.iter().map(|extension| format!("`.{extension}`")).collect();
-            let why = format!("has an extension that is not in `tools.text.allowed_extensions` ({})", allowed.join(", "));
-            return Err(refused("the text tools", target, &why));
-        }
-        match (target.place, self.max_file_size) {
-            (Place::File { bytes }, Some(limit)) if bytes > limit => {
-                Err(too_large(&format!("`{}` has", target.given), bytes, limit))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses a change whose result is too large.
-    fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
-        match (proposal, self.max_file_size) {
-            (Some(proposal), Some(limit)) if proposal.bytes > limit => {
-                Err(too_large("the result would have", proposal.bytes, limit))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn has_allowed_extension(&self, path: &Path) -> bool {
-        if self.allowed_extensions.is_empty() {
-            return true;
-        }
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let ends = |extension: &String| name.strip_suffix(extension.as_str()).is_some_and(|before| before.ends_with('.'));
-        // Plain text often has no extension, as in `README` and `LICENSE`.
-        let is_plain = !name.contains('.') && self.allowed_extensions.iter().any(|extension| extension == PLAIN);
-        is_plain || self.allowed_extensions.iter().any(ends)
-    }
-
-    /// Returns settings under which a search shows only permitted files.
-    fn narrowed(&self, settings: &Settings) -> Settings {
-        let (own, may_read) = (self.clone(), Arc::clone(&settings.may_read));
-        let shown = move |path: &Path| {
-            let metadata = || path.symlink_metadata().ok();
-            let fits = own.has_allowed_extension(path)
-                && own
-                    .max_file_size
-                    .is_none_or(|limit| metadata().is_none_or(|metadata| !metadata.is_file() || metadata.len() <= limit));
-            may_read(path) && (fits || metadata().is_some_and(|metadata| metadata.is_dir()))
-        };
-        // The faster check per entry does not know about this.
-        Settings { may_read: Arc::new(shown), may_read_entry: None, ..settings.clone() }
-    }
+/// Returns settings under which a search shows only permitted files.
+fn narrowed(settings: &Settings) -> Settings {
+    let (own, may_read) = (settings.text.clone(), Arc::clone(&settings.may_read));
+    let shown = move |path: &Path| {
+        let metadata = || path.symlink_metadata().ok();
+        let fits = own.has_allowed_extension(path)
+            && own
+                .max_file_size
+                .is_none_or(|limit| metadata().is_none_or(|metadata| !metadata.is_file() || metadata.len() <= limit));
+        may_read(path) && (fits || metadata().is_some_and(|metadata| metadata.is_dir()))
+    };
+    // The faster check per entry does not know about this.
+    Settings { may_read: Arc::new(shown), may_read_entry: None, ..settings.clone() }
 }
 
 /// Drafts a call under the restrictions of its tool.
@@ -141,22 +40,12 @@ pub(in crate::tools) fn drafted(
     if let Ok(actions) = tool.actions(called, arguments.clone(), &Paths::on_disk(settings)) {
         settings.text.admit(called, &actions)?;
     }
-    let draft = tool.draft(called, arguments, &settings.text.narrowed(settings))?;
+    let draft = tool.draft(called, arguments, &narrowed(settings))?;
     settings.text.admit_size(draft.proposal.as_ref())?;
     Ok(draft)
 }
 
 /// Returns the settings for a call of this tool under this name.
 pub(in crate::tools) fn running(name: &str, called: &str, settings: &Arc<Settings>) -> Arc<Settings> {
-    if TextTools::binds(name, called) { Arc::new(settings.text.narrowed(settings)) } else { Arc::clone(settings) }
-}
-
-fn too_large(what: &str, bytes: u64, limit: u64) -> ToolError {
-    let message = format!("{what} {bytes} bytes, and `tools.text.max_file_size` is {limit}; ask the user to raise it");
-    ToolError::new(ErrorCode::FileTooLarge, message)
-}
-
-fn refused(called: &str, target: &Target, why: &str) -> ToolError {
-    let message = format!("`{}` {why}; {called} cannot be used for it, ask the user", target.given);
-    ToolError::new(ErrorCode::PermissionDenied, message)
+    if TextTools::binds(name, called) { Arc::new(narrowed(settings)) } else { Arc::clone(settings) }
 }

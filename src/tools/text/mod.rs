@@ -11,5 +11,4 @@ mod splice;
 pub(in crate::tools) mod text_inspect;
 pub(in crate::tools) mod text_patch;
 
-pub use limits::TextTools;
 pub(in crate::tools) use limits::{drafted, running};

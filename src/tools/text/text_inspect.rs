@@ -90,7 +90,8 @@ impl Tool for TextInspect {
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
-            let unsaved = editor_buffers::unsaved(&work.target, &settings, &context).await;
+            let unsaved =
+                editor_buffers::unsaved(settings.editor.as_ref(), &work.target, settings.max_file_size_bytes, &context).await;
             blocking(move || Ok(inspect(&work, unsaved, &settings, context.most_bytes)?)).await
         }
         .boxed()

@@ -1,0 +1,51 @@
+//! Files of a call that must not have unsaved changes in an editor.
+
+use super::arguments::object;
+use super::paths::Paths;
+use super::registry::resolve;
+use super::settings::Settings;
+use super::tool::AnyTool;
+use crate::protocol::{Action, Place, Target, ToolCall, ToolError};
+use std::sync::Arc;
+
+/// Checks the files of a call before it is planned. Only files that the policy lets the call see are requested.
+pub(super) async fn check_before_planning(call: &ToolCall, settings: &Arc<Settings>) -> Result<(), ToolError> {
+    let Some(editor) = &settings.editor else { return Ok(()) };
+    let (call, own) = (call.clone(), Arc::clone(settings));
+    // If the files cannot be determined, the plan reports the error.
+    let Ok(Some(files)) = tokio::task::spawn_blocking(move || visible_files(&call, &own)).await else { return Ok(()) };
+    editor.all_saved(files, settings.max_file_size_bytes).await.map(drop)
+}
+
+fn visible_files(call: &ToolCall, settings: &Settings) -> Option<Vec<Target>> {
+    let tool = resolve(&call.tool_name, settings).ok().filter(|tool| writes_files(*tool))?;
+    (settings.may_use)(tool.name()).ok()?;
+    let actions = tool.actions(&call.tool_name, object(&call.arguments).ok()?, &Paths::on_disk(settings)).ok()?;
+    let allowed = |action: &Action| match action {
+        Action::Write { target } => (settings.may_read)(&target.real) && (settings.may_write)(&target.real),
+        Action::Delete { target } => (settings.may_read)(&target.real) && (settings.may_delete)(&target.real),
+        _ => true,
+    };
+    actions.iter().all(allowed).then(|| changed_files(tool, &actions))
+}
+
+fn writes_files(tool: &dyn AnyTool) -> bool {
+    matches!(tool.capability(), "File.Write" | "File.Delete")
+}
+
+/// Returns the existing files that these actions of a tool would change.
+pub(super) fn changed_files(tool: &dyn AnyTool, actions: &[Action]) -> Vec<Target> {
+    if !writes_files(tool) {
+        return Vec::new();
+    }
+    let file = |action: &Action| match action {
+        Action::Write { target } | Action::Delete { target } if matches!(target.place, Place::File { .. }) => {
+            Some(target.clone())
+        }
+        _ => None,
+    };
+    let mut files: Vec<Target> = actions.iter().filter_map(file).collect();
+    files.sort_by(|one, other| one.real.cmp(&other.real));
+    files.dedup_by(|one, other| one.real == other.real);
+    files
+}
