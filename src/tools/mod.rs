@@ -6,6 +6,8 @@ mod annotations;
 mod argument_names;
 mod argument_shapes;
 mod arguments;
+mod background;
+mod blocking;
 mod call_result;
 mod changes;
 mod crash_outcome;
@@ -34,6 +36,7 @@ mod read_state;
 mod redaction;
 mod registry;
 mod router;
+mod sandbox;
 mod search;
 mod sessions;
 mod settings;
@@ -46,6 +49,7 @@ mod tool;
 mod write;
 
 pub use annotations::{Served, ToolHints};
+pub use background::Commands;
 pub use changes::Changes;
 pub use crash_outcome::found;
 pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
@@ -57,16 +61,13 @@ pub use on_demand::{FIND_TOOLS, LoadedTools};
 pub use read_state::ReadState;
 pub use registry::{built_in_names, known, name_of, starts_nothing};
 pub use router::{Router, actions_for, actions_now};
+pub use sandbox::{
+    Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
+    prune_caches,
+};
 pub use settings::Settings;
-pub use shell::background::Commands;
-pub use shell::cache_budget::{cache_use, prune_caches};
-pub use shell::caches::Caches;
-pub use shell::command_sandbox::{HostCapabilities, SandboxPolicy};
-pub use shell::git::{GlobalConfig, RepositoryTrust, Sources};
-pub use shell::git_dirs::GitOutside;
 pub use shell::launch::ServerLauncher;
 pub use shell::preview::Recovered;
-pub use shell::visible::{Machine, Visible};
 pub use text_tools::TextTools;
 #[cfg(feature = "fuzzing")]
 pub use write::apply_patch::patched;

@@ -1,10 +1,10 @@
 //! Settings of the tools: the rules of the policy, limits, and what a session shares between its calls.
 
+use super::background::Commands;
 use super::editor_buffers::InEditor;
 use super::mcp::RemoteTools;
 use super::read_state::ReadState;
-use super::shell::background::Commands;
-use super::shell::command_sandbox::SandboxPolicy;
+use super::sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, NamedCommand, Permit, Unasked};
 use crate::ports::{Artifacts, Checkpoints};

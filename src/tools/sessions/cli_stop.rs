@@ -3,11 +3,11 @@
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::tools::alias::Alias;
+use crate::tools::background::{Entry, new_output};
 use crate::tools::call_result::CallResult;
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::paths::Paths;
 use crate::tools::settings::Settings;
-use crate::tools::shell::background::{Entry, new_output};
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;

@@ -184,7 +184,7 @@ async fn entries(
     kill: &CancellationToken,
 ) -> Result<(Vec<PathBuf>, Directories), ToolError> {
     let (settings, root, kill) = (Arc::clone(settings), root.to_owned(), kill.clone());
-    crate::tools::shell::blocking::off_thread(move || {
+    crate::tools::blocking::off_thread(move || {
         let target = Target { given: ".".to_owned(), real: root.clone(), place: Place::Directory };
         let found = Mutex::new((Vec::new(), Directories::new()));
         walk(&target, &settings, Reach::usual(Depth::All), &SkippedPlaces::new(), &kill, || {

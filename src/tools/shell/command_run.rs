@@ -1,6 +1,5 @@
 //! Running of command lines for all tools, and their results.
 
-use super::background::{After, Entry, Kind, New, Outcome, finish, in_background, in_front, new_output};
 use super::checkpoint::{self, WorkspaceState};
 use super::command_sandbox::{CommandSandbox, ExtraAccess};
 use super::executed_files::PinnedFiles;
@@ -13,10 +12,11 @@ use crate::sys::process::{
     Captured, End, Finished, ProcessError, Shell, Spec, command_environment, environment_words, signal_name,
 };
 use crate::sys::sandbox::{Confinement, NetworkAccess};
+use crate::tools::background::{After, Entry, Kind, New, Outcome, finish, in_background, in_front, new_output};
+use crate::tools::blocking::off_thread;
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
 use crate::tools::output::{Whole, Wholes};
 use crate::tools::settings::Settings;
-use crate::tools::shell::blocking::off_thread;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

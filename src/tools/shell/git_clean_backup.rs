@@ -3,11 +3,11 @@
 
 use crate::policy::clears_ignored;
 use crate::protocol::{Target, counted};
+use crate::tools::blocking::off_thread;
 use crate::tools::changes::SavedPaths;
 use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::settings::Settings;
-use crate::tools::shell::blocking::off_thread;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

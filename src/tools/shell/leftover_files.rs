@@ -1,13 +1,11 @@
 //! Files left by a command that other programs run as code, and their treatment.
 
-use super::caches::Leases;
-use super::git_dirs::take_away;
-use super::protected_scan::{ProtectedScan, ScanResult};
 use crate::policy::is_left_only_with_approval;
 use crate::sys::file::tree::rename_in_place;
 use crate::sys::sandbox::Confinement;
 use crate::tools::changes::Mark;
 use crate::tools::paths::listed;
+use crate::tools::sandbox::{Leases, ProtectedScan, ScanResult, take_away};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! RunCommand: runs a line in `bash` and returns its output.
 
-use super::background::first_line;
 use super::command_run::{self, Narrow, Work};
 use super::executed_files::PinnedFiles;
 use super::{delete_estimate, git_clean_backup, network};
@@ -8,13 +7,14 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Proposal, Target, ToolError};
 use crate::text;
 use crate::tools::alias::Alias;
+use crate::tools::background::first_line;
 use crate::tools::call_result::CallResult;
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::{MAX_TIMEOUT_SECONDS, with_input};
-use crate::tools::shell::git::git_notes;
+use crate::tools::shell::git_notes::git_notes;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;

@@ -1,8 +1,8 @@
 //! Sources of the programs in a line. PATH entries that a command could have written do not count for a line allowed by program
 //! names.
 
-use super::command_sandbox::SandboxPolicy;
 use crate::policy::programs;
+use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::settings::Settings;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,12 +1,12 @@
 //! Protections for commands that run without approval or in an untrusted project: a git that starts no program of the
 //! repository, and programs only from outside the workspace.
 
-use super::git::{Hardening, Purpose, RepositoryTrust, Strictness, names_git};
 use super::search_path::SearchPath;
 use super::symlink_check;
 use crate::ports::Doubts;
 use crate::protocol::{Action, ErrorCode, ToolError};
 use crate::sys::process::command_environment;
+use crate::tools::sandbox::{GitWorkspace, Hardening, Purpose, RepositoryTrust, Strictness, names_git};
 use crate::tools::settings::Settings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ impl UnapprovedRun {
         let holding = &settings.holding;
         let mut apart = Self::default();
         if let Strictness::NoPrograms(purpose) = Strictness::of(line, holding.unasked, holding.trust) {
-            apart.git = Hardening::find(line, directory, purpose, settings);
+            apart.git = Hardening::find(line, directory, purpose, &git_workspace(settings));
             let counts = holding.unasked.is_some() && holding.trust != RepositoryTrust::Trusted && names_git(line);
             if let Some(why) = apart.git.doubt().filter(|_| counts) {
                 let message = format!("{why}; nothing was run, because this needs approval");
@@ -59,6 +59,16 @@ impl UnapprovedRun {
     }
 }
 
+fn git_workspace(settings: &Settings) -> GitWorkspace<'_> {
+    let holding = &settings.holding;
+    GitWorkspace {
+        roots: if holding.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &holding.roots },
+        home: settings.home.as_deref(),
+        scan: holding.survey.as_ref(),
+        repositories: holding.repositories.as_deref(),
+    }
+}
+
 /// Returns whether these actions start programs.
 pub(in crate::tools) fn starts_programs(actions: &[Action]) -> bool {
     actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }))
@@ -73,7 +83,7 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
     };
     let mut doubts = Doubts::default();
     if settings.holding.trust != RepositoryTrust::Trusted && names_git(&line) {
-        let doubt = |purpose| Hardening::find(&line, &cwd.real, purpose, settings).doubt();
+        let doubt = |purpose| Hardening::find(&line, &cwd.real, purpose, &git_workspace(settings)).doubt();
         (doubts.as_reading, doubts.unasked) = (doubt(Purpose::Reads), doubt(Purpose::Writes));
     }
     if matches!(actions, [Action::Exec { .. }])

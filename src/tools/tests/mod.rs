@@ -36,9 +36,9 @@ mod trees;
 #[cfg(target_os = "linux")]
 mod visible;
 
+use super::background::Commands;
 use super::read_state::ReadState;
-use super::shell::background::Commands;
-use super::shell::command_sandbox::SandboxPolicy;
+use super::sandbox::SandboxPolicy;
 use super::{Router, Settings, actions_for};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};

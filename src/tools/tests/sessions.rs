@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::protocol::{Place, RunningState, Target};
-use crate::tools::shell::background::{Commands, Entry, Kind, MAX_SESSIONS, New, new_output};
+use crate::tools::background::{Commands, Entry, Kind, MAX_SESSIONS, New, new_output};
 use std::time::Duration;
 
 /// A workspace whose commands continue between calls.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::protocol::SandboxTier;
 use crate::sys::sandbox::NetworkAccess;
-use crate::tools::shell::command_sandbox::SandboxPolicy;
+use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::tests::{Bench, block_on};
 use std::fs;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};

@@ -4,10 +4,10 @@ use crate::policy::{Attendance, GitWrites, attendance, git_writes};
 use crate::ports::LayerRun;
 use crate::protocol::{PreviewOffer, SandboxTier};
 use crate::sys::sandbox::NetworkAccess;
+use crate::tools::sandbox::RepositoryTrust;
+use crate::tools::sandbox::Writes;
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::Work;
-use crate::tools::shell::command_sandbox::Writes;
-use crate::tools::shell::git::RepositoryTrust;
 
 /// Returns whether a planned line can be previewed.
 pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer {

@@ -3,7 +3,7 @@
 use crate::protocol::{CallId, SessionId};
 use crate::sys::overlay;
 use crate::sys::overlay::Layered;
-use crate::tools::shell::blocking::beside;
+use crate::tools::blocking::beside;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};

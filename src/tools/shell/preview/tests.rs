@@ -8,8 +8,8 @@ use crate::protocol::{
     CallId, EffectKind, Effects, ErrorCode, Outside, PreviewOffer, SandboxTier, SessionId, ToolError, ToolResult, ToolStatus,
 };
 use crate::sys::sandbox::NetworkAccess;
-use crate::tools::shell::command_sandbox::SandboxPolicy;
-use crate::tools::shell::git::RepositoryTrust;
+use crate::tools::sandbox::RepositoryTrust;
+use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::tests::{Bench, block_on, call, context};
 use crate::tools::{Router, Settings};
 use serde_json::json;

@@ -4,7 +4,7 @@ use super::*;
 use crate::policy::Marks;
 use crate::ports::{LayerEnd, LayerRun};
 use crate::sys::process::Environment;
-use crate::tools::shell::protected_scan::ProtectedScan;
+use crate::tools::sandbox::ProtectedScan;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Creates a bench whose workspace is a repository with these ignore rules.

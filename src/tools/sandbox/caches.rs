@@ -3,7 +3,7 @@
 use crate::sys::overlay;
 use crate::sys::overlay::Layered;
 use crate::sys::sandbox::Substitute;
-use crate::tools::shell::blocking::beside;
+use crate::tools::blocking::beside;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

@@ -1,7 +1,7 @@
 //! Notes about git in an approval prompt.
 
-use super::RepositoryTrust;
 use crate::policy::{GitWrites, SandboxSetting, git_writes, programs};
+use crate::tools::sandbox::RepositoryTrust;
 use crate::tools::settings::Settings;
 
 /// Returns notes about the sandbox of this line in addition to the general ones.

@@ -6,7 +6,7 @@ use super::screen::{Screen, last_line_of};
 use crate::policy::redact::Redactor;
 use crate::protocol::{CallId, RunningCommand, RunningState, Target};
 use crate::sys::process::{Keys, TerminalSize};
-use crate::tools::shell::command_sandbox::Writes;
+use crate::tools::sandbox::Writes;
 use jiff::Timestamp;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};

@@ -2,12 +2,14 @@
 
 use super::programs::{Override, Use, always, instead};
 use super::repositories::{Reached, RepositoryTrust, SearchScope, reached};
+use super::repository_scan::RepositoryScan;
 use crate::policy::Unasked;
-use crate::tools::settings::Settings;
+use crate::tools::sandbox::protected_scan::ProtectedScan;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Maximum number of overridden variables.
 const MAX_OVERRIDES: usize = 1_000;
@@ -67,6 +69,16 @@ pub(in crate::tools) fn names_git(line: &str) -> bool {
     plain.to_ascii_lowercase().contains("git")
 }
 
+/// The places where git may find repositories and configuration.
+pub(in crate::tools) struct GitWorkspace<'a> {
+    pub roots: &'a [PathBuf],
+    pub home: Option<&'a Path>,
+    /// Scan without large build and package directories; `None` without a sandbox.
+    pub scan: Option<&'a Arc<ProtectedScan>>,
+    /// Search of the whole workspace, if no repository may be missed.
+    pub repositories: Option<&'a RepositoryScan>,
+}
+
 /// The environment for git, and its known gaps.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Hardening {
@@ -77,22 +89,20 @@ pub(in crate::tools) struct Hardening {
 
 impl Hardening {
     /// Determines the environment for a line in `directory`. Performs blocking I/O.
-    pub(in crate::tools) fn find(line: &str, directory: &Path, purpose: Purpose, settings: &Settings) -> Self {
-        let holding = &settings.holding;
+    pub(in crate::tools) fn find(line: &str, directory: &Path, purpose: Purpose, workspace: &GitWorkspace<'_>) -> Self {
         if !names_git(line) {
             let mut hardening = Self::default();
             hardening.set(Vec::new(), purpose);
             return hardening;
         }
-        let roots = if holding.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &holding.roots };
         let ground = SearchScope {
             directory,
-            roots,
+            roots: workspace.roots,
             reads: purpose == Purpose::Reads,
             into_submodules: line.contains("submodule"),
-            home: settings.home.as_deref(),
-            known: holding.survey.as_ref().map(|survey| survey.now()),
-            all: holding.repositories.as_deref(),
+            home: workspace.home,
+            known: workspace.scan.map(|scan| scan.now()),
+            all: workspace.repositories,
         };
         let Reached { files, gaps } = reached(&ground);
         let of = match purpose {

@@ -13,7 +13,7 @@ pub use keys::Key;
 pub use report::{first_line, new_output, screen_of};
 pub use wait::{After, Outcome, finish, in_background, in_front, session};
 
-use super::command_sandbox::Writes;
+use super::sandbox::Writes;
 use crate::protocol::{ErrorCode, RunningCommand, ToolError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -143,7 +143,7 @@ pub(super) fn instead(variable: &Variable, of: Use) -> Option<Override> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::shell::git::config_format::parse;
+    use crate::tools::sandbox::git::config_format::parse;
 
     #[test]
     fn every_program_of_a_configuration_has_a_substitute_under_its_own_name() {

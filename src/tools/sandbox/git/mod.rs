@@ -3,13 +3,11 @@
 mod config_format;
 mod global_config;
 mod hardening;
-mod notes;
 mod programs;
 mod repositories;
 mod repository_scan;
 
 pub use global_config::{GlobalConfig, Sources};
-pub(in crate::tools) use hardening::{Hardening, Purpose, Strictness, names_git};
-pub(in crate::tools) use notes::git_notes;
+pub(in crate::tools) use hardening::{GitWorkspace, Hardening, Purpose, Strictness, names_git};
 pub use repositories::RepositoryTrust;
 pub use repository_scan::RepositoryScan;

@@ -3,8 +3,8 @@
 use super::config_format::Files;
 use super::repository_scan::RepositoryScan;
 use crate::sys::path::open_file;
-use crate::tools::shell::git_dirs::git_directories;
-use crate::tools::shell::protected_scan::ScanResult;
+use crate::tools::sandbox::git_dirs::git_directories;
+use crate::tools::sandbox::protected_scan::ScanResult;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{ErrorKind, Read};

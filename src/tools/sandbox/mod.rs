@@ -1,0 +1,22 @@
+//! The rules of the sandbox, and what the system and the workspace contain that matters to it: caches, repositories, files to
+//! protect, and the visible parts of the system.
+
+mod cache_budget;
+mod caches;
+mod git;
+mod git_dirs;
+mod policy;
+mod protected_scan;
+mod visible;
+
+pub use cache_budget::{cache_use, prune_caches};
+pub use caches::Caches;
+pub(in crate::tools) use caches::{ELSEWHERE, Leases};
+pub(in crate::tools) use git::{GitWorkspace, Hardening, Purpose, Strictness, names_git};
+pub use git::{GlobalConfig, RepositoryTrust, Sources};
+pub use git_dirs::GitOutside;
+pub(in crate::tools) use git_dirs::{RepositoryAccess, take_away};
+pub(in crate::tools) use policy::Writes;
+pub use policy::{HostCapabilities, SandboxPolicy};
+pub(in crate::tools) use protected_scan::{ProtectedScan, ScanResult};
+pub use visible::{Machine, Visible};

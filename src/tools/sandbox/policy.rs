@@ -1,0 +1,284 @@
+//! The sandbox of all commands under a policy: its rules, and the properties of the system.
+
+use super::caches::Caches;
+use super::git::{GlobalConfig, RepositoryScan, RepositoryTrust};
+use super::git_dirs::GitOutside;
+use super::protected_scan::{ProtectedScan, SocketSearch};
+use super::visible::Visible;
+use crate::policy::{Cache, SandboxRequirements, Network, SandboxSetting, Unasked};
+use crate::protocol::SandboxTier;
+use crate::sys::sandbox::{NetworkAccess, ResourceLimits};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Sandbox settings shared by all commands under a policy.
+#[derive(Debug, Clone)]
+pub struct SandboxPolicy {
+    /// Sandbox level of this system, or `Bare` if the policy turns the sandbox off.
+    pub tier: SandboxTier,
+    /// Whether a command may write anywhere in the workspace.
+    pub writes: bool,
+    /// The workspace and additional directories.
+    pub roots: Vec<PathBuf>,
+    /// Additional writable paths, or all writable paths if `writes` is false.
+    pub writable: Vec<PathBuf>,
+    /// Read-only paths; missing ones cannot be created.
+    pub read_only: Vec<PathBuf>,
+    /// Paths that are read-only if they exist.
+    pub read_only_if_there: Vec<PathBuf>,
+    /// Writable paths inside read-only ones.
+    pub reopened: Vec<PathBuf>,
+    /// Paths hidden from all commands: aye's own directories, credentials, and paths that the policy blocks for reading.
+    pub hidden: Vec<PathBuf>,
+    /// Visible exceptions from the hidden and private paths.
+    pub shown: Vec<PathBuf>,
+    /// Paths hidden by default, and their visible exceptions.
+    pub visible: Visible,
+    pub network: NetworkAccess,
+    pub limits: ResourceLimits,
+    /// Directory for previews, or the reason why there are none.
+    pub previews: Result<PathBuf, String>,
+    pub cache: Cache,
+    pub caches: Caches,
+    /// Directory of the cache layers, if the system supports layers.
+    pub layers: Option<PathBuf>,
+    pub git: GitOutside,
+    pub trust: RepositoryTrust,
+    /// Global git configuration for commands.
+    pub git_config: Option<GlobalConfig>,
+    pub(in crate::tools) survey: Option<Arc<ProtectedScan>>,
+    /// Search for all repositories of the workspace, if the project is not trusted.
+    pub(in crate::tools) repositories: Option<Arc<RepositoryScan>>,
+    /// Assumptions of the policy about a command that runs without approval.
+    pub(in crate::tools) unasked: Option<Unasked>,
+    /// Whether the command runs in a layer without approval.
+    pub(in crate::tools) layered: bool,
+    /// Whether the command is read-only only because a rule allowed it as a reading command; with approval it may write.
+    pub(in crate::tools) narrowed: bool,
+    /// Sandbox setting of the policy.
+    pub(in crate::tools) setting: SandboxSetting,
+    /// Rules of the policy that no sandbox can enforce.
+    pub(in crate::tools) unheld: Vec<String>,
+}
+
+/// Writable part of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Writes {
+    Nothing,
+    Part,
+    All,
+}
+
+/// Properties of the system and the user that the policy does not know.
+#[derive(Debug, Clone)]
+pub struct HostCapabilities {
+    pub tier: SandboxTier,
+    /// Directory for layers, or the reason why there is none.
+    pub layers: Result<PathBuf, String>,
+    pub caches: Caches,
+    /// Git directories outside the workspace; none if the project is not trusted.
+    pub git: GitOutside,
+    pub visible: Visible,
+    pub trust: RepositoryTrust,
+    pub git_config: Option<GlobalConfig>,
+}
+
+impl SandboxPolicy {
+    /// Returns settings without a sandbox.
+    pub fn nothing() -> Self {
+        Self {
+            tier: SandboxTier::Bare,
+            writes: true,
+            roots: Vec::new(),
+            writable: Vec::new(),
+            read_only: Vec::new(),
+            read_only_if_there: Vec::new(),
+            reopened: Vec::new(),
+            hidden: Vec::new(),
+            shown: Vec::new(),
+            visible: Visible::default(),
+            network: NetworkAccess::Open,
+            limits: ResourceLimits::default(),
+            previews: Err("the sandbox is off".to_owned()),
+            cache: Cache::Inherit,
+            caches: Caches::default(),
+            layers: None,
+            git: GitOutside::default(),
+            trust: RepositoryTrust::default(),
+            git_config: None,
+            survey: None,
+            repositories: None,
+            unasked: None,
+            layered: false,
+            narrowed: false,
+            setting: SandboxSetting::Off,
+            unheld: Vec::new(),
+        }
+    }
+
+    /// Combines the policy with the properties of the system.
+    pub fn new(held: SandboxRequirements, ground: HostCapabilities) -> Self {
+        let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| RepositoryScan::new(&held.roots));
+        if held.sandbox == SandboxSetting::Off {
+            return Self { trust: ground.trust, repositories, ..Self::nothing() };
+        }
+        let writes = held.is_whole() && held.sandbox == SandboxSetting::WorkspaceWrite;
+        let mut writable = held.writable;
+        if !writes {
+            writable.extend(held.written);
+        }
+        let mut visible = ground.visible;
+        ground.caches.directories.iter().chain(&ground.caches.locks).for_each(|cache| visible.show(cache));
+        held.readable.iter().for_each(|place| visible.grant(place));
+        let toolchains =
+            visible.shown.iter().filter(|shown| !held.readable.contains(shown)).cloned().map(SocketSearch::toolchain);
+        let granted = writable.iter().chain(&held.readable).cloned().chain(SEARCHED.iter().map(PathBuf::from));
+        // Paths granted by the policy come first and are searched completely within the limit.
+        let searched = granted.map(SocketSearch::whole).chain(toolchains).collect();
+        let survey = ground.tier.holds().then(|| ProtectedScan::new(held.roots.clone(), held.marks, searched));
+        let mut hidden = held.hidden;
+        hidden.extend(visible.hidden.iter().chain(&visible.masked).cloned());
+        Self {
+            tier: ground.tier,
+            writes,
+            roots: held.roots,
+            writable,
+            read_only: held.read_only,
+            read_only_if_there: held.read_only_if_there,
+            reopened: held.reopened,
+            hidden,
+            shown: visible.shown.iter().cloned().collect(),
+            visible,
+            network: match held.network {
+                Network::Deny => NetworkAccess::Proxied,
+                Network::Allow => NetworkAccess::Open,
+            },
+            limits: ResourceLimits {
+                processes: held.limits.processes,
+                memory_bytes: held.limits.memory_mb.map(megabytes),
+                file_bytes: held.limits.file_mb.map(megabytes),
+                cpu_seconds: held.limits.cpu_seconds,
+            },
+            previews: if ground.tier == SandboxTier::Preview {
+                ground.layers.clone()
+            } else {
+                Err(ground.layers.clone().err().unwrap_or_else(|| "this system does not support copy-on-write views".to_owned()))
+            },
+            cache: held.cache,
+            caches: ground.caches,
+            layers: ground.layers.ok(),
+            git: ground.git,
+            trust: ground.trust,
+            git_config: ground.git_config,
+            survey,
+            repositories,
+            unasked: None,
+            layered: false,
+            narrowed: false,
+            setting: held.sandbox,
+            unheld: held.unheld,
+        }
+    }
+
+    /// Returns the files of the workspace whose names suggest secrets.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if not all of them are known.
+    pub(in crate::tools) fn secrets(&self) -> Result<Vec<PathBuf>, String> {
+        let survey = self.survey.as_ref().ok_or("the workspace was not scanned")?;
+        let found = survey.fresh();
+        match &found.cut {
+            None => Ok(found.secrets.clone()),
+            Some(_) => Err("the workspace is too large to find all files with secrets".to_owned()),
+        }
+    }
+
+    /// Returns whether the sandbox makes the whole workspace read-only.
+    pub(in crate::tools) fn is_read_only_view(&self) -> bool {
+        self.tier.holds() && self.writes_in_workspace() == Writes::Nothing
+    }
+
+    /// Returns the writable part of the workspace.
+    pub(in crate::tools) fn writes_in_workspace(&self) -> Writes {
+        let inside = |place: &PathBuf| self.roots.iter().any(|root| place.starts_with(root));
+        match (self.writes, self.writable.iter().any(inside)) {
+            (true, _) => Writes::All,
+            (false, true) => Writes::Part,
+            (false, false) => Writes::Nothing,
+        }
+    }
+
+    /// Makes everything that exists read-only, as in plan mode.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self {
+            writes: false,
+            writable: Vec::new(),
+            reopened: Vec::new(),
+            setting: self.setting.min(SandboxSetting::ReadOnly),
+            ..self
+        }
+    }
+
+    /// Starts scanning the workspace on another thread.
+    pub fn look_through(&self) {
+        if let Some(survey) = &self.survey {
+            survey.look_again();
+        }
+    }
+
+    /// Describes the rules of the policy that are not enforced for commands. Waits for the scan of the workspace.
+    pub fn unheld(&self) -> Vec<String> {
+        let cut = self.survey.as_ref().and_then(|survey| survey.now().cut.clone());
+        self.unheld.iter().cloned().chain(cut).collect()
+    }
+
+    /// Returns the text for the status row: `sandbox on: preview · net off`.
+    pub fn status(&self) -> String {
+        let tier = match (self.setting, self.tier) {
+            (SandboxSetting::Off, _) => return "sandbox off".to_owned(),
+            (_, SandboxTier::Bare) => return "sandbox none".to_owned(),
+            (_, SandboxTier::LandlockOnly) => return "sandbox landlock only".to_owned(),
+            (SandboxSetting::ReadOnly, _) => "read-only",
+            (SandboxSetting::WorkspaceWrite, tier) => tier.as_str(),
+        };
+        let network = if self.network == NetworkAccess::Proxied { "off" } else { "on" };
+        format!("sandbox on: {tier} · net {network}")
+    }
+
+    /// Returns the text for an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and a
+    /// private /tmp, …`.
+    pub fn words(&self, home: &Path) -> String {
+        let for_people = |path: &PathBuf| crate::text::abbreviate_home(path, home);
+        let mut places: Vec<String> = if self.writes { self.roots.iter().map(for_people).collect() } else { Vec::new() };
+        if self.setting == SandboxSetting::WorkspaceWrite {
+            let inner = |place: &&PathBuf| !(self.writes && self.roots.iter().any(|root| place.starts_with(root)));
+            places.extend(self.writable.iter().filter(inner).map(for_people));
+        }
+        let (can, none) = ("the command has all your permissions", "NONE on this kernel");
+        match (self.setting, self.tier) {
+            (SandboxSetting::Off, _) => format!("OFF by your policy: {can}"),
+            (_, SandboxTier::Bare) => format!("{none}: {can}"),
+            (_, SandboxTier::LandlockOnly) => {
+                places.push("/tmp".to_owned());
+                format!("NONE but Landlock on this kernel: writes only {}; otherwise {can}", places.join(", "))
+            }
+            (_, SandboxTier::Guarded | SandboxTier::Preview) => {
+                let writes = if places.is_empty() { "only".to_owned() } else { format!("{} and", places.join(", ")) };
+                let network = if self.network == NetworkAccess::Proxied { "off" } else { "OPEN" };
+                format!(
+                    "on: reads the workspace, programs and caches, writes {writes} a private /tmp, no other processes · network \
+                     {network}"
+                )
+            }
+        }
+    }
+}
+
+/// System directories that may contain sockets of other programs.
+const SEARCHED: [&str; 2] = ["/opt", "/usr/local"];
+
+fn megabytes(count: u64) -> u64 {
+    count.saturating_mul(1 << 20)
+}
