@@ -9,6 +9,7 @@ mod arguments;
 mod background;
 mod blocking;
 mod call_result;
+mod change_log;
 mod changes;
 mod crash_outcome;
 mod custom;
@@ -50,7 +51,7 @@ mod write;
 
 pub use annotations::{Served, ToolHints};
 pub use background::Commands;
-pub use changes::Changes;
+pub use change_log::Changes;
 pub use crash_outcome::found;
 pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
 pub use diff::line_hunks;

@@ -4,7 +4,7 @@ use super::amendment::{amended, offered};
 use super::annotations::Served;
 use super::arguments::object;
 use super::call_result::CallResult;
-use super::changes;
+use super::changes::{self, SessionChanges};
 use super::deferred_error::{DeferredError, plan_with_deferred_error, unreadable_actions};
 use super::definition::{concise, definition};
 use super::draft::Effect;
@@ -286,11 +286,11 @@ impl ToolRouter for Router {
             let context = RunContext { tool_call_id: Some(id.clone()), most_bytes: context.room(), ..context };
             let settings = within(settings, &payload, context.most_bytes);
             let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
-            let tracked = settings.changes.clone().filter(|_| !places.is_empty());
+            let tracked = settings.changes.as_ref().filter(|_| !places.is_empty());
             let mut kept = None;
-            if let Some(changes) = &tracked {
-                changes.note_others(&settings).await;
-                kept = Some(changes.keep(places).await);
+            if let (Some(log), Some(changes)) = (tracked, SessionChanges::of(&settings)) {
+                changes.note_others().await;
+                kept = Some(log.keep(places).await);
             }
             let ready = match settings.editor.as_ref().filter(|_| plan.changes) {
                 Some(editor) => {
@@ -304,8 +304,8 @@ impl ToolRouter for Router {
                 Err(error) => Err(error.into()),
             };
             let result = to_result(done, id, plan.tool_name);
-            if let (Some(changes), Some(kept)) = (&tracked, kept) {
-                changes.settle(kept).await;
+            if let (Some(log), Some(kept)) = (tracked, kept) {
+                log.settle(kept).await;
             }
             with_diff(hide_in_result(&redactor, result), proposal, settings).await
         }
@@ -328,15 +328,15 @@ impl ToolRouter for Router {
     }
 
     fn began(&self, task: &TaskId) {
-        if let Some(changes) = &self.settings.changes {
-            changes.began(task.clone(), &self.settings);
+        if let Some(changes) = SessionChanges::of(&self.settings) {
+            changes.begin_task(task.clone());
         }
     }
 
     fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
         async move {
-            match &self.settings.changes {
-                Some(changes) => changes.list(task, &self.settings).await,
+            match SessionChanges::of(&self.settings) {
+                Some(changes) => changes.list(task).await,
                 None => ChangedFiles::default(),
             }
         }
@@ -350,24 +350,34 @@ impl ToolRouter for Router {
     }
 
     fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
-        let Some(changes) = &self.settings.changes else { return std::future::ready(Vec::new()).boxed() };
-        changes.of_tasks(&self.settings).boxed()
+        async move {
+            match SessionChanges::of(&self.settings) {
+                Some(changes) => changes.of_tasks().await,
+                None => Vec::new(),
+            }
+        }
+        .boxed()
     }
 
     fn plan_rewind(&self, since: RewindStart) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
-        let Some(changes) = &self.settings.changes else { return std::future::ready(Ok(FilesPlanned::default())).boxed() };
-        changes.plan_rewind(since, &self.settings).boxed()
+        async move {
+            match SessionChanges::of(&self.settings) {
+                Some(changes) => changes.plan_rewind(since).await,
+                None => Ok(FilesPlanned::default()),
+            }
+        }
+        .boxed()
     }
 
     fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
         async move {
-            let Some(changes) = &self.settings.changes else { return Ok(FilesRewound::default()) };
+            let Some(changes) = SessionChanges::of(&self.settings) else { return Ok(FilesRewound::default()) };
             if let Some(editor) = &self.settings.editor
-                && let Ok(planned) = changes.plan_rewind(rewind.since, &self.settings).await
+                && let Ok(planned) = changes.plan_rewind(rewind.since).await
             {
                 editor.goes_back(planned.files.iter().map(|file| self.settings.workspace.join(&file.path)).collect()).await;
             }
-            changes.rewind(&rewind, &self.settings).await
+            changes.rewind(&rewind).await
         }
         .boxed()
     }

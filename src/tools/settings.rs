@@ -11,7 +11,7 @@ use crate::ports::{Artifacts, Checkpoints};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
-use crate::tools::changes::Changes;
+use crate::tools::change_log::Changes;
 use crate::tools::custom::CustomTool;
 use crate::tools::on_demand::{FindTools, LoadedTools};
 use crate::tools::text_tools::TextTools;

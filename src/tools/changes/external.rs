@@ -1,12 +1,12 @@
 //! Changes by other programs in the workspace: the files at the start of the first task, and those touched since.
 
-use super::{Changes, Settings};
+use super::{Settings, workspace_files};
 use crate::ports::{CheckpointError, KnownPath, StoredState};
 use crate::protocol::{ChangedBy, Place, Target};
 use crate::sys::tree_watch::{Touched, TreeWatch};
+use crate::tools::change_log::{Changes, ExternalChanges, Stamp, Tracking};
 use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, Reach, walk};
-use crate::tools::shell::checkpoint;
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -21,30 +21,6 @@ const MAX_FILES: usize = 200_000;
 /// Maximum number of paths recorded at once.
 const MAX_TOUCHED: usize = 5_000;
 
-/// Fingerprint of a file without its content: bytes, time, inode, mode.
-type Stamp = [i64; 5];
-
-#[derive(Default)]
-pub(super) struct ExternalChanges {
-    state: State,
-    /// Whether changes from before this process have been looked for.
-    caught_up: bool,
-    left_out: usize,
-}
-
-#[derive(Default)]
-enum State {
-    #[default]
-    NotYet,
-    Known {
-        files: HashMap<PathBuf, Stamp>,
-        /// Directory watch; `None` if the whole tree is scanned instead.
-        watch: Option<TreeWatch>,
-    },
-    /// Nothing can be tracked, with the reason.
-    Blind(String),
-}
-
 /// The files below a directory that git does not ignore, and its directories.
 #[derive(Default)]
 struct Tree {
@@ -52,112 +28,89 @@ struct Tree {
     directories: BTreeSet<PathBuf>,
 }
 
-impl ExternalChanges {
-    /// Records the current files. Only the first call has an effect.
-    pub(super) async fn begin(&mut self, settings: &Arc<Settings>) {
-        if let State::NotYet = self.state {
-            let (settings, root) = (Arc::clone(settings), settings.workspace.clone());
-            let begun = tokio::task::spawn_blocking(move || begun(&root, &settings)).await;
-            self.state = begun.unwrap_or_else(|error| State::Blind(error.to_string()));
-        }
+/// Records the current files. Only the first call has an effect.
+pub(super) async fn begin(external: &mut ExternalChanges, settings: &Arc<Settings>) {
+    if let Tracking::NotYet = external.tracking {
+        let (settings, root) = (Arc::clone(settings), settings.workspace.clone());
+        let begun = tokio::task::spawn_blocking(move || begun(&root, &settings)).await;
+        external.tracking = begun.unwrap_or_else(|error| Tracking::Blind(error.to_string()));
     }
+}
 
-    /// Returns notes on the limits of change tracking.
-    pub(super) fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        match &self.state {
-            State::Blind(why) => words.push(format!("changes by other programs are not tracked: {why}")),
-            State::Known { watch: None, .. } => words.push(
-                "the workspace has too many directories to watch; changes by other programs are looked for only on request"
-                    .to_owned(),
-            ),
-            State::Known { .. } | State::NotYet => {}
-        }
-        if self.left_out > 0 {
-            words.push(format!("{} more files were changed by other programs", self.left_out));
-        }
-        words
+/// Records the files touched since the last call.
+pub(super) async fn note(external: &mut ExternalChanges, log: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
+    if log.is_resumed() && !std::mem::replace(&mut external.caught_up, true) {
+        catch_up(log, settings).await?;
     }
-
-    /// Records the files touched since the last call.
-    pub(super) async fn note(&mut self, changes: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
-        if changes.inner.resumed && !std::mem::replace(&mut self.caught_up, true) {
-            self.catch_up(changes, settings).await?;
-        }
-        let (files, watch) = match std::mem::take(&mut self.state) {
-            State::Known { files, watch } => (files, watch),
-            other => {
-                self.state = other;
-                return Ok(());
-            }
-        };
-        let for_look = Arc::clone(settings);
-        let looked = tokio::task::spawn_blocking(move || {
-            let mut known = FileIndex { files, watch };
-            let touched = known.touched(&for_look);
-            (known, touched)
-        })
-        .await;
-        let touched = match looked {
-            Ok((FileIndex { files, watch }, Ok(touched))) => {
-                self.state = State::Known { files, watch };
-                touched
-            }
-            Ok((_, Err(why))) => {
-                self.state = State::Blind(why);
-                return Ok(());
-            }
-            Err(error) => {
-                self.state = State::Blind(error.to_string());
-                return Ok(());
-            }
-        };
-        if touched.is_empty() {
+    let (files, watch) = match std::mem::take(&mut external.tracking) {
+        Tracking::Known { files, watch } => (files, watch),
+        other => {
+            external.tracking = other;
             return Ok(());
         }
-        self.left_out += touched.len().saturating_sub(MAX_TOUCHED);
-        let touched: Vec<_> = touched.into_iter().take(MAX_TOUCHED).collect();
-        // A running command is the more likely author.
-        let spans = changes.inner.baselines.open_spans(changes.inner.session.clone()).await?;
-        let by = if spans.is_empty() { ChangedBy::Outside } else { ChangedBy::Command };
-        let noted = baselines(touched, changes, settings).await?;
-        changes.inner.baselines.note(changes.owner(), by, noted).await
-    }
-
-    /// Records changes from while no aye process ran this session, based on its first snapshots.
-    async fn catch_up(&self, changes: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
-        for since in changes.inner.baselines.first(changes.inner.session.clone()).await? {
-            let files = checkpoint::files(settings, &since.root, &CancellationToken::new()).await;
-            let files = files.map_err(|error| CheckpointError { message: error.message })?;
-            let root = since.root.clone();
-            let found = changes.inner.checkpoints.changes(since, files).await?;
-            let noted = found.into_iter().take(MAX_TOUCHED).map(|one| KnownPath {
-                path: root.join(one.path),
-                why: (one.before == StoredState::Unkept).then(|| NOT_KEPT.to_owned()),
-                before: one.before,
-                after: None,
-            });
-            changes.inner.baselines.note(changes.owner(), ChangedBy::Outside, noted.collect()).await?;
+    };
+    let for_look = Arc::clone(settings);
+    let looked = tokio::task::spawn_blocking(move || {
+        let mut known = FileIndex { files, watch };
+        let touched = known.touched(&for_look);
+        (known, touched)
+    })
+    .await;
+    let touched = match looked {
+        Ok((FileIndex { files, watch }, Ok(touched))) => {
+            external.tracking = Tracking::Known { files, watch };
+            touched
         }
-        Ok(())
+        Ok((_, Err(why))) => {
+            external.tracking = Tracking::Blind(why);
+            return Ok(());
+        }
+        Err(error) => {
+            external.tracking = Tracking::Blind(error.to_string());
+            return Ok(());
+        }
+    };
+    if touched.is_empty() {
+        return Ok(());
     }
+    external.left_out += touched.len().saturating_sub(MAX_TOUCHED);
+    let touched: Vec<_> = touched.into_iter().take(MAX_TOUCHED).collect();
+    // A running command is the more likely author.
+    let spans = log.baselines().open_spans(log.session().clone()).await?;
+    let by = if spans.is_empty() { ChangedBy::Outside } else { ChangedBy::Command };
+    let noted = baselines(touched, log, settings).await?;
+    log.baselines().note(log.owner(), by, noted).await
+}
+
+/// Records changes from while no aye process ran this session, based on its first snapshots.
+async fn catch_up(log: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
+    for since in log.baselines().first(log.session().clone()).await? {
+        let files = workspace_files::files(settings, &since.root, &CancellationToken::new()).await;
+        let files = files.map_err(|error| CheckpointError { message: error.message })?;
+        let root = since.root.clone();
+        let found = log.checkpoints().changes(since, files).await?;
+        let noted = found.into_iter().take(MAX_TOUCHED).map(|one| KnownPath {
+            path: root.join(one.path),
+            why: (one.before == StoredState::Unkept).then(|| NOT_KEPT.to_owned()),
+            before: one.before,
+            after: None,
+        });
+        log.baselines().note(log.owner(), ChangedBy::Outside, noted.collect()).await?;
+    }
+    Ok(())
 }
 
 const NOT_KEPT: &str = "earlier content was not saved";
 
 /// Returns the earlier content of these paths, from the session's first snapshot or the remembered file list.
-async fn baselines(
-    touched: Vec<(PathBuf, bool)>,
-    changes: &Changes,
-    settings: &Settings,
-) -> Result<Vec<KnownPath>, CheckpointError> {
-    let first = changes.inner.baselines.first(changes.inner.session.clone()).await?;
+async fn baselines(touched: Vec<(PathBuf, bool)>, log: &Changes, settings: &Settings) -> Result<Vec<KnownPath>, CheckpointError> {
+    let first = log.baselines().first(log.session().clone()).await?;
     let first = first.into_iter().find(|first| first.root == settings.workspace);
     let stood = match first {
         Some(first) => {
             let below = |path: &PathBuf| path.strip_prefix(&first.root).unwrap_or(path).to_owned();
             let paths = touched.iter().map(|(path, _)| below(path)).collect();
-            changes.inner.baselines.stood(first, paths).await.ok()
+            log.baselines().stood(first, paths).await.ok()
         }
         None => None,
     };
@@ -245,12 +198,12 @@ impl FileIndex {
     }
 }
 
-fn begun(root: &Path, settings: &Settings) -> State {
+fn begun(root: &Path, settings: &Settings) -> Tracking {
     let watch = TreeWatch::new().inspect_err(|error| tracing::warn!(%error, "cannot watch the workspace")).ok();
     let watch = Mutex::new(watch);
     match tree(root, Depth::All, settings, Some(&watch)) {
-        Ok(Tree { files, .. }) => State::Known { files, watch: watch.into_inner().unwrap_or_else(PoisonError::into_inner) },
-        Err(why) => State::Blind(why),
+        Ok(Tree { files, .. }) => Tracking::Known { files, watch: watch.into_inner().unwrap_or_else(PoisonError::into_inner) },
+        Err(why) => Tracking::Blind(why),
     }
 }
 

@@ -3,13 +3,14 @@
 //! The current content is saved first, as before any other change. Each path is written only if it still has the saved content.
 //! After a crash, the same rewind completes the rest: paths that are already restored are skipped.
 
-use super::{Changes, Settings};
+use super::{SessionChanges, Settings};
 use crate::ports::{
     CheckpointError, ContentId, FileRewind, FilesPlanned, FilesRewound, MarkedState, Owner, RewindStart, StoredState, Touch,
     TouchedDirectory, Trail,
 };
 use crate::protocol::{ChangedBy, FileDiff, RewindChange, RewindFile};
 use crate::sys::file::{CurrentState, TargetState, WriteError, create_directory, put_back, remove_empty_directory, set_mode};
+use crate::tools::change_log::{changed_directories, directories_at};
 use crate::tools::diff::{of_place, plain_of};
 use crate::tools::paths::shown_in_one_line;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,49 +47,41 @@ struct Moves {
     cannot: Vec<String>,
 }
 
-impl Changes {
-    pub(in crate::tools) async fn plan_rewind(
-        &self,
-        since: RewindStart,
-        settings: &Arc<Settings>,
-    ) -> Result<FilesPlanned, CheckpointError> {
-        let moves = self.moves(since, None, settings).await?;
+impl SessionChanges<'_> {
+    pub(in crate::tools) async fn plan_rewind(&self, since: RewindStart) -> Result<FilesPlanned, CheckpointError> {
+        let moves = self.moves(since, None).await?;
         let mut planned = FilesPlanned { cannot: moves.cannot, ..FilesPlanned::default() };
         let mut room = MAX_DIFF_BYTES;
         for one in moves.files {
             let conflict = match &one.what {
                 PathAction::Nothing => continue,
                 PathAction::Cannot(why) => {
-                    planned.cannot.push(format!("{} is left as is: {why}", shown_in_one_line(&one.path, settings)));
+                    planned.cannot.push(format!("{} is left as is: {why}", shown_in_one_line(&one.path, self.settings)));
                     continue;
                 }
                 PathAction::Conflict(why) => Some(why.clone()),
                 PathAction::PutBack => None,
             };
-            let (diff, added, removed) = self.diff(&one, settings).await;
+            let (diff, added, removed) = self.diff(&one).await;
             let bytes = diff.text_bytes();
             if conflict.is_none() && bytes <= room {
                 room -= bytes;
                 planned.diff.push(diff);
             }
-            planned.files.push(RewindFile { added, removed, conflict, ..one.told(settings) });
+            planned.files.push(RewindFile { added, removed, conflict, ..one.told(self.settings) });
         }
         Ok(planned)
     }
 
-    pub(in crate::tools) async fn rewind(
-        &self,
-        rewind: &FileRewind,
-        settings: &Arc<Settings>,
-    ) -> Result<FilesRewound, CheckpointError> {
-        let Moves { mut files, directories, .. } = self.moves(rewind.since, Some(rewind.number), settings).await?;
+    pub(in crate::tools) async fn rewind(&self, rewind: &FileRewind) -> Result<FilesRewound, CheckpointError> {
+        let Moves { mut files, directories, .. } = self.moves(rewind.since, Some(rewind.number)).await?;
         // Newly created files are deleted first, so that nothing else occupies the restored paths.
         files.sort_by(|one, other| {
             let goes = |one: &Move| one.to.stood == StoredState::Missing;
             goes(other).cmp(&goes(one)).then_with(|| one.path.cmp(&other.path))
         });
         let task = FileRewind::id_of(rewind.number);
-        let owner = Owner { session: self.inner.session.clone(), task: Some(task), step: rewind.step };
+        let owner = Owner { session: self.log.session().clone(), task: Some(task), step: rewind.step };
         let mut done = FilesRewound::default();
         let mut chosen = Vec::new();
         let mut back_already = Vec::new();
@@ -96,15 +89,15 @@ impl Changes {
             match &one.what {
                 PathAction::Nothing => back_already.push(one),
                 PathAction::PutBack => chosen.push(one),
-                PathAction::Conflict(_) if overwrites(&rewind.overwrite, &one.path, settings) => chosen.push(one),
-                PathAction::Conflict(why) => done.kept.push(one.kept(why, settings)),
-                PathAction::Cannot(why) => done.kept.push(one.kept(why, settings)),
+                PathAction::Conflict(_) if overwrites(&rewind.overwrite, &one.path, self.settings) => chosen.push(one),
+                PathAction::Conflict(why) => done.kept.push(one.kept(why, self.settings)),
+                PathAction::Cannot(why) => done.kept.push(one.kept(why, self.settings)),
             }
         }
         let paths: Vec<_> = chosen.iter().map(|one| one.path.clone()).collect();
         let to_keep = paths.clone();
-        let before = tokio::task::spawn_blocking(move || super::directories::standing(&to_keep)).await.unwrap_or_default();
-        self.inner.baselines.keep(owner.clone(), paths.clone()).await?;
+        let before = tokio::task::spawn_blocking(move || directories_at(&to_keep)).await.unwrap_or_default();
+        self.log.baselines().keep(owner.clone(), paths.clone()).await?;
         let mut kept = self.kept_for(&owner).await?;
         // Restored before a crash.
         done.restored +=
@@ -112,39 +105,39 @@ impl Changes {
         let gone_first = chosen.iter().position(|one| one.to.stood != StoredState::Missing).unwrap_or(chosen.len());
         let rest = chosen.split_off(gone_first);
         for one in chosen {
-            self.put(one, &kept, &mut done, settings).await;
+            self.put(one, &kept, &mut done).await;
         }
         let noted = off(move || change_directories(&directories)).await?;
         // Paths that were directories were not saved before.
-        self.inner.baselines.keep(owner.clone(), rest.iter().map(|one| one.path.clone()).collect()).await?;
+        self.log.baselines().keep(owner.clone(), rest.iter().map(|one| one.path.clone()).collect()).await?;
         kept.extend(self.kept_for(&owner).await?);
         for one in rest {
-            self.put(one, &kept, &mut done, settings).await;
+            self.put(one, &kept, &mut done).await;
         }
-        self.wrote(&paths);
+        self.log.wrote(&paths);
         let looked = paths.clone();
-        let now = tokio::task::spawn_blocking(move || super::directories::standing(&looked)).await.unwrap_or_default();
-        let noted: Vec<_> = super::directories::touched(&before, &now).into_iter().chain(noted).collect();
+        let now = tokio::task::spawn_blocking(move || directories_at(&looked)).await.unwrap_or_default();
+        let noted: Vec<_> = changed_directories(&before, &now).into_iter().chain(noted).collect();
         if !noted.is_empty() {
-            self.inner.baselines.note_directories(owner.clone(), noted).await?;
+            self.log.baselines().note_directories(owner.clone(), noted).await?;
         }
         let settled: Vec<_> = paths.into_iter().chain(back_already.into_iter().map(|one| one.path)).collect();
-        self.inner.baselines.settle(owner, settled).await?;
+        self.log.baselines().settle(owner, settled).await?;
         Ok(done)
     }
 
     /// Returns the content saved for this rewind.
     async fn kept_for(&self, owner: &Owner) -> Result<BTreeMap<PathBuf, MarkedState>, CheckpointError> {
-        let trail = self.inner.baselines.trail(self.inner.session.clone(), owner.step).await?;
+        let trail = self.log.baselines().trail(self.log.session().clone(), owner.step).await?;
         let own = trail.files.into_iter().filter(|touch| touch.task == owner.task);
         Ok(own.map(|touch| (touch.path, touch.before)).collect())
     }
 
     /// Restores one path, if it still has the saved content.
-    async fn put(&self, one: Move, kept: &BTreeMap<PathBuf, MarkedState>, done: &mut FilesRewound, settings: &Arc<Settings>) {
+    async fn put(&self, one: Move, kept: &BTreeMap<PathBuf, MarkedState>, done: &mut FilesRewound) {
         match self.try_to_put(&one, kept).await {
             Ok(()) => done.restored += 1,
-            Err(why) => done.kept.push(one.kept(&why, settings)),
+            Err(why) => done.kept.push(one.kept(&why, self.settings)),
         }
     }
 
@@ -162,7 +155,7 @@ impl Changes {
                 return Err(format!("the current content could not be saved: {why}"));
             }
         };
-        let now = self.inner.baselines.standing(vec![one.path.clone()]).await.map_err(|error| error.message)?;
+        let now = self.log.baselines().standing(vec![one.path.clone()]).await.map_err(|error| error.message)?;
         if now.first().is_some_and(|now| now.stood != before.stood) {
             return Err(CHANGED.to_owned());
         }
@@ -186,20 +179,20 @@ impl Changes {
     }
 
     async fn content(&self, id: ContentId) -> Result<Vec<u8>, String> {
-        self.inner.checkpoints.content(id).await.map_err(|error| {
+        self.log.checkpoints().content(id).await.map_err(|error| {
             tracing::warn!(%error, "cannot read a baseline");
             "the earlier content is no longer stored".to_owned()
         })
     }
 
     /// Returns the original state, current state and authors of each path. Changes made by the rewind `own` itself are ignored.
-    async fn moves(&self, since: RewindStart, own: Option<u32>, settings: &Arc<Settings>) -> Result<Moves, CheckpointError> {
+    async fn moves(&self, since: RewindStart, own: Option<u32>) -> Result<Moves, CheckpointError> {
         let mut cannot = Vec::new();
-        if let Err(error) = self.look_at_commands(settings).await {
+        if let Err(error) = self.look_at_commands().await {
             cannot.push(format!("the latest changes of a command are unknown: {error}"));
         }
         let step = if let RewindStart::Step(step) = since { step } else { 0 };
-        let Trail { files, directories, gaps, left_out } = self.inner.baselines.trail(self.inner.session.clone(), step).await?;
+        let Trail { files, directories, gaps, left_out } = self.log.baselines().trail(self.log.session().clone(), step).await?;
         let counts = |task: &Option<crate::protocol::TaskId>| {
             let number = task.as_ref().and_then(FileRewind::number_of);
             let later = match since {
@@ -220,21 +213,22 @@ impl Changes {
             by_path.entry(touch.path.clone()).or_default().push(touch);
         }
         let paths: Vec<_> = by_path.keys().cloned().collect();
-        let standing = self.inner.baselines.standing(paths).await?;
-        let files = by_path.into_iter().zip(standing).map(|((path, touches), now)| moved(path, &touches, now));
+        let states = self.log.baselines().standing(paths).await?;
+        let files = by_path.into_iter().zip(states).map(|((path, touches), now)| moved(path, &touches, now));
         let mut seen = BTreeSet::new();
         let directories = directories.into_iter().filter(|one| counts(&one.task) && seen.insert(one.path.clone()));
         Ok(Moves { directories: directories.collect(), files: files.collect(), cannot })
     }
 
     /// Returns the diff from the current to the restored content, if both are text within the size limit.
-    async fn diff(&self, one: &Move, settings: &Arc<Settings>) -> (FileDiff, u64, u64) {
-        let name = settings.redactor.redact(&shown_in_one_line(&one.path, settings)).text.into_owned();
+    async fn diff(&self, one: &Move) -> (FileDiff, u64, u64) {
+        let name = self.settings.redactor.redact(&shown_in_one_line(&one.path, self.settings)).text.into_owned();
         let kept = match &one.to.stood {
             StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.content(*content).await.ok(),
             other => plain(other),
         };
-        let (settings, path, now, to) = (Arc::clone(settings), one.path.clone(), one.now.stood.clone(), one.to.stood.clone());
+        let (settings, path, now, to) =
+            (Arc::clone(self.settings), one.path.clone(), one.now.stood.clone(), one.to.stood.clone());
         let made = off(move || {
             let there = match &now {
                 StoredState::File { bytes, .. } if *bytes <= MAX_FILE_BYTES && (settings.may_read)(&path) => {

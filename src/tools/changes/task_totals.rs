@@ -1,12 +1,11 @@
 //! File changes per task, for the list of rewind points.
 
-use super::{Changes, Settings};
+use super::{SessionChanges, noticed};
 use crate::ports::{ContentId, FileRewind, StoredState, TaskChanges, Touch};
 use crate::protocol::TaskId;
 use crate::tools::diff::{of_place, plain_of};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Size limit in bytes for counting changed lines.
@@ -21,9 +20,9 @@ struct Span {
     after: Option<Vec<u8>>,
 }
 
-impl Changes {
-    pub(in crate::tools) async fn of_tasks(&self, settings: &Arc<Settings>) -> Vec<TaskChanges> {
-        let Some(trail) = super::noticed(self.inner.baselines.trail(self.inner.session.clone(), 1).await) else {
+impl SessionChanges<'_> {
+    pub(in crate::tools) async fn of_tasks(&self) -> Vec<TaskChanges> {
+        let Some(trail) = noticed(self.log.baselines().trail(self.log.session().clone(), 1).await) else {
             return Vec::new();
         };
         let begun = Instant::now();
@@ -36,7 +35,7 @@ impl Changes {
                 }
                 changes.files += 1;
                 if begun.elapsed() < MAX_TIME
-                    && let Some((added, removed)) = self.lines(&path, &span, settings).await
+                    && let Some((added, removed)) = self.lines(&path, &span).await
                 {
                     changes.added += added;
                     changes.removed += removed;
@@ -48,9 +47,9 @@ impl Changes {
     }
 
     /// Counts the added and removed lines, if both contents are available.
-    async fn lines(&self, path: &Path, span: &Span, settings: &Arc<Settings>) -> Option<(u64, u64)> {
+    async fn lines(&self, path: &Path, span: &Span) -> Option<(u64, u64)> {
         let before = match &span.before {
-            StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.text(*content, settings).await?,
+            StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.text(*content).await?,
             StoredState::Missing => String::new(),
             StoredState::File { .. } | StoredState::Link { .. } | StoredState::Unkept => return None,
         };
@@ -58,12 +57,12 @@ impl Changes {
             // The mark of a file starts with the hash of its content.
             [1, rest @ ..] => {
                 let id = ContentId(rest.get(..32)?.try_into().ok()?);
-                if let Some(text) = self.text(id, settings).await {
+                if let Some(text) = self.text(id).await {
                     text
                 } else {
                     // Only overwritten content is stored; the latest is the file itself.
                     let bytes = crate::sys::file::read(path, MAX_FILE_BYTES).ok()?;
-                    (blake3::hash(&bytes).as_bytes() == &id.0).then(|| plain_of(&bytes, settings))??
+                    (blake3::hash(&bytes).as_bytes() == &id.0).then(|| plain_of(&bytes, self.settings))??
                 }
             }
             [0] => String::new(),
@@ -73,9 +72,9 @@ impl Changes {
         Some((added as u64, removed as u64))
     }
 
-    async fn text(&self, id: ContentId, settings: &Arc<Settings>) -> Option<String> {
-        let bytes = self.inner.checkpoints.content(id).await.ok()?;
-        (bytes.len() as u64 <= MAX_FILE_BYTES).then(|| plain_of(&bytes, settings))?
+    async fn text(&self, id: ContentId) -> Option<String> {
+        let bytes = self.log.checkpoints().content(id).await.ok()?;
+        (bytes.len() as u64 <= MAX_FILE_BYTES).then(|| plain_of(&bytes, self.settings))?
     }
 }
 

@@ -4,9 +4,10 @@ mod rewind;
 use super::*;
 use crate::policy::Permit;
 use crate::ports::ToolRouter;
-use crate::protocol::{ChangeStatus, ChangedBy, ChangedFile, FileDiff, ToolResult, ToolStatus};
+use crate::protocol::{ChangeStatus, ChangedBy, ChangedFile, FileDiff, SessionId, ToolResult, ToolStatus};
 use crate::store::Snapshots;
 use crate::tools::Router;
+use crate::tools::shell::checkpoint;
 use crate::tools::tests::{Bench, call, context};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ impl Session {
     fn begins(&self, task: &str) {
         self.runtime.block_on(async {
             self.router.began(&TaskId::new(task));
-            self.changes.inner.outside.lock().await.begin(&Arc::new(self.bench.settings.clone())).await;
+            external::begin(&mut *self.changes.external().lock().await, &Arc::new(self.bench.settings.clone())).await;
         });
     }
 
@@ -291,7 +292,7 @@ fn figures_of_changes() {
     let place = || vec![session.bench.path("a")];
     for _ in 0..3 {
         let settings = Arc::new(session.bench.settings.clone());
-        timed("noting others", &|| session.runtime.block_on(session.changes.note_others(&settings)));
+        timed("noting others", &|| session.runtime.block_on(SessionChanges::of(&settings).unwrap().note_others()));
         timed("keeping before an edit", &|| drop(session.runtime.block_on(session.changes.keep(place()))));
         fs::write(session.bench.path("a"), "two\n").unwrap();
         timed("keeping and settling after it", &|| {
@@ -438,7 +439,7 @@ fn a_command_is_not_credited_with_what_aye_wrote_beside_it() {
                 let permit = Permit::for_test(plan.actions.clone());
                 assert_eq!(session.router.run(plan, permit, context()).await.status, ToolStatus::Succeeded, "{tool}");
             }
-            super::tool_writes::tests::next_tick(session.data.path());
+            crate::tools::change_log::tool_writes::tests::next_tick(session.data.path());
             session.bench.write("go", "");
         };
         tokio::join!(command, beside).0

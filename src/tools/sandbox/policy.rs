@@ -5,7 +5,7 @@ use super::git::{GlobalConfig, RepositoryScan, RepositoryTrust};
 use super::git_dirs::GitOutside;
 use super::protected_scan::{ProtectedScan, SocketSearch};
 use super::visible::Visible;
-use crate::policy::{Cache, SandboxRequirements, Network, SandboxSetting, Unasked};
+use crate::policy::{Cache, Network, SandboxRequirements, SandboxSetting, Unasked};
 use crate::protocol::SandboxTier;
 use crate::sys::sandbox::{NetworkAccess, ResourceLimits};
 use std::path::{Path, PathBuf};

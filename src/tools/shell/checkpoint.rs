@@ -1,17 +1,15 @@
 //! Snapshots of the workspace before commands that can change it, and the differences afterwards.
 
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, StoredState};
-use crate::protocol::{FileDiffs, Place, Proposal, Target, ToolError, counted};
-use crate::tools::changes::{Changes, CommandSpan, Mark};
+use crate::protocol::{FileDiffs, Proposal, counted};
+use crate::tools::change_log::{Changes, CommandSpan, Directories, Mark};
+use crate::tools::changes::SessionChanges;
+use crate::tools::changes::workspace_files::entries;
 use crate::tools::diff::{of_place, plain_of};
 use crate::tools::executable_files::marked;
-use crate::tools::search::skipped::SkippedPlaces;
-use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::settings::Settings;
-use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Size in bytes above which a file is shown without a diff.
@@ -23,9 +21,6 @@ const MAX_RESCANNED: usize = 20_000;
 
 /// Note if changes cannot be attributed to one of several commands.
 const SHARED: &str = "another command ran at the same time; some of these changes may be its own";
-
-/// Directories and their modes.
-pub(in crate::tools) type Directories = BTreeMap<PathBuf, u32>;
 
 /// The state before a command.
 pub(in crate::tools) struct WorkspaceState {
@@ -68,8 +63,8 @@ async fn before_all(
     let mark = settings.changes.as_ref().map(mark);
     let mut before =
         WorkspaceState { checkpoints, taken: Vec::new(), watched: Vec::new(), directories: Vec::new(), files: 0, mark };
-    if let Some(changes) = &settings.changes {
-        changes.note_others(settings).await;
+    if let Some(changes) = SessionChanges::of(settings) {
+        changes.note_others().await;
     }
     for root in roots(settings) {
         let (files, directories) =
@@ -166,42 +161,6 @@ impl WorkspaceState {
 fn roots(settings: &Settings) -> Vec<PathBuf> {
     let roots = &settings.holding.roots;
     if roots.is_empty() { vec![settings.workspace.clone()] } else { roots.clone() }
-}
-
-/// Lists all files and symlinks below a root that git does not ignore, as relative paths.
-pub(in crate::tools) async fn files(
-    settings: &Arc<Settings>,
-    root: &Path,
-    kill: &CancellationToken,
-) -> Result<Vec<PathBuf>, ToolError> {
-    Ok(entries(settings, root, kill).await?.0)
-}
-
-/// Lists the same files, and the directories.
-async fn entries(
-    settings: &Arc<Settings>,
-    root: &Path,
-    kill: &CancellationToken,
-) -> Result<(Vec<PathBuf>, Directories), ToolError> {
-    let (settings, root, kill) = (Arc::clone(settings), root.to_owned(), kill.clone());
-    crate::tools::blocking::off_thread(move || {
-        let target = Target { given: ".".to_owned(), real: root.clone(), place: Place::Directory };
-        let found = Mutex::new((Vec::new(), Directories::new()));
-        walk(&target, &settings, Reach::usual(Depth::All), &SkippedPlaces::new(), &kill, || {
-            |entry: &ignore::DirEntry| {
-                let is_directory = entry.file_type().is_none_or(|kind| kind.is_dir());
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                if is_directory {
-                    let mode = entry.metadata().map_or(0o777, |metadata| metadata.mode());
-                    found.1.insert(entry.path().to_owned(), mode & 0o7777);
-                } else if let Ok(below) = entry.path().strip_prefix(&root) {
-                    found.0.push(below.to_owned());
-                }
-            }
-        })?;
-        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
-    })
-    .await?
 }
 
 #[derive(Default)]

@@ -4,7 +4,7 @@
 use crate::policy::clears_ignored;
 use crate::protocol::{Target, counted};
 use crate::tools::blocking::off_thread;
-use crate::tools::changes::SavedPaths;
+use crate::tools::change_log::SavedPaths;
 use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::settings::Settings;

@@ -3,7 +3,7 @@
 use crate::policy::is_left_only_with_approval;
 use crate::sys::file::tree::rename_in_place;
 use crate::sys::sandbox::Confinement;
-use crate::tools::changes::Mark;
+use crate::tools::change_log::Mark;
 use crate::tools::paths::listed;
 use crate::tools::sandbox::{Leases, ProtectedScan, ScanResult, take_away};
 use std::ffi::OsString;

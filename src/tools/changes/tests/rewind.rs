@@ -1,7 +1,7 @@
 //! Rewind to before any step, and redo.
 
 use super::*;
-use crate::ports::{FileRewind, FilesPlanned, FilesRewound, RewindStart};
+use crate::ports::{FileRewind, FilesPlanned, FilesRewound, Owner, RewindStart};
 use crate::protocol::RewindChange;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
@@ -161,7 +161,7 @@ fn a_rewind_that_a_crash_cut_short_is_done_to_its_end() {
     // The current content is saved, the first file is restored, and then the process dies.
     let owner = Owner { session: SessionId::new("s"), task: Some(FileRewind::id_of(1)), step: 1 };
     let paths = ["a", "b", "new"].map(|name| session.bench.path(name)).to_vec();
-    session.runtime.block_on(session.changes.inner.baselines.keep(owner, paths)).unwrap();
+    session.runtime.block_on(session.changes.baselines().keep(owner, paths)).unwrap();
     session.bench.write("a", "one\n");
     let session = session.resumed();
     let done = session.rewind(1, RewindStart::Step(1), 1);

@@ -153,11 +153,11 @@ fn now() -> Time {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::tools) mod tests {
     use super::*;
 
     /// Waits until the file system clock is later than any timestamp so far.
-    pub(in crate::tools::changes) fn next_tick(directory: &Path) {
+    pub(in crate::tools) fn next_tick(directory: &Path) {
         let stamp = || {
             std::fs::write(directory.join("clock"), "x").unwrap();
             let metadata = directory.join("clock").metadata().unwrap();

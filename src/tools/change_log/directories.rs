@@ -2,15 +2,18 @@
 
 use crate::ports::TouchedDirectory;
 use crate::sys::path::is_without_links;
-use crate::tools::shell::checkpoint::Directories;
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of directories per change, more than any project has.
 const MAX: usize = 20_000;
 
+/// Directories and their modes.
+pub(in crate::tools) type Directories = BTreeMap<PathBuf, u32>;
+
 /// Returns the directories at and below these paths, and their existing parents.
-pub(super) fn standing(paths: &[PathBuf]) -> Directories {
+pub(in crate::tools) fn directories_at(paths: &[PathBuf]) -> Directories {
     let mut found = Directories::new();
     for path in paths {
         for above in path.ancestors().skip(1) {
@@ -45,7 +48,7 @@ fn note(path: &Path, found: &mut Directories) -> bool {
 }
 
 /// Returns the differences between two states. A directory that was not examined does not count as removed.
-pub(super) fn touched(before: &Directories, now: &Directories) -> Vec<TouchedDirectory> {
+pub(in crate::tools) fn changed_directories(before: &Directories, now: &Directories) -> Vec<TouchedDirectory> {
     let made = now.iter().filter(|(path, _)| !before.contains_key(*path));
     let made = made.map(|(path, mode)| TouchedDirectory { path: path.clone(), task: None, made: true, mode: *mode });
     let is_there = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) && is_without_links(path);

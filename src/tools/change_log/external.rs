@@ -1,0 +1,51 @@
+//! Changes by other programs in the workspace, as far as they are tracked.
+
+use crate::sys::tree_watch::TreeWatch;
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// Fingerprint of a file without its content: bytes, time, inode, mode.
+pub(in crate::tools) type Stamp = [i64; 5];
+
+/// The changes of other programs in the workspace, as far as they are tracked.
+#[derive(Default)]
+pub(in crate::tools) struct ExternalChanges {
+    pub tracking: Tracking,
+    /// Whether changes from before this process have been looked for.
+    pub caught_up: bool,
+    /// Number of changed files above the limit of one look.
+    pub left_out: usize,
+}
+
+/// The state of tracking.
+#[derive(Default)]
+pub(in crate::tools) enum Tracking {
+    #[default]
+    NotYet,
+    Known {
+        files: HashMap<PathBuf, Stamp>,
+        /// Directory watch; `None` if the whole tree is scanned instead.
+        watch: Option<TreeWatch>,
+    },
+    /// Nothing can be tracked, with the reason.
+    Blind(String),
+}
+
+impl ExternalChanges {
+    /// Returns notes on the limits of change tracking.
+    pub(in crate::tools) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        match &self.tracking {
+            Tracking::Blind(why) => words.push(format!("changes by other programs are not tracked: {why}")),
+            Tracking::Known { watch: None, .. } => words.push(
+                "the workspace has too many directories to watch; changes by other programs are looked for only on request"
+                    .to_owned(),
+            ),
+            Tracking::Known { .. } | Tracking::NotYet => {}
+        }
+        if self.left_out > 0 {
+            words.push(format!("{} more files were changed by other programs", self.left_out));
+        }
+        words
+    }
+}

@@ -1,0 +1,194 @@
+//! The log of the files that a session changes: which task and step a change belongs to, what was saved before it, and which
+//! commands are running.
+
+mod directories;
+mod external;
+pub(in crate::tools) mod tool_writes;
+
+use crate::ports::{Baselines, Changed, Checkpoint, CheckpointError, Checkpoints, Owner, Span};
+use crate::protocol::{SessionId, TaskId};
+pub(in crate::tools) use directories::{Directories, changed_directories, directories_at};
+pub(in crate::tools) use external::{ExternalChanges, Stamp, Tracking};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+pub(in crate::tools) use tool_writes::Mark;
+use tool_writes::ToolWrites;
+
+/// The changes of one session, independent of the current policy. Cheap to clone.
+#[derive(Clone)]
+pub struct Changes {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    baselines: Arc<dyn Baselines>,
+    checkpoints: Arc<dyn Checkpoints>,
+    session: SessionId,
+    /// Whether the session had records before this process started.
+    resumed: bool,
+    task: Mutex<Option<TaskId>>,
+    /// Number of the current step, counted over the whole session.
+    step: AtomicU64,
+    /// Span numbers of commands that a call waits for.
+    running: Mutex<HashSet<i64>>,
+    external: tokio::sync::Mutex<ExternalChanges>,
+    written: ToolWrites,
+}
+
+/// Paths saved before a tool changes them.
+pub(in crate::tools) struct SavedPaths {
+    owner: Owner,
+    paths: Vec<PathBuf>,
+    directories: Directories,
+}
+
+/// A command that may change files. The span ends on drop, whether or not its changes were recorded.
+pub(in crate::tools) struct CommandSpan {
+    inner: Arc<Inner>,
+    span: Span,
+}
+
+impl Drop for CommandSpan {
+    fn drop(&mut self) {
+        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.span.number);
+    }
+}
+
+impl CommandSpan {
+    /// Records the created and removed directories.
+    pub(in crate::tools) async fn directories(&self, before: &Directories, now: &Directories) {
+        let noted = changed_directories(before, now);
+        if !noted.is_empty() {
+            noticed(self.inner.baselines.note_directories(self.span.owner.clone(), noted).await);
+        }
+    }
+
+    pub(in crate::tools) async fn changed(self, changed: Vec<Changed>) {
+        noticed(self.inner.baselines.end(self.span.clone(), changed, false).await);
+    }
+}
+
+impl Changes {
+    pub fn new(baselines: Arc<dyn Baselines>, checkpoints: Arc<dyn Checkpoints>, session: SessionId, resumed: bool) -> Self {
+        let inner = Inner {
+            baselines,
+            checkpoints,
+            session,
+            resumed,
+            task: Mutex::default(),
+            step: AtomicU64::new(0),
+            running: Mutex::default(),
+            external: tokio::sync::Mutex::default(),
+            written: ToolWrites::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Assigns further changes to this task, and returns whether it is the first one.
+    pub(in crate::tools) fn begin_task(&self, task: TaskId) -> bool {
+        self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).replace(task).is_none()
+    }
+
+    /// Assigns further changes to this step.
+    pub(in crate::tools) fn stepped(&self, step: u64) {
+        self.inner.step.store(step, Ordering::Relaxed);
+    }
+
+    pub(in crate::tools) fn baselines(&self) -> &dyn Baselines {
+        &*self.inner.baselines
+    }
+
+    pub(in crate::tools) fn checkpoints(&self) -> &dyn Checkpoints {
+        &*self.inner.checkpoints
+    }
+
+    pub(in crate::tools) fn session(&self) -> &SessionId {
+        &self.inner.session
+    }
+
+    pub(in crate::tools) fn is_resumed(&self) -> bool {
+        self.inner.resumed
+    }
+
+    /// Returns the changes of other programs, as far as they are tracked.
+    pub(in crate::tools) fn external(&self) -> &tokio::sync::Mutex<ExternalChanges> {
+        &self.inner.external
+    }
+
+    /// Returns whether a call waits for the command of this span.
+    pub(in crate::tools) fn is_waited_for(&self, span: &Span) -> bool {
+        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).contains(&span.number)
+    }
+
+    /// Returns the task and the step that changes are assigned to now.
+    pub(in crate::tools) fn owner(&self) -> Owner {
+        let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Owner { session: self.inner.session.clone(), task, step: self.inner.step.load(Ordering::Relaxed) }
+    }
+
+    /// Saves the paths that a tool is about to change. A failure is recorded, but does not stop the tool.
+    pub(in crate::tools) async fn keep(&self, paths: Vec<PathBuf>) -> SavedPaths {
+        let (owner, looked) = (self.owner(), paths.clone());
+        let directories = tokio::task::spawn_blocking(move || directories_at(&looked)).await.unwrap_or_default();
+        if let Err(error) = self.inner.baselines.keep(owner.clone(), paths.clone()).await {
+            tracing::warn!(%error, "the list of changed files is incomplete");
+            noticed(self.inner.baselines.note_gap(owner.clone(), format!("{} was not saved: {error}", named(&paths))).await);
+        }
+        SavedPaths { owner, paths, directories }
+    }
+
+    /// Records the current content of the saved paths as written by the tool.
+    pub(in crate::tools) async fn settle(&self, kept: SavedPaths) {
+        let SavedPaths { owner, paths, directories } = kept;
+        self.inner.written.note(&paths);
+        let looked = paths.clone();
+        let now = tokio::task::spawn_blocking(move || directories_at(&looked)).await.unwrap_or_default();
+        let noted = changed_directories(&directories, &now);
+        if !noted.is_empty() {
+            noticed(self.inner.baselines.note_directories(owner.clone(), noted).await);
+        }
+        noticed(self.inner.baselines.settle(owner, paths).await);
+    }
+
+    /// Records a change of this step that cannot be undone.
+    pub(in crate::tools) async fn note_gap(&self, words: String) {
+        noticed(self.inner.baselines.note_gap(self.owner(), words).await);
+    }
+
+    /// Marks the point from which files written by aye's tools are recognized as theirs.
+    pub(in crate::tools) fn mark(&self) -> Mark {
+        self.inner.written.mark()
+    }
+
+    /// Marks the start of a command. `others_go_on` is set if a command that no call waits for is already running.
+    pub(in crate::tools) fn mark_command(&self, others_go_on: bool) -> Mark {
+        self.inner.written.command(others_go_on)
+    }
+
+    /// Records paths written by aye itself.
+    pub(in crate::tools) fn wrote(&self, paths: &[PathBuf]) {
+        self.inner.written.note(paths);
+    }
+
+    /// Begins the span of a command that can change the files of the given snapshot.
+    pub(in crate::tools) async fn begin(&self, since: &Checkpoint) -> Option<CommandSpan> {
+        let span = noticed(self.inner.baselines.begin(self.owner(), since.clone()).await)?;
+        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).insert(span.number);
+        Some(CommandSpan { inner: Arc::clone(&self.inner), span })
+    }
+}
+
+fn named(paths: &[PathBuf]) -> String {
+    match paths {
+        [one] => format!("`{}`", one.display()),
+        [first, rest @ ..] => format!("`{}` and {} more", first.display(), rest.len()),
+        [] => "nothing".to_owned(),
+    }
+}
+
+/// Logs a failure, which makes the list of changes incomplete but stops nothing.
+pub(in crate::tools) fn noticed<T>(done: Result<T, CheckpointError>) -> Option<T> {
+    done.inspect_err(|error| tracing::warn!(%error, "the list of changed files is incomplete")).ok()
+}
