@@ -51,7 +51,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use sys::http::fetch::Fetcher;
 use sys::process::{Environment, Helper, Shell};
-use tools::{Commands, LoadedTools, ReadState, Router, SandboxPolicy, Settings, TextTools};
+use tools::{Commands, ReadState, Router, SandboxPolicy, Settings, TextTools, ToolSources, Toolset};
 
 const RUNS: usize = 15;
 const GREP_LIMIT: f64 = 1.15;
@@ -156,7 +156,7 @@ impl Tree {
         let (root, home) = (base.join(name), base.join("home"));
         fs::create_dir_all(&home).unwrap();
         let enforcer = enforcer(&root, &home);
-        let router = Router::new(settings(&root, &home, &enforcer));
+        let router = Router::new(Toolset::new(settings(&root, &home, &enforcer), ToolSources::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Self { name: name.to_owned(), root, home, router, enforcer, runtime }
     }
@@ -272,12 +272,6 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         text: TextTools::default(),
         helper: Helper::default(),
         since: std::time::SystemTime::now(),
-        named: Vec::new(),
-        custom: Vec::new(),
-        remote: None,
-        on_demand: false,
-        loaded: LoadedTools::default(),
-        finder: None,
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),

@@ -17,5 +17,5 @@ pub fn available(router: &Router, policy: &Enforcer) -> Vec<String> {
 
 fn is_granted(name: &str, router: &Router, policy: &Enforcer) -> bool {
     let granted = router.capability(name).is_some_and(|capability| policy.grants(capability));
-    granted && policy.offers(router.full_name(name).unwrap_or(name)).is_ok()
+    granted && policy.offers(router.full_name(name).as_deref().unwrap_or(name)).is_ok()
 }

@@ -235,7 +235,7 @@ impl Reload {
     fn unmatched_names(&mut self) -> Vec<String> {
         let enforcer = self.place.enforcer(&self.policy, self.standing.sandbox(), self.place.mode);
         let holding = self.standing.holding(&enforcer);
-        let router = Router::new(self.kept.tool_settings(&self.place, &enforcer, holding));
+        let router = Router::new(self.kept.toolset(&self.place, &enforcer, holding));
         let mut now = misnamed(&self.place, &self.policy);
         // Problems of manifests are reported with the tools.
         now.retain(|notice| !self.said.contains(notice));
@@ -321,9 +321,9 @@ impl Reload {
             // Already reported.
             sandbox_status.missing = None;
         }
-        let settings = self.kept.tool_settings(&self.place, &enforcer, holding);
-        let redactor = settings.redactor.clone();
-        let router = Router::new(settings);
+        let tools = self.kept.toolset(&self.place, &enforcer, holding);
+        let redactor = tools.settings().redactor.clone();
+        let router = Router::new(tools);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let change = PolicyChange {
             tools: offered_tools::offered(&router, &enforcer).into(),

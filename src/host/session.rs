@@ -24,7 +24,9 @@ use crate::store::{Claim, Loaded, NewSession, SessionPart, SessionSummary, Store
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Changes, Commands, InEditor, LoadedTools, ReadState, Recovered, Router, SandboxPolicy};
+use crate::tools::{
+    self, Changes, Commands, InEditor, LoadedTools, ReadState, Recovered, Router, SandboxPolicy, ToolSources, Toolset,
+};
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
 use std::collections::HashMap;
@@ -136,7 +138,7 @@ impl SharedToolState {
 
     /// Returns the settings of the tools of this session under a policy.
     pub fn tool_settings(&self, place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> tools::Settings {
-        let settings = tools::Settings {
+        tools::Settings {
             session: Some(self.session.clone()),
             since: self.since,
             commands: self.commands.clone(),
@@ -145,14 +147,20 @@ impl SharedToolState {
             artifacts: Some(self.artifacts.clone()),
             changes: Some(self.changes.clone()),
             editor: self.editor.clone(),
+            ..tool_settings(place, policy, holding)
+        }
+    }
+
+    /// Returns the tools of this session under a policy.
+    pub fn toolset(&self, place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> Toolset {
+        let settings = self.tool_settings(place, policy, holding);
+        let sources = ToolSources {
+            remote: self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
             on_demand: place.settings.tools.on_demand,
             loaded: self.loaded.clone(),
-            ..tool_settings(place, policy, holding)
+            ..tool_sources(place, policy)
         };
-        match &self.servers {
-            Some(servers) => servers.offer(place, policy, settings),
-            None => settings,
-        }
+        Toolset::new(settings, sources)
     }
 }
 
@@ -331,9 +339,9 @@ pub fn setup(place: &AppContext, policy: &Policy, session: &mut Session, model: 
         servers.ask_model_of(model.facts().context_window);
     }
     load_tools(&session.kept.loaded, &session.records);
-    let settings = session.kept.tool_settings(place, &policy, holding);
-    let (redactor, artifacts) = (settings.redactor.clone(), settings.artifacts.clone());
-    let router = Arc::new(Router::new(settings));
+    let tools = session.kept.toolset(place, &policy, holding);
+    let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
+    let router = Arc::new(Router::new(tools));
     let state = &session.state;
     let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
     let Recovered { settled, notices } = router.recover(&left_bases(&place.directories.data), &has_no_result);
@@ -462,12 +470,6 @@ pub fn tool_settings(place: &AppContext, policy: &Enforcer, holding: SandboxPoli
         follow_links: place.settings.tools.follow_symlinks,
         text: text_tools(&place.settings.tools.text),
         helper: Helper::default(),
-        named: policy.named_commands().cloned().collect(),
-        custom: place.tools.custom.clone(),
-        remote: None,
-        on_demand: false,
-        loaded: LoadedTools::default(),
-        finder: None,
         grants: Arc::new(move |capability| grants.grants(capability)),
         may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
         checkpoints: None,
@@ -485,6 +487,15 @@ pub fn tool_settings(place: &AppContext, policy: &Enforcer, holding: SandboxPoli
         }),
         may_connect: Arc::new(move |url, address| addresses.may_connect(url, address)),
         fetcher: Fetcher::default(),
+    }
+}
+
+/// Returns the named commands of the policy and the custom tools.
+pub fn tool_sources(place: &AppContext, policy: &Enforcer) -> ToolSources {
+    ToolSources {
+        named: policy.named_commands().cloned().collect(),
+        custom: place.tools.custom.clone(),
+        ..ToolSources::default()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{ErrorCode, Mode, PreviewOffer, ToolCall, ToolError, ToolResult};
 use crate::store::{LoggedDecision, Store};
 use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Router};
+use crate::tools::{self, Router, ToolSources, Toolset};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,10 +87,8 @@ fn router(place: &AppContext, policy: &Enforcer, holding: tools::SandboxPolicy, 
         artifacts: Some(Arc::new(place.artifacts(None))),
         ..session::tool_settings(place, policy, holding)
     };
-    Router::new(match servers {
-        Some(servers) => servers.offer(place, policy, settings),
-        None => settings,
-    })
+    let remote = servers.map(|servers| servers.offer(place, policy, &settings));
+    Router::new(Toolset::new(settings, ToolSources { remote, ..session::tool_sources(place, policy) }))
 }
 
 impl ToolRunner {
@@ -114,8 +112,8 @@ impl ToolRunner {
     /// Returns an error if the policy disables the tool.
     pub fn offers(&self, name: &str) -> Result<(), ToolError> {
         // A name that no tool has is reported later, by planning.
-        let Some(known) = self.router.full_name(name).or_else(|| tools::name_of(name)) else { return Ok(()) };
-        self.policy.offers(known).map_err(|denial| denied(&denial))
+        let Some(known) = self.router.full_name(name).or_else(|| tools::name_of(name).map(str::to_owned)) else { return Ok(()) };
+        self.policy.offers(&known).map_err(|denial| denied(&denial))
     }
 
     /// Evaluates a call under the policy. A call that is denied or cannot be planned returns its result.

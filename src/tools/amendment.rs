@@ -3,15 +3,14 @@
 use super::draft::{CallDraft, Effect};
 use super::executable_files::marked_by_actions;
 use super::redaction::hide_in_proposal;
-use super::registry::resolve;
 use super::settings::Settings;
 use super::shell::amendment as command_amended;
 use super::shell::command_run::Work;
 use super::text::running;
 use super::tool::{AnyTool, Payload};
+use super::toolset::Toolset;
 use crate::ports::{Amends, Plan};
 use crate::protocol::{Amendment, ToolError};
-use std::sync::Arc;
 
 /// Returns which parts of a planned call the user may edit.
 pub(super) fn offered(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Amends {
@@ -22,15 +21,15 @@ pub(super) fn offered(tool: &dyn AnyTool, payload: &Payload, settings: &Settings
     Amends { offer, texts, told: None }
 }
 
-pub(super) fn amended(plan: Plan, amendment: &Amendment, settings: &Arc<Settings>) -> Result<Plan, ToolError> {
-    let tool = resolve(&plan.call.tool_name, settings)?;
-    let settings = running(&plan.tool_name, &plan.call.tool_name, settings);
+pub(super) fn amended(plan: Plan, amendment: &Amendment, tools: &Toolset) -> Result<Plan, ToolError> {
+    let tool = tools.resolve(&plan.call.tool_name)?;
+    let settings = running(&plan.tool_name, &plan.call.tool_name, tools.settings());
     let earlier = plan.amends.told.clone();
     let (mut plan, told) = match plan.payload.downcast::<Work>() {
         Ok(work) => command_amended::amended(Plan { payload: Box::new(()), ..plan }, *work, amendment, &settings)?,
         Err(payload) => {
             let (draft, told) = tool.amend(payload, amendment, &settings)?;
-            (with(Plan::bare(plan.call, plan.tool_name, Box::new(())), draft, tool, &settings), told)
+            (with(Plan::bare(plan.call, plan.tool_name, Box::new(())), draft, &*tool, &settings), told)
         }
     };
     plan.amends.offer.edited = true;

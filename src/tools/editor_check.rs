@@ -2,23 +2,24 @@
 
 use super::arguments::object;
 use super::paths::Paths;
-use super::registry::resolve;
-use super::settings::Settings;
 use super::tool::AnyTool;
+use super::toolset::Toolset;
 use crate::protocol::{Action, Place, Target, ToolCall, ToolError};
 use std::sync::Arc;
 
 /// Checks the files of a call before it is planned. Only files that the policy lets the call see are requested.
-pub(super) async fn check_before_planning(call: &ToolCall, settings: &Arc<Settings>) -> Result<(), ToolError> {
+pub(super) async fn check_before_planning(call: &ToolCall, tools: &Arc<Toolset>) -> Result<(), ToolError> {
+    let settings = tools.settings();
     let Some(editor) = &settings.editor else { return Ok(()) };
-    let (call, own) = (call.clone(), Arc::clone(settings));
+    let (call, own) = (call.clone(), Arc::clone(tools));
     // If the files cannot be determined, the plan reports the error.
     let Ok(Some(files)) = tokio::task::spawn_blocking(move || visible_files(&call, &own)).await else { return Ok(()) };
     editor.all_saved(files, settings.max_file_size_bytes).await.map(drop)
 }
 
-fn visible_files(call: &ToolCall, settings: &Settings) -> Option<Vec<Target>> {
-    let tool = resolve(&call.tool_name, settings).ok().filter(|tool| writes_files(*tool))?;
+fn visible_files(call: &ToolCall, tools: &Toolset) -> Option<Vec<Target>> {
+    let settings = tools.settings();
+    let tool = tools.resolve(&call.tool_name).ok().filter(|tool| writes_files(&**tool))?;
     (settings.may_use)(tool.name()).ok()?;
     let actions = tool.actions(&call.tool_name, object(&call.arguments).ok()?, &Paths::on_disk(settings)).ok()?;
     let allowed = |action: &Action| match action {
@@ -26,7 +27,7 @@ fn visible_files(call: &ToolCall, settings: &Settings) -> Option<Vec<Target>> {
         Action::Delete { target } => (settings.may_read)(&target.real) && (settings.may_delete)(&target.real),
         _ => true,
     };
-    actions.iter().all(allowed).then(|| changed_files(tool, &actions))
+    actions.iter().all(allowed).then(|| changed_files(&*tool, &actions))
 }
 
 fn writes_files(tool: &dyn AnyTool) -> bool {

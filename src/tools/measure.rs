@@ -1,6 +1,6 @@
 //! The tools without a session, for `fuzz/` and `benches/mcp.rs`.
 
-use super::{Commands, Conflict, LoadedTools, ReadState, Remote, Router, SandboxPolicy, Settings, TextTools, actions_for};
+use super::{Commands, Conflict, ReadState, Remote, Router, SandboxPolicy, Settings, TextTools, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
 use crate::ports::{RemoteServers, RunContext, ToolRouter};
@@ -33,12 +33,6 @@ fn settings(workspace: &Path) -> Settings {
         text: TextTools::default(),
         helper: sys::process::Helper::default(),
         since: std::time::SystemTime::now(),
-        named: Vec::new(),
-        custom: Vec::new(),
-        remote: None,
-        on_demand: false,
-        loaded: LoadedTools::default(),
-        finder: None,
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         checkpoints: None,
@@ -59,9 +53,9 @@ fn settings(workspace: &Path) -> Settings {
 
 /// Returns the actions of a call with this text as its arguments.
 pub fn actions(tool_name: &str, text: &str) -> Result<Vec<Action>, String> {
-    let settings = settings(Path::new("/home/user/project"));
+    let tools = Toolset::new(settings(Path::new("/home/user/project")), ToolSources::default());
     let arguments = serde_json::from_str(text).map_or_else(|_| Arguments::Malformed(text.to_owned()), Arguments::Object);
-    actions_for(tool_name, &arguments, &settings).map_err(|error| format!("{error:?}"))
+    tools.actions_for(tool_name, &arguments).map_err(|error| format!("{error:?}"))
 }
 
 /// A policy that allows reading the workspace and all MCP tools without approval.
@@ -76,18 +70,15 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(workspace: &Path, servers: Option<Arc<dyn RemoteServers>>) -> Result<Self, String> {
-        let settings = settings(workspace);
-        let settings = match servers {
-            None => settings,
-            Some(servers) => settings.with_servers(Remote {
-                servers,
-                conflict: Conflict::LocalFirst,
-                may_invoke: Arc::new(|_, _| Ok(())),
-                pins: None,
-                most_bytes: None,
-                timeout: Arc::new(|_, _| TIMEOUT),
-            }),
-        };
+        let remote = servers.map(|servers| Remote {
+            servers,
+            conflict: Conflict::LocalFirst,
+            may_invoke: Arc::new(|_, _| Ok(())),
+            pins: None,
+            most_bytes: None,
+            timeout: Arc::new(|_, _| TIMEOUT),
+        });
+        let tools = Toolset::new(settings(workspace), ToolSources { remote, ..ToolSources::default() });
         let context = Context {
             roots: vec![workspace.to_owned()],
             home: PathBuf::from("/home/user"),
@@ -96,7 +87,7 @@ impl Bench {
             own: Vec::new(),
         };
         let bundle = Bundle::parse(OPEN, "open.toml").map_err(|error| format!("{error:?}"))?;
-        Ok(Self { router: Router::new(settings), policy: Enforcer::new(vec![Layer::new(Scope::User, bundle)], context) })
+        Ok(Self { router: Router::new(tools), policy: Enforcer::new(vec![Layer::new(Scope::User, bundle)], context) })
     }
 
     pub async fn call(

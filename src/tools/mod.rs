@@ -47,6 +47,7 @@ pub(crate) mod tests;
 mod text;
 mod text_tools;
 mod tool;
+mod toolset;
 mod write;
 
 pub use annotations::{Served, ToolHints};
@@ -60,8 +61,8 @@ pub use mcp::{Pins, Remote, RemoteTools};
 pub use naming::Conflict;
 pub use on_demand::{FIND_TOOLS, LoadedTools};
 pub use read_state::ReadState;
-pub use registry::{built_in_names, known, name_of, starts_nothing};
-pub use router::{Router, actions_for, actions_now};
+pub use registry::{built_in_names, name_of, starts_nothing};
+pub use router::Router;
 pub use sandbox::{
     Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
     prune_caches,
@@ -70,6 +71,7 @@ pub use settings::Settings;
 pub use shell::launch::ServerLauncher;
 pub use shell::preview::Recovered;
 pub use text_tools::TextTools;
+pub use toolset::{ToolSources, Toolset, known};
 #[cfg(feature = "fuzzing")]
 pub use write::apply_patch::patched;
 #[cfg(feature = "fuzzing")]

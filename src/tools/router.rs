@@ -13,25 +13,25 @@ use super::error::invalid;
 use super::executable_files::marked_by_actions;
 use super::mcp::RemoteTools;
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
-use super::paths::Paths;
 use super::preimage_watch::follow;
 use super::redaction::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
-use super::registry::{available, built_in_names, find, local, offered as tools_offered, resolve};
+use super::registry::built_in_names;
 use super::settings::Settings;
 use super::shell::amendment::offered as command_offered;
 use super::shell::unapproved_run;
-use super::tool::{AnyTool, Payload};
+use super::tool::Payload;
+use super::toolset::Toolset;
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
     Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed,
     LayerRun, Plan, RewindStart, RunContext, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
-    Action, Amendment, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId,
-    ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
+    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
+    ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::custom::is_chain;
-use crate::tools::on_demand::{FIND_TOOLS, FindTools, with_hint};
+use crate::tools::on_demand::{FIND_TOOLS, with_hint};
 use crate::tools::sessions::cli_write::Work as Typed;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
@@ -47,7 +47,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The tools of one workspace.
 pub struct Router {
-    settings: Arc<Settings>,
+    tools: Arc<Toolset>,
     /// Outcomes stored on disk, in case of a crash before the session records them.
     settled: Mutex<Vec<Settled>>,
 }
@@ -56,29 +56,32 @@ pub struct Router {
 const SETTLED: usize = 16;
 
 impl Router {
-    pub fn new(mut settings: Settings) -> Self {
-        settings.finder = FindTools::new(&settings).map(Arc::new);
-        Self { settings: Arc::new(settings), settled: Mutex::new(Vec::new()) }
+    pub fn new(tools: Toolset) -> Self {
+        Self { tools: Arc::new(tools), settled: Mutex::new(Vec::new()) }
+    }
+
+    fn settings(&self) -> &Arc<Settings> {
+        self.tools.settings()
     }
 
     /// Returns the definition of a tool by name or alias.
     pub fn definition(&self, name: &str) -> Result<ToolDefinition, ToolError> {
-        let tool = resolve(name, &self.settings)?;
+        let tool = self.tools.resolve(name)?;
         let own =
             tool.offered_name() != tool.name() || tool.name().eq_ignore_ascii_case(name) && !tool.alias_names().contains(&name);
         let called = if own { tool.offered_name() } else { name };
-        Ok(definition(tool, called))
+        Ok(definition(&*tool, called))
     }
 
     /// Returns the names of all tools to show in front ends, including those that are not loaded yet.
     pub fn available(&self) -> Vec<String> {
-        available(&self.settings).into_iter().map(|tool| tool.offered_name().to_owned()).collect()
+        self.tools.available().into_iter().map(|tool| tool.offered_name().to_owned()).collect()
     }
 
     /// Returns the policy names of all tools, whether or not the settings and the policy allow their use.
     pub fn full_names(&self) -> Vec<String> {
         let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
-        names.extend(local(&self.settings).map(|tool| tool.name().to_owned()));
+        names.extend(self.tools.local().map(|tool| tool.name().to_owned()));
         names.extend(self.remote().into_iter().flat_map(RemoteTools::full_names));
         names.push(FIND_TOOLS.to_owned());
         names
@@ -86,25 +89,25 @@ impl Router {
 
     /// Returns the details of a tool for other agents; `None` if it is not meant for them.
     pub fn served(&self, name: &str) -> Option<Served> {
-        let tool = find(name, &self.settings)?;
+        let tool = self.tools.resolve(name).ok()?;
         Some(Served { hints: tool.hints()?, output_schema: tool.output_schema() })
     }
 
     /// Returns the policy name of a tool.
-    pub fn full_name(&self, name: &str) -> Option<&str> {
-        find(name, &self.settings).map(AnyTool::name)
+    pub fn full_name(&self, name: &str) -> Option<String> {
+        self.tools.resolve(name).ok().map(|tool| tool.name().to_owned())
     }
 
     /// Returns the MCP tools as they were when this router was created.
     pub fn remote(&self) -> Option<&RemoteTools> {
-        self.settings.remote.as_deref()
+        self.tools.remote()
     }
 
     /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must run before
     /// any command. `bases` are the directories of previews; `awaits` tells whether a call started but has no result in the
     /// session's journal.
     pub fn recover(&self, bases: &[PathBuf], awaits: &dyn Fn(&CallId) -> bool) -> Recovered {
-        let resumed = self.settings.session.as_ref().map(|session| Resumed { session, awaits });
+        let resumed = self.settings().session.as_ref().map(|session| Resumed { session, awaits });
         recover(bases, resumed.as_ref())
     }
 
@@ -130,13 +133,13 @@ impl Router {
 
     /// Plans a call on a blocking thread, and redacts the plan.
     async fn planned(&self, call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
-        let settings = Arc::clone(&self.settings);
-        let redactor = Arc::clone(&settings.redactor);
-        check_before_planning(&call, &settings).await.map_err(|error| hide_in_error(&redactor, error))?;
+        let tools = Arc::clone(&self.tools);
+        let redactor = Arc::clone(&tools.settings().redactor);
+        check_before_planning(&call, &tools).await.map_err(|error| hide_in_error(&redactor, error))?;
         let planned = tokio::task::spawn_blocking(move || {
             let name = call.tool_name.clone();
-            let plan = plan(call, &settings).and_then(|plan| open(plan, opens, &settings));
-            plan.map_err(|error| denied_first(&name, error, &settings)).map_err(|error| hide_in_error(&redactor, error)).map(
+            let plan = plan(call, &tools).and_then(|plan| open(plan, opens, tools.settings()));
+            plan.map_err(|error| denied_first(&name, error, &tools)).map_err(|error| hide_in_error(&redactor, error)).map(
                 |plan| Plan {
                     summary: redactor.redact(&plan.summary).text.into_owned(),
                     proposal: plan.proposal.map(|proposal| hide_in_proposal(&redactor, proposal)),
@@ -167,11 +170,11 @@ impl Router {
 
 impl ToolRouter for Router {
     fn definitions(&self) -> Vec<ToolDefinition> {
-        tools_offered(&self.settings).into_iter().map(concise).collect()
+        self.tools.offered().into_iter().map(concise).collect()
     }
 
     fn capability(&self, tool_name: &str) -> Option<&'static str> {
-        find(tool_name, &self.settings).map(|tool| tool.capability())
+        self.tools.resolve(tool_name).ok().map(|tool| tool.capability())
     }
 
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>> {
@@ -179,11 +182,11 @@ impl ToolRouter for Router {
     }
 
     fn scope(&self, call: ToolCall) -> BoxFuture<'_, Vec<Action>> {
-        let settings = Arc::clone(&self.settings);
+        let tools = Arc::clone(&self.tools);
         async move {
             let scope = move || {
-                let named = actions_now(&call.tool_name, &call.arguments, &settings);
-                named.or_else(|_| actions_for(&call.tool_name, &call.arguments, &settings)).unwrap_or_default()
+                let named = tools.actions_now(&call.tool_name, &call.arguments);
+                named.or_else(|_| tools.actions_for(&call.tool_name, &call.arguments)).unwrap_or_default()
             };
             tokio::task::spawn_blocking(scope).await.unwrap_or_default()
         }
@@ -195,10 +198,10 @@ impl ToolRouter for Router {
     }
 
     fn amend(&self, plan: Plan, amendment: Amendment) -> BoxFuture<'_, Result<Plan, ToolError>> {
-        let settings = Arc::clone(&self.settings);
+        let tools = Arc::clone(&self.tools);
         async move {
-            let redactor = Arc::clone(&settings.redactor);
-            let amended = tokio::task::spawn_blocking(move || amended(plan, &amendment, &settings)).await;
+            let redactor = Arc::clone(&tools.settings().redactor);
+            let amended = tokio::task::spawn_blocking(move || amended(plan, &amendment, &tools)).await;
             let amended = amended.unwrap_or_else(|_| Err(invalid("the call could not be edited: the tool crashed")));
             amended.map_err(|error| hide_in_error(&redactor, error))
         }
@@ -206,7 +209,7 @@ impl ToolRouter for Router {
     }
 
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
-        let settings = Arc::new(if permit.is_unasked() { self.settings.layered() } else { self.settings.viewed() });
+        let settings = Arc::new(if permit.is_unasked() { self.settings().layered() } else { self.settings().viewed() });
         async move {
             if !permit.covers(&plan.actions) {
                 return Err(ToolError::new(ErrorCode::PolicyDenied, "the approval was given for a different call"));
@@ -247,9 +250,9 @@ impl ToolRouter for Router {
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
         // A call allowed as read-only must not change anything, even if it tries to.
         let settings = if permit.reads_only() || unapproved_run::starts_programs(&plan.actions) {
-            Arc::new(self.settings.under(&permit))
+            Arc::new(self.settings().under(&permit))
         } else {
-            Arc::clone(&self.settings)
+            Arc::clone(self.settings())
         };
         async move {
             let id = plan.call.tool_call_id.clone();
@@ -258,7 +261,7 @@ impl ToolRouter for Router {
                 return ToolResult::refused(id, plan.tool_name, error);
             }
             // Resolved by the called name, because the tool's own name may refer to an MCP tool.
-            let tool = match resolve(&plan.call.tool_name, &settings) {
+            let tool = match self.tools.resolve(&plan.call.tool_name) {
                 Ok(tool) => tool,
                 Err(error) => return ToolResult::refused(id, plan.tool_name, error),
             };
@@ -294,7 +297,7 @@ impl ToolRouter for Router {
             }
             let ready = match settings.editor.as_ref().filter(|_| plan.changes) {
                 Some(editor) => {
-                    let files = changed_files(tool, &plan.actions);
+                    let files = changed_files(&*tool, &plan.actions);
                     editor.may_run(&id, files, settings.max_file_size_bytes, &context.interrupt).await
                 }
                 None => Ok(()),
@@ -313,29 +316,29 @@ impl ToolRouter for Router {
     }
 
     fn journaled(&self, call: Option<&CallId>) {
-        if let Some(editor) = &self.settings.editor {
+        if let Some(editor) = &self.settings().editor {
             editor.journaled(call);
         }
     }
 
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
-        with_artifacts(&self.settings, |artifacts| artifacts.list())
+        with_artifacts(self.settings(), |artifacts| artifacts.list())
     }
 
     fn read_artifact(&self, uri: &str) -> BoxFuture<'_, Result<(Artifact, String), ArtifactError>> {
         let uri = uri.to_owned();
-        with_artifacts(&self.settings, move |artifacts| shown_to_person(artifacts, &uri))
+        with_artifacts(self.settings(), move |artifacts| shown_to_person(artifacts, &uri))
     }
 
     fn began(&self, task: &TaskId) {
-        if let Some(changes) = SessionChanges::of(&self.settings) {
+        if let Some(changes) = SessionChanges::of(self.settings()) {
             changes.begin_task(task.clone());
         }
     }
 
     fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
         async move {
-            match SessionChanges::of(&self.settings) {
+            match SessionChanges::of(self.settings()) {
                 Some(changes) => changes.list(task).await,
                 None => ChangedFiles::default(),
             }
@@ -344,14 +347,14 @@ impl ToolRouter for Router {
     }
 
     fn stepped(&self, step: u64) {
-        if let Some(changes) = &self.settings.changes {
+        if let Some(changes) = &self.settings().changes {
             changes.stepped(step);
         }
     }
 
     fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
         async move {
-            match SessionChanges::of(&self.settings) {
+            match SessionChanges::of(self.settings()) {
                 Some(changes) => changes.of_tasks().await,
                 None => Vec::new(),
             }
@@ -361,7 +364,7 @@ impl ToolRouter for Router {
 
     fn plan_rewind(&self, since: RewindStart) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
         async move {
-            match SessionChanges::of(&self.settings) {
+            match SessionChanges::of(self.settings()) {
                 Some(changes) => changes.plan_rewind(since).await,
                 None => Ok(FilesPlanned::default()),
             }
@@ -371,11 +374,11 @@ impl ToolRouter for Router {
 
     fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
         async move {
-            let Some(changes) = SessionChanges::of(&self.settings) else { return Ok(FilesRewound::default()) };
-            if let Some(editor) = &self.settings.editor
+            let Some(changes) = SessionChanges::of(self.settings()) else { return Ok(FilesRewound::default()) };
+            if let Some(editor) = &self.settings().editor
                 && let Ok(planned) = changes.plan_rewind(rewind.since).await
             {
-                editor.goes_back(planned.files.iter().map(|file| self.settings.workspace.join(&file.path)).collect()).await;
+                editor.goes_back(planned.files.iter().map(|file| self.settings().workspace.join(&file.path)).collect()).await;
             }
             changes.rewind(&rewind).await
         }
@@ -383,11 +386,11 @@ impl ToolRouter for Router {
     }
 
     fn stop_command(&self, id: &str) {
-        self.settings.commands.stop(id);
+        self.settings().commands.stop(id);
     }
 
     fn end_commands(&self) -> BoxFuture<'_, ()> {
-        self.settings.commands.end_all().boxed()
+        self.settings().commands.end_all().boxed()
     }
 }
 
@@ -455,21 +458,21 @@ fn is_long(proposal: Option<&Proposal>) -> bool {
 
 /// Returns the error of a failed call as far as the policy allows: a denied tool reports only the denial. An unknown name is
 /// not denied.
-fn denied_first(name: &str, error: ToolError, settings: &Settings) -> ToolError {
-    let denial = resolve(name, settings).ok().and_then(|tool| (settings.may_use)(tool.name()).err());
+fn denied_first(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
+    let denial = tools.resolve(name).ok().and_then(|tool| (tools.settings().may_use)(tool.name()).err());
     denial.map_or(error, |why| ToolError::new(ErrorCode::PolicyDenied, why))
 }
 
-fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
-    let tool = resolve(&call.tool_name, settings)?;
+fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
+    let (tool, settings) = (tools.resolve(&call.tool_name)?, tools.settings());
     let arguments = object(&call.arguments)?;
     refuse(tool.name(), tool.restores(), &arguments)?;
-    let draft = match drafted(tool, &call.tool_name, arguments.clone(), settings) {
+    let draft = match drafted(&*tool, &call.tool_name, arguments.clone(), settings) {
         Ok(draft) => draft,
         // The error may reveal an unreadable path, so the policy judges the path first.
-        Err(error) => match unreadable_actions(tool, &call.tool_name, arguments, settings) {
+        Err(error) => match unreadable_actions(&*tool, &call.tool_name, arguments, settings) {
             Some(actions) => return Ok(plan_with_deferred_error(call, tool.name(), actions, error)),
-            None => return Err(with_hint(error, tool, settings)),
+            None => return Err(with_hint(error, &*tool, tools.finder())),
         },
     };
     let doubts = match draft.work.downcast_ref::<Typed>() {
@@ -501,7 +504,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         timeout_seconds,
         sandbox: draft.work.downcast_ref::<Work>().and_then(|work| work.narrow.words(settings)),
         doubts,
-        amends: offered(tool, &draft.work, settings),
+        amends: offered(&*tool, &draft.work, settings),
         payload: draft.work,
     })
 }
@@ -545,16 +548,4 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
         payload: work,
         ..plan
     })
-}
-
-/// Returns the actions of a call from its text alone, without resolving symlinks.
-pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
-    let tool = resolve(tool_name, settings)?;
-    tool.actions(tool_name, object(arguments)?, &Paths::lexical(settings))
-}
-
-/// Returns the actions of a call with all symlinks resolved, without opening anything.
-pub fn actions_now(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
-    let tool = resolve(tool_name, settings)?;
-    tool.actions(tool_name, object(arguments)?, &Paths::on_disk(settings))
 }

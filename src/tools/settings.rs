@@ -2,18 +2,15 @@
 
 use super::background::Commands;
 use super::editor_buffers::InEditor;
-use super::mcp::RemoteTools;
 use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
-use crate::policy::{Explanation, NamedCommand, Permit, Unasked};
+use crate::policy::{Explanation, Permit, Unasked};
 use crate::ports::{Artifacts, Checkpoints};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::change_log::Changes;
-use crate::tools::custom::CustomTool;
-use crate::tools::on_demand::{FindTools, LoadedTools};
 use crate::tools::text_tools::TextTools;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -63,18 +60,6 @@ pub struct Settings {
     /// Restrictions of the text tools.
     pub text: TextTools,
     pub helper: Helper,
-    /// Commands that the policy offers as tools.
-    pub named: Vec<NamedCommand>,
-    /// Custom tools from manifests.
-    pub custom: Vec<Arc<CustomTool>>,
-    /// MCP tools; `None` if no server is configured.
-    pub remote: Option<Arc<RemoteTools>>,
-    /// Whether rarely needed built-in tools are loaded on demand.
-    pub on_demand: bool,
-    /// The tools loaded by the session, kept when the policy changes.
-    pub loaded: LoadedTools,
-    /// The tool that loads others, set by `Router::new`; `None` if all tools are offered.
-    pub finder: Option<Arc<FindTools>>,
     /// Whether the policy grants a capability to any call.
     pub grants: Grants,
     /// Whether a tool may be used at all, or why not.

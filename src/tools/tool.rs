@@ -98,6 +98,9 @@ pub(super) trait AnyTool: Send + Sync {
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult>;
 }
 
+/// A tool of a toolset.
+pub(super) type SharedTool = Arc<dyn AnyTool>;
+
 pub(super) struct ErasedTool<T>(pub PhantomData<T>);
 
 impl<T: Tool> ErasedTool<T> {

@@ -79,7 +79,7 @@ impl Calls {
     /// Returns an error unless a tool with this name is served, even if the policy denies it.
     fn knows(&self, name: &str) -> Result<(), ErrorData> {
         // Aliases of tools are for models; they have different arguments.
-        if self.bench.router.full_name(name) == Some(name) && self.bench.router.served(name).is_some() {
+        if self.bench.router.full_name(name).as_deref() == Some(name) && self.bench.router.served(name).is_some() {
             return Ok(());
         }
         let shown: String = name.chars().take(100).collect();

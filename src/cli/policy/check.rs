@@ -7,11 +7,10 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
-use crate::host::session;
 use crate::policy::{Enforcer, Explanation, Sandbox, guard};
 use crate::protocol::{Arguments, Mode};
 use crate::text::{Line, LineSplitter};
-use crate::tools::{SandboxPolicy, Settings};
+use crate::tools::Toolset;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -33,14 +32,14 @@ pub fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
-    let settings = session::tool_settings(place, &enforcer, SandboxPolicy::nothing());
+    let toolset = super::toolset(place, &enforcer);
     let servers =
         ServerTools::known(place, Some(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust)));
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut splitter = LineSplitter::new(LINE_BYTES);
     let mut write = |line: &Line, more: bool| {
-        let written = lines::write(&mut out, &answer(line, &enforcer, &settings, &servers));
+        let written = lines::write(&mut out, &answer(line, &enforcer, &toolset, &servers));
         // Flushes if there is no further input, because the caller may wait for this verdict.
         if more { written } else { written.and_then(|()| out.flush()) }
     };
@@ -69,7 +68,7 @@ pub fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-fn answer<'a>(line: &'a Line, enforcer: &Enforcer, settings: &Settings, servers: &ServerTools) -> Answer<'a> {
+fn answer<'a>(line: &'a Line, enforcer: &Enforcer, toolset: &Toolset, servers: &ServerTools) -> Answer<'a> {
     let unreadable = |reason: String| Answer { id: None, explanation: Explanation::unreadable(reason) };
     let Line::Whole(line) = line else { return unreadable(format!("the line is longer than {LINE_BYTES} bytes")) };
     if line.trim_ascii().is_empty() {
@@ -77,7 +76,7 @@ fn answer<'a>(line: &'a Line, enforcer: &Enforcer, settings: &Settings, servers:
     }
     match serde_json::from_slice::<BTreeMap<String, &RawValue>>(line) {
         Ok(request) => {
-            let explanation = explained(&request, enforcer, settings, servers);
+            let explanation = explained(&request, enforcer, toolset, servers);
             Answer { id: request.get("id").copied(), explanation }
         }
         Err(error) => unreadable(format!("the line is not a JSON object ({error}), {EXPECTED}")),
@@ -89,7 +88,7 @@ const EXPECTED: &str = "expected {\"tool\": NAME, \"arguments\": {…}}";
 fn explained(
     request: &BTreeMap<String, &RawValue>,
     enforcer: &Enforcer,
-    settings: &Settings,
+    toolset: &Toolset,
     servers: &ServerTools,
 ) -> Explanation {
     let tool = request.get("tool").and_then(|tool| serde_json::from_str::<String>(tool.get()).ok());
@@ -97,7 +96,7 @@ fn explained(
         return Explanation::unreadable(EXPECTED.to_owned());
     };
     // A panic on one line must not affect the next.
-    match guard::contained(|| super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, settings, servers)) {
+    match guard::contained(|| super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, toolset, servers)) {
         Some(Ok((_, told))) => told,
         Some(Err(why)) => Explanation::unreadable(why),
         None => Explanation::unreadable(guard::FAILED.to_owned()),
@@ -129,7 +128,7 @@ mod tests {
         let said = |command: &str, id: u32| {
             let line = format!("{{\"id\": {id}, \"tool\": \"RunCommand\", \"arguments\": {{\"command\": \"{command}\"}}}}");
             let line = Line::Whole(line.into_bytes());
-            let answer = answer(&line, &enforcer, &bench.settings, &servers);
+            let answer = answer(&line, &enforcer, &bench.toolset(), &servers);
             serde_json::to_value(&answer).unwrap()
         };
         let broken = said(FAULTY, 1);

@@ -14,7 +14,6 @@ use crate::host::options::Common;
 use crate::host::policy_error::numbered;
 use crate::host::project::ProjectConfig;
 use crate::host::sandbox_host::SandboxHost;
-use crate::host::session;
 use crate::policy::{Explanation, Sandbox};
 use crate::protocol::{Action, ApproveWhen, Arguments, Mode, Risk, VerdictKind};
 use crate::tools;
@@ -54,16 +53,16 @@ pub fn run(place: &AppContext, common: &Common, subject: Subject, json: bool) ->
     let policy = super::in_force(place, common)?;
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
-    let settings = session::tool_settings(place, &enforcer, tools::SandboxPolicy::nothing());
+    let toolset = super::toolset(place, &enforcer);
     let servers =
         ServerTools::known(place, Some(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust)));
     let time = jiff::Timestamp::now();
-    let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &settings, &servers).map_err(CliError::usage)?;
+    let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &toolset, &servers).map_err(CliError::usage)?;
     let now = if actions.is_empty() {
         by_rules.clone()
     } else {
         // A dangling symlink is evaluated by its text.
-        let found = tools::actions_now(&name, &arguments, &settings).unwrap_or_else(|_| actions.clone());
+        let found = toolset.actions_now(&name, &arguments).unwrap_or_else(|_| actions.clone());
         place
             .enforcer(&policy, SandboxHost::find(place, tools::RepositoryTrust::Untrusted).sandbox(), place.mode)
             .explain(&found, time)

@@ -26,9 +26,10 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
+use crate::host::session;
 use crate::policy::{Enforcer, Explanation};
 use crate::protocol::{Action, ApproveWhen, Arguments};
-use crate::tools::{self, Settings};
+use crate::tools::{self, SandboxPolicy, Toolset};
 use args::PolicyAction;
 use server_tools::ServerTools;
 
@@ -64,11 +65,10 @@ fn with_tools(place: &AppContext, common: &Common) -> AppContext {
     own
 }
 
-/// Returns true if a local tool has this name, so that it does not name an MCP tool.
-fn is_here(tool: &str, settings: &Settings) -> bool {
-    let custom = settings.custom.iter().map(|custom| custom.name.as_str());
-    let mut own = custom.chain(settings.named.iter().map(|named| named.name.as_str()));
-    tools::name_of(tool).is_some() || own.any(|name| name.eq_ignore_ascii_case(tool))
+/// Returns the tools under a policy, to look up the actions of calls that are not run.
+fn toolset(place: &AppContext, enforcer: &Enforcer) -> Toolset {
+    let settings = session::tool_settings(place, enforcer, SandboxPolicy::nothing());
+    Toolset::new(settings, session::tool_sources(place, enforcer))
 }
 
 fn judged_of_server(action: Action, arguments: &Arguments, enforcer: &Enforcer) -> Result<(Vec<Action>, Explanation), String> {
@@ -94,16 +94,16 @@ fn judged(
     tool: &str,
     arguments: &Arguments,
     enforcer: &Enforcer,
-    settings: &Settings,
+    toolset: &Toolset,
     servers: &ServerTools,
 ) -> Result<(Vec<Action>, Explanation), String> {
-    if let Some(action) = servers.action(tool).filter(|_| !is_here(tool, settings)) {
+    if let Some(action) = servers.action(tool).filter(|_| !toolset.is_local(tool)) {
         return judged_of_server(action, arguments, enforcer);
     }
     if let Err(denial) = enforcer.offers(tools::name_of(tool).unwrap_or(tool)) {
         return Ok((Vec::new(), Explanation::denied(denial)));
     }
-    let actions = tools::actions_for(tool, arguments, settings).map_err(|error| error.message)?;
+    let actions = toolset.actions_for(tool, arguments).map_err(|error| error.message)?;
     let mut told = enforcer.explain(&actions, jiff::Timestamp::now());
     // Sessions and background commands have no end at which their effects could be reviewed.
     let is_awaited = tools::name_of(tool) == Some("RunCommand") && !in_background(arguments);

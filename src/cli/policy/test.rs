@@ -9,10 +9,9 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_layers::{Policy, policy_bytes};
-use crate::host::session;
 use crate::policy::{Bundle, Enforcer, Explanation, Layer, Sandbox, Scope, Test};
 use crate::protocol::{ApproveWhen, Arguments, Mode, Risk};
-use crate::tools;
+use crate::tools::{self, Toolset};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -105,18 +104,18 @@ pub fn is_of_project(file: &Path) -> bool {
 pub fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) -> Result<(), CliError> {
     outcome.examples += suite.bundle.examples();
     let servers = ServerTools::known(place, None);
-    let mut enforcers: Vec<(Mode, Enforcer, tools::Settings)> = Vec::new();
+    let mut enforcers: Vec<(Mode, Enforcer, Toolset)> = Vec::new();
     for test in &suite.bundle.tests {
         let place_of = |line: usize| shown_place(&suite.file, line);
         known(test, &suite.bundle).map_err(|why| CliError::usage(format!("{}: {why}", place_of(test.tool_line))))?;
         if !enforcers.iter().any(|(mode, ..)| *mode == test.mode) {
             let enforcer = place.enforcer(&suite.policy, Sandbox::Present, test.mode);
-            let settings = session::tool_settings(place, &enforcer, tools::SandboxPolicy::nothing());
-            enforcers.push((test.mode, enforcer, settings));
+            let toolset = super::toolset(place, &enforcer);
+            enforcers.push((test.mode, enforcer, toolset));
         }
-        let Some((_, enforcer, settings)) = enforcers.iter().find(|(mode, ..)| *mode == test.mode) else { continue };
+        let Some((_, enforcer, toolset)) = enforcers.iter().find(|(mode, ..)| *mode == test.mode) else { continue };
         let arguments = Arguments::Object(test.arguments.clone());
-        let (_, told) = super::judged(&test.tool, &arguments, enforcer, settings, &servers)
+        let (_, told) = super::judged(&test.tool, &arguments, enforcer, toolset, &servers)
             .map_err(|why| CliError::usage(format!("{}: the call is invalid: {why}", place_of(test.line))))?;
         outcome.tests += 1;
         if let Some((expected, got)) = difference(test, &told) {

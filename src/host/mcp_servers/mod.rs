@@ -127,8 +127,8 @@ impl Servers {
         self.passed = passed.into();
     }
 
-    /// Adds the MCP tools to the settings of the tools, under a policy.
-    pub fn offer(&self, place: &AppContext, policy: &Enforcer, settings: tools::Settings) -> tools::Settings {
+    /// Follows a policy, and returns the MCP servers for a toolset under it.
+    pub fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::Settings) -> Remote {
         self.launcher.follow(settings.clone());
         self.keep_off(policy);
         policy.clone_into(&mut self.in_force.lock().unwrap_or_else(PoisonError::into_inner));
@@ -139,7 +139,7 @@ impl Servers {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = self.offered();
         let counts = policy.clone();
         self.port.count_by(Arc::new(move |server, tool| counts.lists(server, tool, jiff::Timestamp::now()).is_ok()));
-        settings.with_servers(Remote {
+        Remote {
             servers: self.port.clone(),
             conflict: match place.settings.tools.conflict.as_str() {
                 "mcp-first" => Conflict::McpFirst,
@@ -155,7 +155,7 @@ impl Servers {
             timeout: Arc::new(move |server, _| {
                 timeouts.lock().unwrap_or_else(PoisonError::into_inner).get(server).copied().unwrap_or(CALL_TIMEOUT)
             }),
-        })
+        }
     }
 
     /// Reloads the server settings: those of the user, and those of the project as far as they are trusted. Returns

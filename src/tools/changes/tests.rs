@@ -45,7 +45,7 @@ impl Session {
         let changes = Changes::new(snapshots.clone(), snapshots.clone(), SessionId::new("s"), resumed);
         bench.settings.checkpoints = Some(snapshots);
         bench.settings.changes = Some(changes.clone());
-        let router = Router::new(bench.settings.clone());
+        let router = bench.router();
         let session = Self { bench, data, runtime, changes, router };
         session.begins("1");
         session
@@ -263,7 +263,7 @@ fn what_cannot_be_read_by_the_policy_has_no_diff() {
     let mut session = Session::new(&[("a", "one\n")]);
     session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
     session.bench.settings.may_read = Arc::new(|path: &Path| !path.ends_with("a"));
-    session.router = Router::new(session.bench.settings.clone());
+    session.router = session.bench.router();
     let changed = session.list();
     assert_eq!(file(&changed, "a").note.as_deref(), Some("the policy does not allow reading it"));
     assert!(file(&changed, "a").diff.is_empty());

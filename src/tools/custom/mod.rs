@@ -11,5 +11,6 @@ mod tests;
 
 pub use manifest::{CustomTool, ManifestError, Source};
 pub(in crate::tools) use pipeline::is_chain;
+pub(in crate::tools) use program::BoundTool;
 pub(in crate::tools) use schema::Schema;
 pub use schema::manifest_schema;

@@ -9,16 +9,19 @@ use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
-use crate::tools::registry::{built_in, resolve};
+use crate::tools::registry::built_in;
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::Work as CommandWork;
 use crate::tools::text::{drafted, running};
-use crate::tools::tool::{AnyTool, Payload};
+use crate::tools::tool::{Payload, SharedTool};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
+/// The tool of a step, or the reason why it cannot be one.
+pub(super) type StepTool = Result<SharedTool, ToolError>;
+
 struct Planned {
-    tool: String,
+    tool: SharedTool,
     /// The name used for the call, which may imply stricter limits.
     called: String,
     payload: Payload,
@@ -34,7 +37,7 @@ struct Work {
 
 /// Returns the strongest capability that any step needs.
 pub(super) fn capability(steps: &[Step]) -> &'static str {
-    let of = |step: &Step| built_in(&step.tool).map_or("Shell.Exec", AnyTool::capability);
+    let of = |step: &Step| built_in(&step.tool).map_or("Shell.Exec", |tool| tool.capability());
     let all: Vec<&'static str> = steps.iter().map(of).collect();
     if all.contains(&"Shell.Exec") { "Shell.Exec" } else { all.first().copied().unwrap_or("Shell.Exec") }
 }
@@ -96,10 +99,10 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
 }
 
 /// Returns the tool of a step, if it may be used as one.
-fn tool_of<'a>(step: &Step, settings: &'a Settings) -> Result<&'a dyn AnyTool, ToolError> {
-    let tool = resolve(&step.tool, settings)?;
+pub(super) fn tool_of(step: &Step, all: &[Arc<CustomTool>], settings: &Settings, find: &dyn Fn(&str) -> StepTool) -> StepTool {
+    let tool = find(&step.tool)?;
     (settings.may_use)(tool.name()).map_err(|why| ToolError::new(ErrorCode::PolicyDenied, why))?;
-    let custom = settings.custom.iter().find(|custom| custom.name == tool.name());
+    let custom = all.iter().find(|custom| custom.name == tool.name());
     if custom.is_some_and(|custom| matches!(custom.body, Body::Steps(_))) {
         return Err(invalid(format!("the step {} has steps of its own, which is not supported", tool.name())));
     }
@@ -127,35 +130,34 @@ fn waits(value: &Value) -> bool {
 }
 
 pub(super) fn actions(
-    _tool: &CustomTool,
-    steps: &[Step],
-    given: Map<String, Value>,
+    (steps, tools): (&[Step], &[StepTool]),
+    given: &Map<String, Value>,
     paths: &Paths<'_>,
 ) -> Result<Vec<Action>, ToolError> {
     let mut all = Vec::new();
-    for step in steps {
-        let arguments = arguments_of(step, &given)?;
-        all.extend(tool_of(step, paths.settings)?.actions(&step.tool, arguments, paths)?);
+    for (step, tool) in steps.iter().zip(tools) {
+        let arguments = arguments_of(step, given)?;
+        all.extend(tool.clone()?.actions(&step.tool, arguments, paths)?);
     }
     Ok(all)
 }
 
 pub(super) fn draft(
     tool: &CustomTool,
-    steps: &[Step],
-    given: Map<String, Value>,
+    (steps, tools): (&[Step], &[StepTool]),
+    given: &Map<String, Value>,
     settings: &Settings,
 ) -> Result<CallDraft<Payload>, ToolError> {
     let (mut actions, mut planned, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let mut whole = Proposal { notes: vec![tool.origin(settings)], ..Proposal::default() };
     let (mut changes, mut timeout, mut said) = (false, 0, Vec::new());
-    for (at, step) in steps.iter().enumerate() {
+    for (at, (step, step_tool)) in steps.iter().zip(tools).enumerate() {
         let named = |error: ToolError| ToolError::new(error.code, format!("step {}, {}: {}", at + 1, step.tool, error.message));
-        let arguments = arguments_of(step, &given).map_err(named)?;
-        let of_step = tool_of(step, settings).map_err(named)?;
+        let arguments = arguments_of(step, given).map_err(named)?;
+        let of_step = step_tool.clone().map_err(named)?;
         crate::tools::redaction::refuse(of_step.name(), false, &arguments).map_err(named)?;
         let CallDraft { summary, actions: of_it, proposal, effect, work } =
-            drafted(of_step, &step.tool, arguments, settings).map_err(named)?;
+            drafted(&*of_step, &step.tool, arguments, settings).map_err(named)?;
         actions.extend(of_it);
         match effect {
             Effect::Reads => {}
@@ -175,7 +177,7 @@ pub(super) fn draft(
         }
         said.push(format!("{}. {summary}", at + 1));
         planned.push(Planned {
-            tool: of_step.name().to_owned(),
+            tool: of_step,
             called: step.tool.clone(),
             payload: work,
             takes: waits(&Value::Object(step.arguments.clone())),
@@ -205,7 +207,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
     };
     let (mut outputs, mut whole) = (Vec::<String>::new(), ToolOutput::default());
     let count = work.steps.len();
-    for (at, Planned { tool: name, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
+    for (at, Planned { tool, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
         if at > 0 && context.interrupt.is_cancelled() {
             let message = format!("interrupted by the user before step {} of {} (done: {at} of {count})", at + 1, work.name);
             let error = ToolError::new(ErrorCode::Cancelled, message);
@@ -214,11 +216,11 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
         if let Some(command) = payload.downcast_mut::<CommandWork>().filter(|_| takes) {
             command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
         }
-        let tool = resolve(&name, &settings)?;
+        let name = tool.name();
         // Only the output of the last step goes into the conversation.
         let most_bytes = if at + 1 == count { context.most_bytes } else { usize::MAX };
         let context = RunContext { most_bytes, ..context.clone() };
-        match tool.run(payload, running(&name, &called, &settings), context).await {
+        match tool.run(payload, running(name, &called, &settings), context).await {
             Ok(told) => {
                 // The next step gets the same redacted text as the model.
                 outputs.push(settings.redactor.redact(&told.text).text.into_owned());

@@ -1,7 +1,7 @@
-//! Custom tools that are programs. They are sandboxed, timed and stopped like every command.
+//! Custom tools in a toolset. Their programs are sandboxed, timed and stopped like every command.
 
 use super::manifest::{Body, CustomTool};
-use super::pipeline;
+use super::pipeline::{self, StepTool};
 use super::program_files::{Program, ResolvedProgram};
 use super::template;
 use crate::ports::{BoxFuture, RunContext};
@@ -23,9 +23,36 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-impl AnyTool for CustomTool {
+/// A custom tool in a toolset, with the tools of its steps.
+pub(in crate::tools) struct BoundTool {
+    tool: Arc<CustomTool>,
+    steps: Vec<StepTool>,
+}
+
+impl BoundTool {
+    /// Finds the tools of the steps. A tool that cannot be a step is reported when the whole is called.
+    pub(in crate::tools) fn new(
+        tool: Arc<CustomTool>,
+        all: &[Arc<CustomTool>],
+        settings: &Settings,
+        find: &dyn Fn(&str) -> StepTool,
+    ) -> Self {
+        let steps = match &tool.body {
+            Body::Program(_) => Vec::new(),
+            Body::Steps(steps) => steps.iter().map(|step| pipeline::tool_of(step, all, settings, find)).collect(),
+        };
+        Self { tool, steps }
+    }
+
+    /// Creates the tool before the tools of the steps are known: only a program can be called.
+    pub(in crate::tools) fn without_steps(tool: Arc<CustomTool>) -> Self {
+        Self { tool, steps: Vec::new() }
+    }
+}
+
+impl AnyTool for BoundTool {
     fn name(&self) -> &str {
-        &self.name
+        &self.tool.name
     }
 
     fn alias_names(&self) -> Vec<&'static str> {
@@ -33,14 +60,14 @@ impl AnyTool for CustomTool {
     }
 
     fn capability(&self) -> &'static str {
-        match &self.body {
+        match &self.tool.body {
             Body::Program(_) => "Shell.Exec",
             Body::Steps(steps) => pipeline::capability(steps),
         }
     }
 
     fn description(&self) -> &str {
-        &self.description
+        &self.tool.description
     }
 
     /// Returns false: a marker can be restored only when a file is written, and this tool's files are unknown.
@@ -49,7 +76,7 @@ impl AnyTool for CustomTool {
     }
 
     fn hints(&self) -> Option<ToolHints> {
-        match &self.body {
+        match &self.tool.body {
             Body::Program(program) => {
                 let hints = if program.reads_only { READS_BY_PROGRAM } else { RUNS };
                 Some(ToolHints { open_world: !program.no_network, ..hints })
@@ -59,47 +86,50 @@ impl AnyTool for CustomTool {
     }
 
     fn schema(&self, _: &str) -> Value {
-        self.input.value().clone()
+        self.tool.input.value().clone()
     }
 
     fn output_schema(&self) -> Option<Value> {
-        match &self.body {
+        match &self.tool.body {
             Body::Program(program) => program.output.as_ref().map(|schema| schema.value().clone()),
             Body::Steps(_) => None,
         }
     }
 
     fn actions(&self, _: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        match &self.body {
+        match &self.tool.body {
             Body::Program(program) => {
                 let cwd = paths.target("cwd", ".", ExpectedKind::Directory)?;
-                Ok(vec![self.started(program, self.checked(arguments)?, &paths.settings.workspace)?.action(self, cwd)])
+                Ok(vec![
+                    self.tool.started(program, self.tool.checked(arguments)?, &paths.settings.workspace)?.action(&self.tool, cwd),
+                ])
             }
-            Body::Steps(steps) => pipeline::actions(self, steps, self.checked(arguments)?, paths),
+            Body::Steps(steps) => pipeline::actions((steps, &self.steps), &self.tool.checked(arguments)?, paths),
         }
     }
 
     fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
-        let arguments = self.checked(arguments)?;
-        let program = match &self.body {
+        let tool = &*self.tool;
+        let arguments = tool.checked(arguments)?;
+        let program = match &tool.body {
             Body::Program(program) => program,
-            Body::Steps(steps) => return pipeline::draft(self, steps, arguments, settings),
+            Body::Steps(steps) => return pipeline::draft(tool, (steps, &self.steps), &arguments, settings),
         };
-        let started = self.started(program, arguments, &settings.workspace)?;
+        let started = tool.started(program, arguments, &settings.workspace)?;
         let cwd = directory(None, settings)?;
         let shown = crate::policy::line(&started.words);
         let mut notes =
-            vec![self.origin(settings), format!("fingerprint {}", started.fingerprint(self)), environment_note(settings)];
+            vec![tool.origin(settings), format!("fingerprint {}", started.fingerprint(tool)), environment_note(settings)];
         if program.read_only_sandbox {
             notes.push("runs in a read-only sandbox".to_owned());
         }
         let timeout_seconds = program.timeout_seconds;
-        let beside = self.is_own().then(|| program.directory.clone());
+        let beside = tool.is_own().then(|| program.directory.clone());
         let sees = beside.into_iter().chain(started.print.paths()).collect();
         Ok(CallDraft {
-            summary: format!("{} $ {shown}", self.name),
-            proposal: Some(Proposal { summary: format!("{} $ {shown}", self.name), notes, ..Proposal::default() }),
-            actions: vec![started.action(self, cwd.clone())],
+            summary: format!("{} $ {shown}", tool.name),
+            proposal: Some(Proposal { summary: format!("{} $ {shown}", tool.name), notes, ..Proposal::default() }),
+            actions: vec![started.action(tool, cwd.clone())],
             effect: Effect::Runs { timeout_seconds, files: started.print.paths() },
             work: Box::new(Work {
                 without_stderr: false,
@@ -111,7 +141,7 @@ impl AnyTool for CustomTool {
                 opens: Vec::new(),
                 background: false,
                 shell: Shell::Bash,
-                answer: Some(answer(&self.name, program)),
+                answer: Some(answer(&tool.name, program)),
                 narrow: Narrow { read_only: program.read_only_sandbox, no_network: program.no_network, sees },
             }),
         })

@@ -27,7 +27,7 @@ fn bench(manifests: &[(&str, &str)], programs: &[(&str, &str)]) -> Bench {
     }
     for (name, text) in manifests {
         let source = Source { file: directory.join(name), project: None };
-        bench.settings.custom.push(Arc::new(CustomTool::parse(text.as_bytes(), source).unwrap()));
+        bench.sources.custom.push(Arc::new(CustomTool::parse(text.as_bytes(), source).unwrap()));
     }
     bench
 }
@@ -283,7 +283,7 @@ fn a_tool_of_a_project_is_known_only_with_the_bytes_that_a_person_saw() {
         (BTreeMap::new(), false),
     ] {
         let source = Source { file: root.join(".aye/tools/lint.toml"), project: Some((root.clone(), Arc::new(known))) };
-        bench.settings.custom = vec![Arc::new(CustomTool::parse(manifest.as_bytes(), source).unwrap())];
+        bench.sources.custom = vec![Arc::new(CustomTool::parse(manifest.as_bytes(), source).unwrap())];
         let plan = bench.plan("lint", json!({})).unwrap();
         assert!(matches!(plan.actions.as_slice(), [Action::Custom { known, .. }] if *known == expected), "{:?}", plan.actions);
     }
@@ -305,7 +305,7 @@ fn a_script_behind_its_interpreter_is_a_part_of_the_tool_however_it_is_named() {
         bench.write(script, "echo ok\n");
         let seen = BTreeMap::from([(".aye/tools/lint.toml".to_owned(), hash(&manifest)), (script.to_owned(), hash("echo ok\n"))]);
         let source = Source { file: root.join(".aye/tools/lint.toml"), project: Some((root.clone(), Arc::new(seen))) };
-        bench.settings.custom = vec![Arc::new(CustomTool::parse(manifest.as_bytes(), source).unwrap())];
+        bench.sources.custom = vec![Arc::new(CustomTool::parse(manifest.as_bytes(), source).unwrap())];
         let told = |bench: &Bench| match bench.plan("lint", json!({})).unwrap().actions.as_slice() {
             [Action::Custom { known, fingerprint, .. }] => (*known, fingerprint.clone()),
             other => panic!("{other:?}"),

@@ -14,9 +14,7 @@ pub(super) use server_tool::{ServerTool, full_name};
 
 use super::error::invalid;
 use super::naming::{Conflict, Meaning, NameError, Names};
-use super::registry::local;
-use super::settings::Settings;
-use super::tool::AnyTool;
+use super::tool::{AnyTool, SharedTool};
 use crate::ports::{MAX_SCHEMA_BYTES, RemoteServers, RemoteTool};
 use crate::protocol::{ErrorCode, ServerState, ServerStatus, ToolError};
 use server_tool::CallDeps;
@@ -60,21 +58,13 @@ pub struct RemoteTools {
     problems: Vec<String>,
 }
 
-impl Settings {
-    /// Adds the tools that the servers offer now.
-    pub fn with_servers(mut self, remote: Remote) -> Self {
-        let own: Vec<String> = local(&self).map(|tool| tool.name().to_owned()).collect();
-        self.remote = Some(Arc::new(RemoteTools::new(&own, remote)));
-        self
-    }
-}
-
 fn pair(tool: &RemoteTool) -> (&str, &str) {
     (tool.server.as_str(), tool.name.as_str())
 }
 
 impl RemoteTools {
-    fn new(own: &[String], remote: Remote) -> Self {
+    /// Lists the tools that the servers offer now; `own` are the names of the local tools.
+    pub(super) fn new(own: &[String], remote: Remote) -> Self {
         let Remote { servers, conflict, may_invoke, pins, most_bytes, timeout } = remote;
         let reached: HashMap<String, String> =
             servers.statuses().into_iter().map(|status| (status.name, status.reached_by)).collect();
@@ -125,7 +115,7 @@ impl RemoteTools {
     }
 
     /// Finds the MCP tool with this name; `None` if the name refers to a local tool or to none.
-    pub(super) fn find(&self, called: &str, is_local: bool) -> Result<Option<&dyn AnyTool>, ToolError> {
+    pub(super) fn find(&self, called: &str, is_local: bool) -> Result<Option<SharedTool>, ToolError> {
         let said = self.names.explicit(called);
         let meant = match said {
             Some(meant) => meant,
@@ -193,9 +183,9 @@ impl RemoteTools {
     }
 }
 
-fn of<'a>(tools: &'a [Arc<ServerTool>], server: &str, name: &str) -> Option<&'a dyn AnyTool> {
+fn of(tools: &[Arc<ServerTool>], server: &str, name: &str) -> Option<SharedTool> {
     let found = tools.iter().find(|tool| (tool.tool().server.as_str(), tool.tool().name.as_str()) == (server, name));
-    found.map(|tool| &**tool as &dyn AnyTool)
+    found.map(|tool| Arc::clone(tool) as SharedTool)
 }
 
 /// Describes the state of a server, and what to do about it.

@@ -3,8 +3,8 @@
 use super::*;
 use crate::ports::{BoxFuture, Plan, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, ToolRouter};
 use crate::protocol::{Action, ServerPrompt, ServerResource, ToolStatus};
-use crate::tools::Router;
 use crate::tools::tests::{Bench, block_on, call, context};
+use crate::tools::{Router, ToolSources, Toolset};
 use serde_json::{Map, Value, json};
 use std::sync::Mutex;
 use tokio::sync::watch;
@@ -132,12 +132,9 @@ impl Servers {
         Self { bench, fake, remote }
     }
 
-    fn settings(&self) -> Settings {
-        self.bench.settings.clone().with_servers(self.remote.clone())
-    }
-
     fn router(&self) -> Router {
-        Router::new(self.settings())
+        let sources = ToolSources { remote: Some(self.remote.clone()), ..self.bench.sources.clone() };
+        Router::new(Toolset::new(self.bench.settings.clone(), sources))
     }
 
     fn plan(&self, name: &str, arguments: Value) -> Result<Plan, ToolError> {
@@ -371,8 +368,12 @@ fn of_a_tool_here_and_one_of_a_server_the_setting_says_which_a_bare_name_means()
         assert!(names.contains(&"docs__ReadFile".to_owned()));
         assert_eq!(names.contains(&"ReadFile".to_owned()), offered);
         let router = servers.router();
-        assert_eq!(router.full_name("ReadFile"), meant);
-        assert_eq!(router.full_name("read_file"), Some("ReadFile"), "an alias means the local tool if no server has the name");
+        assert_eq!(router.full_name("ReadFile").as_deref(), meant);
+        assert_eq!(
+            router.full_name("read_file").as_deref(),
+            Some("ReadFile"),
+            "an alias means the local tool if no server has the name"
+        );
         let read = servers.call("read_file", json!({"path": "f.txt"}));
         let error = read.error.map(|error| error.code);
         assert_eq!(error, Some(ErrorCode::FileNotFound), "the tool that planned the call runs it");
@@ -407,12 +408,12 @@ fn too_many_tools_to_be_told_are_found_by_words_and_offered_from_then_on() {
     assert!(servers.call("FindTools", json!({"query": "zebra"})).output_text.contains("no tool matches"));
     assert_eq!(servers.error("FindTools", json!({"query": "x", "server": "nobody"})).0, ErrorCode::InvalidRequest);
     // Built-in tools and MCP tools share one mechanism, and one list in loading order.
-    servers.bench.settings.on_demand = true;
+    servers.bench.sources.on_demand = true;
     servers.call("FindTools", json!({"query": "HttpRequest, docs__list_page_7"}));
     let last = servers.offered();
     assert!(last.iter().any(|name| name == "HttpRequest"), "{last:?}");
     assert_eq!(last.iter().filter(|name| *name == "docs__list_page_7").count(), 1);
-    servers.bench.settings.on_demand = false;
+    servers.bench.sources.on_demand = false;
     servers.remote.most_bytes = Some(10 << 20);
     assert!(!servers.offered().contains(&"FindTools".to_owned()));
 }

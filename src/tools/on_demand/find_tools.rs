@@ -9,7 +9,7 @@ use crate::tools::arguments::{parse, schema};
 use crate::tools::call_result::{CallResult, ToolOutput};
 use crate::tools::draft::{CallDraft, Effect};
 use crate::tools::error::{invalid, never_allowed};
-use crate::tools::mcp::{ServerTool, short};
+use crate::tools::mcp::{RemoteTools, ServerTool, short};
 use crate::tools::on_demand::FIND_TOOLS as NAME;
 use crate::tools::paths::Paths;
 use crate::tools::registry::built_in_here;
@@ -114,21 +114,26 @@ impl Tool {
 
 impl FindTools {
     /// Creates the tool for these settings; `None` if all tools are offered from the start.
-    pub(in crate::tools) fn new(settings: &Settings) -> Option<Self> {
-        let remote = settings.remote.as_deref();
+    pub(in crate::tools) fn new(
+        settings: &Settings,
+        remote: Option<&RemoteTools>,
+        on_demand: bool,
+        loaded: LoadedTools,
+    ) -> Option<Self> {
         let may = |tool: &dyn AnyTool| {
             let is_clear = remote.is_none_or(|remote| !remote.takes(tool.name()));
             is_clear && (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok()
         };
         // Without this tool, nothing could be loaded.
-        let on_demand = settings.on_demand && (settings.may_use)(NAME).is_ok();
-        let built_in = built_in_here(settings).filter(|tool| on_demand && is_seldom_used(tool.name()) && may(*tool));
+        let on_demand = on_demand && (settings.may_use)(NAME).is_ok();
+        let built_in =
+            built_in_here(settings).map(|tool| &**tool).filter(|tool| on_demand && is_seldom_used(tool.name()) && may(*tool));
         let mut tools: Vec<Tool> = built_in.map(Tool::BuiltIn).collect();
         tools.extend(remote.into_iter().flat_map(|remote| remote.on_demand().iter().cloned()).map(Tool::OfServer));
         let capability = tools.first()?.any().capability();
         Some(Self {
             names: tools.iter().map(|tool| tool.any().name().to_owned()).collect(),
-            loaded: settings.loaded.clone(),
+            loaded,
             description: description(&tools),
             has_servers: tools.iter().any(|tool| tool.server().is_some()),
             capability,

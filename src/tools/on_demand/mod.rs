@@ -8,7 +8,6 @@ mod tests;
 pub use find_tools::FindTools;
 pub use loaded::{FIND_TOOLS, LoadedTools};
 
-use super::settings::Settings;
 use super::tool::AnyTool;
 use crate::protocol::{ErrorCode, ToolError};
 
@@ -30,8 +29,8 @@ fn is_seldom_used(name: &str) -> bool {
 }
 
 /// Adds a hint to an argument error of a tool that is not loaded: how to see its arguments.
-pub(super) fn with_hint(error: ToolError, tool: &dyn AnyTool, settings: &Settings) -> ToolError {
-    let waits = settings.finder.as_ref().is_some_and(|finder| finder.waits(tool));
+pub(super) fn with_hint(error: ToolError, tool: &dyn AnyTool, finder: Option<&FindTools>) -> ToolError {
+    let waits = finder.is_some_and(|finder| finder.waits(tool));
     if error.code != ErrorCode::InvalidRequest || !waits {
         return error;
     }

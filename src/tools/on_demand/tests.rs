@@ -3,7 +3,6 @@
 use super::*;
 use crate::ports::ToolRouter;
 use crate::protocol::{Action, ToolDefinition, ToolStatus};
-use crate::tools::Router;
 use crate::tools::tests::{Bench, block_on, call};
 use serde_json::json;
 use std::sync::Arc;
@@ -13,12 +12,12 @@ const FIRST: [&str; 9] =
 
 fn bench() -> Bench {
     let mut bench = Bench::new();
-    bench.settings.on_demand = true;
+    bench.sources.on_demand = true;
     bench
 }
 
 fn definitions(bench: &Bench) -> Vec<ToolDefinition> {
-    let mut all = Router::new(bench.settings.clone()).definitions();
+    let mut all = bench.router().definitions();
     // The tool that only tests have.
     all.retain(|tool| tool.tool_name != "CountWords");
     all
@@ -41,7 +40,7 @@ fn the_first_request_has_what_nearly_every_task_needs_and_names_all_other_tools(
     assert_eq!(names(&bench), FIRST);
     let definitions = definitions(&bench);
     let finder = definitions.last().unwrap();
-    let all = Router::new(Bench::new().settings).definitions();
+    let all = Bench::new().router().definitions();
     let others: Vec<_> =
         all.iter().map(|tool| tool.tool_name.as_str()).filter(|name| !FIRST.contains(name) && *name != "CountWords").collect();
     assert_eq!(others.len(), 20);
@@ -69,7 +68,7 @@ fn every_tool_can_be_loaded_by_its_name_and_stays_behind_the_others() {
     }
     let expected: Vec<_> = FIRST.into_iter().chain(["Copy", "Move", "HttpRequest"]).collect();
     assert_eq!(names(&bench), expected, "loaded tools come last, each once");
-    let plan = block_on(Router::new(bench.settings.clone()).plan(call("find_tools", json!({"query": "Stat"})))).unwrap();
+    let plan = block_on(bench.router().plan(call("find_tools", json!({"query": "Stat"})))).unwrap();
     assert!(plan.actions.is_empty() && !plan.changes, "the call needs no approval");
 }
 
@@ -154,7 +153,7 @@ fn a_resumed_session_offers_what_was_loaded_or_used_in_the_same_order() {
     loaded.note_plan(&[action]);
     loaded.note_result(&found);
     assert_eq!(loaded.names(), ["DiskUsage", "Mcp.docs/search", "Copy", "HttpRequest"]);
-    bench.settings.loaded = loaded;
+    bench.sources.loaded = loaded;
     let expected: Vec<_> = FIRST.into_iter().chain(["DiskUsage", "Copy", "HttpRequest"]).collect();
     assert_eq!(names(&bench), expected);
 }
@@ -162,8 +161,8 @@ fn a_resumed_session_offers_what_was_loaded_or_used_in_the_same_order() {
 #[test]
 fn a_front_end_is_told_of_all_tools_whether_they_are_loaded_or_not() {
     let bench = bench();
-    let before = Router::new(bench.settings.clone()).available();
+    let before = bench.router().available();
     assert!(before.iter().any(|name| name == "HttpRequest") && before.iter().any(|name| name == FIND_TOOLS), "{before:?}");
     bench.output(FIND_TOOLS, json!({"query": "HttpRequest"}));
-    assert_eq!(Router::new(bench.settings.clone()).available(), before);
+    assert_eq!(bench.router().available(), before);
 }

@@ -160,7 +160,7 @@ fn text_tools_create_and_delete_where_that_is_not_set_off() {
 #[test]
 fn text_tools_that_are_off_are_not_offered() {
     let bench = kept_to(TextTools { enabled: false, ..TextTools::default() });
-    let names: Vec<_> = Router::new(bench.settings.clone()).definitions().into_iter().map(|tool| tool.tool_name).collect();
+    let names: Vec<_> = bench.router().definitions().into_iter().map(|tool| tool.tool_name).collect();
     assert!(!names.iter().any(|name| name.starts_with("Text")), "{names:?}");
     for tool in ["TextInspect", "TextRead", "TextDelete"] {
         let (code, message) = bench.error(tool, json!({"path": "a.md"}));

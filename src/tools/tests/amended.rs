@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 impl Bench {
     fn amended(&self, plan: Plan, amendment: Amendment) -> Result<Plan, ToolError> {
-        block_on(Router::new(self.settings.clone()).amend(plan, amendment))
+        block_on(self.router().amend(plan, amendment))
     }
 
     #[track_caller]

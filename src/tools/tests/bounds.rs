@@ -206,7 +206,7 @@ fn a_request_has_its_time() {
 
 /// Returns every schema sent to providers, for every name of each tool.
 fn schemas() -> Vec<(String, Value)> {
-    let router = Router::new(Bench::new().settings);
+    let router = Bench::new().router();
     let names: Vec<&'static str> = crate::tools::registry::all_names();
     names.into_iter().map(|name| (name.to_owned(), router.definition(name).unwrap().input_schema)).collect()
 }
@@ -449,12 +449,12 @@ fn no_tool_takes_a_number_that_its_schema_does_not_allow() {
     bench.write("f", "x\n");
     let mut looked = Vec::new();
     for name in crate::tools::registry::all_names() {
-        let own = Router::new(bench.settings.clone()).full_name(name).unwrap_or(name).to_owned();
+        let own = bench.router().full_name(name).unwrap_or_else(|| name.to_owned());
         // They need a running session.
         if own == "CliRead" || own == "CliWrite" {
             continue;
         }
-        let schema = Router::new(bench.settings.clone()).definition(name).unwrap().input_schema;
+        let schema = bench.router().definition(name).unwrap().input_schema;
         for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
             let bound = |bound: &str| schema[bound].as_u64();
             let outside = [bound("minimum").and_then(|least| least.checked_sub(1)), bound("maximum").map(|most| most + 1)];

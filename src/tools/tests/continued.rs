@@ -9,7 +9,7 @@ fn called(bench: &Bench, tool: &str, arguments: &Value, (running, over): (usize,
     let plan = bench.plan(tool, arguments.clone()).unwrap();
     let permit = Permit::for_test(plan.actions.clone());
     let context = RunContext { most_bytes: running, ..context() };
-    let result = block_on(Router::new(bench.settings.clone()).run(plan, permit, context));
+    let result = block_on(bench.router().run(plan, permit, context));
     assert_eq!(result.status, ToolStatus::Succeeded, "{tool} {arguments}: {result:?}");
     result.fitted(over).text_for_model()
 }

@@ -111,7 +111,7 @@ fn a_hash_that_is_stopped_says_so() {
         let permit = Permit::for_test(plan.actions.clone());
         let context = context();
         context.kill.cancel();
-        let result = block_on(Router::new(bench.settings.clone()).run(plan, permit, context));
+        let result = block_on(bench.router().run(plan, permit, context));
         assert_eq!(result.error.unwrap().code, ErrorCode::Cancelled);
     }
 }

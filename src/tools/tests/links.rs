@@ -4,7 +4,6 @@ use super::{Bench, block_on, context};
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope, Verdict};
 use crate::ports::ToolRouter;
 use crate::protocol::{ErrorCode, Mode};
-use crate::tools::Router;
 use jiff::Timestamp;
 use serde_json::json;
 use std::fs;
@@ -180,7 +179,7 @@ fn a_link_that_is_made_after_the_line_was_allowed_stops_it() {
     let Verdict::Allow(permit) = plan.judged(&tree.enforcer, Timestamp::UNIX_EPOCH) else { panic!("it is allowed") };
     fs::remove_file(tree.bench.path("plain/x")).unwrap();
     symlink("../../elsewhere/secret", tree.bench.path("plain/x")).unwrap();
-    let result = block_on(Router::new(tree.bench.settings.clone()).run(plan, permit, context()));
+    let result = block_on(tree.bench.router().run(plan, permit, context()));
     let error = result.error.expect("the command does not run");
     assert!(error.code == ErrorCode::Conflict && error.message.contains("plain/x"), "{error:?}");
     assert!(!result.output_text.contains("outside"));

@@ -39,14 +39,13 @@ mod visible;
 use super::background::Commands;
 use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
-use super::{Router, Settings, actions_for};
+use super::{Router, Settings, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
-use crate::tools::on_demand::LoadedTools;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,6 +59,7 @@ pub(crate) struct Bench {
     _directory: TempDir,
     pub(super) root: PathBuf,
     pub(crate) settings: Settings,
+    pub(super) sources: ToolSources,
 }
 
 impl Bench {
@@ -68,7 +68,15 @@ impl Bench {
         let root = directory.path().canonicalize().unwrap();
         fs::create_dir(root.join("ws")).unwrap();
         let settings = settings(root.join("ws"), root.join("home/user"));
-        Self { _directory: directory, root, settings }
+        Self { _directory: directory, root, settings, sources: ToolSources::default() }
+    }
+
+    pub(crate) fn toolset(&self) -> Toolset {
+        Toolset::new(self.settings.clone(), self.sources.clone())
+    }
+
+    pub(super) fn router(&self) -> Router {
+        Router::new(self.toolset())
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -86,12 +94,12 @@ impl Bench {
     }
 
     pub(super) fn plan(&self, tool: &str, arguments: Value) -> Result<Plan, ToolError> {
-        block_on(Router::new(self.settings.clone()).plan(call(tool, arguments)))
+        block_on(self.router().plan(call(tool, arguments)))
     }
 
     pub(super) fn run(&self, plan: Plan) -> ToolResult {
         let permit = Permit::for_test(plan.actions.clone());
-        block_on(Router::new(self.settings.clone()).run(plan, permit, context()))
+        block_on(self.router().run(plan, permit, context()))
     }
 
     pub(super) fn call(&self, tool: &str, arguments: Value) -> ToolResult {
@@ -127,12 +135,6 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
         may_read_entry: None,
-        named: Vec::new(),
-        custom: Vec::new(),
-        remote: None,
-        on_demand: false,
-        loaded: LoadedTools::default(),
-        finder: None,
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         may_write: Arc::new(|_| true),
@@ -188,7 +190,7 @@ fn no_plan_runs_on_a_permit_for_another() {
     bench.write("a", "a");
     let plan = bench.plan("WriteFile", json!({"path": "a", "content": "new"})).unwrap();
     let other = bench.plan("WriteFile", json!({"path": "b", "content": "new"})).unwrap();
-    let result = block_on(Router::new(bench.settings.clone()).run(plan, Permit::for_test(other.actions), context()));
+    let result = block_on(bench.router().run(plan, Permit::for_test(other.actions), context()));
     assert_eq!((result.status, result.error.unwrap().code), (ToolStatus::Denied, ErrorCode::PolicyDenied));
     assert_eq!(bench.read("a"), b"a");
 }
@@ -254,7 +256,7 @@ fn arguments_that_are_not_json_are_refused_with_the_reason() {
         tool_name: "ReadFile".into(),
         arguments: Arguments::Malformed("{\"path\": \"a".into()),
     };
-    let error = block_on(Router::new(bench.settings.clone()).plan(call)).unwrap_err();
+    let error = block_on(bench.router().plan(call)).unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidRequest);
     assert!(error.message.contains("EOF while parsing"), "{error}");
 }
@@ -333,7 +335,7 @@ fn numbers_and_truth_values_are_taken_as_text() {
 
 #[test]
 fn a_schema_is_plain_and_names_no_alias() {
-    let definitions = Router::new(Bench::new().settings).definitions();
+    let definitions = Bench::new().router().definitions();
     let names = definitions.iter().map(|definition| definition.tool_name.as_str());
     let names: Vec<_> = names.filter(|name| *name != "CountWords").collect();
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
@@ -356,8 +358,8 @@ fn a_schema_is_plain_and_names_no_alias() {
 
 #[test]
 fn actions_are_found_without_looking_at_the_disk() {
-    let settings = settings("/no/such/ws".into(), "/home/me".into());
-    let actions = |tool: &str, arguments| actions_for(tool, &call(tool, arguments).arguments, &settings).unwrap();
+    let tools = Toolset::new(settings("/no/such/ws".into(), "/home/me".into()), ToolSources::default());
+    let actions = |tool: &str, arguments| tools.actions_for(tool, &call(tool, arguments).arguments).unwrap();
     let path = |action: &Action| match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),

@@ -91,8 +91,12 @@ fn check_one(case: &Value, index: usize) -> Result<(), String> {
     let arg = rooted(&root, case["arg"].as_str().unwrap_or_default());
     let destination = rooted(&root, case["arg2"].as_str().unwrap_or_default());
     let (tool, arguments) = calls(case, &arg, &destination).swap_remove(index);
-    let bench =
-        Bench { settings: settings(workspace.clone(), root.join("home/user")), _directory: directory, root: root.clone() };
+    let bench = Bench {
+        settings: settings(workspace.clone(), root.join("home/user")),
+        _directory: directory,
+        root: root.clone(),
+        sources: ToolSources::default(),
+    };
 
     let list = |name: &str| case[name].as_array().cloned().unwrap_or_default();
     let paths = |name: &str| -> Vec<_> { list(name).iter().map(|path| rooted(&root, path.as_str().unwrap())).collect() };

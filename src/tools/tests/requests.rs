@@ -356,7 +356,7 @@ fn a_server_that_is_silent_is_left_when_time_is_over_or_the_person_says_so() {
     let permit = Permit::for_test(plan.actions.clone());
     let context = context();
     context.kill.cancel();
-    let result = block_on(Router::new(net.bench.settings.clone()).run(plan, permit, context));
+    let result = block_on(net.bench.router().run(plan, permit, context));
     assert_eq!(result.error.unwrap().code, ErrorCode::Cancelled);
 }
 
@@ -444,7 +444,7 @@ fn cve_2025_54132_nothing_is_fetched_by_itself() {
 
 #[test]
 fn a_call_is_judged_by_its_text_alone() {
-    let settings = settings("/no/such/ws".into(), "/home/me".into());
+    let tools = Toolset::new(settings("/no/such/ws".into(), "/home/me".into()), ToolSources::default());
     for (arguments, expected) in [
         (json!({"url": "https://docs.rs/"}), VerdictKind::Allow),
         (json!({"url": "https://docs.rs/", "method": "delete"}), VerdictKind::Allow),
@@ -452,7 +452,7 @@ fn a_call_is_judged_by_its_text_alone() {
         (json!({"url": "docs.rs"}), VerdictKind::Deny),
         (json!({"url": "http://docs.rs:25/"}), VerdictKind::Ask),
     ] {
-        let actions = actions_for("HttpRequest", &call("HttpRequest", arguments.clone()).arguments, &settings).unwrap();
+        let actions = tools.actions_for("HttpRequest", &call("HttpRequest", arguments.clone()).arguments).unwrap();
         assert_eq!(enforcer(OPEN, Mode::Ask).explain(&actions, jiff::Timestamp::UNIX_EPOCH).verdict, expected, "{arguments}");
     }
 }

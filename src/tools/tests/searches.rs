@@ -196,7 +196,7 @@ fn a_search_of_one_file_ends_when_it_is_killed() {
     let context = context();
     context.kill.cancel();
     let permit = Permit::for_test(plan.actions.clone());
-    let result = block_on(Router::new(bench.settings.clone()).run(plan, permit, context));
+    let result = block_on(bench.router().run(plan, permit, context));
     assert_eq!(result.error.unwrap().code, ErrorCode::Cancelled);
 }
 

@@ -15,7 +15,7 @@ struct Live {
 impl Live {
     fn new() -> Self {
         let bench = Bench::new();
-        Self { router: Router::new(bench.settings.clone()), commands: bench.settings.commands.clone(), bench }
+        Self { router: bench.router(), commands: bench.settings.commands.clone(), bench }
     }
 
     async fn plan(&self, tool: &str, arguments: Value) -> Result<Plan, ToolError> {
@@ -395,7 +395,7 @@ async fn the_end_of_a_session_is_the_end_of_all_it_started() {
 async fn another_router_of_the_same_session_knows_its_commands() {
     let live = Live::new();
     live.output("CliSession", json!({"command": "cat"})).await;
-    let other = Router::new(live.bench.settings.clone());
+    let other = live.bench.router();
     let plan = other.plan(call("CliRead", json!({"id": "S1"}))).await.unwrap();
     assert_eq!(plan.summary, "Read s1");
     other.stop_command("s1");
@@ -438,7 +438,7 @@ async fn what_may_write_is_not_typed_into_while_commands_may_write_less() {
     let part =
         SandboxPolicy { writes: false, writable: vec![workspace.join("sub")], roots: vec![workspace], ..own.holding.clone() };
     for holding in [own.holding.clone().read_only(), part] {
-        let router = Router::new(Settings { holding, ..own.clone() });
+        let router = Router::new(Toolset::new(Settings { holding, ..own.clone() }, ToolSources::default()));
         let plan = router.plan(call("CliWrite", json!({"id": "s1", "text": "x"}))).await.unwrap();
         let permit = Permit::for_test(plan.actions.clone());
         let error = router.run(plan, permit, context()).await.error.unwrap();

@@ -69,7 +69,7 @@ fn a_link_swapped_in_after_the_check_does_not_escape() {
         ("Delete", json!({"path": "all", "recursive": true})),
     ];
     let stop = AtomicBool::new(false);
-    let router = Router::new(bench.settings.clone());
+    let router = bench.router();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let workspace = &bench.settings.workspace;
     let (mut ran, mut outcomes) = (0, [0_usize; 2]);

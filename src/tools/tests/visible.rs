@@ -55,7 +55,7 @@ impl House {
         let home = root.join("user");
         fs::create_dir_all(home.join("src/ws")).unwrap();
         let settings = settings(home.join("src/ws"), home.clone());
-        let mut house = Self { bench: Bench { _directory: directory, root, settings }, home };
+        let mut house = Self { bench: Bench { _directory: directory, root, settings, sources: ToolSources::default() }, home };
         for store in STORES {
             house.file(store, "hidden-content");
         }
@@ -158,7 +158,7 @@ fn what_was_hidden_is_offered_for_one_run() {
     let result = house.bench.call("RunCommand", json!({"command": "cat ../../notes/plan.txt"}));
     let wanted = format!("reading `{}`", house.home.join("notes").display());
     assert_eq!(result.denied.iter().map(ToString::to_string).collect::<Vec<_>>(), [wanted]);
-    let router = Router::new(house.bench.settings.clone());
+    let router = house.bench.router();
     let again = call("RunCommand", json!({"command": "cat ../../notes/plan.txt"}));
     let opened = block_on(router.plan_opened(again, result.denied)).unwrap();
     let permit = Permit::for_test(opened.actions.clone());

@@ -8,10 +8,9 @@ use crate::protocol::{
     CallId, EffectKind, Effects, ErrorCode, Outside, PreviewOffer, SandboxTier, SessionId, ToolError, ToolResult, ToolStatus,
 };
 use crate::sys::sandbox::NetworkAccess;
-use crate::tools::sandbox::RepositoryTrust;
-use crate::tools::sandbox::SandboxPolicy;
+use crate::tools::sandbox::{RepositoryTrust, SandboxPolicy};
 use crate::tools::tests::{Bench, block_on, call, context};
-use crate::tools::{Router, Settings};
+use crate::tools::{Router, Settings, ToolSources, Toolset};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -51,7 +50,7 @@ fn previewed_for(bench: &Bench, arguments: serde_json::Value) -> Result<Plan, To
     let plan = bench.plan("RunCommand", arguments)?;
     assert_eq!(plan.preview, PreviewOffer::Possible);
     let permit = PreviewPermit::for_test(plan.actions.clone());
-    block_on(Router::new(bench.settings.clone()).preview(plan, permit, context()))
+    block_on(bench.router().preview(plan, permit, context()))
 }
 
 fn effects(plan: &Plan) -> &Effects {
@@ -180,7 +179,7 @@ fn a_file_changed_meanwhile_is_a_conflict_and_nothing_is_written() {
 #[test]
 fn a_preview_needs_its_permit_and_a_plan_that_can_have_one() {
     let Some(bench) = bench() else { return };
-    let router = Router::new(bench.settings.clone());
+    let router = bench.router();
     let plan = bench.plan("RunCommand", json!({"command": "touch x"})).unwrap();
     let error = block_on(router.preview(plan, PreviewPermit::for_test(Vec::new()), context())).unwrap_err();
     assert_eq!(error.code, ErrorCode::PolicyDenied);
@@ -200,7 +199,7 @@ fn a_script_that_changed_after_it_was_judged_is_not_previewed() {
     let plan = bench.plan("RunCommand", json!({"command": "sh x.sh"})).unwrap();
     bench.write("x.sh", "echo other\n");
     let permit = PreviewPermit::for_test(plan.actions.clone());
-    let error = block_on(Router::new(bench.settings.clone()).preview(plan, permit, context())).unwrap_err();
+    let error = block_on(bench.router().preview(plan, permit, context())).unwrap_err();
     assert_eq!(error.code, ErrorCode::Conflict);
 }
 
@@ -249,7 +248,7 @@ fn a_long_output_is_kept_in_its_bounds_and_shown_while_it_runs() {
     let plan = bench.plan("RunCommand", json!({"command": "echo first; head -c 50000000 /dev/zero | tr '\\0' x"})).unwrap();
     let permit = PreviewPermit::for_test(plan.actions.clone());
     let context = crate::ports::RunContext { output, ..context() };
-    let plan = block_on(Router::new(bench.settings.clone()).preview(plan, permit, context)).unwrap();
+    let plan = block_on(bench.router().preview(plan, permit, context)).unwrap();
     assert!(effects(&plan).output.len() < 110 * 1024);
     assert!(live.try_recv().unwrap().starts_with("first"));
 }
@@ -288,7 +287,7 @@ fn what_is_opened_stands_in_the_plan_and_is_judged() {
         Outside::Write { path: "/opt/x".into() },
         Outside::Write { path: "/etc/x".into() },
     ];
-    let router = Router::new(bench.settings.clone());
+    let router = bench.router();
     let plan = block_on(router.plan_opened(call("RunCommand", json!({"command": "make"})), opens.clone())).unwrap();
     assert_eq!(plan.opens, opens[..2]);
     assert_eq!(plan.summary, "$ make, allowing example.com:443, writing `/opt/x`");
@@ -387,7 +386,7 @@ fn what_a_call_came_to_is_on_disk_until_its_session_has_it() {
             fs::write(bench.path("changed.txt"), "by the person\n").unwrap();
         }
         let permit = Permit::for_test(plan.actions.clone());
-        let router = Router::new(bench.settings.clone());
+        let router = bench.router();
         let result = block_on(router.run(plan, permit, context()));
         assert_eq!(result.error.as_ref().map(|error| error.code), code, "{line}");
         assert!(found(&base, "s", true).is_empty(), "this process lives");
@@ -408,7 +407,7 @@ const FILES: usize = 400;
 fn keeps_until_it_is_killed() {
     let Some(root) = std::env::var_os(CRASHES).map(PathBuf::from) else { return };
     let settings = crashing(&root);
-    let router = Router::new(settings);
+    let router = Router::new(Toolset::new(settings, ToolSources::default()));
     let line = format!("for n in $(seq {FILES}); do echo new > f$n; done; echo said");
     block_on(async {
         let plan = router.plan(call("RunCommand", json!({"command": line}))).await.unwrap();

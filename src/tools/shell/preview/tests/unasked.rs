@@ -34,7 +34,7 @@ fn ran_for(bench: &Bench, arguments: serde_json::Value) -> Plan {
     let plan = bench.plan("RunCommand", arguments).unwrap();
     assert!(matches!(plan.layer, LayerRun::Possible), "{:?}", plan.layer);
     let permit = PreviewPermit::unasked_for_test(plan.actions.clone());
-    block_on(Router::new(bench.settings.clone()).preview(plan, permit, context())).unwrap()
+    block_on(bench.router().preview(plan, permit, context())).unwrap()
 }
 
 fn end(plan: &Plan) -> &LayerEnd {
@@ -44,7 +44,7 @@ fn end(plan: &Plan) -> &LayerEnd {
 
 fn kept(bench: &Bench, plan: Plan) -> ToolResult {
     let permit = Permit::for_test(plan.actions.clone());
-    block_on(Router::new(bench.settings.clone()).run(plan, permit, context()))
+    block_on(bench.router().run(plan, permit, context()))
 }
 
 fn files(plan: &Plan) -> Vec<&str> {
@@ -264,7 +264,7 @@ fn the_cost_of_a_layer() {
     for number in 0..10_000 {
         bench.write(&format!("d{}/f{number}", number / 100), "x");
     }
-    let router = Router::new(bench.settings.clone());
+    let router = bench.router();
     let mut times = Vec::new();
     for _ in 0..40 {
         let plan = bench.plan("RunCommand", json!({"command": "true"})).unwrap();

@@ -1,0 +1,187 @@
+//! The tools of a session under one policy, found by name.
+
+use super::arguments::object;
+use super::custom::{BoundTool, CustomTool};
+use super::mcp::{Remote, RemoteTools};
+use super::on_demand::{FindTools, LoadedTools};
+use super::paths::Paths;
+use super::registry::{built_in, built_in_here, built_in_names};
+use super::settings::Settings;
+use super::tool::{AnyTool, SharedTool};
+use crate::policy::NamedCommand;
+use crate::protocol::{Action, Arguments, ErrorCode, ToolError};
+use std::sync::Arc;
+
+/// The tools that are not built in, and whether tools are loaded on demand.
+#[derive(Clone, Default)]
+pub struct ToolSources {
+    /// Commands that the policy offers as tools.
+    pub named: Vec<NamedCommand>,
+    /// Custom tools from manifests.
+    pub custom: Vec<Arc<CustomTool>>,
+    /// MCP servers; `None` if no server is configured.
+    pub remote: Option<Remote>,
+    /// Whether rarely needed built-in tools are loaded on demand.
+    pub on_demand: bool,
+    /// The tools loaded by the session, kept when the policy changes.
+    pub loaded: LoadedTools,
+}
+
+/// The tools of a session under one policy.
+pub struct Toolset {
+    settings: Arc<Settings>,
+    /// Named commands of the policy, then custom tools; without those whose name is taken.
+    own: Vec<SharedTool>,
+    /// MCP tools; `None` if no server is configured.
+    remote: Option<RemoteTools>,
+    /// The tool that loads others; `None` if all tools are offered.
+    finder: Option<Arc<FindTools>>,
+}
+
+impl Toolset {
+    /// Combines the built-in tools with those of the sources, as the MCP servers offer them now.
+    pub fn new(settings: Settings, sources: ToolSources) -> Self {
+        let ToolSources { named, custom, remote, on_demand, loaded } = sources;
+        let commands = named.iter().filter(|command| built_in(&command.name).is_none());
+        let commands: Vec<SharedTool> = commands.map(|command| Arc::new(command.clone()) as SharedTool).collect();
+        let is_free = |name: &str| built_in(name).is_none() && !named.iter().any(|named| named.name.eq_ignore_ascii_case(name));
+        let own = |bound: &dyn Fn(&Arc<CustomTool>) -> BoundTool| {
+            let custom = custom.iter().filter(|tool| is_free(&tool.name)).map(|tool| Arc::new(bound(tool)) as SharedTool);
+            commands.iter().cloned().chain(custom).collect()
+        };
+        let unbound = own(&|tool| BoundTool::without_steps(Arc::clone(tool)));
+        let mut toolset = Self { settings: Arc::new(settings), own: unbound, remote: None, finder: None };
+        let names: Vec<String> = toolset.local().map(|tool| tool.name().to_owned()).collect();
+        toolset.remote = remote.map(|remote| RemoteTools::new(&names, remote));
+        toolset.finder = FindTools::new(&toolset.settings, toolset.remote.as_ref(), on_demand, loaded).map(Arc::new);
+        // A step may be any other tool, so all names must be known.
+        let bound = own(&|tool| BoundTool::new(Arc::clone(tool), &custom, &toolset.settings, &|name| toolset.resolve(name)));
+        Self { own: bound, ..toolset }
+    }
+
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    /// Returns the MCP tools as they were when this toolset was created.
+    pub fn remote(&self) -> Option<&RemoteTools> {
+        self.remote.as_ref()
+    }
+
+    /// Returns the tool that loads others; `None` if all tools are offered.
+    pub(super) fn finder(&self) -> Option<&FindTools> {
+        self.finder.as_deref()
+    }
+
+    /// Returns the local tools: built-in ones, then named commands of the policy, then custom tools.
+    pub(super) fn local(&self) -> impl Iterator<Item = &SharedTool> {
+        built_in_here(&self.settings).map(|tool| tool as &SharedTool).chain(&self.own)
+    }
+
+    /// Returns whether a local tool has this name, so that it does not name an MCP tool.
+    pub fn is_local(&self, name: &str) -> bool {
+        built_in(name).is_some() || self.own.iter().any(|tool| tool.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Returns all callable tools: local ones whose name is not taken by an MCP tool, then MCP tools.
+    fn all(&self) -> impl Iterator<Item = &dyn AnyTool> {
+        let clear = |tool: &&dyn AnyTool| self.remote().is_none_or(|remote| !remote.takes(tool.name()));
+        let local = self.local().map(|tool| &**tool).filter(clear);
+        local.chain(self.remote().into_iter().flat_map(RemoteTools::listed))
+    }
+
+    /// Returns the tools of the next request. Loaded tools come last, so that the list before them does not change.
+    pub(super) fn offered(&self) -> Vec<&dyn AnyTool> {
+        let Some(finder) = self.finder() else { return self.all().collect() };
+        let mut offered: Vec<&dyn AnyTool> = self.all().filter(|tool| !finder.loads(*tool)).collect();
+        offered.push(finder);
+        offered.extend(finder.loaded());
+        offered
+    }
+
+    /// Returns the tools to show in front ends: those of the next request, and built-in ones that are not loaded yet.
+    pub(super) fn available(&self) -> Vec<&dyn AnyTool> {
+        let Some(finder) = self.finder() else { return self.all().collect() };
+        let shown = |tool: &&dyn AnyTool| built_in(tool.name()).is_some() || !finder.waits(*tool);
+        let mut shown: Vec<&dyn AnyTool> = self.all().filter(shown).collect();
+        shown.push(finder);
+        shown
+    }
+
+    /// Resolves the name or alias of a tool, ignoring case, or the name of an MCP tool.
+    ///
+    /// # Errors
+    ///
+    /// The name is unknown or ambiguous.
+    pub(super) fn resolve(&self, name: &str) -> Result<SharedTool, ToolError> {
+        if let Some(finder) = self.finder.as_ref().filter(|_| FindTools::is_called(name)) {
+            return Ok(Arc::clone(finder) as SharedTool);
+        }
+        let own = built_in(name).or_else(|| self.local().find(|tool| tool.name().eq_ignore_ascii_case(name)));
+        let remote = self.remote().map(|remote| remote.find(name, own.is_some())).transpose()?.flatten();
+        // Do not suggest tools that the policy does not grant.
+        let settings = &self.settings;
+        let granted = |tool: &&dyn AnyTool| (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok();
+        let names = || self.available().into_iter().filter(granted).map(AnyTool::offered_name);
+        remote.or_else(|| own.cloned()).ok_or_else(|| unknown(name, names()))
+    }
+
+    /// Returns the actions of a call from its text alone, without resolving symlinks.
+    pub fn actions_for(&self, tool_name: &str, arguments: &Arguments) -> Result<Vec<Action>, ToolError> {
+        self.actions(tool_name, arguments, &Paths::lexical(&self.settings))
+    }
+
+    /// Returns the actions of a call with all symlinks resolved, without opening anything.
+    pub fn actions_now(&self, tool_name: &str, arguments: &Arguments) -> Result<Vec<Action>, ToolError> {
+        self.actions(tool_name, arguments, &Paths::on_disk(&self.settings))
+    }
+
+    fn actions(&self, tool_name: &str, arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        self.resolve(tool_name)?.actions(tool_name, object(arguments)?, paths)
+    }
+}
+
+/// Tools of other agents without a counterpart, and what to do instead.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (&["readmanyfiles", "readfiles", "readmultiplefiles"], "call ReadFile once for each file, all in one response"),
+    (&["todowrite", "todoread", "updateplan", "writetodos"], "write the plan in your responses"),
+    (&["notebookedit", "notebookread"], "ReadFile shows a notebook, with `raw` as JSON, which EditFile changes"),
+    (&["codebasesearch", "semanticsearch"], "search contents with Grep and names with Glob"),
+    (&["websearch", "googlewebsearch"], "HttpRequest fetches a URL that you know"),
+    (&["task", "agent", "spawnagent"], "do the task yourself with your tools"),
+];
+
+/// Limit of listed names, because MCP servers may offer thousands.
+const MAX_NAMED: usize = 100;
+
+/// Builds the error for an unknown tool, with suggestions from `names`.
+fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
+    let names: Vec<_> = names.collect();
+    let lower = name.to_lowercase();
+    let near = names.iter().map(|known| (strsim::damerau_levenshtein(&lower, &known.to_lowercase()), known)).min();
+    let elsewhere = ELSEWHERE.iter().find(|(names, _)| names.contains(&lower.replace(['_', '-'], "").as_str()));
+    let meant = match near {
+        _ if elsewhere.is_some() => elsewhere.map(|(_, what)| (*what).to_owned()).unwrap_or_default(),
+        Some((distance, known)) if distance <= 1 + known.len() / 4 => format!("did you mean `{known}`?"),
+        _ => {
+            let more = names.len().saturating_sub(MAX_NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("available tools: {}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
+        }
+    };
+    ToolError::new(ErrorCode::ToolNotFound, format!("unknown tool `{name}`; {meant}"))
+}
+
+/// Checks that a tool has this name or alias, among the built-in ones and `named`.
+///
+/// # Errors
+///
+/// `TOOL_NOT_FOUND`, with the available names.
+pub fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
+    let mut names: Vec<&str> = built_in_names().collect();
+    names.extend(named.iter().map(|command| command.name.as_str()));
+    if built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {
+        return Ok(());
+    }
+    Err(unknown(tool_name, names.into_iter()))
+}
