@@ -139,7 +139,7 @@ const TYPES: &[&str] = &[
     "Words",
     "Written",
 ];
-const BANNED_TYPES: &[Exception] = &[Exception { modules: &["tools"], count: 6 }];
+const BANNED_TYPES: &[Exception] = &[];
 
 /// Words with which a header describes its file by a clause in place of a noun.
 const CLAUSES: &[&str] =

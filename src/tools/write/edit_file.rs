@@ -2,7 +2,7 @@
 
 use super::file_change::{Change, CurrentFile, commit, lacks, noting_nul, unfit};
 use super::large::{self, Large, Splice};
-use super::matching::{Found, Missed, find};
+use super::matching::{Match, Missed, find};
 use super::{no_match, str_replace_editor};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Target, ToolError};
@@ -189,7 +189,7 @@ impl One<'_> {
         let hidden = self.settings.redactor.hidden(&plain);
         let which = if edit.replace_all == Some(true) { Occurrences::All } else { Occurrences::TheOnly };
         match find(&plain, &with_lf(&edit.old_text), &with_lf(&edit.new_text), which, &hidden) {
-            Ok(Found { places, how }) => {
+            Ok(Match { places, how }) => {
                 let result = put(text, places.iter().map(|place| (place.range.clone(), place.new.as_str())));
                 match how {
                     Some(how) if result == text => same(&format!("`newText` is already there (matched {how})")),

@@ -1,6 +1,6 @@
 //! The run of a command in its view, and its effects.
 
-use super::effects::{Shown, shown};
+use super::effects::{ShownEffects, shown};
 use super::layer_end::{alone, build_note, digest, is_stopped, secrets_named};
 use super::overlay_dir::{Call, View, previews};
 use crate::ports::{LayerEnd, RunContext};
@@ -176,7 +176,7 @@ fn looked_at(
             kept_from(finished, work, confinement, settings)
         }
     };
-    let Shown { files, groups, more_files, refused, diff, paths, bytes, notes: mut seen, runs_code, build, rest } =
+    let ShownEffects { files, groups, more_files, refused, diff, paths, bytes, notes: mut seen, runs_code, build, rest } =
         shown(changes, settings);
     let mut notes: Vec<String> = build.iter().map(build_note).collect();
     match finished.end {

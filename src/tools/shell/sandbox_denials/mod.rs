@@ -45,10 +45,10 @@ impl Denied {
         confinement: &Confinement,
         settings: &Settings,
     ) -> Self {
-        Self::beyond(printed, hosts, &Held { confinement, settings, cwd, never: NEVER_OPENED })
+        Self::beyond(printed, hosts, &SandboxedCommand { confinement, settings, cwd, never: NEVER_OPENED })
     }
 
-    fn beyond(printed: &[&str], hosts: BlockedHosts, held: &Held<'_>) -> Self {
+    fn beyond(printed: &[&str], hosts: BlockedHosts, held: &SandboxedCommand<'_>) -> Self {
         let offline = held.confinement.network == NetworkAccess::Proxied;
         let BlockedHosts { openable: mut outside, lines: servers } = hosts;
         if servers.is_empty() && offline && printed.iter().any(|text| output_parser::wanted_network(text)) {
@@ -59,16 +59,16 @@ impl Denied {
         let mut shows: Vec<PathBuf> = Vec::new();
         for place in printed.iter().flat_map(|text| output_parser::places(text)) {
             match held.look(&place) {
-                Looked::Opens(path) if !opens.iter().any(|known| path.starts_with(known)) => {
+                Remedy::Opens(path) if !opens.iter().any(|known| path.starts_with(known)) => {
                     opens.retain(|known| !known.starts_with(&path));
                     opens.push(path);
                 }
-                Looked::OnlyRead(path) if !only_read.contains(&path) => only_read.push(path),
-                Looked::Shows(path) if !shows.iter().any(|known| path.starts_with(known)) => {
+                Remedy::OnlyRead(path) if !only_read.contains(&path) => only_read.push(path),
+                Remedy::Shows(path) if !shows.iter().any(|known| path.starts_with(known)) => {
                     shows.retain(|known| !known.starts_with(&path));
                     shows.push(path);
                 }
-                Looked::Opens(_) | Looked::OnlyRead(_) | Looked::Shows(_) | Looked::Nothing => {}
+                Remedy::Opens(_) | Remedy::OnlyRead(_) | Remedy::Shows(_) | Remedy::Nothing => {}
             }
         }
         shows.retain(|shown| !opens.iter().any(|opened| shown.starts_with(opened)));
@@ -123,7 +123,8 @@ impl Denied {
     }
 }
 
-enum Looked {
+/// A way to allow access to a path.
+enum Remedy {
     /// Could be made writable.
     Opens(PathBuf),
     /// Hidden by default, and could be made visible.
@@ -133,16 +134,16 @@ enum Looked {
 }
 
 /// The sandbox and directory of the command.
-struct Held<'a> {
+struct SandboxedCommand<'a> {
     confinement: &'a Confinement,
     settings: &'a Settings,
     cwd: &'a Path,
     never: &'a [&'a str],
 }
 
-impl Held<'_> {
-    fn look(&self, place: &Place) -> Looked {
-        let Ok(found) = resolve(&place.given, self.cwd, self.settings.home.as_deref()) else { return Looked::Nothing };
+impl SandboxedCommand<'_> {
+    fn look(&self, place: &Place) -> Remedy {
+        let Ok(found) = resolve(&place.given, self.cwd, self.settings.home.as_deref()) else { return Remedy::Nothing };
         let below = |places: &[PathBuf]| places.iter().any(|place| found.real.starts_with(place));
         let Confinement { roots, view, writable, read_only, hidden, shown, caches, substitutes, strength, .. } = self.confinement;
         let depth = |places: &[PathBuf]| {
@@ -153,54 +154,54 @@ impl Held<'_> {
             hidden.iter().cloned().partition(|place| self.settings.holding.visible.hidden.contains(place));
         // Credentials, aye's own directories, and paths blocked by the policy.
         if depth(&closed) > depth(shown) {
-            return Looked::Nothing;
+            return Remedy::Nothing;
         }
         let is_veiled = depth(&veil) > 0 && ![roots, shown, writable].into_iter().any(|places| below(places));
         if below(roots) {
             // Paths visible in the sandbox are blocked only by the policy.
             let refused = place.why == DenialReason::ReadOnly && (*view == View::ReadOnly || below(read_only));
-            return if refused { Looked::OnlyRead(found.real) } else { Looked::Nothing };
+            return if refused { Remedy::OnlyRead(found.real) } else { Remedy::Nothing };
         }
         let own = self.never.iter().any(|place| found.real.starts_with(place));
         if substitutes.iter().any(|substitute| found.real.starts_with(&substitute.directory)) {
-            return Looked::Nothing;
+            return Remedy::Nothing;
         }
         if own || below(writable) || caches.iter().any(|cache| found.real.starts_with(&cache.directory)) {
-            return Looked::Nothing;
+            return Remedy::Nothing;
         }
         if is_veiled && *strength == Strength::Landlock && place.why == DenialReason::NoAccess {
             return self.unveiled(&found.real, found.kind, false);
         }
         if let DenialReason::Missing { written } = place.why {
-            return if is_veiled { self.unveiled(&found.real, found.kind, written) } else { Looked::Nothing };
+            return if is_veiled { self.unveiled(&found.real, found.kind, written) } else { Remedy::Nothing };
         }
         // In a namespace, the kernel reports a read-only file system; missing permissions give another error.
         let is_there = !matches!(found.kind, Kind::Missing);
         if place.why == DenialReason::NoAccess && *strength == Strength::Namespaces && is_there {
-            return Looked::Nothing;
+            return Remedy::Nothing;
         }
         match self.opens(&found.real, found.kind, place.wanted) {
-            Some(path) if (self.settings.may_open)(&path) && could_write(&path) => Looked::Opens(path),
-            Some(_) | None => Looked::Nothing,
+            Some(path) if (self.settings.may_open)(&path) && could_write(&path) => Remedy::Opens(path),
+            Some(_) | None => Remedy::Nothing,
         }
     }
 
     /// Returns the access to an existing hidden path: its directory, or only the file if that is too much. A path to create
     /// needs its directory to be writable.
-    fn unveiled(&self, real: &Path, kind: Kind, written: bool) -> Looked {
+    fn unveiled(&self, real: &Path, kind: Kind, written: bool) -> Remedy {
         let is_wide = |directory: &Path| self.is_too_wide(directory) || self.is_shared(directory);
         let parent = real.parent().filter(|parent| !is_wide(parent));
         let (path, opens) = match (kind, parent) {
             (Kind::Missing, Some(parent)) if written && parent.is_dir() => (parent, true),
             (Kind::Directory, _) if !is_wide(real) => (real, false),
             (Kind::File { .. }, parent) => (parent.unwrap_or(real), false),
-            _ => return Looked::Nothing,
+            _ => return Remedy::Nothing,
         };
         if opens && (self.settings.may_open)(path) && could_write(path) {
-            return Looked::Opens(path.to_owned());
+            return Remedy::Opens(path.to_owned());
         }
         let may_be_shown = !opens && self.may_be_shown(real) && self.may_be_shown(path);
-        if may_be_shown { Looked::Shows(path.to_owned()) } else { Looked::Nothing }
+        if may_be_shown { Remedy::Shows(path.to_owned()) } else { Remedy::Nothing }
     }
 
     /// Returns whether many programs keep files in this directory.

@@ -111,7 +111,7 @@ impl Machine {
     /// Examines the output; the root of the test itself is removed, because it is in a hidden directory.
     fn look(&self, line: &str, cwd: &Path, hosts: BlockedHosts) -> Denied {
         let (confinement, settings) = (&self.confinement, &self.settings);
-        Denied::beyond(&[line], hosts, &Held { confinement, settings, cwd, never: &["/nobody", "/proc"] })
+        Denied::beyond(&[line], hosts, &SandboxedCommand { confinement, settings, cwd, never: &["/nobody", "/proc"] })
     }
 
     /// Returns the access that a line leads to; `@` stands for the root.

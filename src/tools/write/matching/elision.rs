@@ -1,11 +1,11 @@
 //! Edits with lines of dots for omitted lines, which stay unchanged.
 
-use super::{Found, Missed, Place, Wanted};
+use super::{Match, Missed, Passage, Place};
 use crate::tools::document::replacement::Occurrences;
 
 /// Finds each piece between dots, which must occur once and in order. `None` without dots in the old text, or if they may be
 /// literal.
-pub(super) fn find(wanted: &Wanted<'_>, old: &str, new: &str) -> Option<Result<Found, Missed>> {
+pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<Match, Missed>> {
     let (old, old_dots) = pieces(old);
     if old_dots.is_empty() || wanted.which == Occurrences::All {
         return None;
@@ -40,7 +40,7 @@ pub(super) fn find(wanted: &Wanted<'_>, old: &str, new: &str) -> Option<Result<F
         places.push(Place { range: range.clone(), new });
     }
     let how = Some("keeping the lines that `...` replaces".to_owned());
-    (!places.is_empty()).then_some(Ok(Found { places, how }))
+    (!places.is_empty()).then_some(Ok(Match { places, how }))
 }
 
 /// Splits a text at lines of dots, and returns also these lines.

@@ -33,7 +33,7 @@ pub(in crate::tools) struct Place {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::tools) struct Found {
+pub(in crate::tools) struct Match {
     /// Places in order, without overlaps.
     pub places: Vec<Place>,
     /// Ignored differences; `None` for an exact match.
@@ -54,7 +54,7 @@ pub(in crate::tools) enum Missed {
 }
 
 /// A passage to find.
-pub(super) struct Wanted<'a> {
+pub(super) struct Passage<'a> {
     pub text: &'a str,
     pub which: Occurrences,
     /// Ranges that the model was not shown. A place that touches one does not count.
@@ -68,8 +68,8 @@ pub(in crate::tools) fn find(
     new: &str,
     which: Occurrences,
     hidden: &[Range<usize>],
-) -> Result<Found, Missed> {
-    let wanted = Wanted { text, which, hidden };
+) -> Result<Match, Missed> {
+    let wanted = Passage { text, which, hidden };
     let exact = wanted.exact(old);
     if !exact.is_empty() {
         return wanted.decided(exact.into_iter().map(|range| (range, new.to_owned())).collect(), None);
@@ -80,7 +80,7 @@ pub(in crate::tools) fn find(
     Loose { wanted, folded: Vec::new() }.find(old, new)
 }
 
-impl Wanted<'_> {
+impl Passage<'_> {
     fn shown(&self, place: &Range<usize>) -> bool {
         let near = self.hidden.partition_point(|hidden| hidden.end <= place.start);
         let mut over = self.hidden[near..].iter().take_while(|hidden| hidden.start < place.end);
@@ -93,11 +93,11 @@ impl Wanted<'_> {
     }
 
     /// Accepts one place, or all if all are wanted.
-    fn decided(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Found, Missed> {
+    fn decided(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Match, Missed> {
         let places: Vec<Place> = places.into_iter().map(|(range, new)| Place { range, new }).collect();
         if places.len() == 1 || self.which == Occurrences::All || self.same_whichever(&places) {
             let kept = if self.which == Occurrences::All { places } else { places.into_iter().take(1).collect() };
-            return Ok(Found { places: kept, how });
+            return Ok(Match { places: kept, how });
         }
         Err(Missed::Several { places: places.into_iter().map(|place| place.range).collect(), how })
     }
@@ -134,7 +134,7 @@ fn occurrences(text: &str, needle: &str, which: Occurrences) -> Vec<usize> {
 
 /// The search that ignores some differences.
 struct Loose<'a> {
-    wanted: Wanted<'a>,
+    wanted: Passage<'a>,
     /// The text normalized per level, as needed.
     folded: Vec<(Level, Folded)>,
 }
@@ -142,7 +142,7 @@ struct Loose<'a> {
 type Places = Vec<(Range<usize>, Option<String>)>;
 
 impl Loose<'_> {
-    fn find(mut self, old: &str, new: &str) -> Result<Found, Missed> {
+    fn find(mut self, old: &str, new: &str) -> Result<Match, Missed> {
         let own = Variant {
             old: old.to_owned(),
             new: new.to_owned(),
@@ -175,7 +175,7 @@ impl Loose<'_> {
     }
 
     /// Searches at one level, first with the given indentation, then with any; `None` if nothing is found.
-    fn at(&mut self, level: Level, reading: &Variant) -> Option<Result<Found, Missed>> {
+    fn at(&mut self, level: Level, reading: &Variant) -> Option<Result<Match, Missed>> {
         let words = match level {
             Level::Exact => "",
             Level::Trailing => "ignoring white space at line ends",
@@ -207,7 +207,7 @@ impl Loose<'_> {
         self.folded.len() - 1
     }
 
-    fn decided(&self, places: Places, words: &str, reading: &Variant) -> Result<Found, Missed> {
+    fn decided(&self, places: Places, words: &str, reading: &Variant) -> Result<Match, Missed> {
         let how = [reading.how, words].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ");
         let ranges = || places.iter().map(|(range, _)| range.clone()).collect::<Vec<_>>();
         let same =

@@ -34,7 +34,7 @@ const SMALLEST_GROUP: usize = 4;
 
 /// The effects and other details to show.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct ShownEffects {
     pub files: Vec<FileEffect>,
     pub more_files: u64,
     pub groups: Vec<CreatedFiles>,
@@ -50,8 +50,8 @@ pub(super) struct Shown {
 }
 
 /// Returns the effects to apply in all directories. Changes that are never applied are removed from `changes`.
-pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> Shown {
-    let mut shown = Shown::default();
+pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> ShownEffects {
+    let mut shown = ShownEffects::default();
     let mut diff = Diff::new(settings);
     let mut found = Vec::new();
     for changes in changes.iter_mut() {
@@ -69,7 +69,7 @@ pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> Shown {
 }
 
 /// Redacts all secrets in the result.
-fn hide(mut shown: Shown, settings: &Settings) -> Shown {
+fn hide(mut shown: ShownEffects, settings: &Settings) -> ShownEffects {
     let hidden = |text: &mut String| {
         if settings.redactor.holds_secret(text) {
             *text = settings.redactor.redact(text).text.into_owned();
@@ -95,7 +95,7 @@ fn hide(mut shown: Shown, settings: &Settings) -> Shown {
 }
 
 /// A changed path before it is listed.
-struct Found<'a> {
+struct ChangedPath<'a> {
     changes: &'a Changes,
     change: &'a Change,
     kind: EffectKind,
@@ -105,7 +105,7 @@ struct Found<'a> {
 }
 
 /// Collects all changed paths. Entries below a removed or moved directory are covered by it.
-fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found: &mut Vec<Found<'a>>) {
+fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
     let mut ignored = Ignored::new(changes, settings);
     let mut build = settings.holding.layered.then(|| BuildOutput::new(changes, settings));
     let moved = changes.moved_directories();
@@ -157,7 +157,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Shown, found:
         }
         let is_plain = matches!(kind, EffectKind::Created { .. }) && change.before.is_none() && notes.is_empty();
         let folder = is_plain.then(|| folder_of(change, &made, &mut ignored));
-        found.push(Found { changes, change, kind, notes, folder });
+        found.push(ChangedPath { changes, change, kind, notes, folder });
     }
     shown.build.extend(build.into_iter().flat_map(BuildOutput::counted));
     shown.paths.sort_unstable();
@@ -170,19 +170,19 @@ fn add_moved<'a>(
     change: &'a Change,
     (from, to): (&Path, &Path),
     settings: &Settings,
-    shown: &mut Shown,
-    found: &mut Vec<Found<'a>>,
+    shown: &mut ShownEffects,
+    found: &mut Vec<ChangedPath<'a>>,
 ) {
     let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
     if change.path == *to {
         shown.paths.extend([changes.old(from), changes.old(to)]);
         let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
-        found.push(Found { changes, change, kind, notes: Vec::new(), folder: None });
+        found.push(ChangedPath { changes, change, kind, notes: Vec::new(), folder: None });
     } else if let Some((reader, from)) = reader(&changes.old(&change.path), settings).zip(change.moved_from.as_ref()) {
         // Named individually, although the whole directory is removed.
         shown.runs_code.push(marked(name(&change.path), reader));
         let kind = EffectKind::Renamed { from: name(from), changed: false };
-        found.push(Found { changes, change, kind, notes: vec![reader.note()], folder: None });
+        found.push(ChangedPath { changes, change, kind, notes: vec![reader.note()], folder: None });
     }
 }
 
@@ -232,12 +232,12 @@ fn folder_of(change: &Change, made: &[&Path], ignored: &mut Ignored<'_>) -> (Pat
 
 /// Lists the changes: first modified, mode-changed, renamed and deleted paths, then created ones, with many new files of one
 /// folder as a group.
-fn list(found: Vec<Found<'_>>, shown: &mut Shown, diff: &mut Diff<'_>, settings: &Settings) {
-    let name = |found: &Found<'_>, path: &Path| shown_in_one_line(&found.changes.old(path), settings);
+fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'_>, settings: &Settings) {
+    let name = |found: &ChangedPath<'_>, path: &Path| shown_in_one_line(&found.changes.old(path), settings);
     let few = found.iter().filter(|one| matches!(one.kind, EffectKind::Created { .. })).count() <= FEW_CREATED;
     let (plain, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.folder.is_some());
     let (created, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_new);
-    let mut folders: BTreeMap<(PathBuf, PathBuf), Vec<Found<'_>>> = BTreeMap::new();
+    let mut folders: BTreeMap<(PathBuf, PathBuf), Vec<ChangedPath<'_>>> = BTreeMap::new();
     let mut single = Vec::new();
     for one in plain {
         match &one.folder {
@@ -247,8 +247,8 @@ fn list(found: Vec<Found<'_>>, shown: &mut Shown, diff: &mut Diff<'_>, settings:
             _ => single.push(one),
         }
     }
-    let is_ignored = |files: &[Found<'_>]| files.iter().any(|one| one.folder.as_ref().is_some_and(|(_, ignored)| *ignored));
-    let is_group = |files: &[Found<'_>]| files.len() >= SMALLEST_GROUP || is_ignored(files);
+    let is_ignored = |files: &[ChangedPath<'_>]| files.iter().any(|one| one.folder.as_ref().is_some_and(|(_, ignored)| *ignored));
+    let is_group = |files: &[ChangedPath<'_>]| files.len() >= SMALLEST_GROUP || is_ignored(files);
     let (groups, small): (Vec<_>, Vec<_>) = folders.into_iter().partition(|(_, files)| is_group(files));
     single.extend(small.into_iter().flat_map(|(_, files)| files));
     single.extend(created);
@@ -287,7 +287,7 @@ fn marked(path: String, reader: CodeReader) -> RunsCode {
 }
 
 /// Returns whether no existing path is affected.
-fn is_new(found: &Found<'_>) -> bool {
+fn is_new(found: &ChangedPath<'_>) -> bool {
     matches!(found.kind, EffectKind::Created { .. } | EffectKind::DirectoryCreated) && found.change.before.is_none()
 }
 

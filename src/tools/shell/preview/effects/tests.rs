@@ -45,7 +45,7 @@ fn tried(line: &str) -> Option<Tried> {
     Some(Tried { _directory: directory, settings: settings(ws, root.join("home")), changes })
 }
 
-fn told(shown: &Shown) -> Vec<String> {
+fn told(shown: &ShownEffects) -> Vec<String> {
     shown.files.iter().map(|file| format!("{} {}", file.path, kind(&file.kind))).collect()
 }
 
