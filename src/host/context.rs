@@ -1,10 +1,10 @@
 //! The place of a run: its workspace, the user's directories and the settings.
 
+use super::configured_tools::ConfiguredTools;
 use super::error::CliError;
 use super::policy_layers;
 use super::policy_layers::{Policy, Sources};
 use super::project::ProjectConfig;
-use super::toolset::Toolset;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
 use crate::host::options::Common;
 use crate::policy::{Approve, Context, Enforcer, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern};
@@ -29,7 +29,7 @@ pub struct AppContext {
     pub home: PathBuf,
     pub mode: Mode,
     /// Custom tools, and the tools that are enabled.
-    pub tools: Toolset,
+    pub tools: ConfiguredTools,
     /// The values of `--set`.
     set: Vec<(String, String)>,
 }
@@ -47,7 +47,7 @@ impl AppContext {
         let home = environment.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
         let home = home.canonicalize().unwrap_or(home);
         let (mode, set) = (common.mode.unwrap_or_default(), common.set.clone());
-        let tools = Toolset::read(&directories, &settings, None);
+        let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::at(&directories);
         Ok(Self { environment, directories, settings, credentials, workspace, roots, home, mode, tools, set })
     }
@@ -97,7 +97,7 @@ impl AppContext {
 
     /// Adds the tools of a project.
     pub fn with_tools_of(&mut self, project: &ProjectConfig) {
-        self.tools = Toolset::read(&self.directories, &self.settings, Some(project));
+        self.tools = ConfiguredTools::read(&self.directories, &self.settings, Some(project));
         self.tighten(project);
     }
 
@@ -111,7 +111,7 @@ impl AppContext {
     /// Reloads the manifests and the settings of tools. Returns true if anything changed.
     pub fn look_again(&mut self, project: &ProjectConfig) -> Result<bool, ConfigError> {
         let settings = Settings::load(&self.directories, &self.set)?;
-        let tools = Toolset::read(&self.directories, &settings, Some(project));
+        let tools = ConfiguredTools::read(&self.directories, &settings, Some(project));
         let settings = match project.tightened(&settings) {
             Some(Ok((settings, _))) => settings,
             Some(Err(_)) | None => settings,

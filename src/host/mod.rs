@@ -2,6 +2,7 @@
 
 pub mod allowed_models;
 pub mod api_keys;
+pub mod configured_tools;
 pub mod console;
 pub mod context;
 pub mod crash;
@@ -40,6 +41,5 @@ pub mod stored_sessions;
 pub mod theme;
 pub mod tool_name_lints;
 pub mod tool_runner;
-pub mod toolset;
 pub mod user_rules;
 pub mod version;

@@ -1,5 +1,6 @@
 //! Watches the policy files during a session. The last valid policy stays in force.
 
+use super::configured_tools::own_directory;
 use super::context::AppContext;
 use super::error::CliError;
 use super::mcp_servers;
@@ -12,7 +13,6 @@ use super::sandbox_host::SandboxHost;
 use super::server_approval::SERVERS;
 use super::session::{Session, SharedToolState};
 use super::tool_name_lints::{misnamed, unmatched};
-use super::toolset::own_directory;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates, ReloadRequest};
 use crate::config::trust::directory_name;
 use crate::protocol::Mode;

@@ -14,7 +14,7 @@ const ENDING: &str = "toml";
 
 /// The result of manifests and settings.
 #[derive(Debug, Clone, Default)]
-pub struct Toolset {
+pub struct ConfiguredTools {
     pub custom: Vec<Arc<CustomTool>>,
     pub limits: Vec<ToolLimit>,
     /// Sentences about invalid manifests and settings.
@@ -36,7 +36,7 @@ pub fn own_directory(directories: &Directories) -> PathBuf {
     directories.config.join("tools")
 }
 
-impl Toolset {
+impl ConfiguredTools {
     /// Reads the user's manifests, and those of the project if it is trusted.
     pub fn read(directories: &Directories, settings: &Settings, project: Option<&ProjectConfig>) -> Self {
         let mut set = Self::default();
