@@ -25,7 +25,7 @@ use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
 use crate::tools::{
-    self, Changes, Commands, InEditor, LoadedTools, ReadState, Recovered, Router, SandboxPolicy, ToolSources, Toolset,
+    self, ChangeLog, Commands, InEditor, LoadedTools, ReadState, Recovered, Router, SandboxPolicy, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -78,7 +78,7 @@ pub struct SharedToolState {
     /// Storage for outputs that are too long for the conversation.
     artifacts: Arc<dyn Artifacts>,
     /// The changes since the session began.
-    changes: Changes,
+    changes: ChangeLog,
     /// Notified when a new key is known.
     new_key: Arc<Notify>,
     /// The MCP servers.
@@ -98,7 +98,7 @@ impl SharedToolState {
             commands: Commands::default(),
             seen: ReadState::default(),
             artifacts: Arc::new(place.artifacts(Some(session))),
-            changes: Changes::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
+            changes: ChangeLog::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
             checkpoints: snapshots,
             new_key: Arc::default(),
             servers: None,

@@ -52,7 +52,7 @@ mod write;
 
 pub use annotations::{Served, ToolHints};
 pub use background::Commands;
-pub use change_log::Changes;
+pub use change_log::ChangeLog;
 pub use crash_outcome::found;
 pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
 pub use diff::line_hunks;

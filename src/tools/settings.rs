@@ -10,7 +10,7 @@ use crate::ports::{Artifacts, Checkpoints};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
-use crate::tools::change_log::Changes;
+use crate::tools::change_log::ChangeLog;
 use crate::tools::text_tools::TextTools;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub struct Settings {
     /// Store for workspace snapshots before commands; `None` if there is none.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Changes made in the session; `None` if they are not tracked.
-    pub changes: Option<Changes>,
+    pub changes: Option<ChangeLog>,
     /// Store for long output; `None` if there is none.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     /// Files open in an editor, if one is connected; kept when the policy changes.

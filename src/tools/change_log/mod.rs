@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(in crate::tools) use tool_writes::Mark;
 use tool_writes::ToolWrites;
 
-/// The changes of one session, independent of the current policy. Cheap to clone.
+/// The log of the changes of one session, independent of the current policy. Cheap to clone.
 #[derive(Clone)]
-pub struct Changes {
+pub struct ChangeLog {
     inner: Arc<Inner>,
 }
 
@@ -70,7 +70,7 @@ impl CommandSpan {
     }
 }
 
-impl Changes {
+impl ChangeLog {
     pub fn new(baselines: Arc<dyn Baselines>, checkpoints: Arc<dyn Checkpoints>, session: SessionId, resumed: bool) -> Self {
         let inner = Inner {
             baselines,

@@ -4,7 +4,7 @@ use super::{Settings, workspace_files};
 use crate::ports::{CheckpointError, KnownPath, StoredState};
 use crate::protocol::{ChangedBy, Place, Target};
 use crate::sys::tree_watch::{Touched, TreeWatch};
-use crate::tools::change_log::{Changes, ExternalChanges, Stamp, Tracking};
+use crate::tools::change_log::{ChangeLog, ExternalChanges, Stamp, Tracking};
 use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use std::collections::{BTreeSet, HashMap};
@@ -38,7 +38,11 @@ pub(super) async fn begin(external: &mut ExternalChanges, settings: &Arc<Setting
 }
 
 /// Records the files touched since the last call.
-pub(super) async fn note(external: &mut ExternalChanges, log: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
+pub(super) async fn note(
+    external: &mut ExternalChanges,
+    log: &ChangeLog,
+    settings: &Arc<Settings>,
+) -> Result<(), CheckpointError> {
     if log.is_resumed() && !std::mem::replace(&mut external.caught_up, true) {
         catch_up(log, settings).await?;
     }
@@ -83,7 +87,7 @@ pub(super) async fn note(external: &mut ExternalChanges, log: &Changes, settings
 }
 
 /// Records changes from while no aye process ran this session, based on its first snapshots.
-async fn catch_up(log: &Changes, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
+async fn catch_up(log: &ChangeLog, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
     for since in log.baselines().first(log.session().clone()).await? {
         let files = workspace_files::files(settings, &since.root, &CancellationToken::new()).await;
         let files = files.map_err(|error| CheckpointError { message: error.message })?;
@@ -103,7 +107,11 @@ async fn catch_up(log: &Changes, settings: &Arc<Settings>) -> Result<(), Checkpo
 const NOT_KEPT: &str = "earlier content was not saved";
 
 /// Returns the earlier content of these paths, from the session's first snapshot or the remembered file list.
-async fn baselines(touched: Vec<(PathBuf, bool)>, log: &Changes, settings: &Settings) -> Result<Vec<KnownPath>, CheckpointError> {
+async fn baselines(
+    touched: Vec<(PathBuf, bool)>,
+    log: &ChangeLog,
+    settings: &Settings,
+) -> Result<Vec<KnownPath>, CheckpointError> {
     let first = log.baselines().first(log.session().clone()).await?;
     let first = first.into_iter().find(|first| first.root == settings.workspace);
     let stood = match first {

@@ -6,7 +6,7 @@ mod rewind;
 mod task_totals;
 pub(in crate::tools) mod workspace_files;
 
-use super::change_log::{Changes, noticed};
+use super::change_log::{ChangeLog, noticed};
 use super::settings::Settings;
 use crate::ports::CheckpointError;
 use crate::protocol::{Action, ChangedFiles, TaskId};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 /// The changes of one session under the current policy.
 #[derive(Clone, Copy)]
 pub(in crate::tools) struct SessionChanges<'a> {
-    log: &'a Changes,
+    log: &'a ChangeLog,
     settings: &'a Arc<Settings>,
 }
 

@@ -25,7 +25,7 @@ struct Session {
     bench: Bench,
     data: TempDir,
     runtime: Runtime,
-    changes: Changes,
+    changes: ChangeLog,
     router: Router,
 }
 
@@ -42,7 +42,7 @@ impl Session {
 
     fn over(mut bench: Bench, data: TempDir, runtime: Runtime, resumed: bool) -> Self {
         let snapshots = Arc::new(Snapshots::new(data.path()));
-        let changes = Changes::new(snapshots.clone(), snapshots.clone(), SessionId::new("s"), resumed);
+        let changes = ChangeLog::new(snapshots.clone(), snapshots.clone(), SessionId::new("s"), resumed);
         bench.settings.checkpoints = Some(snapshots);
         bench.settings.changes = Some(changes.clone());
         let router = bench.router();

@@ -2,7 +2,7 @@
 
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, StoredState};
 use crate::protocol::{FileDiffs, Proposal, counted};
-use crate::tools::change_log::{Changes, CommandSpan, Directories, Mark};
+use crate::tools::change_log::{ChangeLog, CommandSpan, Directories, Mark};
 use crate::tools::changes::SessionChanges;
 use crate::tools::changes::workspace_files::entries;
 use crate::tools::diff::{of_place, plain_of};
@@ -49,13 +49,13 @@ pub(in crate::tools) async fn before_own(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
-    before_all(settings, kill, Changes::mark).await
+    before_all(settings, kill, ChangeLog::mark).await
 }
 
 async fn before_all(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
-    mark: impl Fn(&Changes) -> Mark,
+    mark: impl Fn(&ChangeLog) -> Mark,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
     let Some(checkpoints) = settings.checkpoints.clone().filter(|_| !settings.holding.is_read_only_view()) else {
         return Ok(None);
