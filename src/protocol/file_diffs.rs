@@ -4,21 +4,22 @@ use super::file_diff::{DiffHunk, DiffSide, FileDiff, read};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
-/// The differences of files, in order. None of them is empty.
+/// The differences of files, in order. None of them is empty. Copies share the memory, since a proposal has several owners.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FileDiffs(Vec<FileDiff>);
+pub struct FileDiffs(Arc<Vec<FileDiff>>);
 
 impl FileDiffs {
     /// Reads a unified diff. Rows that no hunk and no header explains are kept as remarks, so nothing is lost.
     pub fn read(unified: &str) -> Self {
-        Self(read(unified))
+        Self(Arc::new(read(unified)))
     }
 
     /// Adds the difference of one more file, unless it is empty.
     pub fn push(&mut self, file: FileDiff) {
         if !file.is_empty() {
-            self.0.push(file);
+            Arc::make_mut(&mut self.0).push(file);
         }
     }
 
@@ -27,8 +28,9 @@ impl FileDiffs {
         self.0.iter().flat_map(|file| &file.hunks)
     }
 
+    /// Returns the hunks of all files, to change them in this copy.
     pub fn hunks_mut(&mut self) -> impl Iterator<Item = &mut DiffHunk> {
-        self.0.iter_mut().flat_map(|file| &mut file.hunks)
+        Arc::make_mut(&mut self.0).iter_mut().flat_map(|file| &mut file.hunks)
     }
 
     /// Returns the number of added lines.
@@ -84,7 +86,7 @@ impl IntoIterator for FileDiffs {
     type IntoIter = std::vec::IntoIter<FileDiff>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        Arc::unwrap_or_clone(self.0).into_iter()
     }
 }
 
