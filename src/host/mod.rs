@@ -41,5 +41,6 @@ pub mod stored_sessions;
 pub mod theme;
 pub mod tool_name_lints;
 pub mod tool_runner;
+pub mod user_policy;
 pub mod user_rules;
 pub mod version;

@@ -40,10 +40,15 @@ pub const TEMPLATES: [(Template, &str); 5] = [
     (Template::Project, include_str!("../../assets/policy/project.toml")),
 ];
 
-/// Returns the text of a template. In a file, the default is no longer the built-in policy, so its version is renamed.
+/// Returns the text of a template. In a file, the default is no longer the built-in policy: its version is renamed, and it extends
+/// the built-in policy, so that capabilities of later versions are not missing.
 pub fn text_of(template: Template) -> String {
     let text = TEMPLATES.iter().find(|(known, _)| *known == template).map_or("", |(_, text)| *text);
-    text.replacen("\"built-in.", "\"ask.", 1)
+    text.replacen(
+        "bundle_version = \"built-in.1\"\n",
+        "bundle_version = \"ask.1\"\nextends = \"built-in\"                      # for the capabilities that are not listed here\n",
+        1,
+    )
 }
 
 /// Writes the file atomically. Returns the path of the backup, if there was a file.

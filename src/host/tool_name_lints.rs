@@ -2,7 +2,7 @@
 
 use super::context::AppContext;
 use super::policy_layers::Policy;
-use crate::policy::{self, Layer, ToolLimit, means_tool, server_of};
+use crate::policy::{self, Layer, Scope, ToolLimit, means_tool, server_of};
 use crate::tools::{self, RemoteTools, Router};
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ pub fn misnamed(place: &AppContext, policy: &Policy) -> Vec<String> {
     let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
     let mut told: Vec<String> = layers().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)).collect();
     told.extend(layers().flat_map(taken_names));
+    let own = layers().filter(|layer| matches!(layer.scope, Scope::User | Scope::File));
+    told.extend(own.filter_map(|layer| policy::grants_little(&layer.bundle)));
     told.extend(place.tools.notices());
     told.extend(place.tools.custom.iter().filter_map(|tool| named_already(tool, &named)));
     told

@@ -2,6 +2,7 @@
 
 use super::context::AppContext;
 use super::models::DEMO;
+use super::user_policy;
 use crate::config::{ConfigError, grants};
 use crate::host::nesting::Nesting;
 use crate::policy::{Bundle, Layer, Scope};
@@ -65,17 +66,24 @@ impl UserRules {
         }
     }
 
-    /// Returns the start of a new file. A policy of the user replaces the built-in policy, so its text is copied.
+    /// Returns the start of a new file. One for all projects adds to the built-in policy.
     fn start(&self, scope: GrantScope) -> String {
         match scope {
             GrantScope::Session | GrantScope::Project => {
                 let directory = self.workspace.to_string_lossy();
                 format!("# Rules you saved with \"always allow\" in {}.\nschema_version = 1\n", directory.escape_debug())
             }
+            GrantScope::Everywhere => user_policy::new_file("\"always allow\""),
+        }
+    }
+
+    /// Returns the text to which rules are added.
+    fn base(&self, text: Option<&str>, rules: &[GrantRule], scope: GrantScope) -> String {
+        let text = text.map_or_else(|| self.start(scope), str::to_owned);
+        match scope {
+            GrantScope::Session | GrantScope::Project => text,
             GrantScope::Everywhere => {
-                let rest = Bundle::built_in_text().trim_start_matches(|letter| letter != '\n');
-                let rest = rest.replacen("\"built-in.", "\"ask.", 1);
-                format!("# Created by \"always allow\": a copy of the built-in policy, plus your own rules.{rest}")
+                rules.iter().fold(text, |text, rule| user_policy::with_capability(&text, rule.capability()))
             }
         }
     }
@@ -88,8 +96,7 @@ impl UserRules {
         until: Option<Timestamp>,
     ) -> Result<grants::Added, String> {
         let reason = format!("{}{}", grants::REASON, Timestamp::now().strftime("%Y-%m-%d"));
-        let start = || self.start(scope);
-        let added = grants::added(&text.map_or_else(start, str::to_owned), rules, &reason, until)?;
+        let added = grants::added(&self.base(text, rules, scope), rules, &reason, until)?;
         // The next start reads this file, so it must be valid now.
         self.layer(&added.text, scope).map_err(|error| error.to_string())?;
         Ok(added)
@@ -119,12 +126,12 @@ impl UserRules {
         match self.with(old.as_deref(), offer.rules_for(scope), scope, None) {
             Err(why) => refused(why),
             Ok(added) => {
-                let copy = old.is_none() && scope == GrantScope::Everywhere;
-                let before = if copy { self.start(scope) } else { old.unwrap_or_default() };
+                let is_new = old.is_none() && scope == GrantScope::Everywhere;
+                let before = if is_new { self.base(None, offer.rules_for(scope), scope) } else { old.unwrap_or_default() };
                 let name = crate::text::reveal_line(&empty.file);
                 let hunks = crate::tools::line_hunks(&before, &added.text);
                 let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), hunks);
-                let note = copy.then(|| "a new file: a copy of the built-in policy and this rule".to_owned());
+                let note = is_new.then(|| "a new file: the built-in policy and this rule".to_owned());
                 if diff.text_bytes() > DIFF_BYTES {
                     // Everything is on one line: the line number shows the place.
                     return RulePlace { line: added.line, note: note.or_else(|| Some("too long to show".to_owned())), ..empty };

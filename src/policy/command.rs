@@ -321,7 +321,7 @@ pub fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     };
     let owned = layer.commands.iter().find(asks)?;
     let mut asked = Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule requires approval"));
-    asked.locked = layer.scope == Scope::Managed;
+    asked.locked = layer.scope.is_managed();
     Some(asked)
 }
 
@@ -344,7 +344,7 @@ fn invocation_in_layer(
     };
     if let Some((of, rule)) = by(Decision::Ask).find(|(_, rule)| rule.strikes(argv)) {
         let mut asked = Decided::ask(of.rule(rule.line), reason(&rule.reason, "a rule requires approval"));
-        asked.locked = scope == Scope::Managed;
+        asked.locked = scope.is_managed();
         asked.approve = rule.approve;
         asked.approval_rule.clone_from(&shell.approval_rule);
         return asked;
@@ -374,7 +374,7 @@ fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: 
     let floor = part.floors.iter().chain(&line.floors).next();
     let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| UNCOVERED.to_owned());
     let mut asked = Decided::ask(scope.rule(shell.approval_line), reason);
-    asked.locked = scope == Scope::Managed;
+    asked.locked = scope.is_managed();
     asked.approval_rule.clone_from(&shell.approval_rule);
     asked.is_uncovered = true;
     asked.approve = Approve::Effects;

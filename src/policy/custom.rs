@@ -2,7 +2,7 @@
 
 use super::bundle::{Decision, ToolRule};
 use super::command::{self, Scene};
-use super::layer::{Owned, Ready, Scope, counts};
+use super::layer::{Owned, Ready, counts};
 use super::layer_verdict::{Decided, Finding, reason};
 use super::named::line;
 use super::paths::Context;
@@ -74,7 +74,7 @@ fn by_rules(custom: &Custom<'_>, scene: &Scene<'_>) -> Decided {
     if let Some((scope, owned)) = rules(Decision::Ask).next() {
         let mut asked = Decided::ask(named(owned), reason(&owned.rule.reason, "a rule requires approval"));
         // No mode runs a tool that the user has not reviewed.
-        asked.locked = scope == Scope::Managed || !custom.known;
+        asked.locked = scope.is_managed() || !custom.known;
         return asked;
     }
     let mut changed = None;

@@ -151,7 +151,7 @@ impl Scene<'_> {
     fn in_layer(&self, layer: &Ready) -> Option<Decided> {
         let Some(rules) = self.access.rules(layer) else { return unlisted(self.capability, layer) };
         let mut decided = self.by_rules(rules, layer.scope);
-        decided.locked |= layer.scope == Scope::Managed;
+        decided.locked |= layer.scope.is_managed();
         decided.approval_rule.clone_from(&rules.files.approval_rule);
         Some(decided)
     }

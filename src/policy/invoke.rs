@@ -1,7 +1,7 @@
 //! Verdicts on tools of MCP servers: listed, allowed by rules, and unchanged since they were allowed.
 
 use super::bundle::{Decision, ToolPattern, Tools};
-use super::layer::{Ready, Scope, counts};
+use super::layer::{Ready, counts};
 use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
 use crate::protocol::Risk;
 use jiff::Timestamp;
@@ -45,7 +45,7 @@ pub fn judge(offered: &Offered<'_>, layers: &[Ready], now: Timestamp) -> Finding
 fn in_layer(offered: &Offered<'_>, layer: &Ready, now: Timestamp) -> Option<Decided> {
     let Some(tools) = &layer.bundle.mcp else { return unlisted(CAPABILITY, layer) };
     let mut decided = by_rules(offered, tools, layer, now);
-    decided.locked |= layer.scope == Scope::Managed;
+    decided.locked |= layer.scope.is_managed();
     decided.approval_rule.clone_from(&tools.approval_rule);
     Some(decided)
 }
@@ -121,7 +121,7 @@ pub fn sampling(server: &str, layers: &[Ready]) -> Decided {
 
 /// Returns whether a layer could allow tools of this server.
 pub fn may_list(server: &str, layer: &Ready) -> bool {
-    let Some(tools) = &layer.bundle.mcp else { return !layer.refuses_unlisted() };
+    let Some(tools) = &layer.bundle.mcp else { return !layer.refuses("Mcp.Invoke") };
     let Some(patterns) = &tools.allowed else { return !layer.scope.grants() };
     patterns.iter().any(|pattern| match pattern.text.split_once('/') {
         Some((of_server, _)) => ToolPattern { text: of_server.to_owned(), line: 0 }.names(server),

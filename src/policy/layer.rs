@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub enum Scope {
     /// Managed policy; nothing can loosen it.
     Managed,
+    /// Built-in policy as far as a managed bundle extends it; nothing can loosen it either.
+    ManagedBase,
     User,
     /// `--policy FILE`, instead of the user's policy and the saved rules.
     File,
@@ -40,6 +42,13 @@ impl Layer {
         Self { scope, bundle, file: Some(file.to_owned()) }
     }
 
+    /// Returns the part of the built-in policy that this layer extends.
+    pub fn base(&self) -> Option<Self> {
+        let scope = if self.scope == Scope::Managed { Scope::ManagedBase } else { Scope::BuiltIn };
+        let base = self.bundle.inherited().filter(|_| self.scope.grants())?;
+        Some(Self::new(scope, base))
+    }
+
     /// Returns the only session that the bundle applies to; a project cannot set one.
     pub fn session_id(&self) -> Option<&str> {
         self.bundle.session_id.as_deref().filter(|_| self.scope.grants())
@@ -49,7 +58,7 @@ impl Layer {
 impl Scope {
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::BuiltIn => "built-in",
+            Self::BuiltIn | Self::ManagedBase => "built-in",
             Self::User => "user",
             Self::File => "policy",
             Self::Managed => "managed",
@@ -62,7 +71,7 @@ impl Scope {
     /// Returns the name of a rule in a verdict: `user:31`.
     pub fn rule(self, line: usize) -> String {
         match self {
-            Self::BuiltIn | Self::Session => self.as_str().to_owned(),
+            Self::BuiltIn | Self::ManagedBase | Self::Session => self.as_str().to_owned(),
             Self::User | Self::File | Self::Managed | Self::Mine | Self::Project => format!("{}:{line}", self.as_str()),
         }
     }
@@ -70,9 +79,19 @@ impl Scope {
     /// Returns whether a layer grants capabilities, so that those it does not list are denied.
     pub fn grants(self) -> bool {
         match self {
-            Self::BuiltIn | Self::User | Self::File | Self::Managed => true,
+            Self::BuiltIn | Self::User | Self::File | Self::Managed | Self::ManagedBase => true,
             Self::Mine | Self::Session | Self::Project => false,
         }
+    }
+
+    /// Returns whether an administrator set the layer, so that the user cannot lift its verdicts.
+    pub fn is_managed(self) -> bool {
+        matches!(self, Self::Managed | Self::ManagedBase)
+    }
+
+    /// Returns whether it is the user's own layer, which rules saved for a project and a session extend.
+    fn is_own(self) -> bool {
+        matches!(self, Self::User | Self::File | Self::BuiltIn)
     }
 }
 
@@ -161,6 +180,8 @@ pub struct Ready {
     pub tools: Vec<Owned<ToolRule>>,
     /// Rules about custom tools.
     pub custom: Vec<Owned<ToolRule>>,
+    /// Capabilities of the layer that this one extends, or by which it is extended: not listing them denies nothing.
+    listed_elsewhere: Vec<String>,
 }
 
 impl Ready {
@@ -180,35 +201,55 @@ impl Ready {
             tools: owned(scope, bundle.mcp.iter().flat_map(|mcp| mcp.rules.clone())),
             custom: owned(scope, bundle.custom.clone()),
             bundle,
+            listed_elsewhere: Vec::new(),
         }
+    }
+
+    /// Compiles a layer, and the one that it extends.
+    fn with_base(layer: Layer, context: &Context) -> Vec<Self> {
+        let base = layer.base();
+        let mut layer = Self::new(layer, context);
+        let Some(base) = base else { return vec![layer] };
+        let mut base = Self::new(base, context);
+        layer.listed_elsewhere.clone_from(&base.bundle.granted);
+        base.listed_elsewhere.clone_from(&layer.bundle.granted);
+        vec![layer, base]
     }
 
     /// Compiles all layers, the strongest first; rules that the user saved for this project join the user's own layer.
     pub fn all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
-        let mut all: Vec<Self> = layers.into_iter().map(|layer| Self::new(layer, context)).collect();
+        let mut all: Vec<Self> = layers.into_iter().flat_map(|layer| Self::with_base(layer, context)).collect();
         all.sort_by_key(|layer| layer.scope);
         let mut mine: Vec<Self> = all.extract_if(.., |layer| matches!(layer.scope, Scope::Mine | Scope::Session)).collect();
-        let Some(own) = all.iter_mut().find(|layer| matches!(layer.scope, Scope::User | Scope::File | Scope::BuiltIn)) else {
-            return all;
-        };
+        let Some(own) = all.iter().find(|layer| layer.scope.is_own()) else { return all };
         // A file given for this run replaces the rules saved before it.
         mine.retain(|layer| own.scope != Scope::File || layer.scope == Scope::Session);
-        for remembered in &mut mine {
-            own.join(remembered);
+        for own in all.iter_mut().filter(|layer| layer.scope.is_own()) {
+            for remembered in &mut mine {
+                own.join(remembered);
+            }
         }
         let at = all.iter().position(|layer| layer.scope > Scope::Mine).unwrap_or(all.len());
         all.splice(at..at, mine);
         all
     }
 
+    /// Takes over saved rules about the capabilities that this layer lists.
     fn join(&mut self, mine: &mut Self) {
-        self.commands.append(&mut mine.commands);
-        self.tools.append(&mut mine.tools);
+        if self.bundle.shell.is_some() {
+            self.commands.append(&mut mine.commands);
+        }
+        if self.bundle.mcp.is_some() {
+            self.tools.append(&mut mine.tools);
+        }
+        // Custom tools are judged by the rules of all layers, whichever capability a layer lists.
         self.custom.append(&mut mine.custom);
         // Paths that the user's own layer makes readable, and those it makes readable in this project.
-        let added = mine.bundle.shell.as_mut().and_then(|shell| shell.terms.readable_paths.take());
-        if let (Some(shell), Some(added)) = (&mut self.bundle.shell, added) {
-            shell.terms.readable_paths.get_or_insert_default().extend(added);
+        if let (Some(shell), Some(added)) = (&mut self.bundle.shell, &mut mine.bundle.shell) {
+            let added = added.terms.readable_paths.take();
+            if let Some(added) = added {
+                shell.terms.readable_paths.get_or_insert_default().extend(added);
+            }
         }
         for (files, added) in
             [(&mut self.read, &mut mine.read), (&mut self.write, &mut mine.write), (&mut self.delete, &mut mine.delete)]
@@ -219,9 +260,14 @@ impl Ready {
         }
     }
 
-    /// Returns whether the layer denies capabilities that it does not list.
-    pub fn refuses_unlisted(&self) -> bool {
-        self.scope.grants() && !(self.scope == Scope::Managed && self.bundle.granted.is_empty())
+    /// Returns whether the layer denies a capability because it does not list it.
+    pub fn refuses(&self, capability: &str) -> bool {
+        let grants = self.scope.grants() && !(self.scope == Scope::Managed && self.bundle.granted.is_empty());
+        grants && !self.lists(capability) && !self.listed_elsewhere.iter().any(|listed| listed == capability)
+    }
+
+    pub fn lists(&self, capability: &str) -> bool {
+        self.bundle.granted.iter().any(|granted| granted == capability)
     }
 }
 

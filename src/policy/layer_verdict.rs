@@ -87,7 +87,7 @@ pub fn across(capability: &str, layers: &[Ready], says: impl Fn(&Ready) -> Optio
 
 /// Returns the verdict of a layer on a capability that it does not list.
 pub fn unlisted(capability: &str, layer: &Ready) -> Option<Decided> {
-    layer.refuses_unlisted().then(|| not_granted(layer.scope.rule(1), capability))
+    layer.refuses(capability).then(|| not_granted(layer.scope.rule(1), capability))
 }
 
 fn not_granted(rule: impl Into<String>, capability: &str) -> Decided {

@@ -59,7 +59,7 @@ fn by_command(scope: Scope, command: &NamedCommand) -> Decided {
     } else {
         Decided::allow(scope.rule(command.approval_line), format!("the named command `{}` needs no approval", command.name))
     };
-    decided.locked = scope == Scope::Managed;
+    decided.locked = scope.is_managed();
     decided.approval_rule.clone_from(&command.approval_rule);
     decided
 }

@@ -1,7 +1,8 @@
 //! Policy file: a bundle whose rules agree with their examples.
 
-use super::bundle::{Bundle, BundleEntry, BundleError};
+use super::bundle::{Bundle, BundleEntry, BundleError, Llm};
 use super::rule_examples::check_examples;
+use std::sync::LazyLock;
 
 const DEFAULT: &str = include_str!("../../assets/policy/default.toml");
 
@@ -40,14 +41,58 @@ impl Bundle {
         Self::parse_rules(text_of(bytes, name)?, name)
     }
 
-    /// Returns the text of the built-in policy, which applies if there is no policy file.
-    pub fn built_in_text() -> &'static str {
-        DEFAULT
-    }
-
     /// Returns the built-in policy, which applies if there is no policy file.
     pub fn built_in() -> Result<Self, BundleError> {
-        Self::parse(DEFAULT, "the built-in policy")
+        static BUILT_IN: LazyLock<Result<Bundle, BundleError>> = LazyLock::new(|| Bundle::parse(DEFAULT, "the built-in policy"));
+        BUILT_IN.clone()
+    }
+
+    /// Returns what the built-in policy adds to a bundle that extends it: the capabilities and settings that the bundle does not
+    /// name. `None` for a bundle that extends nothing.
+    pub fn inherited(&self) -> Option<Self> {
+        let mut base = self.extends.then(Self::built_in)?.ok()?;
+        for capability in &self.granted {
+            match capability.as_str() {
+                "File.Read" => base.read = None,
+                "File.Write" => base.write = None,
+                "File.Delete" => base.delete = None,
+                "Shell.Exec" => base.shell = None,
+                "Network.Http" => base.http = None,
+                "Workspace.Upload" => base.upload = None,
+                "Mcp.Invoke" => base.mcp = None,
+                "Tool.Custom" => base.custom.clear(),
+                _ => {}
+            }
+        }
+        base.granted.retain(|capability| !self.granted.contains(capability));
+        base.approval_rules.retain(|name, _| !self.approval_rules.contains_key(name));
+        let names = |section: &str| self.stated.iter().any(|entry| entry.section == section);
+        if names("llm") {
+            base.llm = Llm::default();
+        }
+        if self.approval_timeout_seconds.is_some() {
+            base.approval_timeout_seconds = None;
+        }
+        base.stated.retain(|entry| match entry.section.as_str() {
+            "" => entry.key == "bundle_version",
+            section if section.starts_with("capabilities.") => {
+                base.granted.iter().any(|granted| section == format!("capabilities.\"{granted}\""))
+            }
+            section => !names(section),
+        });
+        base.tests.clear();
+        Some(base)
+    }
+
+    /// Returns the lines of the built-in policy about a capability, with their comments.
+    pub fn built_in_section(capability: &str) -> Option<String> {
+        let is_header = |line: &str| line.starts_with('[');
+        let is_about = |line: &str| line.trim_start_matches('[').starts_with(&format!("capabilities.\"{capability}\""));
+        // A paragraph is what stands between blank lines; the first one of a capability has its header.
+        let paragraphs =
+            DEFAULT.split("\n\n").filter(|paragraph| paragraph.lines().find(|line| is_header(line)).is_some_and(is_about));
+        let section = paragraphs.map(str::trim_end).collect::<Vec<_>>().join("\n\n");
+        (!section.is_empty()).then(|| section + "\n")
     }
 }
 

@@ -135,7 +135,7 @@ fn in_layer(destination: &Destination, method: &str, layer: &Ready) -> Option<De
         let line = listed.flatten().or(own).unwrap_or(rules.line);
         Decided::allow(scope.rule(line), format!("the policy allows requests to `{host}`"))
     };
-    decided.locked |= scope == Scope::Managed;
+    decided.locked |= scope.is_managed();
     decided.approval_rule.clone_from(&rules.approval_rule);
     Some(decided)
 }

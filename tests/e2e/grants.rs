@@ -80,12 +80,16 @@ fn a_rule_for_all_projects_keeps_the_built_in_policy_in_force() {
     terminal.prompt("write it");
     let screen = always(&mut terminal, "Create src/a.txt");
     let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("a new file: a copy of the built-in policy"), "{screen}");
+    assert!(flat.contains("a new file: the built-in policy"), "{screen}");
     terminal.decide('3');
     terminal.wait_for("Finished the work.");
     terminal.wait_for("rule saved: user:");
     let policy = std::fs::read_to_string(project.directory("config").join("policy.toml")).unwrap();
-    assert!(policy.contains("src/a.txt\"]") && policy.contains("[capabilities.\"File.Read\"]"), "{policy}");
+    assert!(policy.contains("src/a.txt\"]") && policy.contains("extends = \"built-in\""), "{policy}");
+    assert!(
+        policy.contains("[capabilities.\"File.Write\"]") && !policy.contains("File.Read"),
+        "only what the rule needs: {policy}"
+    );
     terminal.prompt("/policy undo");
     terminal.wait_for("rule removed: user:");
     assert!(grants(&project).is_empty());

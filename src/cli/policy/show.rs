@@ -50,10 +50,10 @@ pub struct LayerInForce {
 
 pub fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
-    let mut layers: Vec<&Layer> = policy.layers.iter().collect();
+    let mut layers: Vec<Layer> = policy.layers.iter().flat_map(|layer| [Some(layer.clone()), layer.base()]).flatten().collect();
     layers.sort_by_key(|layer| layer.scope);
     let in_force = InForce {
-        layers: layers.into_iter().map(LayerInForce::of).collect(),
+        layers: layers.iter().map(LayerInForce::of).collect(),
         mode: place.mode,
         workspace: place.workspace.clone(),
         project: project(place, common, &policy),

@@ -45,10 +45,19 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
         found.extend(bundle.widens().iter().map(warning));
     } else {
         found.extend(unasked(bundle));
+        found.extend(grants_little(bundle).map(|message| Warning { line: 1, message }));
     }
     found.extend(headings(bundle));
     found.sort_by_key(|warning| warning.line);
     found
+}
+
+/// Returns a warning about a policy that grants neither files nor commands, which is rarely intended.
+pub fn grants_little(bundle: &Bundle) -> Option<String> {
+    let grants = |names: &[&str]| names.iter().any(|name| bundle.granted.iter().any(|granted| granted == name));
+    let is_little = !bundle.extends && !grants(&["File.Read", "File.Write", "File.Delete", "Shell.Exec"]);
+    let hint = "to add it to the built-in policy, add the line `extends = \"built-in\"` below `schema_version`";
+    is_little.then(|| format!("the policy grants neither files nor commands, so the model can do almost nothing; {hint}"))
 }
 
 fn of_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {

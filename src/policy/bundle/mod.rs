@@ -24,7 +24,7 @@ pub use entries::BundleEntry;
 pub use examples::Test;
 pub use extras::{ApprovalRule, Llm};
 pub use file_rule::FileRule;
-pub use lint::warnings;
+pub use lint::{grants_little, warnings};
 pub use named_command::{ArgumentKind, NamedCommand};
 pub use network::Http;
 pub use quote::entry_at;
@@ -53,6 +53,8 @@ pub struct Bundle {
     /// The only session that the bundle applies to, if it names one.
     pub session_id: Option<String>,
     pub expires_at: Option<Timestamp>,
+    /// Whether the built-in policy applies to the capabilities that the file does not name: `extends = "built-in"`.
+    pub extends: bool,
     pub llm: Llm,
     pub read: Option<Files>,
     pub write: Option<Files>,
@@ -115,6 +117,7 @@ impl Bundle {
             "bundle_version",
             "expires_at",
             "session_id",
+            "extends",
             "llm",
             "tools",
             "capabilities",
@@ -137,6 +140,7 @@ impl Bundle {
             version: root.text("bundle_version")?.map(|text| text.text),
             session_id: root.text("session_id")?.map(|text| text.text),
             expires_at: root.timestamp("expires_at")?,
+            extends: extends(root)?,
             ..Self::default()
         };
         if let Some(section) = root.section("llm")? {
@@ -195,6 +199,18 @@ impl Bundle {
             self.granted.push(name.text);
         }
         Ok(())
+    }
+}
+
+/// Reads `extends`, whose only value is the built-in policy.
+fn extends(root: &Section<'_>) -> Result<bool, BundleError> {
+    match root.text("extends")? {
+        None => Ok(false),
+        Some(base) if base.text == "built-in" => Ok(true),
+        Some(base) => {
+            let message = format!("`extends = \"{}\"` is not supported; the only value is \"built-in\"", base.text);
+            Err(root.source.error(&base.span, message))
+        }
     }
 }
 

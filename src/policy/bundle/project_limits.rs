@@ -27,6 +27,9 @@ pub fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
     if let Some(line) = root.line_of("session_id") {
         found.push((line, "`session_id`: a project cannot choose the session".to_owned()));
     }
+    if let Some(line) = root.line_of("extends") {
+        found.push((line, "`extends`".to_owned()));
+    }
     for command in root.sections("named_commands")? {
         found.push((command.line(), "a named command: a project cannot choose what runs".to_owned()));
     }

@@ -155,7 +155,7 @@ fn terms(layers: &[Ready]) -> Terms {
     let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::and).settled(), Terms::and);
     // A managed layer that grants commands without setting `approve` means approval of the command.
     let is_silent = |layer: &Ready| {
-        layer.scope == Scope::Managed && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
+        layer.scope.is_managed() && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
     };
     if layers.iter().any(is_silent) {
         terms.approve = Some(Approve::Command);

@@ -412,9 +412,8 @@ impl Enforcer {
         if capability == NAMED {
             return self.named_commands().next().is_some();
         }
-        let listed = |layer: &Ready| layer.bundle.granted.iter().any(|granted| granted == capability);
-        let granting = self.stack.compiled().iter().any(|layer| layer.scope.grants());
-        granting && self.stack.compiled().iter().all(|layer| listed(layer) || !layer.refuses_unlisted())
+        let layers = self.stack.compiled();
+        layers.iter().any(|layer| layer.scope.grants()) && !layers.iter().any(|layer| layer.refuses(capability))
     }
 
     /// Returns the named commands. Of two with the same name, the one of the stronger layer counts.

@@ -36,7 +36,8 @@ fn what_a_policy_hardly_means_is_said() {
     let deny = "decision = \"deny\"";
     for (policy, line, words) in [
         ("schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = []".to_owned(), 2, "every path is denied"),
-        ("schema_version = 1\nexpires_at = 2026-01-01T00:00:00Z".to_owned(), 2, "has expired"),
+        ("schema_version = 1\nextends = \"built-in\"\nexpires_at = 2026-01-01T00:00:00Z".to_owned(), 3, "has expired"),
+        ("schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nrequires_approval = true".to_owned(), 1, "grants neither files nor"),
         ("schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/build/\"]".to_owned(), 3, "write `**/build`"),
         ("schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"docs\"]".to_owned(), 2, "without approval"),
         (

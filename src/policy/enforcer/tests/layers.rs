@@ -56,6 +56,73 @@ const TOOLS: &str = "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\",
     [[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"docs/delete*\"]\ndecision = \"deny\"\n\
     [[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"web/*\"]\ndecision = \"allow\"";
 
+/// A file that extends the built-in policy, with the entries of `rest`.
+fn extending(scope: Scope, rest: &str) -> Layer {
+    layer(scope, &format!("extends = \"built-in\"\n{rest}"))
+}
+
+#[test]
+fn a_file_that_extends_takes_what_it_names_from_itself_and_the_rest_from_the_built_in_policy() {
+    use VerdictKind::{Allow, Ask, Deny};
+    let user = extending(Scope::User, "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\"]\nrequires_approval = true\n");
+    let enforcer = Enforcer::new(vec![user], context());
+    let is = |action: Action, verdict: VerdictKind, rule: &str| assert_eq!(told(&enforcer, action), (verdict, rule.to_owned()));
+    is(invoke("docs", "search", "f1"), Ask, "user:5");
+    is(read("src/a"), Allow, "built-in");
+    is(write("src/a"), Ask, "built-in");
+    is(run("git status"), Allow, "built-in");
+    is(run("make"), Ask, "built-in");
+
+    // A named capability is the file's alone: the built-in rules about commands are gone.
+    let user = extending(Scope::User, &format!("{SHELL}{MAKE}"));
+    let enforcer = Enforcer::new(vec![user], context());
+    let is = |action: Action, verdict: VerdictKind, rule: &str| assert_eq!(told(&enforcer, action), (verdict, rule.to_owned()));
+    is(run("make"), Allow, "user:5");
+    is(run("git status"), Ask, "user:4");
+    is(write("src/a"), Ask, "built-in");
+    // What neither names is not granted.
+    is(invoke("docs", "search", "f1"), Deny, "user:1");
+    assert!(enforcer.grants("File.Read") && enforcer.grants("Shell.Exec") && !enforcer.grants("Mcp.Invoke"));
+}
+
+#[test]
+fn a_file_that_does_not_extend_means_what_it_meant() {
+    let enforcer = layered(&[(Scope::User, SHELL)]);
+    assert_eq!(told(&enforcer, read("src/a")), (VerdictKind::Deny, "user:1".to_owned()));
+    assert!(!enforcer.grants("File.Read"));
+}
+
+#[test]
+fn saved_rules_join_an_inherited_capability() {
+    let user = extending(Scope::User, "");
+    let enforcer = Enforcer::new(vec![user, layer(Scope::Mine, MAKE)], context());
+    assert_eq!(told(&enforcer, run("make")), (VerdictKind::Allow, "mine-here:2".to_owned()));
+    assert_eq!(told(&enforcer, run("make install && ls")).0, VerdictKind::Allow);
+    assert_eq!(told(&enforcer, run("cargo build")), (VerdictKind::Ask, "built-in".to_owned()));
+}
+
+#[test]
+fn what_a_managed_bundle_inherits_cannot_be_lifted() {
+    let managed = extending(Scope::Managed, "");
+    let lax = layer(Scope::User, "[capabilities.\"File.Write\"]\n[capabilities.\"File.Read\"]\n");
+    let mut enforcer = Enforcer::new(vec![managed, lax], context());
+    assert_eq!(told(&enforcer, write("src/a")), (VerdictKind::Ask, "built-in".to_owned()));
+    enforcer.context.mode = Mode::AutoEdit;
+    assert_eq!(told(&enforcer, write("src/a")).0, VerdictKind::Ask, "as if the text stood in the managed bundle");
+    assert_eq!(told(&enforcer, read("src/a")).0, VerdictKind::Allow);
+    // The user's own file does not list commands, and that still counts.
+    assert_eq!(told(&enforcer, run("ls")).0, VerdictKind::Deny);
+}
+
+#[test]
+fn a_project_extends_nothing() {
+    let user = layer(Scope::User, "[capabilities.\"File.Read\"]\n");
+    let project = extending(Scope::Project, "");
+    assert_eq!(project.bundle.widens(), [(2, "`extends`".to_owned())]);
+    let enforcer = Enforcer::new(vec![user, project], context());
+    assert_eq!(told(&enforcer, write("src/a")).0, VerdictKind::Deny);
+}
+
 #[test]
 fn every_verdict_names_the_line_that_decides() {
     use Scope::{File, Managed, Mine, Project, User};

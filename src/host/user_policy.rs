@@ -1,0 +1,55 @@
+//! The user's policy file as aye creates it: an addition to the built-in policy.
+
+use crate::policy::Bundle;
+
+/// Returns a new file that grants what the built-in policy grants, below a comment that says who created it.
+pub fn new_file(creator: &str) -> String {
+    format!(
+        "# Created by {creator}. The built-in policy applies to every capability that this file does not name;\n\
+         # `aye policy show` shows what is in force.\n\
+         schema_version = 1\n\
+         extends = \"built-in\"\n"
+    )
+}
+
+/// Copies the built-in entries of a capability into a file that extends the built-in policy and does not name the capability.
+/// What a file names is taken from the file alone, so a single rule would otherwise replace all of them.
+pub fn with_capability(text: &str, capability: &str) -> String {
+    let is_inherited = Bundle::parse(text, "policy.toml")
+        .is_ok_and(|bundle| bundle.extends && !bundle.granted.iter().any(|granted| granted == capability));
+    match Bundle::built_in_section(capability).filter(|_| is_inherited) {
+        Some(section) => format!("{}\n\n{section}", text.trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_is_valid_and_grants_what_the_built_in_policy_grants() {
+        let bundle = Bundle::parse(&new_file("a test"), "policy.toml").unwrap();
+        assert!(bundle.extends && bundle.granted.is_empty(), "{bundle:?}");
+    }
+
+    #[test]
+    fn entries_are_copied_once_and_only_into_a_file_that_extends() {
+        let built_in = Bundle::built_in().unwrap();
+        for capability in &built_in.granted {
+            let copied = with_capability(&new_file("a test"), capability);
+            let bundle = Bundle::parse(&copied, "policy.toml").unwrap_or_else(|error| panic!("{error}\n{copied}"));
+            assert_eq!(bundle.granted, [capability.as_str()], "{copied}");
+            assert_eq!(with_capability(&copied, capability), copied);
+            let entries = |bundle: &Bundle| {
+                let section = format!("capabilities.\"{capability}\"");
+                let of_it = bundle.stated.iter().filter(|entry| entry.section == section);
+                of_it.map(|entry| (entry.key.clone(), entry.value.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!(entries(&bundle), entries(&built_in), "{capability}");
+        }
+        let complete = "schema_version = 1\n[capabilities.\"File.Read\"]\n";
+        assert_eq!(with_capability(complete, "Shell.Exec"), complete);
+        assert_eq!(with_capability("no policy", "Shell.Exec"), "no policy", "the error is reported by whoever reads the file");
+    }
+}
