@@ -335,7 +335,7 @@ fn who_says_yes_in_the_browser_is_signed_in_and_the_tokens_are_told_to_nobody() 
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let tested = project.aye(&["mcp", "test", "docs"]).exits(0).stdout;
     assert!(tested.contains("docs 1, MCP revision 2025-06-18"), "{tested}");
-    for words in ["offers 1 tool\n", "search  denied", "allowed_tools = [\"docs/*\"]", "fingerprint = \""] {
+    for words in ["offers 1 tool\n", "search  denied", "next: run `aye mcp allow docs`", "fingerprint = \""] {
         assert!(tested.contains(words), "{words}: {tested}");
     }
     let status = project.aye(&["auth", "status"]).exits(0).stdout;
@@ -370,4 +370,41 @@ fn a_sign_in_that_is_declined_says_so() {
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(5));
     assert!(errors.contains("declined in the browser: not today") && !errors.contains('\u{1b}'), "{errors}");
+}
+
+#[test]
+fn one_command_allows_the_tools_of_a_server_and_keeps_the_built_in_policy() {
+    let project = Project::empty().config("[mcp.servers.docs]\nurl = 'https://docs.invalid/mcp'\n");
+    let file = project.directory("config").join("policy.toml");
+    let verdict = |call: &str| project.aye_with_input(&["policy", "check", "--jsonl"], &format!("{call}\n")).exits(0).stdout;
+    let search = r#"{"tool": "docs/search", "arguments": {}}"#;
+    assert!(verdict(search).contains("\"verdict\":\"deny\""), "{}", verdict(search));
+
+    let created = project.aye(&["mcp", "allow", "docs"]).exits(0).stdout;
+    assert!(created.starts_with("created ") && created.contains("extends the built-in policy"), "{created}");
+    let policy = fs::read_to_string(&file).unwrap();
+    assert!(policy.contains("extends = \"built-in\"") && policy.contains("allowed_tools = [\"docs/*\"]"), "{policy}");
+    assert!(verdict(search).contains("\"verdict\":\"ask\""), "{}", verdict(search));
+    let read = r#"{"tool": "ReadFile", "arguments": {"path": "a"}}"#;
+    assert!(verdict(read).contains("\"verdict\":\"allow\""), "{}", verdict(read));
+    assert!(project.aye(&["mcp", "list"]).exits(0).stdout.contains("the policy lists docs/*"));
+    project.aye(&["policy", "validate"]).exits(0);
+
+    let again = project.aye(&["mcp", "allow", "docs"]).exits(0).stdout;
+    assert!(again.contains("already allows the tools of `docs`"), "{again}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), policy);
+}
+
+#[test]
+fn a_server_that_cannot_be_allowed_leaves_the_policy_unchanged() {
+    let project = Project::empty().config("[mcp.servers.docs]\nurl = 'https://docs.invalid/mcp'\n");
+    let file = project.directory("config").join("policy.toml");
+    project.aye(&["mcp", "allow", "other"]).exits(2).says(&["there is no server `other`", "aye mcp list"]);
+    assert!(!file.exists());
+    let broken = "schema_version = 1\ncapabilities = 1\n";
+    fs::write(&file, broken).unwrap();
+    project.aye(&["mcp", "allow", "docs"]).exits(2).says(&["policy.toml", "`capabilities` must be a table"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), broken);
+    let inside = project.env("AYE", "1");
+    inside.aye(&["mcp", "allow", "docs"]).exits(2).says(&["AYE=1"]);
 }

@@ -264,7 +264,7 @@ fn aye_is_a_client_of_its_own_server() {
     // A user who starts it from aye says that it is not a command of a model.
     project.aye(&["mcp", "add", "me", "--env", "AYE=0", "--", program, "mcp", "serve"]).exits(0);
     let tested = project.aye(&["mcp", "test", "me"]).exits(0).stdout;
-    for words in ["is reachable and offers", "ReadFile  ", "allowed_tools = [\"me/*\"]"] {
+    for words in ["is reachable and offers", "ReadFile  ", "next: run `aye mcp allow me`"] {
         assert!(tested.contains(words), "{words}: {tested}");
     }
     project.aye(&["mcp", "add", "bare", "--", program, "mcp", "serve"]).exits(0);

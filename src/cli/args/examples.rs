@@ -247,6 +247,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("mcp logout", &[("Delete the tokens of a server", "aye mcp logout docs")]),
     ("mcp test", &[("Show the tools of a server", "aye mcp test docs"), ("Show the tools as JSON", "aye mcp test docs --json")]),
+    ("mcp allow", &[("Allow the tools of a server; each call asks", "aye mcp allow docs")]),
     (
         "mcp serve",
         &[

@@ -57,8 +57,8 @@ pub fn add(place: &AppContext, name: &str, given: NewServerWords) -> Result<Exit
     let _ = writeln!(text, "added `{name}` to {}", file.display());
     let _ = writeln!(
         text,
-        "next: run `aye mcp test {name}` to see its tools and the policy that allows them; until \
-        then none can be used"
+        "next: run `aye mcp test {name}` to see its tools, and `aye mcp allow {name}` to let the model use them, each call after \
+        approval"
     );
     say(&clean(&text));
     Ok(Exit::Completed)

@@ -71,6 +71,13 @@ pub enum McpSub {
         #[arg(long)]
         json: bool,
     },
+    /// Allow the tools of an MCP server in your policy
+    ///
+    /// Each call asks for approval. Without a policy.toml, aye creates one that extends the built-in policy.
+    Allow {
+        /// Name of the server, as `aye mcp list` shows it
+        name: String,
+    },
     /// Serve the tools of aye to another agent, as an MCP server
     ///
     /// Every call is subject to your policy. The server uses stdin and stdout.
@@ -105,6 +112,7 @@ pub enum McpAction {
     LogIn { name: String, no_browser: bool },
     LogOut { name: String },
     Test { name: String, json: bool },
+    Allow { name: String },
     Serve { asks: Asks },
 }
 
@@ -133,6 +141,7 @@ impl McpSub {
             Self::Login { name, no_browser } => McpAction::LogIn { name, no_browser },
             Self::Logout { name } => McpAction::LogOut { name },
             Self::Test { name, json } => McpAction::Test { name, json },
+            Self::Allow { name } => McpAction::Allow { name },
             Self::Serve { ask } => McpAction::Serve {
                 asks: match ask {
                     AskArg::Never => Asks::Nobody,
@@ -156,7 +165,7 @@ impl McpAction {
     /// Returns true if the action changes servers or tokens, which a command that aye runs must not do.
     pub fn changes_servers(&self) -> bool {
         match self {
-            Self::Add { .. } | Self::Remove { .. } | Self::LogIn { .. } | Self::LogOut { .. } => true,
+            Self::Add { .. } | Self::Remove { .. } | Self::LogIn { .. } | Self::LogOut { .. } | Self::Allow { .. } => true,
             Self::List { .. } | Self::Test { .. } | Self::Serve { .. } => false,
         }
     }

@@ -119,7 +119,7 @@ fn table(rows: &[Listed]) -> String {
         let _ = writeln!(text, "{:widest$}  {}", row.name, row.reached_by);
         let _ = writeln!(text, "{:widest$}  configured in {}", "", row.place);
         let listed = if row.allowed_tools.is_empty() {
-            format!("the policy lists none of its tools; run `aye mcp test {}` to see how to list them", row.name)
+            format!("the policy lists none of its tools; run `aye mcp allow {}` to list them", row.name)
         } else {
             format!("the policy lists {}", row.allowed_tools.join(", "))
         };

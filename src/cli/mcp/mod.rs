@@ -1,6 +1,7 @@
 //! MCP servers: their settings, and `aye mcp`.
 
 mod add;
+mod allow;
 pub mod args;
 mod list;
 mod login;
@@ -20,6 +21,7 @@ pub fn run(place: &AppContext, common: &Common, asked: McpAction) -> Result<Exit
         McpAction::LogIn { name, no_browser } => login::log_in(place, common, &name, no_browser),
         McpAction::LogOut { name } => login::log_out(place, &name),
         McpAction::Test { name, json } => test_server::run(place, common, &name, json),
+        McpAction::Allow { name } => allow::run(place, common, &name),
         McpAction::Serve { asks } => super::mcp_server::run(place, common, asks),
     }
 }

@@ -175,17 +175,15 @@ impl ServerReport {
             let _ = writeln!(text, "  … and {} more; `--json` lists all", count - MAX_SHOWN);
         }
         if let Some(tool) = self.tools.first().filter(|_| self.tools.iter().any(|tool| tool.verdict == VerdictKind::Deny)) {
-            let file = place.directories.config.join("policy.toml");
             let word = |text: &str| toml::Value::String(text.to_owned()).to_string();
-            let (all, one) = (word(&format!("{}/*", self.server)), word(&format!("{}/{}", self.server, tool.name)));
             let _ = write!(
                 text,
-                "\na tool can be used once the policy lists it; in \
-                {}:\n\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [{all}]\nrequires_approval = true\n\n# without \
-                approval, as long as the definition of the tool is \
-                unchanged\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{one}]\ndecision = \"allow\"\nfingerprint \
-                = {}\n",
-                file.display(),
+                "\nthe policy does not list these tools\nnext: run `aye mcp allow {}`; each call then asks for approval. A rule in {} \
+                allows a tool\nwithout approval as long as its definition is \
+                unchanged:\n\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{}]\ndecision = \"allow\"\nfingerprint = {}\n",
+                self.server,
+                place.directories.config.join("policy.toml").display(),
+                word(&format!("{}/{}", self.server, tool.name)),
                 word(&tool.fingerprint)
             );
         }

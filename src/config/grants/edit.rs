@@ -7,6 +7,7 @@ use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, 
 
 const CAPABILITIES: &str = "capabilities";
 const RULES: &str = "rules";
+const ALLOWED: &str = "allowed_tools";
 const READABLE: &str = "readable_paths";
 const SHELL: &str = "Shell.Exec";
 const NO_END: &str = "access to a directory cannot expire";
@@ -18,6 +19,14 @@ const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
 pub struct Added {
     pub text: String,
     pub line: usize,
+}
+
+/// A text in which the tools of an MCP server are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithServer {
+    pub text: String,
+    /// Whether no tool was listed before, so that each call needs approval now.
+    pub is_first: bool,
 }
 
 /// The line endings of a file, which edits preserve.
@@ -83,6 +92,26 @@ pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timest
     let first = found(&text)?.into_iter().find(|(_, kept)| rules.contains(&kept.rule));
     let line = first.map(|(_, kept)| kept.line).ok_or("cannot add the rule to the file as intended")?;
     Ok(Added { text: ends.give_back(&before, &text), line })
+}
+
+/// Adds all tools of an MCP server to the tools that may be called. `None` if they are listed already. If no tool was listed, each
+/// call needs approval.
+pub fn with_server(text: &str, server: &str) -> Result<Option<WithServer>, String> {
+    let (ends, before) = Ends::take(text);
+    let mut document = parse(&before)?;
+    let pattern = format!("{server}/*");
+    let (capability, _) = capability(&mut document, "Mcp.Invoke")?;
+    let is_new = capability.is_empty();
+    let listed = capability.entry(ALLOWED).or_insert_with(|| toml_edit::value(Array::new()));
+    let listed = listed.as_array_mut().ok_or_else(|| format!("`{ALLOWED}` must be an array"))?;
+    if listed.iter().any(|tool| tool.as_str().is_some_and(|tool| tool == pattern || tool == "*" || tool == "*/*")) {
+        return Ok(None);
+    }
+    listed.push(pattern);
+    if is_new {
+        capability.insert("requires_approval", toml_edit::value(true));
+    }
+    Ok(Some(WithServer { text: ends.give_back(&before, &document.to_string()), is_first: is_new }))
 }
 
 /// Removes the chosen rules. Returns the new text and the removed rules.
@@ -247,7 +276,8 @@ fn rule_at<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut d
     }
 }
 
-fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
+/// Returns the table of a capability, which is created if it is missing, and whether it is an inline table.
+fn capability<'a>(document: &'a mut DocumentMut, name: &str) -> Result<(&'a mut dyn TableLike, bool), String> {
     let no_table = || format!("`{CAPABILITIES}` must be a table");
     let implicit = || {
         let mut table = Table::new();
@@ -255,9 +285,13 @@ fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option
         Item::Table(table)
     };
     let capabilities = document.entry(CAPABILITIES).or_insert_with(implicit).as_table_like_mut().ok_or_else(no_table)?;
-    let capability = capabilities.entry(rule.capability()).or_insert_with(implicit);
-    let inline = capability.is_inline_table();
-    let capability = capability.as_table_like_mut().ok_or_else(no_table)?;
+    let capability = capabilities.entry(name).or_insert_with(implicit);
+    let is_inline = capability.is_inline_table();
+    Ok((capability.as_table_like_mut().ok_or_else(no_table)?, is_inline))
+}
+
+fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
+    let (capability, inline) = capability(document, rule.capability())?;
     if let GrantRule::Readable { path } = rule {
         return put_readable(capability, path, reason, until);
     }

@@ -5,7 +5,7 @@ mod file;
 #[cfg(test)]
 mod tests;
 
-pub use edit::{Added, added, list, removed};
+pub use edit::{Added, added, list, removed, with_server};
 pub use file::{change, lock, read};
 
 use crate::protocol::GrantRule;

@@ -1,0 +1,53 @@
+//! `aye mcp allow`: adds the tools of a server to the user's policy and leaves the rest unchanged.
+
+use super::login::named;
+use crate::config::{ConfigError, grants};
+use crate::host::console::say;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::user_policy;
+use crate::policy::Bundle;
+use crate::text::clean;
+use std::path::Path;
+
+pub fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
+    if common.policy.is_some() {
+        return Err(CliError::usage("`aye mcp allow` changes your policy.toml; leave out `--policy`"));
+    }
+    named(place, common, name)?;
+    let file = grants::user_file(&place.directories.config);
+    let change = allow(place, &file, name).map_err(|error| CliError::usage(error.to_string()))?;
+    let file = file.display();
+    say(&clean(&match change {
+        Change::None => format!("{file} already allows the tools of `{name}`\n"),
+        Change::Added { is_first } => {
+            let asks = if is_first { "; each call asks for approval" } else { "" };
+            format!("added `{name}/*` to the allowed tools in {file}{asks}\n")
+        }
+        Change::Created => format!(
+            "created {file}, which extends the built-in policy and allows the tools of `{name}`; each call asks for approval\n"
+        ),
+    }));
+    Ok(Exit::Completed)
+}
+
+enum Change {
+    None,
+    Added { is_first: bool },
+    Created,
+}
+
+fn allow(place: &AppContext, file: &Path, name: &str) -> Result<Change, ConfigError> {
+    let _only_one = grants::lock(&place.directories.config)?;
+    grants::change(file, |old| {
+        let text = old.map_or_else(|| user_policy::new_file("`aye mcp allow`"), str::to_owned);
+        let wrong = |why: String| ConfigError::one(format!("`{}`: {why}", file.display()));
+        let Some(with) = grants::with_server(&text, name).map_err(wrong)? else { return Ok((text, Change::None)) };
+        // The next start reads this file, so it must be valid now.
+        Bundle::parse(&with.text, &file.display().to_string()).map_err(|error| ConfigError::one(error.to_string()))?;
+        let change = if old.is_some() { Change::Added { is_first: with.is_first } } else { Change::Created };
+        Ok((with.text, change))
+    })
+}
