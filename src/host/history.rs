@@ -96,11 +96,11 @@ impl SessionHistory {
 /// Handles a history that cannot be read: the session cannot continue, and the screen says so until the user leaves.
 pub async fn unreadable(
     past: SessionHistory,
-    error: StoreError,
+    message: String,
     events: &mpsc::UnboundedSender<Event>,
     mut commands: mpsc::Receiver<Command>,
 ) -> ChangedFiles {
-    past.say(EventKind::Notice { message: error.to_string() }, events);
+    past.say(EventKind::Notice { message }, events);
     while let Some(command) = commands.recv().await {
         if command == Command::Quit {
             break;

@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// Minimum context window, in tokens, of a conversation with tools.
 const LITTLE: u64 = 16_384;
 
-type ModelSelection = Result<Arc<dyn Model>, NoModel>;
+/// The chosen model, or the reason why there is none.
+pub type ModelSelection = Result<Arc<dyn Model>, NoModel>;
 
 /// Returns true if neither the user nor a session chose a model.
 pub fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&SessionSummary>) -> bool {

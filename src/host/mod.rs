@@ -33,6 +33,8 @@ pub mod retention;
 pub mod sandbox_host;
 pub mod server_approval;
 pub mod session;
+pub mod session_builder;
+pub mod session_error;
 pub mod session_search;
 pub mod session_servers;
 pub mod setup;

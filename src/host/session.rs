@@ -8,6 +8,7 @@ use super::models::ModelCatalog;
 use super::offered_tools::{available, offered};
 use super::policy_layers::Policy;
 use super::sandbox_host::SandboxHost;
+use super::session_error::SessionError;
 use super::tool_name_lints::{misnamed, unmatched};
 use super::user_rules::UserRules;
 use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
@@ -175,7 +176,7 @@ impl Session {
     }
 
     /// Continues the session: unarchives an archived one, with a notice.
-    pub fn goes_on(&mut self) {
+    pub(super) fn goes_on(&mut self) {
         if std::mem::take(&mut self.is_archived) {
             self.notices.push(match self.store.archive(self.claim.id(), false) {
                 Ok(()) => "This session was archived. It is now unarchived.".to_owned(),
@@ -185,14 +186,14 @@ impl Session {
     }
 
     /// Ends the MCP servers, with time for each to exit. Call it for every session that was opened.
-    pub async fn end_servers(&self) {
+    pub(super) async fn end_servers(&self) {
         if let Some(servers) = self.kept.servers() {
             servers.end().await;
         }
     }
 
     /// Adds the history that was loaded while the screen was already visible.
-    pub fn loaded(&mut self, loaded: Loaded) {
+    pub(super) fn loaded(&mut self, loaded: Loaded) {
         self.tail = SessionPart::default();
         self.notices.extend(unreadable(&loaded));
         self.state = SessionState::from_records(&loaded.records);
@@ -202,7 +203,11 @@ impl Session {
 }
 
 /// Returns the chosen session; `None` for a new one. A session chosen by its ID sets the workspace.
-pub fn choose(store: &Store, place: &mut AppContext, choice: &SessionChoice) -> Result<Option<SessionSummary>, CliError> {
+pub(super) fn choose(
+    store: &Store,
+    place: &mut AppContext,
+    choice: &SessionChoice,
+) -> Result<Option<SessionSummary>, SessionError> {
     let found = match choice {
         SessionChoice::New => return Ok(None),
         SessionChoice::Latest | SessionChoice::Pick => store.latest(&place.workspace_id())?,
@@ -214,17 +219,19 @@ pub fn choose(store: &Store, place: &mut AppContext, choice: &SessionChoice) -> 
             };
             let copied = parent
                 .map(|parent| crate::host::stored_sessions::fork(store, place, &parent.session_id, &ForkUntil::End))
-                .transpose()?;
+                .transpose()
+                .map_err(SessionError::Failed)?;
             copied.map(|id| store.find(id.as_str())).transpose()?
         }
     };
     let Some(summary) = found else {
         let message = format!("there is no session in `{}` yet\nhint: run `aye` to start one", place.workspace.display());
-        return Err(CliError::usage(message));
+        return Err(SessionError::Failed(CliError::usage(message)));
     };
     if summary.workspace_id != place.workspace_id() {
         let workspace = std::path::Path::new(&summary.workspace).canonicalize().map_err(|error| {
-            CliError::failed(format!("cannot use the directory of this session, `{}`: {error}", summary.workspace))
+            let message = format!("cannot use the directory of this session, `{}`: {error}", summary.workspace);
+            SessionError::Failed(CliError::failed(message))
         })?;
         place.roots[0].clone_from(&workspace);
         place.workspace = workspace;
@@ -246,15 +253,14 @@ fn unreadable(loaded: &Loaded) -> Option<String> {
 }
 
 /// Claims the chosen session for this process, or creates a new one.
-pub fn open(
+pub(super) fn open(
     store: Store,
     place: &AppContext,
     policy: &Policy,
     chosen: Option<SessionSummary>,
     model: &str,
     extent: LoadScope,
-) -> Result<Session, CliError> {
-    policy.holds_for(chosen.as_ref().map(|summary| &summary.session_id))?;
+) -> Result<Session, SessionError> {
     let mut notices = Vec::new();
     if place.is_too_wide() {
         let workspace = place.workspace_for_people();
@@ -274,8 +280,21 @@ pub fn open(
         });
         let kept = SharedToolState::new(place, claim.id(), false);
         let (records, draft, tail, tails) = (Vec::new(), String::new(), SessionPart::default(), HashMap::new());
-        let (state, model_before, is_archived) = (SessionState::default(), None, false);
-        return Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, is_archived });
+        let (state, model_before, is_archived, unmatched_names) = (SessionState::default(), None, false, Vec::new());
+        return Ok(Session {
+            store,
+            claim,
+            records,
+            state,
+            draft,
+            tails,
+            tail,
+            model_before,
+            notices,
+            kept,
+            unmatched_names,
+            is_archived,
+        });
     };
     let claim = store.claim(&summary.session_id)?;
     let (records, draft, tail, tails) = match extent {
@@ -298,7 +317,7 @@ pub fn open(
 }
 
 /// The limits and the approvals of a session.
-pub struct SessionOptions {
+pub(super) struct SessionOptions {
     pub approver: Approver,
     pub unfinished: Unfinished,
     pub max_steps: Option<u32>,
@@ -327,14 +346,30 @@ fn load_tools(loaded: &LoadedTools, records: &[Record]) {
     }
 }
 
+/// Completes what an earlier process left half done, as far as the tools can. Returns the outcomes of its calls, and what
+/// is known of the others.
+fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
+    let state = &session.state;
+    let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
+    let Recovered { settled, notices } = router.recover(&left_bases(&place.directories.data), &has_no_result);
+    let known = RecoveredCalls { found: found(state), tails: std::mem::take(&mut session.tails) };
+    session.notices.extend(notices);
+    (settled, known)
+}
+
 /// Returns everything that the agent's host needs. The caller keeps the lock, which must outlive the session.
-pub fn setup(place: &AppContext, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: SessionOptions) -> Setup {
+pub(super) fn setup(
+    place: &AppContext,
+    policy: &Policy,
+    session: &mut Session,
+    model: Arc<dyn Model>,
+    terms: SessionOptions,
+) -> Setup {
     let policy_name = policy.name.clone();
     let policy = place.enforcer(policy, terms.standing.sandbox(), place.mode);
     let holding = terms.standing.holding(&policy);
     holding.look_through();
-    let sandbox = terms.standing.words(&holding);
-    let sandbox_status = terms.standing.status(&holding, &policy);
+    let (sandbox, sandbox_status) = (terms.standing.words(&holding), terms.standing.status(&holding, &policy));
     if let Some(servers) = session.kept.servers() {
         servers.ask_model_of(model.facts().context_window);
     }
@@ -398,7 +433,7 @@ pub fn setup(place: &AppContext, policy: &Policy, session: &mut Session, model: 
 }
 
 /// Returns the laxest mode that may be chosen during a session.
-pub fn laxest(place: &AppContext) -> Mode {
+fn laxest(place: &AppContext) -> Mode {
     match Nesting::of_process() {
         Nesting::Outermost => Mode::Auto,
         // A program that aye runs could request more permissions.

@@ -10,7 +10,7 @@ use crate::agent::{self, Approver};
 use crate::mcp::Spec;
 
 /// Prepares the servers of a session. `passed`: servers of the front end; servers of the settings take precedence.
-pub fn connect(
+pub(super) fn connect(
     passed: Vec<Spec>,
     session: &mut Session,
     place: &AppContext,

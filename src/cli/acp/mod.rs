@@ -7,34 +7,26 @@ mod session_files;
 use crate::acp::{
     self, Answer, Authentication, Ended, Front, Listed, Refusal, RunningSession, Sanitizers, SessionOpening, SessionOrigin,
 };
-use crate::agent::{self, Approver, Unfinished};
+use crate::agent;
 use crate::config::NoModel;
 use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::history::SessionHistory;
 use crate::host::local_models;
 use crate::host::models::ModelCatalog;
-use crate::host::nesting::Nesting;
 use crate::host::options::{Common, SessionChoice};
-use crate::host::policy_layers::Policy;
-use crate::host::project::ProjectConfig;
 use crate::host::query::QueryHandler;
 use crate::host::query_service::{QueryService, Serving};
-use crate::host::reload::Reload;
 use crate::host::retention;
-use crate::host::sandbox_host::SandboxHost;
-use crate::host::session;
-use crate::host::session::{Session, SessionOptions};
+use crate::host::session_builder::front_end::FrontEnd;
+use crate::host::session_builder::{ClaimedSession, SessionBuilder, StartedSession};
+use crate::host::session_error::SessionError;
+use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
 use crate::host::stored_sessions;
-use crate::host::user_rules::UserRules;
-use crate::host::{session_servers, startup};
-use crate::ports::Model;
-use crate::protocol::{Command, Mode};
-use crate::store::{SessionSummary, Store, StoreError};
-use crate::sys::instance::Instance;
+use crate::protocol::Command;
+use crate::store::{Store, StoreError};
 use crate::sys::signals::hang_up_is_ignored;
 use crate::tools::InEditor;
 use crate::{text, tui};
@@ -47,8 +39,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
 
 /// Time for remaining work to end.
 const LEFTOVERS: Duration = Duration::from_secs(2);
@@ -117,17 +109,6 @@ struct Host {
     store: Store,
     /// The projects that were reported as untrusted.
     told: Told,
-}
-
-/// A session whose model has not been chosen yet.
-struct Ready {
-    common: Common,
-    place: AppContext,
-    project: ProjectConfig,
-    policy: Policy,
-    chosen: Option<SessionSummary>,
-    model: Result<Arc<dyn Model>, NoModel>,
-    open: bool,
 }
 
 impl acp::Host for Host {
@@ -244,110 +225,91 @@ fn no_model(error: NoModel) -> Refusal {
     }
 }
 
+fn refusal_of_session(error: SessionError) -> Refusal {
+    match error {
+        SessionError::Store(error) => refusal_of_store(error),
+        SessionError::Locked { id, pid } => refusal_of_store(StoreError::Held { id: id.to_string(), pid }),
+        SessionError::Policy(trouble) => Refusal::Policy(trouble.message),
+        SessionError::Model(error) => no_model(error),
+        SessionError::Failed(trouble) => refusal(trouble),
+    }
+}
+
 async fn open(store: Store, common: Common, asked: SessionOpening, told: Told) -> Result<RunningSession, Refusal> {
     let which = asked.which.clone();
-    let found = store.clone();
-    let ready = beside(move || find(&found, common, &which)).await?;
-    let Ready { common, place, project, policy, chosen, model, open } = ready;
-    let models = ModelCatalog::new(&place).under(&policy);
-    let (model, said) = local_models::instead(&models, &place.settings, model, open).await;
-    let model = model.map_err(no_model)?;
+    let builder = beside(move || find(store, common, &which)).await?;
+    let builder = builder.with_model().await.map_err(refusal_of_session)?;
     let handle = tokio::runtime::Handle::current();
     beside(move || {
         let _runtime = handle.enter();
-        begin(store, &common, (place, project, policy), (chosen, model), (said, &told), asked)
+        let claimed = claim(builder, &asked, &told)?;
+        start(claimed, asked, &handle)
     })
     .await
 }
 
-/// Finds the place, the requested session and its model.
-fn find(store: &Store, common: Common, which: &SessionOrigin) -> Result<Ready, Refusal> {
-    let mut place = AppContext::find(&common).map_err(refusal)?;
+/// Finds the requested session, or prepares a new one.
+fn find(store: Store, common: Common, which: &SessionOrigin) -> Result<SessionBuilder, Refusal> {
+    let place = AppContext::find(&common).map_err(refusal)?;
     let choice = match which {
         SessionOrigin::New => SessionChoice::New,
         SessionOrigin::Stored { id, .. } => {
-            let known = store.find(id).map_err(refusal_of_store)?;
-            if known.session_id.as_str() != id {
+            // A user may abbreviate an ID, a program may not.
+            if store.find(id).map_err(refusal_of_store)?.session_id.as_str() != id {
                 return Err(refusal_of_store(StoreError::NoSession { given: id.clone() }));
-            }
-            // A session that this process is closing becomes free in turn.
-            let holder = store.holder(&known.session_id).map_err(refusal_of_store)?;
-            if let Some(holder) = holder.filter(|holder| holder.instance != Instance::current()) {
-                return Err(refusal_of_store(StoreError::Held { id: id.clone(), pid: holder.instance.pid }));
             }
             SessionChoice::Id(id.clone())
         }
     };
-    let chosen = session::choose(store, &mut place, &choice).map_err(refusal)?;
-    let flag = common.model.as_deref();
-    let open = local_models::is_open(&place.settings, flag, chosen.as_ref());
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
-    let policy = place.policy(common.policy.as_deref(), Some(&project));
-    let policy = policy.map_err(|trouble| Refusal::Policy(trouble.message))?;
-    let model = ModelCatalog::new(&place).under(&policy).choose(flag, chosen.as_ref());
-    if let Ok(model) = &model
-        && let Some(ask) = crate::host::models::key_to_ask_for(&place, model.name())
+    SessionBuilder::find(FrontEnd::editor(), common, place, store, &choice).map_err(refusal_of_session)
+}
+
+/// Claims the session, and connects it to the editor.
+fn claim(builder: SessionBuilder, asked: &SessionOpening, told: &Told) -> Result<ClaimedSession, Refusal> {
+    let mut claimed = builder.claim().map_err(refusal_of_session)?;
+    // Once per workspace, for the log of the editor.
+    if let Some(line) = claimed.project().ignored()
+        && told.lock().unwrap_or_else(PoisonError::into_inner).insert(claimed.place().workspace.clone())
     {
-        ask();
+        warn(&line);
     }
-    Ok(Ready { common, place, project, policy, chosen, model, open })
+    if let Some(editor) = OfEditor::of(asked) {
+        claimed.connect_editor(InEditor::new(Arc::new(editor)));
+    }
+    Ok(claimed)
 }
 
 /// Starts the session.
-fn begin(
-    store: Store,
-    common: &Common,
-    (mut place, project, policy): (AppContext, ProjectConfig, Policy),
-    (chosen, model): (Option<SessionSummary>, Arc<dyn Model>),
-    (said, told): (Option<String>, &Told),
-    asked: SessionOpening,
-) -> Result<RunningSession, Refusal> {
-    let file = common.policy.clone();
-    place.with_tools_of(&project);
-    let effort = place.settings.effort.map(|set| set.effort);
-    let title = chosen.as_ref().and_then(|chosen| chosen.title.clone());
-    let mut session =
-        session::open(store.clone(), &place, &policy, chosen, model.name(), session::LoadScope::All).map_err(refusal)?;
-    session.goes_on();
-    let mut notices: Vec<String> = said.into_iter().chain(ignored(&project, &place, told)).collect();
-    if let Some(editor) = OfEditor::of(&asked) {
-        session.kept.edited_in(InEditor::new(Arc::new(editor)));
-    }
+fn start(mut claimed: ClaimedSession, asked: SessionOpening, runtime: &Handle) -> Result<RunningSession, Refusal> {
     let (servers, problems) = servers::specs(asked.servers);
-    notices.extend(problems);
-    let past = SessionHistory::new(&store, session.id(), &place);
+    for problem in problems {
+        claimed.notify(problem);
+    }
+    claimed.add_servers(servers);
+    let past = claimed.history();
     let history = match asked.which {
-        SessionOrigin::Stored { told: true, .. } => past.events(&session.records),
+        SessionOrigin::Stored { told: true, .. } => past.events(&claimed.session().records),
         SessionOrigin::Stored { told: false, .. } | SessionOrigin::New => Vec::new(),
     };
-    let standing = SandboxHost::find(&place, project.trust());
-    let laxest = session::laxest(&place);
-    let remote = session_servers::connect(servers, &mut session, &place, &policy, &project, &standing, approver());
-    let terms = SessionOptions { remote, ..terms(common, &place, &policy, &project, &standing, model.name(), &store) };
-    let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-    notices.append(&mut session.notices);
+    let title = claimed.title().map(str::to_owned);
+    let (events, receive_events) = mpsc::unbounded_channel();
+    let desk = QueryHandler::new(claimed.session().store.clone(), claimed.place(), events.clone());
+    desk.trust(claimed.project());
+    let mut prepared = runtime.block_on(claimed.prepare()).map_err(refusal_of_session)?;
+    let notices = prepared.take_notices();
     let (send, receive) = mpsc::channel::<Command>(agent::CHANNEL_DEPTH);
     let (ask, queries) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (room, has_room) = watch::channel(true);
-    setup.room = Some(has_room);
-    let (events, receive_events) = mpsc::unbounded_channel();
-    let desk = QueryHandler::new(store, &place, events.clone());
-    desk.trust(&project);
     let service = QueryService::new(desk);
-    service.open_history(past, place.clone());
+    service.open_history(past, prepared.place().clone());
     let serving = service.serve(queries);
-    let id = session.id().clone();
-    let files = Arc::new(SessionFiles::new(&place, &id));
-    let directory = place.workspace.clone();
-    let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
-    setup.policy_updates = Some(updates);
-    let running = agent::spawn(setup, receive, events);
-    service.open_session(running.queries);
-    tokio::spawn(reload.run());
-    if let Some(servers) = session.kept.servers() {
-        servers.look();
-    }
-    let ended = tokio::spawn(wait_for_the_end(running.ended, serving, session));
+    let id = prepared.session().id().clone();
+    let files = Arc::new(SessionFiles::new(prepared.place(), &id));
+    let directory = prepared.place().workspace.clone();
+    let (laxest, effort) = (prepared.setup().options.laxest, prepared.setup().options.effort);
+    let session = prepared.start(receive, events, Some(has_room));
+    service.open_session(session.queries().clone());
+    let ended = tokio::spawn(wait_for_the_end(session, serving));
     Ok(RunningSession {
         id,
         directory,
@@ -365,53 +327,9 @@ fn begin(
     })
 }
 
-/// Returns the notice about ignored files of the project, once per workspace, for the log of the editor.
-fn ignored(project: &ProjectConfig, place: &AppContext, told: &Told) -> Option<String> {
-    let line = project.ignored()?;
-    if told.lock().unwrap_or_else(PoisonError::into_inner).insert(place.workspace.clone()) {
-        warn(&line);
-    }
-    Some(line)
-}
-
-/// Releases the lock of the session once it has ended.
-async fn wait_for_the_end(ended: JoinHandle<()>, serving: Serving, session: Session) {
-    let _ = ended.await;
+/// Frees the session once it has ended.
+async fn wait_for_the_end(mut session: StartedSession, serving: Serving) {
+    session.ended().await;
     serving.end().await;
-    session.end_servers().await;
-    drop(session);
-}
-
-/// Returns the approver: a program that aye runs must not approve its own actions.
-fn approver() -> Approver {
-    match Nesting::of_process() {
-        Nesting::Outermost => Approver::Person,
-        Nesting::InsideAye => Approver::Nobody,
-    }
-}
-
-fn terms(
-    common: &Common,
-    place: &AppContext,
-    policy: &Policy,
-    project: &ProjectConfig,
-    standing: &SandboxHost,
-    model: &str,
-    store: &Store,
-) -> SessionOptions {
-    let set = place.settings.approval.timeout;
-    let enforcer = place.enforcer(policy, standing.sandbox(), Mode::Ask);
-    let timeout = enforcer.approval_timeout().map_or(set, |said| said.min(set));
-    SessionOptions {
-        approver: approver(),
-        // A user who continues does so with a prompt.
-        unfinished: Unfinished::Replace,
-        max_steps: common.max_steps,
-        approval_timeout: Some(timeout),
-        instructions: project.instructions(),
-        guidance: project.guidance(),
-        rules: Arc::new(UserRules::new(place, common.policy.as_deref(), model).with_log(store.clone())),
-        standing: standing.clone(),
-        remote: None,
-    }
+    session.close().await;
 }

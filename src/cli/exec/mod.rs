@@ -4,33 +4,23 @@ pub mod piped_input;
 
 use super::args::{ExecPrompt, OutputFormat};
 use crate::agent::{self, Approver, Unfinished};
-use crate::config::NoModel;
 use crate::headless::{self, Format, Output};
 use crate::host::console;
-use crate::host::console::{warn, warn_all};
+use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::mcp_servers::FIRST_WAIT;
-use crate::host::models::ModelCatalog;
 use crate::host::options::{Common, SessionChoice};
-use crate::host::project::ProjectConfig;
-use crate::host::reload::Reload;
-use crate::host::retention;
-use crate::host::sandbox_host::SandboxHost;
-use crate::host::session;
-use crate::host::session::{Session, SessionOptions};
-use crate::host::startup::{open_store, start_log};
-use crate::host::user_rules::UserRules;
-use crate::host::{local_models, lock_takeover};
-use crate::host::{session_servers, startup};
-use crate::ports::Model;
-use crate::protocol::{Command, Event, EventKind, SessionId};
-use crate::store::{SessionSummary, Store};
+use crate::host::session_builder::front_end::FrontEnd;
+use crate::host::session_builder::{ClaimedSession, PreparedSession, SessionBuilder};
+use crate::host::session_error::SessionError;
+use crate::host::startup;
+use crate::host::startup::start_log;
+use crate::protocol::{Command, Event, EventKind};
+use crate::store::Store;
 use crate::sys::signals::hang_up_is_ignored;
 use piped_input::Piped;
 use std::io::{IsTerminal, Read};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -94,115 +84,52 @@ impl ExecInput {
 }
 
 pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
-    let mut place = AppContext::find(common)?;
+    let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
     let _log = start_log(&place, common.verbosity);
     let from_stdin = request.prompt == ExecPrompt::Stdin;
     let mut words = ExecInput::read(request.prompt)?;
-    let store = open_store(&place)?;
-    let chosen = session::choose(&store, &mut place, &request.session)?;
-    if let Some(SessionSummary { session_id, .. }) = &chosen {
-        check_lock(&store, session_id, common.take_over)?;
-    }
+    let store = Store::open(&place.directories.data)?;
     let runtime = startup::runtime()?;
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
-    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
-    place.with_tools_of(&project);
-    let models = ModelCatalog::new(&place).under(&policy);
-    let model = choose_model(&runtime, &models, &place, common.model.as_deref(), chosen.as_ref())?;
+    let front_end = FrontEnd::exec(request.approver);
+    let builder = SessionBuilder::find(front_end, common.clone(), place, store, &request.session).map_err(refusal)?;
+    let builder = runtime.block_on(builder.with_model())?;
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped_input::read(&mut console::warn)?;
     }
-    let mut session = session::open(store, &place, &policy, chosen, model.name(), session::LoadScope::All)?;
-    session.goes_on();
-    warn_all(&std::mem::take(&mut session.notices));
-    if words.is_empty() && session.state.is_done() {
-        return told_again(&runtime, &place, &session, request.format);
-    }
-    project.ignored().iter().for_each(|line| warn(line));
-    let instructions = project.instructions();
     let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
-    let rules = Arc::new(UserRules::new(&place, common.policy.as_deref(), model.name()));
-    let standing = SandboxHost::find(&place, project.trust());
-    let remote = session_servers::connect(Vec::new(), &mut session, &place, &policy, &project, &standing, request.approver);
-    if let Some(servers) = session.kept.servers() {
-        warn_all(&runtime.block_on(servers.settle(FIRST_WAIT)));
+    let claimed = builder.with_unfinished(unfinished).claim().map_err(refusal)?;
+    if words.is_empty() && claimed.session().state.is_done() {
+        return told_again(&runtime, &claimed, request.format);
     }
-    let terms = SessionOptions {
-        approver: request.approver,
-        unfinished,
-        max_steps: common.max_steps,
-        // Approvals are answered at once.
-        approval_timeout: None,
-        instructions,
-        guidance: project.guidance(),
-        rules,
-        standing: standing.clone(),
-        remote,
-    };
-    let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-    warn_all(&std::mem::take(&mut session.notices));
-    let prompt = match words.prompt(&setup) {
-        Ok(prompt) => prompt,
+    let prepared = runtime.block_on(claimed.prepare())?;
+    match words.prompt(prepared.setup()) {
+        Ok(prompt) => Ok(runtime.block_on(drive(prepared, prompt, request.format.into()))),
         Err(trouble) => {
-            runtime.block_on(session.end_servers());
-            return Err(trouble);
+            runtime.block_on(prepared.close());
+            Err(trouble)
         }
-    };
-    let (own, unread) = (place.clone(), project.unread());
-    let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy, standing);
-    setup.policy_updates = Some(updates);
-    setup.tell_changes = true;
-    let exit = runtime.block_on(drive(setup, reload, prompt, request.format.into()));
-    warn_all(&unread.take());
-    runtime.block_on(session.end_servers());
-    retention::before_the_end(&own, &session.store);
-    Ok(exit)
+    }
 }
 
-/// Returns an error if another process owns the session and is not asked to exit.
-fn check_lock(store: &Store, id: &SessionId, takes_over: bool) -> Result<(), CliError> {
-    if takes_over {
-        lock_takeover::end_holder(store, id).map_err(CliError::usage)?;
+/// Returns the error for a session that cannot be opened, with the way to take it over if another process owns it.
+fn refusal(error: SessionError) -> CliError {
+    match error {
+        SessionError::Locked { id, pid } => {
+            let help = "exit it there, pass `--take-over` to make it exit, or start another session";
+            CliError::usage(format!("session `{id}` is in use by process {pid}; {help}"))
+        }
+        error => error.into(),
     }
-    let Some(holder) = store.holder(id)? else { return Ok(()) };
-    let pid = holder.instance.pid;
-    let help = "exit it there, pass `--take-over` to make it exit, or start another session";
-    Err(CliError::usage(format!("session `{id}` is in use by process {pid}; {help}")))
-}
-
-/// Chooses the model of the session, or a local one if aye may choose. Reads its key from the keyring if it is there.
-fn choose_model(
-    runtime: &Runtime,
-    models: &ModelCatalog,
-    place: &AppContext,
-    flag: Option<&str>,
-    chosen: Option<&SessionSummary>,
-) -> Result<Arc<dyn Model>, CliError> {
-    let open = local_models::is_open(&place.settings, flag, chosen);
-    let (model, said) = runtime.block_on(local_models::instead(models, &place.settings, models.choose(flag, chosen), open));
-    if let Some(line) = &said {
-        warn(line);
-    }
-    let model = model.map_err(|error| match error {
-        NoModel::NoKey { message } => CliError { exit: Exit::Authentication, message },
-        NoModel::Forbidden { message } => CliError::usage(message),
-        NoModel::Wrong(error) => error.into(),
-    })?;
-    if let Some(ask) = crate::host::models::key_to_ask_for(place, model.name()) {
-        ask();
-    }
-    Ok(model)
 }
 
 /// Runs the session until its task ends, and prints its events.
-async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, format: Format) -> Exit {
+async fn drive(prepared: PreparedSession, prompt: Option<String>, format: Format) -> Exit {
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, mut receive_events) = mpsc::unbounded_channel();
     let (tell, told) = mpsc::unbounded_channel();
-    let ended = agent::spawn(setup, receive_commands, events).ended;
-    tokio::spawn(reload.run());
+    let mut session = prepared.start(receive_commands, events, None);
     if let Some(text) = prompt {
         let _ = commands.send(Command::Prompt { text }).await;
     }
@@ -247,13 +174,14 @@ async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, form
         }
     });
     let outcome = tell_all(told, format).await;
-    if outcome == headless::Outcome::OutputClosed {
-        return outcome.into();
+    let mut signalled = None;
+    if outcome != headless::Outcome::OutputClosed {
+        signalled = watch.await.unwrap_or(None);
+        if signalled.is_none() {
+            session.ended().await;
+        }
     }
-    let signalled = watch.await.unwrap_or(None);
-    if signalled.is_none() {
-        let _ = ended.await;
-    }
+    session.close().await;
     signalled.unwrap_or_else(|| outcome.into())
 }
 
@@ -264,8 +192,9 @@ async fn tell_all(told: UnboundedReceiver<Event>, format: Format) -> headless::O
 }
 
 /// Prints the result of the last task again: the previous process may have been killed before it did.
-fn told_again(runtime: &Runtime, place: &AppContext, session: &Session, format: OutputFormat) -> Result<Exit, CliError> {
-    let events = agent::replay(&session.records, &place.workspace_id(), session.id());
+fn told_again(runtime: &Runtime, claimed: &ClaimedSession, format: OutputFormat) -> Result<Exit, CliError> {
+    let session = claimed.session();
+    let events = claimed.history().events(&session.records);
     let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
         return Err(CliError::usage("nothing to continue; run `aye exec -c PROMPT` to start a new task"));
     };

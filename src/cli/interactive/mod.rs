@@ -122,7 +122,6 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<AfterScree
         let mut opening = SessionOpener {
             common: common.clone(),
             place,
-            policy,
             choice,
             before: asked,
             here: own,

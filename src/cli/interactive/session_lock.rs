@@ -1,39 +1,37 @@
 //! A session that is open in another process, on the screen: the user views it, takes it over, or chooses another one.
 
-use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::lock_takeover;
-use crate::host::policy_layers::Policy;
-use crate::host::session;
-use crate::host::session::{LoadScope, PIECE_RECORDS, Session};
+use crate::host::session::{PIECE_RECORDS, Session};
+use crate::host::session_builder::{ClaimedSession, SessionBuilder};
 use crate::protocol::SessionId;
-use crate::store::{Holder, SessionPart, SessionSummary, Store};
+use crate::store::{Holder, SessionPart};
 use crate::tui::{LockAnswer, LockQuestion, StartupQuestion};
 use tokio::sync::{mpsc, oneshot};
 
 /// The session of a screen: ready, or owned by another process.
 pub enum SessionStart {
-    Ready(Box<Session>),
+    Ready(Box<ClaimedSession>),
     Held(Box<LockedSession>),
 }
 
 /// A session that another process owns.
 pub struct LockedSession {
-    pub store: Store,
-    pub chosen: SessionSummary,
+    pub id: SessionId,
+    pub builder: SessionBuilder,
 }
 
 /// The outcome of the question.
 pub enum LockOutcome {
-    Ours(Box<Session>),
+    Ours(Box<ClaimedSession>),
     /// The session is shown read-only; it is not claimed and nothing runs.
-    ReadOnly(ReadOnlySession),
+    ReadOnly(Box<ReadOnlySession>),
     Left,
 }
 
 /// The end of a session as another process has written it.
 pub struct ReadOnlySession {
-    pub store: Store,
+    pub builder: SessionBuilder,
     pub id: SessionId,
     pub tail: SessionPart,
     /// The other process: `open in process 4711`.
@@ -49,19 +47,13 @@ enum LockAttempt {
 
 impl LockedSession {
     /// Asks until an answer leads to a session.
-    pub async fn ask(
-        self,
-        place: &AppContext,
-        policy: &Policy,
-        model: &str,
-        ahead: &mpsc::UnboundedSender<StartupQuestion>,
-    ) -> LockOutcome {
-        let Self { store, chosen } = self;
-        let id = chosen.session_id.clone();
+    pub async fn ask(self, ahead: &mpsc::UnboundedSender<StartupQuestion>) -> LockOutcome {
+        let Self { id, builder } = self;
+        let store = builder.store().clone();
         let mut problem = None;
         loop {
-            let (pid, since) = match try_again(&store, place, policy, &chosen, model).await {
-                LockAttempt::Ours(session) => return LockOutcome::Ours(session),
+            let (pid, since) = match try_again(&builder, &id).await {
+                LockAttempt::Ours(session) => return LockOutcome::Ours(Box::new(builder.claimed(*session))),
                 LockAttempt::By(holder) => (holder.instance.pid, holder.since.map(clock)),
                 LockAttempt::Failed(message) => {
                     problem = Some(message);
@@ -79,12 +71,8 @@ impl LockedSession {
                     let (from, session) = (store.clone(), id.clone());
                     match beside(move || from.piece(&session, None, PIECE_RECORDS).map_err(|error| error.to_string())).await {
                         Ok(tail) => {
-                            return LockOutcome::ReadOnly(ReadOnlySession {
-                                store,
-                                id,
-                                tail,
-                                holder: format!("open in process {pid}"),
-                            });
+                            let holder = format!("open in process {pid}");
+                            return LockOutcome::ReadOnly(Box::new(ReadOnlySession { builder, id, tail, holder }));
                         }
                         Err(message) => problem = Some(message),
                     }
@@ -100,14 +88,13 @@ impl LockedSession {
 }
 
 /// Tries to claim the session, because another process may be quicker.
-async fn try_again(store: &Store, place: &AppContext, policy: &Policy, chosen: &SessionSummary, model: &str) -> LockAttempt {
-    let (store, place, policy, chosen, model) = (store.clone(), place.clone(), policy.clone(), chosen.clone(), model.to_owned());
+async fn try_again(builder: &SessionBuilder, id: &SessionId) -> LockAttempt {
+    let (store, id, attempt) = (builder.store().clone(), id.clone(), builder.claim_attempt());
     let tried = beside(move || {
-        if let Some(holder) = store.holder(&chosen.session_id).map_err(|error| error.to_string())? {
+        if let Some(holder) = store.holder(&id).map_err(|error| error.to_string())? {
             return Ok(LockAttempt::By(holder));
         }
-        let session = session::open(store, &place, &policy, Some(chosen), &model, LoadScope::Tail);
-        session.map(|session| LockAttempt::Ours(Box::new(session))).map_err(|trouble: CliError| trouble.message)
+        attempt().map(|session| LockAttempt::Ours(Box::new(session))).map_err(|error| CliError::from(error).message)
     });
     tried.await.unwrap_or_else(LockAttempt::Failed)
 }

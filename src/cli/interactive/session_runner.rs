@@ -1,37 +1,21 @@
 //! Runs a session behind the screen, which is already visible: from opening the session to its end.
 
-use super::session_lock::{LockOutcome as Answered, ReadOnlySession, SessionStart};
+use super::session_lock::{LockOutcome, ReadOnlySession, SessionStart};
 use super::start_hints;
-use crate::agent::{self, Approver, Unfinished};
 use crate::cli::screen::TuiChannels;
-use crate::config::NoModel;
 use crate::host::context::AppContext;
 use crate::host::crash::Watch;
-use crate::host::drift;
 use crate::host::error::CliError;
 use crate::host::history;
 use crate::host::history::SessionHistory;
-use crate::host::local_models;
-use crate::host::models::ModelCatalog;
-use crate::host::nesting::Nesting;
-use crate::host::options::Trust as TrustFlag;
+use crate::host::local_models::ModelSelection;
 use crate::host::policy_layers::Policy;
-use crate::host::project::ProjectConfig;
 use crate::host::query::QueryHandler;
 use crate::host::query_service::QueryService;
-use crate::host::reload::Reload;
-use crate::host::retention;
 use crate::host::sandbox_host::SandboxHost;
-use crate::host::session;
-use crate::host::session::{Session, SessionOptions};
-use crate::host::session_servers;
-use crate::host::user_rules::UserRules;
-use crate::llm::MissingModel;
-use crate::ports::Model;
-use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode, SessionId};
+use crate::host::session_builder::ClaimedSession;
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, SessionId};
 use crate::tui::{Header, ModelAccess, Start, TrustAnswer, TrustQuestion};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// The state that is left after the screen has closed.
@@ -49,235 +33,202 @@ pub struct SessionOutcome {
 
 /// An opened session that is not running yet.
 pub struct SessionRunner {
-    pub place: AppContext,
+    pub session: SessionStart,
     /// True if it is not in the directory where the screen started.
     pub moved: bool,
-    pub policy: Policy,
-    /// The project, as far as it was already examined.
-    pub project: Option<ProjectConfig>,
-    pub session: SessionStart,
-    pub model: Result<Arc<dyn Model>, NoModel>,
     /// The requested model, from the command line or the configuration.
     pub wanted: Option<String>,
-    /// True if aye may choose the model.
-    pub open: bool,
-    pub rules: Arc<UserRules>,
-    /// The file of `--policy FILE`.
-    pub file: Option<PathBuf>,
-    pub max_steps: Option<u32>,
     pub desk: QueryHandler,
     pub watch: Watch,
     /// True if first-time setup may start automatically.
     pub sets_up: bool,
 }
 
+/// The parts of a screen that do not depend on its session.
+struct StartContext {
+    moved: bool,
+    wanted: Option<String>,
+    sets_up: bool,
+}
+
+/// The screen has closed before the session was shown.
+struct ScreenClosed;
+
+/// The answer of the user to the trust question, once there is one.
+type TrustDecision = oneshot::Receiver<TrustAnswer>;
+
 impl SessionRunner {
     /// Runs the session to its end. Returns the files it changed.
     pub async fn run(self, wires: TuiChannels, opened: &mut Option<SessionId>) -> ChangedFiles {
         let nothing = ChangedFiles::default;
         let TuiChannels { start, ahead, commands, queries, events } = wires;
-        let Self {
-            mut place,
-            moved,
-            mut policy,
-            project,
-            session,
-            model,
-            open,
-            mut rules,
-            file,
-            max_steps,
-            desk,
-            watch,
-            wanted,
-            sets_up,
-        } = self;
+        let Self { session, moved, wanted, desk, watch, sets_up } = self;
         let service = QueryService::new(desk.clone());
         let serving = service.serve(queries);
         desk.follow_keys();
-        let cwd = moved.then(|| place.workspace_for_people());
-        let mut session = match session {
-            SessionStart::Ready(session) => *session,
-            SessionStart::Held(waiting) => {
-                let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
-                match waiting.ask(&place, &policy, &name, &ahead).await {
-                    Answered::Ours(session) => *session,
-                    Answered::ReadOnly(watched) => {
-                        look_on(watched, (place, policy, model), cwd, start, commands, (events, &service)).await;
-                        return nothing();
-                    }
-                    Answered::Left => return nothing(),
-                }
-            }
-        };
-        session.goes_on();
-        // Notices from opening the session are shown on the screen that hid them.
-        session.notices.splice(0..0, session.store.notices().to_vec());
-        *opened = Some(session.id().clone());
-        watch.knows(place.directories.data.join("logs"), format!("aye --resume={}", session.id()));
-        let past = SessionHistory::new(&session.store, session.id(), &place);
-        service.open_history(past.clone(), place.clone());
-        let models = ModelCatalog::new(&place).under(&policy);
-        let settings = place.settings.clone();
-        // Runs in parallel, because the screen is already visible.
-        let looking = tokio::spawn(async move { local_models::instead(&models, &settings, model, open).await });
-        let mut notices = std::mem::take(&mut session.notices);
-        let mut project =
-            project.unwrap_or_else(|| ProjectConfig::look(&place.workspace, &place.directories.config, TrustFlag::AsRecorded));
-        project.ask_again_if_broken();
-        if project.is_trusted() {
-            policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
-            tools_of_project(&mut place, &project, &mut notices);
-        }
-        desk.trust(&project);
-        let (answer, receive_answer) = oneshot::channel();
-        let Ok((model, said)) = looking.await else { return nothing() };
-        notices.extend(said);
-        if let (true, Ok(model)) = (open, &model) {
-            rules = Arc::new(UserRules::new(&place, file.as_deref(), model.name()).with_log(session.store.clone()));
-        }
-        // A program that aye runs could press the key itself.
-        let asks = (project.waits() || project.has_new_parts()) && Nesting::of_process() == Nesting::Outermost;
-        if asks {
-            project.look_for_parts();
-        }
-        let history = past.events(&session.tail.records);
-        let (own, trust) = (place.clone(), project.trust());
-        let (here, store) = (place.clone(), session.store.clone());
-        // In a resumed session, the first lines do not show hints.
-        let hints = session.is_new().then(|| tokio::spawn(async move { start_hints::hints(&store, &here).await }));
-        let Ok(mut standing) = tokio::task::spawn_blocking(move || SandboxHost::find(&own, trust)).await else {
-            return nothing();
-        };
-        let (last_here, attempt) = match hints {
-            Some(hints) => hints.await.unwrap_or_default(),
-            None => (None, None),
-        };
-        let (header, model_access) = head(&place, &policy, (&model, wanted), &standing);
-        let is_first = sets_up && session.is_new() && open && model.is_err() && crate::host::setup::write::is_first(&place);
-        let trust = asks.then(|| TrustQuestion {
-            place: place.workspace_for_people(),
-            items: project.lines(),
-            runs_code: project.runs_code(),
-            files: project.files(),
-            remote: project.remote(),
-            changes: project.changes().map(<[String]>::to_vec),
-            broken: project.broken(),
-            answer,
-        });
-        let older = session.tail.before;
-        let (is_trusted, policy_ends) = (project.has_a_say(), start_hints::ends(&policy, jiff::Timestamp::now()));
-        let told =
-            Start { header, history, older, cwd, model_access, trust, is_trusted, policy_ends, last_here, attempt, is_first };
-        if start.send(told).is_err() {
-            leave(&session, &place, commands).await;
-            return nothing();
-        }
-        // The part that is already on the screen was read first.
-        let loading = history::load(&session);
-        // Without a model, the session waits for a choice: the models can be listed, and a key can be added.
-        let before = session.model_before.clone().unwrap_or_default();
-        let model = model.unwrap_or_else(|error| Arc::new(MissingModel::new(&before, error.to_string())));
-        if asks {
-            match receive_answer.await {
-                Ok(TrustAnswer::Yes) => {
-                    if let Err(error) = project.trusted() {
-                        notices.push(format!("{error}; the project is trusted for this run only"));
-                    }
-                    policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
-                    tools_of_project(&mut place, &project, &mut notices);
-                    desk.trust(&project);
-                    standing.trust(&place);
-                }
-                Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
-                Ok(TrustAnswer::Quit) | Err(_) => {
-                    leave(&session, &place, commands).await;
+        let mut claimed = match session {
+            SessionStart::Ready(claimed) => *claimed,
+            SessionStart::Held(locked) => match locked.ask(&ahead).await {
+                LockOutcome::Ours(claimed) => *claimed,
+                LockOutcome::ReadOnly(watched) => {
+                    show_read_only(*watched, moved, start, commands, (events, &service)).await;
                     return nothing();
                 }
-            }
-        }
-        if let Some(ask) = crate::host::models::key_to_ask_for(&place, model.name()) {
-            let _ = tokio::task::spawn_blocking(ask).await;
+                LockOutcome::Left => return nothing(),
+            },
+        };
+        let id = claimed.session().id().clone();
+        watch.knows(claimed.place().directories.data.join("logs"), format!("aye --resume={id}"));
+        *opened = Some(id);
+        let past = claimed.history();
+        service.open_history(past.clone(), claimed.place().clone());
+        desk.trust(claimed.project());
+        let context = StartContext { moved, wanted, sets_up };
+        let Ok(decision) = show(&mut claimed, &past, context, start).await else {
+            leave(&claimed, commands).await;
+            return nothing();
+        };
+        let older = claimed.session().tail.before;
+        // The part that is already on the screen was read first.
+        let loading = history::load(claimed.session());
+        if let Some(decision) = decision
+            && !apply(&mut claimed, decision, &desk).await
+        {
+            leave(&claimed, commands).await;
+            return nothing();
         }
         // The screen is visible, and input waits: nothing is sent before the whole history is known.
-        let sum = match loading.await {
-            Ok(Ok(loaded)) => {
-                session.loaded(loaded);
-                older.map(|_| EventKind::HistorySummed(session.state.history_sum()))
-            }
-            Ok(Err(error)) => return history::unreadable(past, error, &events, commands).await,
+        match loading.await {
+            Ok(Ok(loaded)) => claimed.add_history(loaded),
+            Ok(Err(error)) => return history::unreadable(past, error.to_string(), &events, commands).await,
             Err(_) => return nothing(),
+        }
+        let sum = older.map(|_| EventKind::HistorySummed(claimed.session().state.history_sum()));
+        let draft = Some(claimed.session().draft.clone()).filter(|draft| !draft.is_empty());
+        let mut prepared = match claimed.prepare().await {
+            Ok(prepared) => prepared,
+            Err(error) => return history::unreadable(past, CliError::from(error).message, &events, commands).await,
         };
-        let layers = place.enforcer(&policy, standing.sandbox(), place.mode).layers();
-        notices.extend(drift::told(&session, &place, &layers).await);
-        let instructions = project.instructions();
-        let draft = std::mem::take(&mut session.draft);
-        let remote = session_servers::connect(Vec::new(), &mut session, &place, &policy, &project, &standing, Approver::Person);
-        let terms = SessionOptions {
-            approver: Approver::Person,
-            unfinished: Unfinished::Wait,
-            max_steps,
-            // A user at the screen may take any time.
-            approval_timeout: None,
-            instructions,
-            guidance: project.guidance(),
-            rules,
-            standing: standing.clone(),
-            remote,
-        };
-        let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-        notices.append(&mut session.notices);
-        retention::in_the_background(&place, &session.store);
-        let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
-        setup.policy_updates = Some(updates);
-        let said = notices.into_iter().map(|message| EventKind::Notice { message });
-        let draft = Some(draft).filter(|draft| !draft.is_empty()).map(|text| EventKind::DraftRestored { text });
-        for kind in sum.into_iter().chain(said).chain(draft) {
+        let notices = prepared.take_notices().into_iter().map(|message| EventKind::Notice { message });
+        for kind in sum.into_iter().chain(notices).chain(draft.map(|text| EventKind::DraftRestored { text })) {
             past.say(kind, &events);
         }
-        let router = setup.router.clone();
-        let running = agent::spawn(setup, commands, events);
-        service.open_session(running.queries);
-        tokio::spawn(reload.run());
-        if let Some(servers) = session.kept.servers() {
-            servers.look();
-        }
-        let _ = running.ended.await;
+        let mut running = prepared.start(commands, events, None);
+        service.open_session(running.queries().clone());
+        running.ended().await;
         serving.end().await;
-        session.end_servers().await;
-        let changed = router.changed_files(None).await;
-        // Releases the session only now.
-        drop(session);
+        let changed = running.changed_files().await;
+        running.close().await;
         changed
     }
 }
 
+/// Shows the session, with the question about the project if the user has to decide whether to trust it.
+async fn show(
+    claimed: &mut ClaimedSession,
+    past: &SessionHistory,
+    context: StartContext,
+    start: oneshot::Sender<Start>,
+) -> Result<Option<TrustDecision>, ScreenClosed> {
+    let StartContext { moved, wanted, sets_up } = context;
+    let probe = tokio::task::spawn_blocking(claimed.sandbox_probe());
+    let (here, store) = (claimed.place().clone(), claimed.session().store.clone());
+    // In a resumed session, the first lines do not show hints.
+    let hints = claimed.session().is_new().then(|| tokio::spawn(async move { start_hints::hints(&store, &here).await }));
+    claimed.find_local_model().await;
+    if let Ok(sandbox) = probe.await {
+        claimed.set_sandbox(sandbox);
+    }
+    let (last_here, attempt) = match hints {
+        Some(hints) => hints.await.unwrap_or_default(),
+        None => (None, None),
+    };
+    let (question, decision) = trust_question(claimed).unzip();
+    let sandbox = claimed.find_sandbox();
+    let (place, policy, model) = (claimed.place(), claimed.policy(), claimed.model());
+    let (header, model_access) = head(place, policy, (model, wanted), &sandbox);
+    let may_set_up = sets_up && claimed.session().is_new() && claimed.may_choose_model() && model.is_err();
+    let told = Start {
+        header,
+        history: past.events(&claimed.session().tail.records),
+        older: claimed.session().tail.before,
+        cwd: moved.then(|| place.workspace_for_people()),
+        model_access,
+        trust: question,
+        is_trusted: claimed.project().has_a_say(),
+        policy_ends: start_hints::ends(policy, jiff::Timestamp::now()),
+        last_here,
+        attempt,
+        is_first: may_set_up && crate::host::setup::write::is_first(place),
+    };
+    start.send(told).map(|()| decision).map_err(|_| ScreenClosed)
+}
+
+/// Returns the question about a project that the user has to decide about, and the receiver of the answer.
+fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustDecision)> {
+    let (answer, decision) = oneshot::channel();
+    let place = claimed.place().workspace_for_people();
+    let project = claimed.project_to_trust()?;
+    let question = TrustQuestion {
+        place,
+        items: project.lines(),
+        runs_code: project.runs_code(),
+        files: project.files(),
+        remote: project.remote(),
+        changes: project.changes().map(<[String]>::to_vec),
+        broken: project.broken(),
+        answer,
+    };
+    Some((question, decision))
+}
+
+/// Applies the answer to the trust question. Returns false if the user leaves.
+async fn apply(claimed: &mut ClaimedSession, decision: TrustDecision, desk: &QueryHandler) -> bool {
+    match decision.await {
+        Ok(TrustAnswer::Yes) => {
+            claimed.trust_project();
+            desk.trust(claimed.project());
+        }
+        Ok(TrustAnswer::ReadOnly) => claimed.restrict_to_plan_mode(),
+        Ok(TrustAnswer::Quit) | Err(_) => return false,
+    }
+    true
+}
+
 /// Shows the current state of a session that is open in another process, until the user leaves.
-async fn look_on(
+async fn show_read_only(
     watched: ReadOnlySession,
-    (place, policy, model): (AppContext, Policy, Result<Arc<dyn Model>, NoModel>),
-    cwd: Option<String>,
+    moved: bool,
     start: oneshot::Sender<Start>,
     commands: mpsc::Receiver<Command>,
     (events, service): (mpsc::UnboundedSender<Event>, &QueryService),
 ) {
-    let ReadOnlySession { store, id, tail, holder } = watched;
-    let past = SessionHistory::new(&store, &id, &place);
+    let ReadOnlySession { builder, id, tail, holder } = watched;
+    let (place, policy) = (builder.place(), builder.policy());
+    let past = SessionHistory::new(builder.store(), &id, place);
     service.open_history(past.clone(), place.clone());
     let own = place.clone();
-    let Ok(standing) =
+    let Ok(sandbox) =
         tokio::task::spawn_blocking(move || SandboxHost::find(&own, crate::tools::RepositoryTrust::Untrusted)).await
     else {
         return;
     };
-    let (header, _) = head(&place, &policy, (&model, None), &standing);
-    let history = past.events(&tail.records);
-    let (older, trust, last_here, attempt) = (tail.before, None, None, None);
-    // The answer is ignored if the screen has closed.
-    let model_access = ModelAccess::ReadOnly { holder };
-    let (is_trusted, policy_ends) = (false, start_hints::ends(&policy, jiff::Timestamp::now()));
-    let told =
-        Start { header, history, older, cwd, model_access, trust, is_trusted, policy_ends, last_here, attempt, is_first: false };
+    let (header, _) = head(place, policy, (builder.model(), None), &sandbox);
+    let older = tail.before;
+    let told = Start {
+        header,
+        history: past.events(&tail.records),
+        older,
+        cwd: moved.then(|| place.workspace_for_people()),
+        model_access: ModelAccess::ReadOnly { holder },
+        trust: None,
+        is_trusted: false,
+        policy_ends: start_hints::ends(policy, jiff::Timestamp::now()),
+        last_here: None,
+        attempt: None,
+        is_first: false,
+    };
+    // Ignored if the screen has closed.
     drop(start.send(told));
     if older.is_some() {
         past.sum_up(events);
@@ -285,35 +236,10 @@ async fn look_on(
     wait_for_the_end(commands).await;
 }
 
-/// Adds the tools of the project. Problems of the user's own tools are not reported again.
-fn tools_of_project(place: &mut AppContext, project: &ProjectConfig, notices: &mut Vec<String>) {
-    place.with_tools_of(project);
-    let new: Vec<String> = place.tools.notices().into_iter().filter(|problem| !notices.contains(problem)).collect();
-    notices.extend(new);
-}
-
-/// Returns the policy with the layer of the project. If that layer is invalid, the session is read-only, because the
-/// layer might have forbidden changes.
-fn with_project(
-    place: &mut AppContext,
-    own: Policy,
-    project: &ProjectConfig,
-    session: &Session,
-    file: Option<&Path>,
-    notices: &mut Vec<String>,
-) -> Policy {
-    let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(Some(session.id())).map(|()| policy));
-    policy.unwrap_or_else(|trouble| {
-        notices.push(format!("{}\nthis session is in plan mode until the policy is fixed", trouble.message));
-        place.mode = Mode::Plan;
-        own
-    })
-}
-
 fn head(
     place: &AppContext,
     policy: &Policy,
-    (model, wanted): (&Result<Arc<dyn Model>, NoModel>, Option<String>),
+    (model, wanted): (&ModelSelection, Option<String>),
     standing: &SandboxHost,
 ) -> (Header, ModelAccess) {
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
@@ -335,7 +261,8 @@ fn head(
 }
 
 /// Handles a user who leaves before the session starts: saves the last input as the draft.
-async fn leave(session: &Session, place: &AppContext, mut commands: mpsc::Receiver<Command>) {
+async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<Command>) {
+    let session = claimed.session();
     let mut kept = None;
     while let Some(command) = commands.recv().await {
         if let Command::Prompt { text } | Command::SaveDraft { text } = command {
@@ -346,7 +273,7 @@ async fn leave(session: &Session, place: &AppContext, mut commands: mpsc::Receiv
     let before = Some(&session.draft).filter(|draft| !draft.is_empty());
     let kept = kept.map(|text| before.map_or(text.clone(), |before| format!("{text}\n\n{before}")));
     if let Some(text) = kept
-        && let Err(error) = session.store.journal(session.id(), place.mode).save_draft(text).await
+        && let Err(error) = session.store.journal(session.id(), claimed.place().mode).save_draft(text).await
     {
         tracing::warn!(%error, "cannot save the draft");
     }

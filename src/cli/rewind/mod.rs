@@ -2,34 +2,25 @@
 
 pub mod args;
 
-use crate::agent::{self, Approver, Unfinished};
+use crate::agent;
 use crate::host::console::{say, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, SessionChoice};
-use crate::host::project::ProjectConfig;
-use crate::host::sandbox_host::SandboxHost;
-use crate::host::session;
-use crate::host::session::{Session, SessionOptions};
+use crate::host::session_builder::front_end::FrontEnd;
+use crate::host::session_builder::{PreparedSession, SessionBuilder};
 use crate::host::startup;
-use crate::host::startup::{open_store, start_log};
-use crate::host::user_rules::UserRules;
-use crate::ports::{BoxFuture, Durability, Journal, JournalError, Model, ModelRequest, ModelStream, Record};
+use crate::host::startup::start_log;
 use crate::protocol::{
-    Command, Event, EventKind, Failure, FailureKind, ModelFacts, RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope,
-    RewindTarget, Rewound, TaskId,
+    Command, Event, EventKind, RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId,
 };
+use crate::store::Store;
 use crate::text::{clean, reveal};
-use futures_util::StreamExt;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
 use tokio::sync::mpsc;
-
-/// Context window of the placeholder model: nothing is sent, so any size is enough.
-const WINDOW: u64 = 1_000_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -56,39 +47,16 @@ pub enum Form {
 }
 
 pub fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
-    let mut place = AppContext::find(common)?;
+    let place = AppContext::find(common)?;
+    // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
     let _log = start_log(&place, common.verbosity);
-    let store = open_store(&place)?;
+    let store = Store::open(&place.directories.data)?;
     let choice = request.session.clone().map_or(SessionChoice::Latest, SessionChoice::Id);
-    let chosen = session::choose(&store, &mut place, &choice)?;
-    let model = chosen.as_ref().map(|chosen| chosen.model.clone()).unwrap_or_default();
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
-    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
-    let mut session = session::open(store, &place, &policy, chosen, &model, session::LoadScope::All)?;
-    let opened = |session: &mut Session| {
-        let records = session.records.clone();
-        let terms = SessionOptions {
-            approver: Approver::Nobody,
-            // No work of the session continues here.
-            unfinished: Unfinished::Replace,
-            max_steps: None,
-            approval_timeout: None,
-            instructions: Vec::new(),
-            guidance: None,
-            rules: Arc::new(UserRules::new(&place, common.policy.as_deref(), &model)),
-            standing: SandboxHost::find(&place, project.trust()),
-            remote: None,
-        };
-        let setup = session::setup(&place, &policy, session, Arc::new(NullModel(model.clone())), terms);
-        session.records = records;
-        setup
-    };
+    let mut claimed = SessionBuilder::find(FrontEnd::rewind(), common.clone(), place, store, &choice)?.claim()?;
     let runtime = startup::runtime()?;
-    let mut looked = opened(&mut session);
     // A plan leaves no trace in the journal.
-    looked.journal = Arc::new(NullJournal);
-    let plan = runtime.block_on(plan(looked, request))?;
+    let plan = runtime.block_on(plan(claimed.dry_run(), request))?;
     let asks = request.form == Form::Ask;
     if request.form == Form::Plan {
         if request.json {
@@ -112,10 +80,9 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
     if asks && !confirmed(&plan) {
         return Err(CliError::usage("nothing was rewound"));
     }
-    session.goes_on();
     let conflicts = plan.files.iter().filter(|file| request.overwrite && file.conflict.is_some());
     let overwrite: Vec<PathBuf> = conflicts.map(|file| file.path.clone()).collect();
-    let done = runtime.block_on(carry_out(opened(&mut session), &plan, overwrite))?;
+    let done = runtime.block_on(async { carry_out(claimed.prepare().await?, &plan, overwrite).await })?;
     if request.json {
         say_json(&done);
     } else {
@@ -128,15 +95,14 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
 struct RewindSession {
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
-    ended: tokio::task::JoinHandle<()>,
 }
 
 impl RewindSession {
-    fn of(setup: agent::Setup) -> Self {
+    /// Returns the channels of a session, and their other ends.
+    fn connect() -> (Self, mpsc::Receiver<Command>, mpsc::UnboundedSender<Event>) {
         let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, receive_events) = mpsc::unbounded_channel();
-        let ended = agent::spawn(setup, receive_commands, events).ended;
-        Self { commands, events: receive_events, ended }
+        (Self { commands, events: receive_events }, receive_commands, events)
     }
 
     /// Sends a command and waits for its response; a notice to the user counts as one if there is no other.
@@ -172,14 +138,14 @@ impl RewindSession {
         Err(gone())
     }
 
-    async fn end(self) {
+    async fn quit(self) {
         let _ = self.commands.send(Command::Quit).await;
-        let _ = self.ended.await;
     }
 }
 
 async fn plan(setup: agent::Setup, request: &Request) -> Result<RewindPlan, CliError> {
-    let mut asked = RewindSession::of(setup);
+    let (mut asked, commands, events) = RewindSession::connect();
+    let ended = agent::spawn(setup, commands, events).ended;
     let points = asked.points().await?;
     let target = target(request, &points)?;
     let command = Command::PlanRewind { target, scope: request.scope };
@@ -189,12 +155,14 @@ async fn plan(setup: agent::Setup, request: &Request) -> Result<RewindPlan, CliE
             _ => None,
         })
         .await;
-    asked.end().await;
+    asked.quit().await;
+    let _ = ended.await;
     planned
 }
 
-async fn carry_out(setup: agent::Setup, plan: &RewindPlan, overwrite: Vec<PathBuf>) -> Result<Rewound, CliError> {
-    let mut asked = RewindSession::of(setup);
+async fn carry_out(prepared: PreparedSession, plan: &RewindPlan, overwrite: Vec<PathBuf>) -> Result<Rewound, CliError> {
+    let (mut asked, commands, events) = RewindSession::connect();
+    let mut session = prepared.start(commands, events, None);
     asked.points().await?;
     let command = Command::Rewind { target: plan.target.clone(), scope: plan.scope, overwrite };
     let done = asked
@@ -203,7 +171,9 @@ async fn carry_out(setup: agent::Setup, plan: &RewindPlan, overwrite: Vec<PathBu
             _ => None,
         })
         .await;
-    asked.end().await;
+    asked.quit().await;
+    session.ended().await;
+    session.close().await;
     done
 }
 
@@ -288,36 +258,4 @@ fn told(done: &Rewound) -> String {
         let _ = writeln!(text, "the prompt was: {}", clean(prompt.trim()));
     }
     text
-}
-
-/// A placeholder for a model, which is never called.
-struct NullModel(String);
-
-impl Model for NullModel {
-    fn name(&self) -> &str {
-        &self.0
-    }
-
-    fn facts(&self) -> ModelFacts {
-        let name = self.0.clone();
-        ModelFacts { name, context_window: WINDOW, max_output_tokens: None, price: None, images: false, reasoning: false }
-    }
-
-    fn stream(&self, _: ModelRequest) -> ModelStream {
-        let failure = Failure::new(FailureKind::InvalidRequest, "`aye rewind` does not call a model", "run `aye` or `aye exec`");
-        futures_util::stream::once(std::future::ready(Err(failure.into()))).boxed()
-    }
-}
-
-/// A journal that discards everything.
-struct NullJournal;
-
-impl Journal for NullJournal {
-    fn append(&self, _: Vec<Record>, _: Durability) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn save_draft(&self, _: String) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
 }

@@ -1,10 +1,11 @@
 //! One client and its session: passes lines to the state machine and events to the client, until one of them ends.
 
-use super::session_open::{LockedSession, OpenSession, SessionFactory};
+use super::session_open::{OpenSession, SessionFactory};
 use super::transport::Client;
-use crate::agent::{self, Running, SessionQueries};
+use crate::agent;
 use crate::host::exit::Exit;
-use crate::protocol::{Command, Event};
+use crate::host::session_builder::StartedSession;
+use crate::protocol::{Event, SessionCommand};
 use crate::serve::{Act, ClientConnection, Fault, FaultCode, Line, OpeningRequest};
 use crate::sys::signals::hang_up_is_ignored;
 use std::collections::VecDeque;
@@ -69,12 +70,10 @@ impl Signals {
 /// The running session.
 struct Run {
     commands: mpsc::Sender<Command>,
-    queries: SessionQueries,
     events: mpsc::UnboundedReceiver<Event>,
-    ended: JoinHandle<()>,
     /// Sends whether the client accepts more streamed text.
     room: watch::Sender<bool>,
-    held: LockedSession,
+    session: StartedSession,
 }
 
 pub struct Host {
@@ -218,7 +217,7 @@ impl Host {
                 Act::Do(command) => self.commands.push_back(command),
                 Act::Ask(query) => {
                     if let Some(run) = &self.run {
-                        run.queries.answer(query);
+                        run.session.queries().answer(query);
                     }
                 }
                 Act::End => self.ends = true,
@@ -233,14 +232,12 @@ impl Host {
 
     fn opened(&mut self, outcome: Result<Box<OpenSession>, Fault>) {
         let told = outcome.map(|ready| {
-            let OpenSession { mut setup, reload, told, held, .. } = *ready;
+            let OpenSession { prepared, told } = *ready;
             let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
             let (events, receive_events) = mpsc::unbounded_channel();
             let (room, has_room) = watch::channel(true);
-            setup.room = Some(has_room);
-            let Running { ended, queries } = agent::spawn(setup, receive_commands, events);
-            tokio::spawn(reload.run());
-            self.run = Some(Run { commands, queries, events: receive_events, ended, room, held });
+            let session = prepared.start(receive_commands, events, Some(has_room));
+            self.run = Some(Run { commands, events: receive_events, room, session });
             told
         });
         let acts = self.desk.opened(told);
@@ -249,9 +246,9 @@ impl Host {
 
     /// Handles the end of the session.
     async fn session_ended(&mut self) {
-        if let Some(Run { ended, held, .. }) = self.run.take() {
-            let _ = ended.await;
-            held.let_go().await;
+        if let Some(Run { mut session, .. }) = self.run.take() {
+            session.ended().await;
+            session.close().await;
         }
         self.commands.clear();
         let acts = self.desk.session_over();
@@ -264,12 +261,10 @@ impl Host {
             && let Ok(Ok(ready)) = opening.await
         {
             // No client is left that wanted the session.
-            let OpenSession { setup, held, .. } = *ready;
-            drop(setup);
-            held.let_go().await;
+            ready.prepared.close().await;
         }
         if let Some(run) = self.run.take() {
-            let Run { commands, queries: _, mut events, ended, room, held } = run;
+            let Run { commands, mut events, room, mut session } = run;
             // Streaming no longer waits for a reader.
             room.send_replace(true);
             // Dropping the sender ends the session: running work is stopped and its outcome is saved.
@@ -281,7 +276,7 @@ impl Host {
                         self.act(acts);
                     }
                 }
-                let _ = ended.await;
+                session.ended().await;
                 // A client that closed one half of the connection may still read the other.
                 let acts = self.desk.session_over();
                 self.act(acts);
@@ -289,7 +284,7 @@ impl Host {
             if timeout(SHUTDOWN_TIMEOUT, farewell).await.is_err() {
                 tracing::warn!(?left, "the session did not end in time");
             }
-            held.let_go().await;
+            session.close().await;
         }
         self.client.out.close().await;
     }

@@ -1,33 +1,20 @@
 //! Opening of a session for a client: like for a screen, with error codes.
 
-use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
-use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
-use crate::host::local_models;
-use crate::host::mcp_servers::FIRST_WAIT;
-use crate::host::models;
-use crate::host::models::ModelCatalog;
 use crate::host::nesting::Nesting;
 use crate::host::options::{Common, SessionChoice};
 use crate::host::policy_layers::Policy;
-use crate::host::project::ProjectConfig;
-use crate::host::reload::Reload;
-use crate::host::retention;
-use crate::host::sandbox_host::SandboxHost;
-use crate::host::session;
-use crate::host::session::{LoadScope, Session, SessionOptions};
-use crate::host::session_servers;
-use crate::host::user_rules::UserRules;
-use crate::ports::Model;
-use crate::protocol::{Event, EventKind, Mode, SessionId, StepId, TaskState, TaskStatus};
+use crate::host::session_builder::front_end::FrontEnd;
+use crate::host::session_builder::{PreparedSession, SessionBuilder};
+use crate::host::session_error::SessionError;
+use crate::protocol::{Event, EventKind, Mode, StepId, TaskState, TaskStatus};
 use crate::serve::{CreateSession, Fault, FaultCode, OpenedSession, OpeningRequest, ResumeSession};
 use crate::session::SessionState;
-use crate::store::{SessionSummary, Store, StoreError};
+use crate::store::{Store, StoreError};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tokio::runtime::Handle;
 
 /// Opens sessions according to the command line and the client.
@@ -36,33 +23,10 @@ pub struct SessionFactory {
     common: Common,
 }
 
-/// A session that is ready to run.
+/// A session that is ready to start, and the response to the client.
 pub struct OpenSession {
-    pub setup: agent::Setup,
-    pub reload: Reload,
+    pub prepared: PreparedSession,
     pub told: OpenedSession,
-    pub held: LockedSession,
-    /// Notices that were printed on stderr.
-    notices: Vec<String>,
-}
-
-/// Resources that must outlive the run of a session.
-pub struct LockedSession {
-    place: AppContext,
-    session: Session,
-}
-
-impl LockedSession {
-    /// Releases the session for other processes.
-    pub async fn let_go(self) {
-        self.session.end_servers().await;
-        // Reads the disk.
-        let done = tokio::task::spawn_blocking(move || {
-            retention::before_the_end(&self.place, &self.session.store);
-            drop(self.session);
-        });
-        let _ = done.await;
-    }
 }
 
 /// The requested session, new or resumed.
@@ -106,92 +70,40 @@ impl SessionFactory {
             return Err(Fault::new(FaultCode::InvalidParams, message));
         }
         let directory = wanted.directory.or_else(|| self.common.directory.clone());
-        let common = Common { directory, mode: Some(mode), ..self.common.clone() };
-        let mut place = AppContext::find(&common).map_err(|trouble| internal(&trouble))?;
+        let model = wanted.model.or_else(|| self.common.model.clone());
+        let is_named = model.is_some();
+        let fault = |error| fault(error, is_named);
+        let common = Common { directory, model, mode: Some(mode), ..self.common.clone() };
+        let place = AppContext::find(&common).map_err(|trouble| internal(&trouble))?;
+        // Errors in the user's own files are reported before anything is created.
         place.policy(common.policy.as_deref(), None).map_err(|trouble| policy(&trouble))?;
         let store = Store::open(&place.directories.data).map_err(|error| internal(&error.into()))?;
-        let mut notices = store.notices().to_vec();
-        for notice in &notices {
-            warn(notice);
-        }
-        let chosen = chosen(&store, &mut place, wanted.session.as_deref())?;
-        let flag = model.or(common.model.as_deref());
-        let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
-        let rules = place.policy(common.policy.as_deref(), Some(&project)).map_err(|trouble| policy(&trouble))?;
-        let model = choose_model(&place, &rules, (flag, chosen.as_ref()), runtime)?;
-        let mut ready = Self::make_ready(&common, (place, project, rules), store, (chosen, model), runtime)?;
-        notices.append(&mut ready.notices);
-        let told = &mut ready.told;
-        told.notices = notices.into_iter().map(|message| notice(told, message)).collect();
-        Ok(ready)
-    }
-
-    fn make_ready(
-        common: &Common,
-        (mut place, project, rules): (AppContext, ProjectConfig, Policy),
-        store: Store,
-        (chosen, model): (Option<SessionSummary>, Arc<dyn Model>),
-        runtime: &Handle,
-    ) -> Result<Box<OpenSession>, Fault> {
-        let file = common.policy.clone();
-        if let Some(ask) = models::key_to_ask_for(&place, model.name()) {
-            ask();
-        }
-        rules.holds_for(chosen.as_ref().map(|chosen| &chosen.session_id)).map_err(|trouble| policy(&trouble))?;
-        place.with_tools_of(&project);
-        let standing = SandboxHost::find(&place, project.trust());
-        let enforcer = place.enforcer(&rules, standing.sandbox(), place.mode);
-        if let Some(message) = enforcer.expired(jiff::Timestamp::now()) {
+        let choice = wanted.session.map_or(SessionChoice::New, SessionChoice::Id);
+        let builder = SessionBuilder::find(FrontEnd::serve(), common, place, store, &choice).map_err(fault)?;
+        let builder = runtime.block_on(builder.with_model()).map_err(fault)?;
+        if let Some(message) = builder.expired_policy() {
             return Err(Fault::new(FaultCode::PolicyInvalid, message).with(json!({"reason": "expired"})));
         }
-        let resumed = chosen.as_ref().map(|chosen| chosen.session_id.clone());
-        let opened = session::open(store.clone(), &place, &rules, chosen, model.name(), LoadScope::All);
-        let mut session = opened.map_err(|trouble| match resumed.as_ref().map(|id| is_free(&store, id)) {
-            Some(Err(fault)) => fault,
-            _ => internal(&trouble),
-        })?;
-        session.goes_on();
-        project.ignored().iter().for_each(|line| warn(line));
-        let (step_cursor, last_task) = stands(&session.state);
-        // No method of the protocol answers requests of MCP servers, so they are declined.
-        let remote = session_servers::connect(Vec::new(), &mut session, &place, &rules, &project, &standing, Approver::Nobody);
-        if let Some(servers) = session.kept.servers() {
-            runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| warn(line));
-        }
-        let set = place.settings.approval.timeout;
-        let terms = SessionOptions {
-            approver: approver(),
-            unfinished: Unfinished::Wait,
-            max_steps: common.max_steps,
-            approval_timeout: Some(enforcer.approval_timeout().map_or(set, |bundle| bundle.min(set))),
-            instructions: project.instructions(),
-            guidance: project.guidance(),
-            rules: Arc::new(UserRules::new(&place, file.as_deref(), model.name()).with_log(store)),
-            standing: standing.clone(),
-            remote,
-        };
-        let mut setup = session::setup(&place, &rules, &mut session, model, terms);
-        let notices = std::mem::take(&mut session.notices);
-        for notice in &notices {
-            warn(notice);
-        }
-        let held_place = place.clone();
-        let workspace_id = place.workspace_id();
-        let (reload, updates) = Reload::new(place, file, project, &session, &rules, standing);
-        setup.policy_updates = Some(updates);
-        let told = OpenedSession {
-            session_id: session.id().clone(),
-            workspace_id,
-            policy_bundle_version: version_of(&rules),
-            available_tools: setup.options.tool_names.clone(),
-            workspace: held_place.workspace.clone(),
+        let (resumed, policy_bundle_version) = (builder.chosen().is_some(), version_of(builder.policy()));
+        let claimed = builder.claim().map_err(fault)?;
+        let (step_cursor, last_task) = last_state(&claimed.session().state);
+        let mut prepared = runtime.block_on(claimed.prepare()).map_err(fault)?;
+        let notices = prepared.take_notices();
+        let options = &prepared.setup().options;
+        let mut told = OpenedSession {
+            session_id: prepared.session().id().clone(),
+            workspace_id: prepared.place().workspace_id(),
+            policy_bundle_version,
+            available_tools: options.tool_names.clone(),
+            workspace: prepared.place().workspace.clone(),
             step_cursor,
             last_task,
-            max_steps: setup.options.max_steps,
-            resumed: resumed.is_some(),
+            max_steps: options.max_steps,
+            resumed,
             notices: Vec::new(),
         };
-        Ok(Box::new(OpenSession { setup, reload, told, held: LockedSession { place: held_place, session }, notices }))
+        told.notices = notices.into_iter().map(|message| notice(&told, message)).collect();
+        Ok(Box::new(OpenSession { prepared, told }))
     }
 
     /// Returns the mode: never laxer than that of the process, and in a command that aye runs never laxer than the
@@ -211,14 +123,6 @@ impl SessionFactory {
             }
             wanted => Ok(wanted.unwrap_or(set)),
         }
-    }
-}
-
-/// Returns the approver: a program that aye runs must not approve its own actions.
-fn approver() -> Approver {
-    match Nesting::of_process() {
-        Nesting::Outermost => Approver::Person,
-        Nesting::InsideAye => Approver::Nobody,
     }
 }
 
@@ -244,53 +148,31 @@ fn is_directory(directory: &Path) -> Result<(), Fault> {
     Err(Fault::new(FaultCode::InvalidParams, message))
 }
 
-/// Returns the session to resume, if any. No other process may own it.
-fn chosen(store: &Store, place: &mut AppContext, id: Option<&str>) -> Result<Option<SessionSummary>, Fault> {
-    let Some(id) = id else { return Ok(None) };
-    let found = store.find(id).map_err(|error| match error {
-        StoreError::NotAnId { .. } | StoreError::NoSession { .. } | StoreError::Ambiguous { .. } => {
-            Fault::new(FaultCode::NoSession, error.to_string())
-        }
-        error => internal(&error.into()),
-    })?;
-    is_free(store, &found.session_id)?;
-    session::choose(store, place, &SessionChoice::Id(found.session_id.to_string())).map_err(|trouble| internal(&trouble))
-}
-
-fn is_free(store: &Store, id: &SessionId) -> Result<(), Fault> {
-    match store.holder(id) {
-        Ok(None) => Ok(()),
-        Ok(Some(holder)) => {
-            let pid = holder.instance.pid;
+/// Returns the fault of a session that cannot be opened. `is_named`: whether the client or the command line named the
+/// model.
+fn fault(error: SessionError, is_named: bool) -> Fault {
+    match error {
+        SessionError::Store(
+            error @ (StoreError::NotAnId { .. } | StoreError::NoSession { .. } | StoreError::Ambiguous { .. }),
+        ) => Fault::new(FaultCode::NoSession, error.to_string()),
+        SessionError::Locked { id, pid } => {
             let message = format!("session `{id}` is open in process {pid}; it becomes available when that process exits");
-            Err(Fault::new(FaultCode::SessionHeld, message).with(json!({"pid": pid})))
+            Fault::new(FaultCode::SessionHeld, message).with(json!({"pid": pid}))
         }
-        Err(error) => Err(internal(&error.into())),
+        SessionError::Policy(trouble) => policy(&trouble),
+        SessionError::Model(NoModel::NoKey { message }) => {
+            Fault::new(FaultCode::Internal, message).with(json!({"kind": "authentication"}))
+        }
+        SessionError::Model(NoModel::Forbidden { message }) => {
+            Fault::new(FaultCode::Internal, message).with(json!({"kind": "permission"}))
+        }
+        SessionError::Model(NoModel::Wrong(error)) if is_named => Fault::new(FaultCode::InvalidParams, error.to_string()),
+        error => internal(&error.into()),
     }
-}
-
-fn choose_model(
-    place: &AppContext,
-    rules: &Policy,
-    (flag, chosen): (Option<&str>, Option<&SessionSummary>),
-    runtime: &Handle,
-) -> Result<Arc<dyn Model>, Fault> {
-    let here = ModelCatalog::new(place).under(rules);
-    let open = local_models::is_open(&place.settings, flag, chosen);
-    let (model, said) = runtime.block_on(local_models::instead(&here, &place.settings, here.choose(flag, chosen), open));
-    if let Some(line) = &said {
-        warn(line);
-    }
-    model.map_err(|error| match error {
-        NoModel::NoKey { message } => Fault::new(FaultCode::Internal, message).with(json!({"kind": "authentication"})),
-        NoModel::Forbidden { message } => Fault::new(FaultCode::Internal, message).with(json!({"kind": "permission"})),
-        NoModel::Wrong(error) if flag.is_some() => Fault::new(FaultCode::InvalidParams, error.to_string()),
-        NoModel::Wrong(error) => Fault::new(FaultCode::Internal, error.to_string()),
-    })
 }
 
 /// Returns the last completed step and the last task, as in an export.
-fn stands(state: &SessionState) -> (Option<StepId>, Option<TaskState>) {
+fn last_state(state: &SessionState) -> (Option<StepId>, Option<TaskState>) {
     let task = state.task().map(|task| TaskState {
         task_id: task.task_id.clone(),
         status: TaskStatus::Idle,

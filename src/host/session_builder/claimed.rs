@@ -1,0 +1,287 @@
+//! A session that this process owns, before its servers and tools are connected.
+
+use super::front_end::{ApprovalExpiry, FrontEnd, Pruning, ServerStart, SessionPurpose, TrustHandling};
+use super::null_journal::NullJournal;
+use super::prepared::PreparedSession;
+use super::{SessionBuilder, SessionNotices, local_model, with_project};
+use crate::agent::{self, Approver};
+use crate::host::context::AppContext;
+use crate::host::drift;
+use crate::host::history::SessionHistory;
+use crate::host::local_models::ModelSelection;
+use crate::host::mcp_servers::FIRST_WAIT;
+use crate::host::models::key_to_ask_for;
+use crate::host::nesting::Nesting;
+use crate::host::options::Common;
+use crate::host::policy_layers::Policy;
+use crate::host::project::ProjectConfig;
+use crate::host::reload::Reload;
+use crate::host::retention;
+use crate::host::sandbox_host::SandboxHost;
+use crate::host::session::{self, Session, SessionOptions};
+use crate::host::session_error::SessionError;
+use crate::host::session_servers;
+use crate::host::tool_name_lints::misnamed;
+use crate::host::user_rules::UserRules;
+use crate::llm::MissingModel;
+use crate::mcp::Spec;
+use crate::policy::Enforcer;
+use crate::protocol::Mode;
+use crate::store::Loaded;
+use crate::tools::InEditor;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A session that this process owns. Dropping it frees the session.
+pub struct ClaimedSession {
+    front_end: FrontEnd,
+    common: Common,
+    place: AppContext,
+    project: ProjectConfig,
+    policy: Policy,
+    model: ModelSelection,
+    may_choose_model: bool,
+    session: Session,
+    /// The title of a resumed session.
+    title: Option<String>,
+    /// The servers that the front end passed.
+    servers: Vec<Spec>,
+    /// The sandbox, once it was examined.
+    sandbox: Option<SandboxHost>,
+    notices: SessionNotices,
+}
+
+impl ClaimedSession {
+    pub(super) fn new(builder: SessionBuilder, mut session: Session) -> Self {
+        let SessionBuilder { front_end, common, place, chosen, project, policy, model, may_choose_model, mut notices, .. } =
+            builder;
+        if front_end.purpose == SessionPurpose::Tasks {
+            session.goes_on();
+        }
+        notices.add_all(std::mem::take(&mut session.notices));
+        let title = chosen.and_then(|chosen| chosen.title);
+        let (servers, sandbox) = (Vec::new(), None);
+        Self { front_end, common, place, project, policy, model, may_choose_model, session, title, servers, sandbox, notices }
+    }
+
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Returns the title of a resumed session.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    pub fn place(&self) -> &AppContext {
+        &self.place
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub fn project(&self) -> &ProjectConfig {
+        &self.project
+    }
+
+    pub fn model(&self) -> &ModelSelection {
+        &self.model
+    }
+
+    /// Returns true if neither the user nor the session chose a model, so that aye may.
+    pub fn may_choose_model(&self) -> bool {
+        self.may_choose_model
+    }
+
+    /// Returns the stored history of the session, for display.
+    pub fn history(&self) -> SessionHistory {
+        SessionHistory::new(&self.session.store, self.session.id(), &self.place)
+    }
+
+    /// Adds a notice of the front end.
+    pub fn notify(&mut self, notice: String) {
+        self.notices.add(notice);
+    }
+
+    /// Adds MCP servers of the front end. Servers of the settings take precedence.
+    pub fn add_servers(&mut self, servers: Vec<Spec>) {
+        self.servers.extend(servers);
+    }
+
+    /// Connects the session to an editor that shares its unsaved files.
+    pub fn connect_editor(&mut self, editor: InEditor) {
+        self.session.kept.edited_in(editor);
+    }
+
+    /// Replaces a missing model by a local one, if aye may choose.
+    pub async fn find_local_model(&mut self) {
+        let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
+        self.model = model;
+        self.notices.add_all(notice);
+    }
+
+    /// Returns an examination of the sandbox of this system, for another thread. It takes some milliseconds.
+    pub fn sandbox_probe(&self) -> impl FnOnce() -> SandboxHost + Send + 'static {
+        let (place, trust) = (self.place.clone(), self.project.trust());
+        move || SandboxHost::find(&place, trust)
+    }
+
+    /// Sets the result of `sandbox_probe`.
+    pub fn set_sandbox(&mut self, sandbox: SandboxHost) {
+        self.sandbox = Some(sandbox);
+    }
+
+    /// Returns the sandbox, and examines it if that was not done yet.
+    pub fn find_sandbox(&mut self) -> SandboxHost {
+        let (place, project) = (&self.place, &self.project);
+        self.sandbox.get_or_insert_with(|| SandboxHost::find(place, project.trust())).clone()
+    }
+
+    /// Returns the project if the user has to decide whether to trust it. Otherwise the notice about ignored files is
+    /// added.
+    pub fn project_to_trust(&mut self) -> Option<&ProjectConfig> {
+        let waits = self.project.waits() || self.project.has_new_parts();
+        if self.front_end.trust != TrustHandling::AskUser || !waits {
+            return None;
+        }
+        // A program that aye runs could press the key itself.
+        if Nesting::of_process() == Nesting::InsideAye {
+            self.notices.add_all(self.project.ignored());
+            return None;
+        }
+        self.project.look_for_parts();
+        Some(&self.project)
+    }
+
+    /// Records that the user trusts the project, and applies its files.
+    pub fn trust_project(&mut self) {
+        if let Err(error) = self.project.trusted() {
+            self.notices.add(format!("{error}; the project is trusted for this run only"));
+        }
+        let (own, file, id) = (self.policy.clone(), self.common.policy.as_deref(), self.session.id());
+        self.policy = with_project(&mut self.place, own, &self.project, Some(id), file, &mut self.notices);
+        self.notices.add_all(misnamed(&self.place, &self.policy));
+        if let Some(sandbox) = &mut self.sandbox {
+            sandbox.trust(&self.place);
+        }
+    }
+
+    /// Makes the session read-only.
+    pub fn restrict_to_plan_mode(&mut self) {
+        self.place.mode = Mode::Plan;
+    }
+
+    /// Adds the history that was loaded after the session was claimed.
+    pub fn add_history(&mut self, loaded: Loaded) {
+        self.session.loaded(loaded);
+        self.notices.add_all(std::mem::take(&mut self.session.notices));
+    }
+
+    /// Returns the setup of a run of which nothing is saved, to see the effects of a command. The session stays as it is.
+    pub fn dry_run(&mut self) -> agent::Setup {
+        let (records, tails) = (self.session.records.clone(), self.session.tails.clone());
+        let model_before = self.session.model_before.clone();
+        let mut setup = self.setup(None);
+        self.session.records = records;
+        self.session.tails = tails;
+        self.session.model_before = model_before;
+        setup.journal = Arc::new(NullJournal);
+        setup
+    }
+
+    /// Connects the servers and the tools. After this, the session can start.
+    pub async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
+        self.session.goes_on();
+        self.load_rest()?;
+        let mut remote = None;
+        if self.front_end.purpose == SessionPurpose::Tasks {
+            self.read_key().await;
+            let layers = self.enforcer().layers();
+            self.notices.add_all(drift::told(&self.session, &self.place, &layers).await);
+            remote = self.connect_servers().await;
+        }
+        let sandbox = self.find_sandbox();
+        let mut setup = self.setup(remote);
+        let Self { front_end, common, place, project, policy, mut session, mut notices, .. } = self;
+        notices.add_all(std::mem::take(&mut session.notices));
+        if front_end.pruning == Pruning::InBackground {
+            retention::in_the_background(&place, &session.store);
+        }
+        let unread = project.unread();
+        let reload = (front_end.purpose == SessionPurpose::Tasks).then(|| {
+            let (reload, updates) = Reload::new(place.clone(), common.policy, project, &session, &policy, sandbox);
+            setup.policy_updates = Some(updates);
+            reload
+        });
+        Ok(PreparedSession::new(front_end, (setup, reload), (place, session), unread, notices))
+    }
+
+    /// Loads the part of the journal that is still missing.
+    fn load_rest(&mut self) -> Result<(), SessionError> {
+        if !self.session.tail.records.is_empty() {
+            let loaded = self.session.store.load(self.session.id())?;
+            self.add_history(loaded);
+        }
+        Ok(())
+    }
+
+    /// Reads the key of the model if it is in the keyring, so that it is redacted from the start.
+    async fn read_key(&self) {
+        if let Ok(model) = &self.model
+            && let Some(read) = key_to_ask_for(&self.place, model.name())
+        {
+            // The first request reports errors.
+            let _ = tokio::task::spawn_blocking(read).await;
+        }
+    }
+
+    async fn connect_servers(&mut self) -> Option<agent::Remote> {
+        let sandbox = self.find_sandbox();
+        let approver = if self.front_end.answers_servers { self.front_end.approver } else { Approver::Nobody };
+        let passed = std::mem::take(&mut self.servers);
+        let (place, policy, project) = (&self.place, &self.policy, &self.project);
+        let remote = session_servers::connect(passed, &mut self.session, place, policy, project, &sandbox, approver);
+        if self.front_end.servers == ServerStart::Wait
+            && let Some(servers) = self.session.kept.servers()
+        {
+            self.notices.add_all(servers.settle(FIRST_WAIT).await);
+        }
+        remote
+    }
+
+    fn setup(&mut self, remote: Option<agent::Remote>) -> agent::Setup {
+        let (sandbox, approval_timeout) = (self.find_sandbox(), self.approval_timeout());
+        // Without a model, the session waits for a choice: the models can be listed, and a key can be added.
+        let before = self.session.model_before.clone().unwrap_or_default();
+        let model = self.model.clone().unwrap_or_else(|error| Arc::new(MissingModel::new(&before, error.to_string())));
+        let file = self.common.policy.as_deref();
+        let options = SessionOptions {
+            approver: self.front_end.approver,
+            unfinished: self.front_end.unfinished,
+            max_steps: self.common.max_steps,
+            approval_timeout,
+            instructions: self.project.instructions(),
+            guidance: self.project.guidance(),
+            rules: Arc::new(UserRules::new(&self.place, file, model.name()).with_log(self.session.store.clone())),
+            standing: sandbox,
+            remote,
+        };
+        let mut setup = session::setup(&self.place, &self.policy, &mut self.session, model, options);
+        setup.tell_changes = self.front_end.reports_changes;
+        setup
+    }
+
+    fn approval_timeout(&mut self) -> Option<Duration> {
+        let set = self.place.settings.approval.timeout;
+        match self.front_end.approvals {
+            ApprovalExpiry::Never => None,
+            ApprovalExpiry::AsSet => Some(self.enforcer().approval_timeout().map_or(set, |by_policy| by_policy.min(set))),
+        }
+    }
+
+    fn enforcer(&mut self) -> Enforcer {
+        let sandbox = self.find_sandbox();
+        self.place.enforcer(&self.policy, sandbox.sandbox(), self.place.mode)
+    }
+}

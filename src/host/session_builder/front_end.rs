@@ -1,0 +1,184 @@
+//! The differences between the front ends of a session, as data.
+
+use crate::agent::{Approver, Unfinished};
+use crate::host::nesting::Nesting;
+use crate::host::session::LoadScope;
+
+/// The decisions of a front end about the sessions that it opens. Everything else is the same for all of them.
+#[derive(Debug, Clone, Copy)]
+pub struct FrontEnd {
+    pub approver: Approver,
+    /// True if a user can answer the requests of MCP servers.
+    pub answers_servers: bool,
+    /// The handling of a task that an earlier process left unfinished.
+    pub unfinished: Unfinished,
+    pub lock: LockHandling,
+    pub trust: TrustHandling,
+    pub model: ModelNeed,
+    pub purpose: SessionPurpose,
+    /// The part of the journal that is loaded before the session is shown.
+    pub history: LoadScope,
+    pub servers: ServerStart,
+    pub approvals: ApprovalExpiry,
+    pub notices: NoticeTarget,
+    pub pruning: Pruning,
+    /// True if the run ends with a list of the files that the session changed.
+    pub reports_changes: bool,
+}
+
+/// The handling of a session that another process owns. `--take-over` always asks that process to exit first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockHandling {
+    Refuse,
+    /// The front end asks the user when the session is claimed.
+    AskUser,
+}
+
+/// The handling of a project whose files are not trusted yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustHandling {
+    /// Ignores the files, and says so.
+    Ignore,
+    /// The front end asks the user after the session was claimed.
+    AskUser,
+}
+
+/// The need for a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelNeed {
+    Required,
+    /// The user can choose a model later.
+    Optional,
+}
+
+/// The purpose of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionPurpose {
+    Tasks,
+    /// One command that needs no model, no MCP server and no update of the policy. The session is read first, and stays
+    /// archived until it is prepared.
+    Command,
+}
+
+/// The start of the MCP servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerStart {
+    /// The first request waits for servers with unknown tools, up to a limit.
+    Wait,
+    Background,
+}
+
+/// The end of approvals that nobody decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalExpiry {
+    Never,
+    /// By the settings and the policy, whichever is sooner.
+    AsSet,
+}
+
+/// The target of notices about the opening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeTarget {
+    Stderr,
+    /// Collected for the front end.
+    FrontEnd,
+    Both,
+}
+
+/// The time at which expired data is pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pruning {
+    InBackground,
+    AtTheEnd,
+    /// At the end of a process that runs several sessions.
+    ByProcess,
+}
+
+impl FrontEnd {
+    /// `aye`, on a screen or as lines.
+    pub fn interactive() -> Self {
+        Self {
+            approver: Approver::Person,
+            answers_servers: true,
+            unfinished: Unfinished::Wait,
+            lock: LockHandling::AskUser,
+            trust: TrustHandling::AskUser,
+            model: ModelNeed::Optional,
+            purpose: SessionPurpose::Tasks,
+            history: LoadScope::Tail,
+            servers: ServerStart::Background,
+            // A user at the screen may take any time.
+            approvals: ApprovalExpiry::Never,
+            notices: NoticeTarget::FrontEnd,
+            pruning: Pruning::InBackground,
+            reports_changes: false,
+        }
+    }
+
+    /// `aye exec`.
+    pub fn exec(approver: Approver) -> Self {
+        Self {
+            approver,
+            answers_servers: false,
+            // Without a prompt, the caller asks to continue the task.
+            unfinished: Unfinished::Replace,
+            lock: LockHandling::Refuse,
+            trust: TrustHandling::Ignore,
+            model: ModelNeed::Required,
+            purpose: SessionPurpose::Tasks,
+            history: LoadScope::All,
+            servers: ServerStart::Wait,
+            // Approvals are decided at once.
+            approvals: ApprovalExpiry::Never,
+            notices: NoticeTarget::Stderr,
+            pruning: Pruning::AtTheEnd,
+            reports_changes: true,
+        }
+    }
+
+    /// `aye serve`.
+    pub fn serve() -> Self {
+        Self {
+            approver: user_unless_nested(),
+            // No method of the protocol answers them, so they are declined.
+            answers_servers: false,
+            unfinished: Unfinished::Wait,
+            approvals: ApprovalExpiry::AsSet,
+            notices: NoticeTarget::Both,
+            reports_changes: false,
+            ..Self::exec(Approver::Nobody)
+        }
+    }
+
+    /// `aye acp`.
+    pub fn editor() -> Self {
+        Self {
+            answers_servers: user_unless_nested() == Approver::Person,
+            // A user who continues does so with a prompt.
+            unfinished: Unfinished::Replace,
+            servers: ServerStart::Background,
+            notices: NoticeTarget::FrontEnd,
+            pruning: Pruning::ByProcess,
+            ..Self::serve()
+        }
+    }
+
+    /// `aye rewind`.
+    pub fn rewind() -> Self {
+        Self {
+            // No work of the session continues here.
+            unfinished: Unfinished::Replace,
+            purpose: SessionPurpose::Command,
+            reports_changes: false,
+            ..Self::exec(Approver::Nobody)
+        }
+    }
+}
+
+/// Returns the approver behind a program: a program that aye runs must not approve its own actions.
+fn user_unless_nested() -> Approver {
+    match Nesting::of_process() {
+        Nesting::Outermost => Approver::Person,
+        Nesting::InsideAye => Approver::Nobody,
+    }
+}

@@ -1,0 +1,229 @@
+//! Opening of a session, the same for every front end. What differs is in `front_end.rs`.
+//!
+//! `SessionBuilder` finds the session, its project, policy and model. `ClaimedSession` owns the session, and
+//! `PreparedSession` has its servers and tools. `StartedSession` runs until it is closed.
+
+mod claimed;
+pub mod front_end;
+mod notices;
+mod null_journal;
+mod prepared;
+
+pub use claimed::ClaimedSession;
+pub use notices::SessionNotices;
+pub use prepared::{PreparedSession, StartedSession};
+
+use super::context::AppContext;
+use super::local_models::{self, ModelSelection};
+use super::lock_takeover;
+use super::models::ModelCatalog;
+use super::options::{Common, SessionChoice, Trust};
+use super::policy_layers::Policy;
+use super::project::ProjectConfig;
+use super::session::{self, Session};
+use super::session_error::SessionError;
+use crate::agent::Unfinished;
+use crate::config::NoModel;
+use crate::host::error::CliError;
+use crate::llm::MissingModel;
+use crate::policy::Sandbox;
+use crate::ports::Model;
+use crate::protocol::{Mode, SessionId};
+use crate::store::{SessionSummary, Store};
+use crate::sys::instance::Instance;
+use front_end::{FrontEnd, LockHandling, ModelNeed, SessionPurpose, TrustHandling};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A session to open, before this process owns it. Nothing was created or changed.
+pub struct SessionBuilder {
+    front_end: FrontEnd,
+    common: Common,
+    place: AppContext,
+    store: Store,
+    chosen: Option<SessionSummary>,
+    project: ProjectConfig,
+    policy: Policy,
+    model: ModelSelection,
+    /// True if neither the user nor the session chose a model, so that aye may.
+    may_choose_model: bool,
+    notices: SessionNotices,
+}
+
+impl SessionBuilder {
+    /// Finds the chosen session, its project, the policy and the model. Reads the disk, and may wait for another process
+    /// to exit. `place`: its workspace becomes that of the session.
+    pub fn find(
+        front_end: FrontEnd,
+        common: Common,
+        mut place: AppContext,
+        store: Store,
+        choice: &SessionChoice,
+    ) -> Result<Self, SessionError> {
+        let mut notices = SessionNotices::new(front_end.notices);
+        notices.add_all(store.notices().iter().cloned());
+        let chosen = session::choose(&store, &mut place, choice)?;
+        if let Some(chosen) = &chosen {
+            check_lock(&store, &chosen.session_id, front_end.lock, common.take_over)?;
+        }
+        let mut project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
+        let file = common.policy.as_deref();
+        // With `--trust`, problems of the project are reported at once.
+        let policy = if front_end.trust == TrustHandling::AskUser && common.trust == Trust::AsRecorded {
+            let own = place.policy(file, None).map_err(SessionError::Policy)?;
+            project.ask_again_if_broken();
+            let id = chosen.as_ref().map(|chosen| &chosen.session_id);
+            with_project(&mut place, own, &project, id, file, &mut notices)
+        } else {
+            let policy = place.policy(file, Some(&project)).map_err(SessionError::Policy)?;
+            place.with_tools_of(&project);
+            notices.add_all(project.ignored());
+            policy
+        };
+        policy.holds_for(chosen.as_ref().map(|chosen| &chosen.session_id)).map_err(SessionError::Policy)?;
+        let flag = common.model.as_deref();
+        let may_choose_model = local_models::is_open(&place.settings, flag, chosen.as_ref());
+        let models = ModelCatalog::new(&place).under(&policy);
+        let model = match (front_end.purpose, front_end.model) {
+            (SessionPurpose::Tasks, ModelNeed::Required) => models.choose(flag, chosen.as_ref()),
+            (SessionPurpose::Tasks, ModelNeed::Optional) => {
+                allowed_model(&models, models.choose(flag, chosen.as_ref()), &mut notices)?
+            }
+            (SessionPurpose::Command, _) => {
+                let name = chosen.as_ref().map_or("", |chosen| &chosen.model);
+                Ok(Arc::new(MissingModel::new(name, "this command does not call a model".to_owned())) as Arc<dyn Model>)
+            }
+        };
+        Ok(Self { front_end, common, place, store, chosen, project, policy, model, may_choose_model, notices })
+    }
+
+    /// Completes the choice of the model, if one is needed: without a key and a choice, a local one.
+    pub async fn with_model(mut self) -> Result<Self, SessionError> {
+        let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
+        self.notices.add_all(notice);
+        Ok(Self { model: Ok(model.map_err(SessionError::Model)?), ..self })
+    }
+
+    /// Sets the handling of a task that an earlier process left unfinished.
+    pub fn with_unfinished(mut self, unfinished: Unfinished) -> Self {
+        self.front_end.unfinished = unfinished;
+        self
+    }
+
+    /// Claims the session for this process, or creates a new one. An archived session is unarchived.
+    pub fn claim(self) -> Result<ClaimedSession, SessionError> {
+        let session = self.try_claim()?;
+        Ok(self.claimed(session))
+    }
+
+    /// Claims the session like `claim`, so that another attempt is possible.
+    pub fn try_claim(&self) -> Result<Session, SessionError> {
+        self.claim_attempt()()
+    }
+
+    /// Returns an attempt to claim the session, for another thread.
+    pub fn claim_attempt(&self) -> impl FnOnce() -> Result<Session, SessionError> + Send + 'static {
+        let model = self.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
+        let (store, place, policy) = (self.store.clone(), self.place.clone(), self.policy.clone());
+        let (chosen, scope) = (self.chosen.clone(), self.front_end.history);
+        move || session::open(store, &place, &policy, chosen, &model, scope)
+    }
+
+    /// Continues with a session that was claimed by `try_claim`.
+    pub fn claimed(self, session: Session) -> ClaimedSession {
+        ClaimedSession::new(self, session)
+    }
+
+    pub fn place(&self) -> &AppContext {
+        &self.place
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the session to resume, if any.
+    pub fn chosen(&self) -> Option<&SessionSummary> {
+        self.chosen.as_ref()
+    }
+
+    pub fn model(&self) -> &ModelSelection {
+        &self.model
+    }
+
+    /// Returns why the policy denies everything, once it has expired.
+    pub fn expired_policy(&self) -> Option<String> {
+        self.place.enforcer(&self.policy, Sandbox::Absent, self.place.mode).expired(jiff::Timestamp::now())
+    }
+}
+
+/// Returns an error if another process owns the session. With `takes_over`, asks that process to exit first.
+fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over: bool) -> Result<(), SessionError> {
+    if takes_over {
+        lock_takeover::end_holder(store, id).map_err(|message| SessionError::Failed(CliError::usage(message)))?;
+    }
+    // A session that this process is closing becomes free in turn.
+    let other = store.holder(id)?.filter(|holder| holder.instance != Instance::current());
+    match other {
+        Some(holder) if handling == LockHandling::Refuse => {
+            Err(SessionError::Locked { id: id.clone(), pid: holder.instance.pid })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the model, or a local one instead of a missing one, and a notice.
+async fn local_model(
+    place: &AppContext,
+    policy: &Policy,
+    model: ModelSelection,
+    may_choose: bool,
+) -> (ModelSelection, Option<String>) {
+    let models = ModelCatalog::new(place).under(policy);
+    local_models::instead(&models, &place.settings, model, may_choose).await
+}
+
+/// Replaces a default model that the policy forbids by an allowed one, with a notice.
+fn allowed_model(
+    models: &ModelCatalog,
+    chosen: ModelSelection,
+    notices: &mut SessionNotices,
+) -> Result<ModelSelection, SessionError> {
+    match chosen {
+        Err(NoModel::Wrong(error)) => Err(SessionError::Model(NoModel::Wrong(error))),
+        Err(NoModel::Forbidden { message }) => Ok(match models.without_forbidden_default() {
+            Some(model) => {
+                notices.add(format!("{message}\nThis session uses `{}`.", model.name()));
+                Ok(model)
+            }
+            None => Err(NoModel::NoKey { message }),
+        }),
+        other => Ok(other),
+    }
+}
+
+/// Returns the policy with the layer of a trusted project, and adds the project's tools and settings to the place. If
+/// the layer is invalid, the session is read-only, because the layer might have forbidden changes.
+fn with_project(
+    place: &mut AppContext,
+    own: Policy,
+    project: &ProjectConfig,
+    session: Option<&SessionId>,
+    file: Option<&Path>,
+    notices: &mut SessionNotices,
+) -> Policy {
+    if !project.is_trusted() {
+        return own;
+    }
+    let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(session).map(|()| policy));
+    place.with_tools_of(project);
+    policy.unwrap_or_else(|trouble| {
+        notices.add(format!("{}\nthis session is in plan mode until the policy is fixed", trouble.message));
+        place.mode = Mode::Plan;
+        own
+    })
+}

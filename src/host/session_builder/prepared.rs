@@ -1,0 +1,142 @@
+//! A session with its servers and tools, ready to start; and the same session while it runs.
+
+use super::SessionNotices;
+use super::front_end::{FrontEnd, NoticeTarget, Pruning, ServerStart};
+use crate::agent::{self, Running, SessionQueries};
+use crate::host::console::warn_all;
+use crate::host::context::AppContext;
+use crate::host::project::Unread;
+use crate::host::reload::Reload;
+use crate::host::retention;
+use crate::host::session::Session;
+use crate::ports::ToolRouter;
+use crate::protocol::{ChangedFiles, Command, Event};
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+/// A session that is ready to start.
+pub struct PreparedSession {
+    setup: Box<agent::Setup>,
+    /// The watcher of the policy files, unless the policy stays as it is.
+    reload: Option<Box<Reload>>,
+    notices: SessionNotices,
+    resources: Box<Resources>,
+}
+
+/// Everything that must outlive the run of a session.
+struct Resources {
+    front_end: FrontEnd,
+    place: AppContext,
+    session: Session,
+    unread: Arc<Unread>,
+}
+
+/// A session that runs until all senders of its commands are dropped, or until it is told to quit.
+pub struct StartedSession {
+    queries: SessionQueries,
+    router: Arc<dyn ToolRouter>,
+    ended: Option<JoinHandle<()>>,
+    resources: Box<Resources>,
+}
+
+impl PreparedSession {
+    pub(super) fn new(
+        front_end: FrontEnd,
+        (setup, reload): (agent::Setup, Option<Reload>),
+        (place, session): (AppContext, Session),
+        unread: Arc<Unread>,
+        notices: SessionNotices,
+    ) -> Self {
+        let resources = Box::new(Resources { front_end, place, session, unread });
+        Self { setup: Box::new(setup), reload: reload.map(Box::new), notices, resources }
+    }
+
+    /// Returns everything that the agent's host receives.
+    pub fn setup(&self) -> &agent::Setup {
+        &self.setup
+    }
+
+    pub fn session(&self) -> &Session {
+        &self.resources.session
+    }
+
+    pub fn place(&self) -> &AppContext {
+        &self.resources.place
+    }
+
+    /// Returns the notices for the front end that it has not received yet.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        self.notices.take()
+    }
+
+    /// Starts the session. `room` tells whether the front end accepts more streamed text; by default, it always does.
+    pub fn start(
+        mut self,
+        commands: mpsc::Receiver<Command>,
+        events: mpsc::UnboundedSender<Event>,
+        room: Option<watch::Receiver<bool>>,
+    ) -> StartedSession {
+        self.setup.room = room;
+        let router = self.setup.router.clone();
+        let Running { ended, queries } = agent::spawn(*self.setup, commands, events);
+        if let Some(reload) = self.reload {
+            tokio::spawn(reload.run());
+        }
+        let resources = self.resources;
+        if resources.front_end.servers == ServerStart::Background
+            && let Some(servers) = resources.session.kept.servers()
+        {
+            servers.look();
+        }
+        StartedSession { queries, router, ended: Some(ended), resources }
+    }
+
+    /// Frees a session that was not started.
+    pub async fn close(self) {
+        drop(self.setup);
+        self.resources.release().await;
+    }
+}
+
+impl StartedSession {
+    pub fn queries(&self) -> &SessionQueries {
+        &self.queries
+    }
+
+    /// Waits until the session has ended and everything is saved.
+    pub async fn ended(&mut self) {
+        if let Some(ended) = self.ended.take() {
+            let _ = ended.await;
+        }
+    }
+
+    /// Returns the files that the session changed.
+    pub async fn changed_files(&self) -> ChangedFiles {
+        self.router.changed_files(None).await
+    }
+
+    /// Ends the MCP servers, prunes expired data if it is due, and frees the session for other processes.
+    pub async fn close(self) {
+        drop(self.router);
+        self.resources.release().await;
+    }
+}
+
+impl Resources {
+    async fn release(self: Box<Self>) {
+        self.session.end_servers().await;
+        let unread = self.unread.take();
+        if matches!(self.front_end.notices, NoticeTarget::Stderr | NoticeTarget::Both) {
+            warn_all(&unread);
+        }
+        // Reads the disk.
+        let released = tokio::task::spawn_blocking(move || {
+            if self.front_end.pruning == Pruning::AtTheEnd {
+                retention::before_the_end(&self.place, &self.session.store);
+            }
+            drop(self.session);
+        });
+        let _ = released.await;
+    }
+}
