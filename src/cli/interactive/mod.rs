@@ -9,13 +9,14 @@ pub mod start_hints;
 
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::exit_summary::farewell;
-use crate::cli::screen::{connect, is_plain};
-use crate::host::console::{fail, say, warn};
+use crate::cli::screen::{TuiChannels, connect, is_plain};
+use crate::host::console::{fail, say, warn_all};
 use crate::host::context::AppContext;
 use crate::host::crash::Watch;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, SessionChoice};
+use crate::host::policy_layers::Policy;
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
 use crate::protocol::{Mode, SessionId};
@@ -26,6 +27,7 @@ use session_runner::SessionOutcome;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// Time for the session to save itself after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -84,8 +86,7 @@ enum AfterScreen {
     Setup(Option<SessionId>),
 }
 
-/// Runs a screen to its end. The screen is visible before the store is opened; problems with the store are reported
-/// after the screen has closed.
+/// Runs a screen to its end.
 fn screen(common: &Common, request: Request, watch: &Watch) -> Result<AfterScreen, CliError> {
     if !(io::stdin().is_terminal() || common.plain) {
         let words = "stdin is not a terminal\nhint: run `aye exec PROMPT` for a single task, or `aye --plain` to read \
@@ -99,63 +100,68 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<AfterScree
     if let Some(before) = &request.before {
         place.mode = before.mode;
     }
-    let plain = is_plain(common, &place);
     // Errors in the user's own files are reported before anything is created.
     let policy = place.policy(common.policy.as_deref(), None)?;
-    let logs = place.directories.data.join("logs");
     let _log = start_log(&place, common.verbosity);
     let runtime = startup::runtime()?;
-    let left = runtime.block_on(async {
-        let here = CurrentWorkspace::new(&place, &policy);
-        let (front, wires) = connect(
-            crate::cli::screen::tui_options::options(&place, &here, common.color),
-            request.prompt.clone(),
-            request.typed.clone(),
-        );
-        tokio::spawn(async {
-            tokio::time::sleep(STARTED).await;
-            allocator::let_go_of_code();
-            allocator::give_back();
-        });
-        let Request { prompt, session: choice, before, .. } = request;
-        let (events, own, asked) = (wires.events.clone(), here.clone(), before.clone());
-        let mut opening = SessionOpener {
-            common: common.clone(),
-            place,
-            choice,
-            before: asked,
-            here: own,
-            events,
-            watch: watch.clone(),
-            sets_up: !plain,
-        };
-        let behind = if plain {
-            // In line-based mode, errors are printed at once and a choice is asked for as lines.
-            let store = open_store(&opening.place)?;
-            opening.choice = session_prompt::ask(&store, &opening.place, opening.choice)?;
-            tokio::spawn(session_start::run(opening.open(store)?, wires))
-        } else {
-            tokio::spawn(session_start::open(opening, wires))
-        };
-        let outcome = if plain { tui::run_plain(front).await } else { tui::run(front).await };
-        let leaves_nothing = |outcome: &TuiOutcome| {
-            outcome.mode.is_none()
-                && outcome.typed.is_empty()
-                && matches!(outcome.ended, ExitReason::Quit | ExitReason::Signal(_))
-        };
-        let patience = if outcome.as_ref().is_ok_and(leaves_nothing) { NO_FAREWELL } else { SHUTDOWN_TIMEOUT };
-        // The end of the screen dropped its command sender, so the session saves itself and ends.
-        let remains = tokio::time::timeout(patience, behind).await.ok().and_then(Result::ok).unwrap_or_default();
-        remains.notices.iter().for_each(|notice| warn(notice));
-        let outcome = outcome
-            .map_err(|error| watch.trouble().unwrap_or_else(|| terminal_failed(&error, remains.session.as_ref(), &logs)))?;
-        let model = Some(outcome.model.clone()).filter(|model| !model.is_empty());
-        let before = outcome.mode.map(|mode| PreviousSession { workspace: here.workspace(), model, mode }).or(before);
-        left(outcome, remains, prompt, before)
-    });
+    let after = runtime.block_on(show(common, place, &policy, request, watch));
     // The process does not wait for a disk that does not respond.
     runtime.shutdown_timeout(LEFTOVERS);
-    left
+    after
+}
+
+/// Shows the screen, with the session behind it. The screen is visible before the store is opened; problems with the
+/// store are reported after the screen has closed.
+async fn show(
+    common: &Common,
+    place: AppContext,
+    policy: &Policy,
+    request: Request,
+    watch: &Watch,
+) -> Result<AfterScreen, CliError> {
+    let (plain, logs) = (is_plain(common, &place), place.directories.data.join("logs"));
+    let here = CurrentWorkspace::new(&place, policy);
+    let options = crate::cli::screen::tui_options::options(&place, &here, common.color);
+    let Request { prompt, session: choice, typed, before } = request;
+    let (front, wires) = connect(options, prompt.clone(), typed);
+    tokio::spawn(async {
+        tokio::time::sleep(STARTED).await;
+        allocator::let_go_of_code();
+        allocator::give_back();
+    });
+    let opening = SessionOpener {
+        common: common.clone(),
+        place,
+        choice,
+        before: before.clone(),
+        here: here.clone(),
+        events: wires.events.clone(),
+        watch: watch.clone(),
+        sets_up: !plain,
+    };
+    let behind = if plain { open_as_lines(opening, wires)? } else { tokio::spawn(session_start::open(opening, wires)) };
+    let outcome = if plain { tui::run_plain(front).await } else { tui::run(front).await };
+    let patience = if outcome.as_ref().is_ok_and(leaves_nothing) { NO_FAREWELL } else { SHUTDOWN_TIMEOUT };
+    // The end of the screen dropped its command sender, so the session saves itself and ends.
+    let remains = tokio::time::timeout(patience, behind).await.ok().and_then(Result::ok).unwrap_or_default();
+    warn_all(&remains.notices);
+    let outcome =
+        outcome.map_err(|error| watch.trouble().unwrap_or_else(|| terminal_failed(&error, remains.session.as_ref(), &logs)))?;
+    let model = Some(outcome.model.clone()).filter(|model| !model.is_empty());
+    let before = outcome.mode.map(|mode| PreviousSession { workspace: here.workspace(), model, mode }).or(before);
+    left(outcome, remains, prompt, before)
+}
+
+/// Starts the session of line-based mode: errors are printed at once, and a choice is requested as lines.
+fn open_as_lines(mut opening: SessionOpener, wires: TuiChannels) -> Result<JoinHandle<SessionOutcome>, CliError> {
+    let store = open_store(&opening.place)?;
+    opening.choice = session_prompt::ask(&store, &opening.place, opening.choice)?;
+    Ok(tokio::spawn(session_start::run(opening.open(store)?, wires)))
+}
+
+/// Returns true if the user left a screen without a session and without any input.
+fn leaves_nothing(outcome: &TuiOutcome) -> bool {
+    outcome.mode.is_none() && outcome.typed.is_empty() && matches!(outcome.ended, ExitReason::Quit | ExitReason::Signal(_))
 }
 
 fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) -> CliError {
