@@ -18,7 +18,8 @@ use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
 use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, Tail};
 use crate::protocol::{
-    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, VerdictKind,
+    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, ToolResult,
+    VerdictKind,
 };
 use crate::session::{CallChange, Change, SessionState};
 use crate::store::{Claim, Loaded, NewSession, SessionPart, SessionSummary, Store};
@@ -377,13 +378,9 @@ pub(super) fn setup(
     let tools = session.kept.toolset(place, &policy, holding);
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
     let router = Arc::new(Router::new(tools));
-    let state = &session.state;
-    let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
-    let Recovered { settled, notices } = router.recover(&left_bases(&place.directories.data), &has_no_result);
-    session.notices.extend(notices);
+    let (settled, known) = recover(place, session, &router);
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
     session.notices.extend(unmatched(&place.tools.limits, &router));
-    let known = RecoveredCalls { found: found(&session.state), tails: std::mem::take(&mut session.tails) };
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let options = Options {
         model: model.facts(),
