@@ -1,6 +1,6 @@
 //! `aye models`: lists models with context windows and prices.
 
-use crate::host::console::{say, say_json, warn};
+use crate::host::console::{say, say_json, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -34,9 +34,7 @@ pub fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str>) -> R
         say_json(&Answer { models, notices });
         return Ok(Exit::Completed);
     }
-    for notice in &notices {
-        warn(notice);
-    }
+    warn_all(&notices);
     if models.is_empty() {
         warn("no model matches; run `aye models --ask` to query the providers and local model servers too");
         return Ok(Exit::Completed);

@@ -1,6 +1,6 @@
 //! `aye tool`: lists, describes and calls tools, under the policy.
 
-use crate::host::console::{say, say_json, warn};
+use crate::host::console::{say, say_json, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -85,10 +85,8 @@ fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>,
     let settings = || session::tool_settings(place, policy, standing.holding(policy));
     let Connected { servers, problems, .. } =
         mcp_servers::connect(place, found, policy, settings, project.approved_servers(), false);
-    for problem in problems {
-        warn(&problem);
-    }
-    runtime.block_on(servers.settle(FIRST_WAIT)).iter().for_each(|line| warn(line));
+    warn_all(&problems);
+    warn_all(&runtime.block_on(servers.settle(FIRST_WAIT)));
     servers
 }
 

@@ -1,7 +1,7 @@
 //! `aye mcp list`: the MCP servers, their origins, and the tools that the policy lists. It does not connect to any
 //! server.
 
-use crate::host::console::{say, say_json, warn};
+use crate::host::console::{say, say_json, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -44,9 +44,7 @@ pub fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliE
     let (servers, problems) = found(place, Some(&project));
     let known = known(place, &servers);
     let rows: Vec<Listed> = servers.into_iter().map(|server| row(server, &policy, &known)).collect();
-    for problem in problems {
-        warn(&problem);
-    }
+    warn_all(&problems);
     if let Some(ignored) = project.ignored().filter(|ignored| ignored.contains(".mcp.json")) {
         warn(&ignored);
     }

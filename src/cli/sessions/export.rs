@@ -1,7 +1,7 @@
 //! `aye sessions export`: writes a session to a file.
 
 use super::args::{ExportForm, WithArtifacts};
-use crate::host::console::{say, warn};
+use crate::host::console::{say, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -21,9 +21,7 @@ pub fn run(
     let with_artifacts = artifacts == WithArtifacts::Yes && form == ExportForm::Json;
     let artifacts = with_artifacts.then(|| {
         let (contents, notices) = contents(&place.artifacts(Some(&summary.session_id)));
-        for notice in &notices {
-            warn(notice);
-        }
+        warn_all(&notices);
         contents
     });
     let text = page(&store, &summary, form, artifacts)?;
