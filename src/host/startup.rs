@@ -1,6 +1,6 @@
 //! Startup of a command: its store, its runtime and its log.
 
-use super::console::warn;
+use super::console::{warn, warn_all};
 use super::context::AppContext;
 use super::error::CliError;
 use super::logging;
@@ -9,9 +9,7 @@ use crate::store::Store;
 /// Opens the store, and reports at once if it was damaged.
 pub fn open_store(place: &AppContext) -> Result<Store, CliError> {
     let store = Store::open(&place.directories.data)?;
-    for notice in store.notices() {
-        warn(notice);
-    }
+    warn_all(store.notices());
     Ok(store)
 }
 

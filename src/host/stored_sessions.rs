@@ -1,6 +1,6 @@
 //! Operations on stored sessions: rename, fork, delete, size and state.
 
-use super::console::warn;
+use super::console::warn_all;
 use super::context::AppContext;
 use super::error::CliError;
 use crate::ports::Artifacts;
@@ -26,7 +26,7 @@ pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliE
 /// Forks a session. Returns the ID of the fork. Artifacts that cannot be copied are reported on stderr.
 pub fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &ForkUntil) -> Result<SessionId, CliError> {
     let forked = transfer::fork::fork(store, &|id| place.artifacts(Some(id)), id, until)?;
-    forked.notices.iter().for_each(|notice| warn(notice));
+    warn_all(&forked.notices);
     Ok(forked.session_id)
 }
 

@@ -1,5 +1,6 @@
 //! Tools without a session: evaluates, approves, runs and logs one call at a time.
 
+use super::console::{warn, warn_all};
 use super::context::AppContext;
 use super::error::CliError;
 use super::mcp_servers::Servers;
@@ -49,7 +50,7 @@ impl ToolEnvironment {
         policy.holds_for(None)?;
         let mut place = place.clone();
         place.with_tools_of(project);
-        place.tools.notices().iter().for_each(|problem| crate::host::console::warn(problem));
+        warn_all(&place.tools.notices());
         let standing = match starts {
             Starts::Programs => SandboxHost::find(&place, project.trust()),
             Starts::Nothing => SandboxHost::unasked(&place),
@@ -96,14 +97,8 @@ impl ToolRunner {
         let ToolEnvironment { place, policy, standing } = ground;
         let router = Arc::new(router(&place, &policy, standing.holding(&policy), servers));
         // Sessions recover their own interrupted work; the work of other dead processes is completed now.
-        router
-            .recover(&left_bases(&place.directories.data), &|_| false)
-            .notices
-            .iter()
-            .for_each(|notice| crate::host::console::warn(notice));
-        for notice in unmatched(&place.tools.limits, &router) {
-            crate::host::console::warn(&notice);
-        }
+        warn_all(&router.recover(&left_bases(&place.directories.data), &|_| false).notices);
+        warn_all(&unmatched(&place.tools.limits, &router));
         let log =
             Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
         Self { policy, router, log }
@@ -176,7 +171,7 @@ impl ToolRunner {
         // The log is written in parallel, so that a read does not wait for another process that uses the store.
         let result = run_in_time(self.router.clone(), plan, permit, context).await;
         if tokio::time::timeout(LOG_WAIT, kept).await.is_err() {
-            crate::host::console::warn("the session database is busy; the decision is logged as soon as it is free");
+            warn("the session database is busy; the decision is logged as soon as it is free");
         }
         result
     }
@@ -199,7 +194,7 @@ impl ToolRunner {
         let kept = tokio::task::spawn_blocking(move || {
             Store::open(&data).and_then(|store| {
                 // The first process that opens a damaged store is the only one to learn that it was moved.
-                store.notices().iter().for_each(|notice| crate::host::console::warn(notice));
+                warn_all(store.notices());
                 store.log_decision(decision)
             })
         });
@@ -209,7 +204,7 @@ impl ToolRunner {
                 Ok(Err(error)) => error.to_string(),
                 Err(error) => error.to_string(),
             };
-            crate::host::console::warn(&format!("cannot log the decision: {why}"));
+            warn(&format!("cannot log the decision: {why}"));
         }
     }
 }
