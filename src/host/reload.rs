@@ -77,6 +77,12 @@ async fn next(changed: &mut Option<watch::Receiver<u64>>) {
     std::future::pending::<()>().await;
 }
 
+/// Returns notices about names that match no tool. Those in `said`, about manifests, are reported with the tools.
+fn names_without_tool(place: &AppContext, policy: &Policy, said: &[String], unmatched: &[String]) -> Vec<String> {
+    let named = misnamed(place, policy).into_iter().filter(|notice| !said.contains(notice));
+    named.chain(unmatched.iter().cloned()).collect()
+}
+
 impl Reload {
     /// Returns the watcher, and the receivers for the session.
     pub fn new(
@@ -91,6 +97,7 @@ impl Reload {
         let (reload, asked) = mpsc::unbounded_channel();
         let (modes, mode) = watch::channel(place.mode);
         let said = place.tools.notices();
+        let said_of_names = names_without_tool(&place, policy, &said, &session.unmatched_names);
         let follower = Self {
             place,
             file,
@@ -108,7 +115,7 @@ impl Reload {
             standing,
             offered: session.kept.servers().map(Servers::taken).unwrap_or_default(),
             said_of_servers: Vec::new(),
-            said_of_names: Vec::new(),
+            said_of_names,
         };
         (follower, PolicyUpdates { updates: receive, reload, modes })
     }
@@ -138,8 +145,6 @@ impl Reload {
             }
         };
         let servers = self.kept.servers().cloned();
-        // The start of the session has reported these.
-        let _ = self.unmatched_names();
         let (mut other_tools, mut loads) = (servers.as_ref().map(Servers::changed), Some(self.loads.clone()));
         // Loads that the next update includes.
         let mut included = None;
@@ -236,10 +241,8 @@ impl Reload {
         let enforcer = self.place.enforcer(&self.policy, self.standing.sandbox(), self.place.mode);
         let holding = self.standing.holding(&enforcer);
         let router = Router::new(self.kept.toolset(&self.place, &enforcer, holding));
-        let mut now = misnamed(&self.place, &self.policy);
-        // Problems of manifests are reported with the tools.
-        now.retain(|notice| !self.said.contains(notice));
-        now.extend(unmatched(&self.place.tools.limits, &router));
+        let unmatched = unmatched(&self.place.tools.limits, &router);
+        let now = names_without_tool(&self.place, &self.policy, &self.said, &unmatched);
         let new = now.iter().filter(|notice| !self.said_of_names.contains(notice)).cloned().collect();
         self.said_of_names = now;
         new

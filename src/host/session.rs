@@ -62,6 +62,8 @@ pub struct Session {
     /// Notices that the user should see first.
     pub notices: Vec<String>,
     pub kept: SharedToolState,
+    /// The notices about names that match no tool, as reported at the start.
+    pub unmatched_names: Vec<String>,
     /// True if the session is archived.
     is_archived: bool,
 }
@@ -280,7 +282,7 @@ pub(super) fn open(
             model: model.to_owned(),
         });
         let kept = SharedToolState::new(place, claim.id(), false);
-        let (records, draft, tail, tails) = (Vec::new(), String::new(), SessionPart::default(), HashMap::new());
+        let (records, draft, tail, tails) = (Vec::new(), String::new(), Piece::default(), HashMap::new());
         let (state, model_before, is_archived, unmatched_names) = (SessionState::default(), None, false, Vec::new());
         return Ok(Session {
             store,
@@ -313,8 +315,8 @@ pub(super) fn open(
     // A session that started without a model has no previous one.
     let model_before = Some(summary.model).filter(|model| !model.is_empty());
     let is_archived = summary.archived;
-    let state = SessionState::from_records(&records);
-    Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, is_archived })
+    let (state, unmatched_names) = (SessionState::from_records(&records), Vec::new());
+    Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, unmatched_names, is_archived })
 }
 
 /// The limits and the approvals of a session.
@@ -380,7 +382,8 @@ pub(super) fn setup(
     let router = Arc::new(Router::new(tools));
     let (settled, known) = recover(place, session, &router);
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
-    session.notices.extend(unmatched(&place.tools.limits, &router));
+    session.unmatched_names = unmatched(&place.tools.limits, &router);
+    session.notices.extend(session.unmatched_names.iter().cloned());
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let options = Options {
         model: model.facts(),

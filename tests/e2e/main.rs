@@ -72,7 +72,6 @@ mod security;
 mod serve;
 mod serve_faults;
 mod session_files;
-mod session_opening;
 mod sessions;
 mod setup;
 mod start;
