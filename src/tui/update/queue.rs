@@ -8,6 +8,9 @@ use crate::tui::keymap::Focus;
 use crate::tui::model::{Effect, Model, RetractState, RetractedMessage};
 use crate::tui::transcript::{Kind, Tone};
 
+/// Start of the marker that the session puts in place of a secret: `[redacted:KIND:8 hex]`.
+const MARKER: &str = "[redacted:";
+
 /// Handles `/steer TEXT`.
 pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let words = words.trim().to_owned();
@@ -170,7 +173,49 @@ fn was_taken(model: &mut Model, id: u64, now: u64) {
 }
 
 fn taken_up(prompts: &mut Vec<String>, prompt: &str) {
-    if let Some(at) = prompts.iter().position(|waits| waits.trim() == prompt.trim()) {
+    if let Some(at) = prompts.iter().position(|waits| is_received_as(waits.trim(), prompt.trim())) {
         prompts.remove(at);
+    }
+}
+
+/// Returns whether a message was received as this text: unchanged, or with a marker in place of each secret.
+fn is_received_as(message: &str, received: &str) -> bool {
+    let mut parts = received.split(MARKER);
+    let Some(mut rest) = parts.next().and_then(|first| message.strip_prefix(first)) else { return message == received };
+    let mut last = None;
+    for part in parts {
+        let text = part.split_once(']').map_or("", |(_, text)| text);
+        let Some(at) = rest.find(text) else { return message == received };
+        rest = &rest[at + text.len()..];
+        last = Some(text);
+    }
+    match last {
+        // A secret at the end has no text behind it.
+        Some("") => true,
+        Some(text) => message.ends_with(text) || message == received,
+        None => rest.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_received_as;
+
+    #[test]
+    fn a_message_is_recognized_with_markers_in_place_of_its_secrets() {
+        let marker = "[redacted:known-value:67620faa]";
+        for (message, received, is_same) in [
+            ("go on", "go on".to_owned(), true),
+            ("go on", "go".to_owned(), false),
+            ("go on", "something else".to_owned(), false),
+            ("use sk-1 for it", format!("use {marker} for it"), true),
+            ("use sk-1", format!("use {marker}"), true),
+            ("sk-1 and sk-2, please", format!("{marker} and {marker}, please"), true),
+            ("use sk-1 for it", format!("use {marker} for another"), false),
+            ("use sk-1 for it, now", format!("use {marker} for it"), false),
+            ("what does [redacted: mean", "what does [redacted: mean".to_owned(), true),
+        ] {
+            assert_eq!(is_received_as(message, &received), is_same, "{message}: {received}");
+        }
     }
 }
