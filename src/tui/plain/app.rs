@@ -192,7 +192,11 @@ impl<W: Write> LineApp<W> {
         let task = &self.model.task;
         let idle = !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty();
         let asks = !self.model.dialogs.is_empty();
-        self.closed && self.model.info.model_access.is_some() && self.model.startup.waiting_prompt.is_none() && (idle || asks)
+        if self.model.info.model_access.is_none() {
+            // Nobody can answer a question that is asked before there is a session.
+            return self.closed && asks;
+        }
+        self.closed && self.model.startup.waiting_prompt.is_none() && (idle || asks)
     }
 
     /// Leaves the session and saves the unsent text as the draft.
