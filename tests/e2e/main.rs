@@ -72,6 +72,7 @@ mod security;
 mod serve;
 mod serve_faults;
 mod session_files;
+mod session_opening;
 mod sessions;
 mod setup;
 mod start;
