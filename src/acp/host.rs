@@ -1,7 +1,7 @@
 //! The host behind the connection: opens sessions, and provides the files of one.
 
 use super::buffers::Buffers;
-use crate::protocol::{Command, Effort, Event, Mode, Query, SessionId};
+use crate::protocol::{Effort, Event, Mode, Query, SessionCommand, SessionId};
 use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ pub struct RunningSession {
     pub title: Option<String>,
     /// The reasoning effort that is set.
     pub effort: Option<Effort>,
-    pub commands: mpsc::Sender<Command>,
+    pub commands: mpsc::Sender<SessionCommand>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
     /// The history, if it was asked for.

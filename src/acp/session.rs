@@ -16,8 +16,8 @@ use super::slash::{self, AwaitedEvent, SessionFacts, SlashOutcome};
 use super::turn::{Ends, Turn, ends};
 use super::update_mapper::{EventTime, UpdateMapper};
 use crate::protocol::{
-    ApprovalId, Command, CustomCommand, Elicitation, ElicitationAnswer, Event, EventKind, HostRequest, HostResponse, Mode,
-    PolicyLayer, Query, RunningCommand, SessionId,
+    ApprovalId, Command, CustomCommand, Elicitation, ElicitationAnswer, Event, EventKind, HostCommand, HostRequest, HostResponse,
+    Mode, PolicyLayer, Query, RunningCommand, SessionCommand, SessionId,
 };
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, NoticeSeverity, PromptRequest, PromptResponse, SessionUpdate,
@@ -67,7 +67,7 @@ pub struct Session {
     client: Client,
     id: SessionId,
     registry: Registry,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SessionCommand>,
     queries: mpsc::Sender<Query>,
     events: mpsc::UnboundedReceiver<Event>,
     files: Arc<dyn Files>,
@@ -242,9 +242,9 @@ impl Session {
         }
     }
 
-    async fn send(&mut self, command: Command) {
+    async fn send(&mut self, command: impl Into<SessionCommand>) {
         // A session that has ended reports this by its events.
-        let _ = self.commands.send(command).await;
+        let _ = self.commands.send(command.into()).await;
     }
 
     /// Runs the session until it is closed or ends.
@@ -404,7 +404,7 @@ impl Session {
         let told = self.told.notice(NoticeSeverity::Warning, &words);
         self.client.update(&self.id, told).await;
         let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
-        self.send(Command::AnswerElicitation { elicitation_id, answer }).await;
+        self.send(HostCommand::AnswerElicitation { elicitation_id, answer }).await;
     }
 
     async fn cancel(&mut self) {

@@ -35,7 +35,7 @@ use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::redaction::hide_in_command;
 use super::turn::{Input, PolicyChange, TurnMachine, Unfinished};
 use crate::ports::{Record, RecoveredCalls, ToolRouter};
-use crate::protocol::{Command, Event, EventKind, ToolResult, ToolUses};
+use crate::protocol::{Command, Event, EventKind, HostCommand, SessionCommand, ToolResult, ToolUses};
 use crate::session::SessionState;
 use backpressure::Backpressure;
 use call_context::CallContext;
@@ -68,7 +68,7 @@ use tool_runs::ToolRuns;
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///
 /// The caller creates the channels, so that a front end can exist before the session does.
-pub fn spawn(mut setup: Setup, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) -> Running {
+pub fn spawn(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, events: mpsc::UnboundedSender<Event>) -> Running {
     let (router, _) = watch::channel(Arc::clone(&setup.router));
     let sender = EventSender { workspace_id: setup.workspace_id.clone(), session_id: setup.session_id.clone(), events };
     let (sampling, phases) = SamplingQueue::new();
@@ -130,7 +130,7 @@ struct Host {
     ending: bool,
 }
 
-async fn run(mut setup: Setup, commands: mpsc::Receiver<Command>, links: Links) {
+async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: Links) {
     let (inputs, receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
     let (room, report_changes) = (Backpressure::new(setup.room.take()), setup.tell_changes);
     let mut sources = Sources {
@@ -220,6 +220,7 @@ impl Host {
     async fn react(&mut self, occurrence: Occurrence) {
         let input = match occurrence {
             Occurrence::Input(input) => input,
+            Occurrence::Command(command) => return self.take_host_command(command).await,
             Occurrence::Policy(update) => match self.update_policy(update) {
                 Some(change) => Input::PolicyChanged(change),
                 None => return,
@@ -238,17 +239,35 @@ impl Host {
                 self.reload_policy(ReloadRequest::Files).await;
                 Input::RuleFiles(kept)
             }
-            Input::Command(Command::Resume) => {
-                self.reload_policy(ReloadRequest::Files).await;
-                Input::Command(Command::Continue)
-            }
             input => input,
         };
-        // Updates are applied before the input, so that a tool that announces others is followed by them.
+        self.apply_policy_updates().await;
+        self.take(input).await;
+    }
+
+    /// Handles a command that does not concern the turn.
+    async fn take_host_command(&mut self, command: HostCommand) {
+        if command == HostCommand::Resume {
+            self.reload_policy(ReloadRequest::Files).await;
+        }
+        self.apply_policy_updates().await;
+        match command {
+            HostCommand::AnswerElicitation { elicitation_id, answer } => self.servers.answer(&elicitation_id, answer),
+            HostCommand::ReconnectServer { name } => self.servers.reconnect(&name),
+            HostCommand::GoOnUnsaved => {
+                if self.journal.go_on_unsaved(!self.deferred.is_empty()) {
+                    self.retry().await;
+                }
+            }
+            HostCommand::Resume => self.take(Input::Command(Command::Continue)).await,
+        }
+    }
+
+    /// Applies the updates so far. They precede the input, so that a tool that announces others is followed by them.
+    async fn apply_policy_updates(&mut self) {
         while let Some(update) = self.policy.take_next() {
             self.apply_policy(update).await;
         }
-        self.take(input).await;
     }
 
     async fn take(&mut self, input: Input) {
@@ -269,14 +288,6 @@ impl Host {
 
     async fn take_command(&mut self, command: Command) {
         match command {
-            Command::AnswerElicitation { elicitation_id, answer } => return self.servers.answer(&elicitation_id, answer),
-            Command::ReconnectServer { name } => return self.servers.reconnect(&name),
-            Command::GoOnUnsaved => {
-                if self.journal.go_on_unsaved(!self.deferred.is_empty()) {
-                    self.retry().await;
-                }
-                return;
-            }
             Command::Quit => {
                 self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
             }

@@ -4,7 +4,7 @@ use super::context::AppContext;
 use super::session::{PIECE_RECORDS, Session};
 use crate::agent;
 use crate::ports::Record;
-use crate::protocol::{ChangedFiles, Command, Event, EventKind, ExportForm, SessionId, WorkspaceId};
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, ExportForm, SessionCommand, SessionId, WorkspaceId};
 use crate::session::SessionState;
 use crate::store::{Loaded, SessionPart, Store, StoreError};
 use crate::transfer::export;
@@ -98,11 +98,11 @@ pub async fn unreadable(
     past: SessionHistory,
     message: String,
     events: &mpsc::UnboundedSender<Event>,
-    mut commands: mpsc::Receiver<Command>,
+    mut commands: mpsc::Receiver<SessionCommand>,
 ) -> ChangedFiles {
     past.say(EventKind::Notice { message }, events);
     while let Some(command) = commands.recv().await {
-        if command == Command::Quit {
+        if command == Command::Quit.into() {
             break;
         }
     }

@@ -5,6 +5,39 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
+/// Command of a front end to its session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionCommand {
+    Turn(Command),
+    Host(HostCommand),
+}
+
+impl From<Command> for SessionCommand {
+    fn from(command: Command) -> Self {
+        Self::Turn(command)
+    }
+}
+
+impl From<HostCommand> for SessionCommand {
+    fn from(command: HostCommand) -> Self {
+        Self::Host(command)
+    }
+}
+
+/// Command for the parts around the turn: the MCP servers, the journal and the policy.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HostCommand {
+    /// Answer the request of an MCP server.
+    AnswerElicitation { elicitation_id: String, answer: ElicitationAnswer },
+    /// Close the connection to an MCP server and open a new one.
+    ReconnectServer { name: String },
+    /// Continue although nothing can be saved. Unsaved records stay in memory until they can be; a crash loses them.
+    GoOnUnsaved,
+    /// Reload the policy files, then continue the paused task under them.
+    Resume,
+}
+
+/// Command for the turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
@@ -76,15 +109,6 @@ pub enum Command {
     },
     /// List the saved rules.
     ListGrants,
-    /// Answer the request of an MCP server.
-    AnswerElicitation {
-        elicitation_id: String,
-        answer: ElicitationAnswer,
-    },
-    /// Close the connection to an MCP server and open a new one.
-    ReconnectServer {
-        name: String,
-    },
     /// Interrupt the task: the model and running commands stop at once, and nothing new starts. Changes of files finish. The text of an
     /// interrupted response stays in the conversation.
     Cancel,
@@ -94,8 +118,6 @@ pub enum Command {
     Finish,
     /// Continue a paused or interrupted task.
     Continue,
-    /// Continue although nothing can be saved. Unsaved records stay in memory until they can be; a crash loses them.
-    GoOnUnsaved,
     /// Retry the pending request now.
     RetryNow,
     /// Replace older messages with a summary. `focus`: what the summary must preserve.
@@ -136,8 +158,6 @@ pub enum Command {
     },
     /// Reload the policy files.
     ReloadPolicy,
-    /// Reload the policy files, then continue the paused task under them.
-    Resume,
     /// Save the text that the user has typed but not sent.
     SaveDraft {
         text: String,

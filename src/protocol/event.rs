@@ -250,7 +250,7 @@ pub enum EventKind {
     ServersChanged {
         servers: Vec<ServerStatus>,
     },
-    /// An MCP server requests input from the user. Answered with `Command::AnswerElicitation`.
+    /// An MCP server requests input from the user. Answered with `HostCommand::AnswerElicitation`.
     ElicitationRequested(Elicitation),
     /// The input request was answered or withdrawn.
     ElicitationEnded {

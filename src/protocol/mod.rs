@@ -43,7 +43,7 @@ pub use approval::{Approval, ApproveWhen, Decision, Details, Part as CommandPart
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit};
 pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};
-pub use command::{Command, ExportForm, KeyText, Resolution};
+pub use command::{Command, ExportForm, HostCommand, KeyText, Resolution, SessionCommand};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
 pub use event::{APPROVED_BY_YOU, Event, EventKind, HistorySum};

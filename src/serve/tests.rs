@@ -5,8 +5,8 @@ mod page;
 use super::lines::LINE_BYTES;
 use super::{Act, ClientConnection, Fault, FaultCode, Line, Lines, OpenedSession};
 use crate::protocol::{
-    Command, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, Failure, FailureKind, PolicyLayer, SessionId,
-    SessionStatus, StepId, TaskId, TaskState, TaskStatus, WorkspaceId,
+    Command, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, Failure, FailureKind, HostCommand, PolicyLayer,
+    SessionId, SessionStatus, StepId, TaskId, TaskState, TaskStatus, WorkspaceId,
 };
 use serde_json::{Value, json};
 
@@ -20,9 +20,13 @@ fn line(text: &str) -> Line {
 fn sent(acts: &[Act]) -> Vec<Value> {
     let message = |act: &Act| match act {
         Act::Send(message) => Some(serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()),
-        Act::Open(_) | Act::Do(_) | Act::Ask(_) | Act::End => None,
+        Act::Open(_) | Act::Do(_) | Act::DoInHost(_) | Act::Ask(_) | Act::End => None,
     };
     acts.iter().filter_map(message).collect()
+}
+
+fn done_in_host(acts: &[Act]) -> Vec<&HostCommand> {
+    acts.iter().filter_map(|act| if let Act::DoInHost(command) = act { Some(command) } else { None }).collect()
 }
 
 fn done(acts: &[Act]) -> Vec<&Command> {
@@ -204,7 +208,7 @@ fn a_session_that_waits_is_resumed_in_place_and_no_other_is() {
     desk.event(state(SessionStatus::Paused, TaskStatus::TaskRunning));
     assert_eq!(answer(&mut desk, &resume("t"))["error"]["code"], -32002);
     let acts = desk.line(line(&resume("s")));
-    assert!(matches!(done(&acts)[..], [Command::Resume, Command::ShowBudget]), "{acts:?}");
+    assert!(matches!(acts[..], [.., Act::DoInHost(HostCommand::Resume), Act::Do(Command::ShowBudget)]), "{acts:?}");
     desk.event(state(SessionStatus::Running, TaskStatus::WaitingForLlm));
     let answered = sent(&desk.event(mark()));
     assert_eq!(answered[0]["result"]["sessionStatus"], "SESSION_RUNNING");
@@ -296,7 +300,10 @@ fn what_a_server_asks_is_declined_where_no_method_answers_it() {
         wanted: ElicitationKind::Form { fields: Vec::new() },
     };
     let acts = desk.event(event(EventKind::ElicitationRequested(asked)));
-    assert!(matches!(done(&acts)[..], [Command::AnswerElicitation { answer: ElicitationAnswer::Decline, .. }]), "{acts:?}");
+    assert!(
+        matches!(done_in_host(&acts)[..], [HostCommand::AnswerElicitation { answer: ElicitationAnswer::Decline, .. }]),
+        "{acts:?}"
+    );
     assert_eq!(sent(&acts)[0]["params"]["eventType"], "elicitation_requested");
 }
 

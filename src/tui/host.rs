@@ -12,7 +12,7 @@ use super::status;
 use super::terminal::{self, RawModeGuard, TerminalMode, TerminalWriter};
 use super::update::{Msg, begin, update};
 use super::view;
-use crate::protocol::{Command, Query};
+use crate::protocol::{Query, SessionCommand};
 use crate::text;
 use ratatui::layout::Size;
 use std::collections::VecDeque;
@@ -75,7 +75,7 @@ struct Host {
     reader: Option<Reader>,
     inputs: mpsc::UnboundedReceiver<(Instant, Input)>,
     inlet: EventReceiver,
-    commands: CommandQueue<Command>,
+    commands: CommandQueue<SessionCommand>,
     queries: CommandQueue<Query>,
     beginning: Startup,
     editor: Editor,
@@ -279,7 +279,8 @@ impl Host {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
-                Effect::Send(command) => self.commands.push(command),
+                Effect::Send(command) => self.commands.push(command.into()),
+                Effect::SendToHost(command) => self.commands.push(command.into()),
                 Effect::Ask(query) => self.queries.push(query),
                 Effect::Trust(trust, answer) => {
                     // A session that is ending no longer waits for the answer.

@@ -5,7 +5,7 @@ use super::history::HistoryRedactor;
 use super::terminal::Emulator;
 use super::theme::Colours;
 use super::typeahead_guard::GuardTiming;
-use crate::protocol::{Command, Effort, Event, Mode, Query, SessionId};
+use crate::protocol::{Effort, Event, Mode, Query, SessionCommand, SessionId};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 /// Channels, options and data the UI is connected to.
 #[derive(Debug)]
 pub struct TuiHandles {
-    pub commands: mpsc::Sender<Command>,
+    pub commands: mpsc::Sender<SessionCommand>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
     pub options: Options,

@@ -23,7 +23,7 @@ use super::terminal::{TerminalCapabilities, TerminalMode};
 use super::theme::{self, Theme};
 use super::transcript::{RenderContext, Transcript};
 use super::typeahead_guard;
-use crate::protocol::{ApprovalId, Command, Query};
+use crate::protocol::{ApprovalId, Command, HostCommand, Query};
 use ratatui::layout::Size;
 
 /// Time that a notice stays above the composer, in milliseconds.
@@ -53,6 +53,7 @@ pub enum Editable {
 #[derive(Debug)]
 pub enum Effect {
     Send(Command),
+    SendToHost(HostCommand),
     Ask(Query),
     Trust(super::interface::TrustQuestion, TrustAnswer),
     Held(super::interface::LockQuestion, LockAnswer),

@@ -126,9 +126,10 @@ thread_local! {
 }
 
 /// Simulates the session: answers the UI's commands with events.
-async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
+async fn play(scene: String, mut commands: mpsc::Receiver<SessionCommand>, events: mpsc::UnboundedSender<Event>) {
     let tell = |kind| events.send(event(kind)).is_ok();
     while let Some(command) = commands.recv().await {
+        let SessionCommand::Turn(command) = command else { continue };
         match command {
             Command::Prompt { text: prompt } => {
                 tell(started(&prompt));
@@ -192,15 +193,11 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
             | Command::Shell { .. }
             | Command::Resolve { .. }
             | Command::SetMode { .. }
-            | Command::AnswerElicitation { .. }
-            | Command::ReconnectServer { .. }
             | Command::ReloadPolicy
-            | Command::Resume
             | Command::Cancel
             | Command::Kill
             | Command::Finish
-            | Command::Continue
-            | Command::GoOnUnsaved => {}
+            | Command::Continue => {}
         }
     }
 }

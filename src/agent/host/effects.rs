@@ -149,7 +149,7 @@ impl Host {
                     self.defer(effects);
                 }
             }
-            Input::Command(Command::SetMode { .. } | Command::ReloadPolicy | Command::Resume) => {
+            Input::Command(Command::SetMode { .. } | Command::ReloadPolicy) => {
                 let effects = self.machine.handle(input, moment());
                 self.defer(effects);
             }

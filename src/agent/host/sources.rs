@@ -5,14 +5,14 @@ use super::model_client::ModelClient;
 use super::policy_updates::{PolicySource, PolicyUpdate};
 use super::server_requests::{ServerEvent, ServerEvents};
 use crate::agent::turn::Input;
-use crate::protocol::{Command, RunningCommand};
+use crate::protocol::{Command, HostCommand, RunningCommand, SessionCommand};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 /// Sources that belong to no other part of the host.
 pub(super) struct Sources {
     /// Commands of the front end; `None` once it is gone.
-    pub commands: Option<mpsc::Receiver<Command>>,
+    pub commands: Option<mpsc::Receiver<SessionCommand>>,
     /// Results of background work.
     pub inputs: mpsc::Receiver<Input>,
     /// Background commands.
@@ -33,6 +33,7 @@ pub(super) struct Timers {
 /// Occurrence that the host reacts to.
 pub(super) enum Occurrence {
     Input(Input),
+    Command(HostCommand),
     Policy(PolicyUpdate),
     CommandsRunning(Vec<RunningCommand>),
     Server(ServerEvent),
@@ -54,7 +55,10 @@ impl Sources {
                             continue;
                         }
                     }
-                    Occurrence::Input(Input::Command(command.unwrap_or(Command::Quit)))
+                    match command.unwrap_or(SessionCommand::Turn(Command::Quit)) {
+                        SessionCommand::Turn(command) => Occurrence::Input(Input::Command(command)),
+                        SessionCommand::Host(command) => Occurrence::Command(command),
+                    }
                 }
                 Some(input) = self.inputs.recv() => Occurrence::Input(input),
                 Some(update) = policy.next() => Occurrence::Policy(update),
@@ -77,7 +81,7 @@ async fn at(time: Option<Instant>) {
 }
 
 /// Waits for the next command; never completes without a front end.
-async fn next_command(commands: &mut Option<mpsc::Receiver<Command>>) -> Option<Command> {
+async fn next_command(commands: &mut Option<mpsc::Receiver<SessionCommand>>) -> Option<SessionCommand> {
     match commands {
         Some(open) => open.recv().await,
         None => std::future::pending().await,

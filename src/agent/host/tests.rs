@@ -10,8 +10,9 @@ use crate::ports::{
     Record, RecoveredCalls, Rules, RunContext,
 };
 use crate::protocol::{
-    Action, Arguments, CallId, ErrorCode, Failure, FailureKind, KeyText, ListedModel, Mode, ModelFacts, Part, Place,
-    PreviewOffer, SandboxTier, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError, ToolResult, Usage, WorkspaceId,
+    Action, Arguments, CallId, Command, ErrorCode, Failure, FailureKind, KeyText, ListedModel, Mode, ModelFacts, Part, Place,
+    PreviewOffer, SandboxTier, SessionCommand, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError, ToolResult,
+    Usage, WorkspaceId,
 };
 use futures_util::StreamExt;
 use jiff::Timestamp;
@@ -184,7 +185,7 @@ impl Rules for NoRules {
 }
 
 struct Session {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
     disk: Arc<Disk>,
     tools: Arc<Tools>,
@@ -283,8 +284,8 @@ async fn stalled() -> Session {
 }
 
 impl Session {
-    async fn send(&self, command: Command) {
-        self.commands.send(command).await.unwrap();
+    async fn send(&self, command: impl Into<SessionCommand>) {
+        self.commands.send(command.into()).await.unwrap();
     }
 
     async fn say(&self, text: &str) {

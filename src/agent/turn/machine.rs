@@ -128,8 +128,6 @@ impl TurnMachine {
             Command::AskRule { approval_id, asked } => self.rule_asked(approval_id, asked, at),
             Command::UndoGrant => self.grants.undo(&mut self.cx),
             Command::ListGrants => self.cx.out.effect(Effect::ListGrants),
-            // The host handles these; the turn does not depend on them.
-            Command::AnswerElicitation { .. } | Command::ReconnectServer { .. } | Command::GoOnUnsaved | Command::Resume => {}
             Command::ListRewindPoints => self.cx.out.effect(self.rewinds.list_points()),
             Command::PlanRewind { target, scope } => self.plan_rewind(&target, scope),
             Command::Rewind { target, scope, overwrite } => self.rewind(&target, scope, overwrite, at),

@@ -25,7 +25,6 @@ use crate::host::session_error::SessionError;
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
 use crate::host::stored_sessions;
-use crate::protocol::Command;
 use crate::store::{Store, StoreError};
 use crate::sys::signals::hang_up_is_ignored;
 use crate::tools::InEditor;
@@ -297,7 +296,7 @@ fn start(mut claimed: ClaimedSession, asked: SessionOpening, runtime: &Handle) -
     desk.trust(claimed.project());
     let mut prepared = runtime.block_on(claimed.prepare()).map_err(refusal_of_session)?;
     let notices = prepared.take_notices();
-    let (send, receive) = mpsc::channel::<Command>(agent::CHANNEL_DEPTH);
+    let (send, receive) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (ask, queries) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (room, has_room) = watch::channel(true);
     let service = QueryService::new(desk);

@@ -131,7 +131,7 @@ async fn drive(prepared: PreparedSession, prompt: Option<String>, format: Format
     let (tell, told) = mpsc::unbounded_channel();
     let mut session = prepared.start(receive_commands, events, None);
     if let Some(text) = prompt {
-        let _ = commands.send(Command::Prompt { text }).await;
+        let _ = commands.send(Command::Prompt { text }.into()).await;
     }
     let watch = tokio::spawn(async move {
         let mut signalled = None;
@@ -158,7 +158,7 @@ async fn drive(prepared: PreparedSession, prompt: Option<String>, format: Format
                     let over = event.kind.is_over();
                     let _ = tell.send(event);
                     if over {
-                        let _ = commands.send(Command::Quit).await;
+                        let _ = commands.send(Command::Quit.into()).await;
                     }
                 }
                 None if last_call.is_none()
@@ -167,7 +167,7 @@ async fn drive(prepared: PreparedSession, prompt: Option<String>, format: Format
                     last_call = Some(Instant::now() + GRACE);
                     // Ctrl+c interrupts the task. Any other signal leaves it paused, so that it can be resumed.
                     let command = if exit == Exit::Interrupted { Command::Cancel } else { Command::Quit };
-                    let _ = commands.send(command).await;
+                    let _ = commands.send(command.into()).await;
                 }
                 None => return signalled,
             }

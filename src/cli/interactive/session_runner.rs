@@ -14,7 +14,7 @@ use crate::host::query::QueryHandler;
 use crate::host::query_service::QueryService;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session_builder::ClaimedSession;
-use crate::protocol::{ChangedFiles, Command, Event, EventKind, SessionId};
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, SessionCommand, SessionId};
 use crate::tui::{Header, ModelAccess, Start, TrustAnswer, TrustQuestion};
 use tokio::sync::{mpsc, oneshot};
 
@@ -200,7 +200,7 @@ async fn show_read_only(
     watched: ReadOnlySession,
     moved: bool,
     start: oneshot::Sender<Start>,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<SessionCommand>,
     (events, service): (mpsc::UnboundedSender<Event>, &QueryService),
 ) {
     let ReadOnlySession { builder, id, tail, holder } = watched;
@@ -261,11 +261,11 @@ fn head(
 }
 
 /// Handles a user who leaves before the session starts: saves the last input as the draft.
-async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<Command>) {
+async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCommand>) {
     let session = claimed.session();
     let mut kept = None;
     while let Some(command) = commands.recv().await {
-        if let Command::Prompt { text } | Command::SaveDraft { text } = command {
+        if let SessionCommand::Turn(Command::Prompt { text } | Command::SaveDraft { text }) = command {
             kept = Some(text).filter(|text| !text.is_empty()).or(kept);
         }
     }
@@ -280,6 +280,6 @@ async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<Command>) 
 }
 
 /// Waits until the user leaves a screen on which nothing can run.
-pub async fn wait_for_the_end(mut commands: mpsc::Receiver<Command>) {
+pub async fn wait_for_the_end(mut commands: mpsc::Receiver<SessionCommand>) {
     while commands.recv().await.is_some() {}
 }

@@ -13,7 +13,8 @@ use crate::host::session_builder::{PreparedSession, SessionBuilder};
 use crate::host::startup;
 use crate::host::startup::start_log;
 use crate::protocol::{
-    Command, Event, EventKind, RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound, TaskId,
+    Command, Event, EventKind, RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound,
+    SessionCommand, TaskId,
 };
 use crate::store::Store;
 use crate::text::{clean, reveal};
@@ -93,13 +94,13 @@ pub fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
 
 /// A session that is only used for commands.
 struct RewindSession {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
 }
 
 impl RewindSession {
     /// Returns the channels of a session, and their other ends.
-    fn connect() -> (Self, mpsc::Receiver<Command>, mpsc::UnboundedSender<Event>) {
+    fn connect() -> (Self, mpsc::Receiver<SessionCommand>, mpsc::UnboundedSender<Event>) {
         let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, receive_events) = mpsc::unbounded_channel();
         (Self { commands, events: receive_events }, receive_commands, events)
@@ -108,7 +109,7 @@ impl RewindSession {
     /// Sends a command and waits for its response; a notice to the user counts as one if there is no other.
     async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly; see the log in the data directory");
-        self.commands.send(command).await.map_err(|_| gone())?;
+        self.commands.send(command.into()).await.map_err(|_| gone())?;
         while let Some(event) = self.events.recv().await {
             match event.kind {
                 EventKind::SessionPaused { failure } => return Err(CliError::failed(failure.message)),
@@ -127,7 +128,7 @@ impl RewindSession {
     /// completed by then.
     async fn points(&mut self) -> Result<Vec<RewindPoint>, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly; see the log in the data directory");
-        self.commands.send(Command::ListRewindPoints).await.map_err(|_| gone())?;
+        self.commands.send(Command::ListRewindPoints.into()).await.map_err(|_| gone())?;
         while let Some(event) = self.events.recv().await {
             match event.kind {
                 EventKind::RewindPointsListed { points, .. } => return Ok(points),
@@ -139,7 +140,7 @@ impl RewindSession {
     }
 
     async fn quit(self) {
-        let _ = self.commands.send(Command::Quit).await;
+        let _ = self.commands.send(Command::Quit.into()).await;
     }
 }
 

@@ -9,7 +9,7 @@ pub mod tui_options;
 use crate::agent;
 use crate::host::context::AppContext;
 use crate::host::options::Common;
-use crate::protocol::{Command, Event, Query};
+use crate::protocol::{Event, Query, SessionCommand};
 use crate::sys::{allocator, fatal_signals};
 use crate::tui::{self, Start, StartupQuestion, TuiHandles};
 use std::io::{self, IsTerminal};
@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 pub struct TuiChannels {
     pub start: oneshot::Sender<Start>,
     pub ahead: mpsc::UnboundedSender<StartupQuestion>,
-    pub commands: mpsc::Receiver<Command>,
+    pub commands: mpsc::Receiver<SessionCommand>,
     pub queries: mpsc::Receiver<Query>,
     pub events: mpsc::UnboundedSender<Event>,
 }

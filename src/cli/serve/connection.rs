@@ -4,9 +4,9 @@ use super::session_open::{OpenSession, SessionFactory};
 use super::transport::Client;
 use crate::agent;
 use crate::host::exit::Exit;
-use crate::host::session_builder::StartedSession;
+use crate::host::session_builder::RunningSession;
 use crate::protocol::{Event, SessionCommand};
-use crate::serve::{Act, ClientConnection, Fault, FaultCode, Line, OpeningRequest};
+use crate::serve::{Act, Asked, Desk, Fault, FaultCode, Line};
 use crate::sys::signals::hang_up_is_ignored;
 use std::collections::VecDeque;
 use std::io;
@@ -69,7 +69,7 @@ impl Signals {
 
 /// The running session.
 struct Run {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
     /// Sends whether the client accepts more streamed text.
     room: watch::Sender<bool>,
@@ -83,7 +83,7 @@ pub struct Host {
     run: Option<Run>,
     opening: Option<JoinHandle<Result<Box<OpenSession>, Fault>>>,
     /// Commands that the session has not received yet.
-    commands: VecDeque<Command>,
+    commands: VecDeque<SessionCommand>,
     ends: bool,
     /// True if there are no more lines.
     deaf: bool,
@@ -214,7 +214,8 @@ impl Host {
             match act {
                 Act::Send(message) => self.client.out.send(&message),
                 Act::Open(asked) => self.open(*asked),
-                Act::Do(command) => self.commands.push_back(command),
+                Act::Do(command) => self.commands.push_back(command.into()),
+                Act::DoInHost(command) => self.commands.push_back(command.into()),
                 Act::Ask(query) => {
                     if let Some(run) = &self.run {
                         run.session.queries().answer(query);

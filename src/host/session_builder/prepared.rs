@@ -10,7 +10,7 @@ use crate::host::reload::Reload;
 use crate::host::retention;
 use crate::host::session::Session;
 use crate::ports::ToolRouter;
-use crate::protocol::{ChangedFiles, Command, Event};
+use crate::protocol::{ChangedFiles, Event, SessionCommand};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -73,7 +73,7 @@ impl PreparedSession {
     /// Starts the session. `room` tells whether the front end accepts more streamed text; by default, it always does.
     pub fn start(
         mut self,
-        commands: mpsc::Receiver<Command>,
+        commands: mpsc::Receiver<SessionCommand>,
         events: mpsc::UnboundedSender<Event>,
         room: Option<watch::Receiver<bool>>,
     ) -> StartedSession {

@@ -3,7 +3,9 @@
 use super::answers::Wait;
 use super::live::Live;
 use super::{Act, ClientConnection, Stage, unknown_approval, value};
-use crate::protocol::{ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, Resolution, SessionStatus};
+use crate::protocol::{
+    ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, HostCommand, Resolution, SessionStatus,
+};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::message::Outgoing;
 use crate::serve::methods::{ActionDecided, Ended, TaskBegun, Verdict};
@@ -72,7 +74,7 @@ impl ClientConnection {
             // No method of this protocol answers a form, so it is declined and the server does not wait.
             EventKind::ElicitationRequested(asked) => {
                 let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
-                self.acts.push(Act::Do(Command::AnswerElicitation { elicitation_id, answer }));
+                self.acts.push(Act::DoInHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
             }
             EventKind::ApprovalTimeout { approval_id, .. } => {
                 self.settle_approval(approval_id, || Err(unknown_approval(approval_id.as_str())));

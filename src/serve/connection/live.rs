@@ -2,7 +2,7 @@
 
 use super::answers::Slot;
 use super::{Act, OpenedSession, value};
-use crate::protocol::{Approval, Command, EventKind, FailureKind, SessionStatus, TaskState, TaskStatus};
+use crate::protocol::{Approval, Command, EventKind, FailureKind, HostCommand, SessionStatus, TaskState, TaskStatus};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ impl Live {
 
     /// Resumes a paused session under the current policy.
     pub(super) fn go_on(&mut self, slot: Slot, acts: &mut Vec<Act>) {
-        acts.push(Act::Do(Command::Resume));
+        acts.push(Act::DoInHost(HostCommand::Resume));
         (self.ready, self.opened.resumed, self.went_on) = (Some(slot), true, true);
         self.mark(acts);
     }

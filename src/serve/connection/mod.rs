@@ -10,7 +10,7 @@ use super::fault::{Fault, FaultCode};
 use super::lines::{LINE_BYTES, Line};
 use super::message::{Answer, Id, Incoming, Outgoing, Refused, Request};
 use super::methods::{CreateSession, Ended, ResumeSession, params};
-use crate::protocol::{Command, Event, SessionId, SessionQuery, SessionStatus, StepId, TaskState, WorkspaceId};
+use crate::protocol::{Command, Event, HostCommand, SessionId, SessionQuery, SessionStatus, StepId, TaskState, WorkspaceId};
 use answers::{Batch, Slot, Wait};
 use live::Live;
 use serde::Serialize;
@@ -25,9 +25,10 @@ const MAX_WAITING: usize = 64;
 #[derive(Debug)]
 pub enum Act {
     Send(Outgoing),
-    /// Opens a session; its outcome is passed to `Desk::opened`.
+    /// Opens a session; its outcome is passed to `ClientConnection::opened`.
     Open(Box<OpeningRequest>),
     Do(Command),
+    DoInHost(HostCommand),
     Ask(SessionQuery),
     /// The client is done with this process, which ends after its session.
     End,

@@ -11,7 +11,7 @@ use super::event_printer::{self, EventPrinter};
 use super::lines::LineInput;
 use super::question::{self, Reply};
 use super::writer::LineWriter;
-use crate::protocol::{Branch, Command, EventKind, RewindTarget};
+use crate::protocol::{Branch, Command, EventKind, HostCommand, RewindTarget};
 use crate::text;
 use crate::tui::approval::{Body, ChoiceAction, is_awaited};
 use crate::tui::interface::ExitReason;
@@ -354,7 +354,7 @@ impl<W: Write> LineApp<W> {
             }
             ("/retry", "") => return self.paper.say("No request is waiting to be retried."),
             ("/unsaved", "") if self.model.info.saving.stopped.is_some() => {
-                effects.push(Effect::Send(Command::GoOnUnsaved));
+                effects.push(Effect::SendToHost(HostCommand::GoOnUnsaved));
                 return self.paper.say("Continuing unsaved: a crash loses everything that is not saved.");
             }
             ("/unsaved", "") if self.model.info.saving.lost => {

@@ -16,7 +16,7 @@ use super::clipboard;
 use super::interface::{ExitReason, TuiHandles, TuiOutcome};
 use super::model::{Effect, Model};
 use super::update::Msg;
-use crate::protocol::{Command, HostRequest, Query};
+use crate::protocol::{HostRequest, Query, SessionCommand};
 use app::LineApp;
 use lines::{LineInput, Lines};
 use ratatui::layout::Size;
@@ -56,7 +56,7 @@ struct Host {
     /// Whether input comes from a terminal, so that its end means that the user quits.
     is_terminal: bool,
     inlet: EventReceiver,
-    commands: CommandQueue<Command>,
+    commands: CommandQueue<SessionCommand>,
     queries: CommandQueue<Query>,
     beginning: Startup,
     interrupt: Signal,
@@ -182,7 +182,8 @@ impl Host {
             match effect {
                 // Line mode has no status row to show it.
                 Effect::Ask(Query::LookUp(HostRequest::Worktree)) => {}
-                Effect::Send(command) => self.commands.push(command),
+                Effect::Send(command) => self.commands.push(command.into()),
+                Effect::SendToHost(command) => self.commands.push(command.into()),
                 Effect::Ask(query) => self.queries.push(query),
                 // A session that is ending no longer waits for these answers.
                 Effect::Trust(trust, answer) => drop(trust.answer.send(answer)),

@@ -63,6 +63,13 @@ impl Session {
         self.heard(LineInput::Line(line.to_owned()))
     }
 
+    /// Types a line, and returns the commands that do not concern the turn.
+    fn types_for_host(&mut self, line: &str) -> Vec<HostCommand> {
+        let effects = self.effects(LineInput::Line(line.to_owned()));
+        let command = |effect| if let Effect::SendToHost(command) = effect { Some(command) } else { None };
+        effects.into_iter().filter_map(command).collect()
+    }
+
     /// Returns the output since the last call.
     fn read(&mut self) -> String {
         let written = std::str::from_utf8(self.desk.paper.written()).unwrap();
@@ -521,8 +528,9 @@ fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
     assert!(session.types("").is_empty());
     session.fence("");
     assert!(session.read().contains("mail (required): ada@example.org"));
-    let sent = session.types("send");
-    let Some(Command::AnswerElicitation { elicitation_id, answer: ElicitationAnswer::Accept { content } }) = sent.first() else {
+    let sent = session.types_for_host("send");
+    let Some(HostCommand::AnswerElicitation { elicitation_id, answer: ElicitationAnswer::Accept { content } }) = sent.first()
+    else {
         panic!("{sent:?}")
     };
     assert_eq!((elicitation_id.as_str(), content.len()), ("e", 5));
@@ -539,6 +547,6 @@ fn the_servers_are_read_out() {
         written.contains("docs (MCP server) · ready") && written.contains("connection: npx -y @example/docs-server"),
         "{written}"
     );
-    let sent = session.types("/mcp reconnect docs");
-    assert!(sent.iter().any(|command| matches!(command, Command::ReconnectServer { name } if name == "docs")), "{sent:?}");
+    let sent = session.types_for_host("/mcp reconnect docs");
+    assert!(sent.iter().any(|command| matches!(command, HostCommand::ReconnectServer { name } if name == "docs")), "{sent:?}");
 }

@@ -1,7 +1,7 @@
 //! Keys and choices of input requests from MCP servers.
 
 use super::notes::note;
-use crate::protocol::{Command, Elicitation, ElicitationAnswer, ElicitationOutcome};
+use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationOutcome, HostCommand};
 use crate::tui::approval::{Dialog, Question, refresh_form};
 use crate::tui::clipboard::Clip;
 use crate::tui::composer::Field;
@@ -78,7 +78,7 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
     model.dialogs.done(None);
     model.keys.answer_given(now);
     note(model, &words, Tone::Plain);
-    effects.push(Effect::Send(Command::AnswerElicitation { elicitation_id, answer }));
+    effects.push(Effect::SendToHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
 }
 
 /// Gives the keyboard to the current field.

@@ -1,6 +1,6 @@
 //! A session that cannot be saved: its message, and the two keys that continue.
 
-use crate::protocol::{Command, Failure, SessionStatus};
+use crate::protocol::{Command, Failure, HostCommand, SessionStatus};
 use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::save_state::SaveState;
@@ -69,11 +69,11 @@ pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
     model.composer.set("");
     super::draft::draft_changed(model, now);
-    let (command, words) = match letter {
-        'r' => (Command::Continue, "retrying to save"),
-        _ => (Command::GoOnUnsaved, "continuing unsaved: a crash loses unsaved messages"),
+    let (effect, words) = match letter {
+        'r' => (Effect::Send(Command::Continue), "retrying to save"),
+        _ => (Effect::SendToHost(HostCommand::GoOnUnsaved), "continuing unsaved: a crash loses unsaved messages"),
     };
     model.info.saving.again = letter == 'r';
-    effects.push(Effect::Send(command));
+    effects.push(effect);
     model.show_toast(words, now);
 }

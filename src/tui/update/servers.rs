@@ -4,7 +4,7 @@ use super::draft::{draft_changed, take_draft};
 use super::menu;
 use super::notes::{note, show_called_for};
 use super::readiness::is_ready;
-use crate::protocol::{Command, CustomCommand, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
+use crate::protocol::{CustomCommand, HostCommand, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::PickerResult;
@@ -57,7 +57,7 @@ fn tell(model: &mut Model, status: &ServerStatus) {
 
 fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect>) {
     model.show_toast(format!("reconnecting to {}", text::clean(&name)), now);
-    effects.push(Effect::Send(Command::ReconnectServer { name }));
+    effects.push(Effect::SendToHost(HostCommand::ReconnectServer { name }));
 }
 
 /// Handles a key of the list. Returns whether it is open.

@@ -127,6 +127,7 @@ fn words(effect: &Effect) -> Option<String> {
         Effect::Ask(Query::Session(query)) => Some(format!("{query:?}").to_lowercase()),
         Effect::Ask(query) => Some(format!("{query:?}").to_lowercase()),
         Effect::Send(command) => Some(format!("{command:?}").to_lowercase()),
+        Effect::SendToHost(command) => Some(format!("{command:?}").to_lowercase()),
         Effect::Trust(_, answer) => Some(format!("trust {answer:?}")),
         Effect::Held(_, answer) => Some(format!("held {answer:?}")),
         Effect::Copy(clip) => Some(format!("copy {:?} ({})", clip.text, clip.what)),

@@ -3,7 +3,7 @@
 use super::servers::Beside;
 use super::*;
 use crate::agent::Allowance;
-use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ElicitationAnswer, ElicitationKind};
+use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Command, ElicitationAnswer, ElicitationKind, HostCommand};
 use serde_json::{Map, Value, json};
 
 const FREELY: &str = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallow_sampling = [\"doc?\"]\n";
@@ -86,7 +86,7 @@ async fn where_the_policy_asks_the_person_sees_all_that_the_model_would_be_told(
         }
         assert!(model.requests.lock().unwrap().is_empty(), "nothing is sent before the yes");
         let answer = if accepts { ElicitationAnswer::Accept { content: Map::new() } } else { ElicitationAnswer::Decline };
-        beside.send(Command::AnswerElicitation { elicitation_id: asked.elicitation_id, answer }).await;
+        beside.send(HostCommand::AnswerElicitation { elicitation_id: asked.elicitation_id, answer }).await;
         let told = asking.await.unwrap();
         if accepts {
             assert!(told.is_ok() && model.requests.lock().unwrap().len() == 1);

@@ -4,8 +4,8 @@ use super::*;
 use crate::agent::{PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, asks};
 use crate::ports::{RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{
-    Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, HostResponse, ServerPrompt,
-    ServerResource, ServerState, ServerStatus, SessionQuery,
+    Command, Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, HostCommand,
+    HostResponse, ServerPrompt, ServerResource, ServerState, ServerStatus, SessionCommand, SessionQuery,
 };
 use serde_json::{Map, Value};
 
@@ -124,7 +124,7 @@ const LISTED: &str = "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\"
 
 /// Session with these servers.
 pub struct Beside {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
     pub asks: Arc<dyn RemoteAsks>,
     pub fake: Arc<Fake>,
@@ -152,8 +152,8 @@ impl Beside {
         Self { commands, events, asks, fake, disk, ended, queries }
     }
 
-    pub async fn send(&self, command: Command) {
-        self.commands.send(command).await.unwrap();
+    pub async fn send(&self, command: impl Into<SessionCommand>) {
+        self.commands.send(command.into()).await.unwrap();
     }
 
     pub async fn until<T>(&mut self, wanted: impl Fn(&EventKind) -> Option<T>) -> T {
@@ -230,9 +230,9 @@ async fn a_change_of_the_servers_is_told_and_none_is_not() {
     beside.fake.now("docs", ServerState::Ready);
     beside.fake.now("github", ServerState::NeedsLogin);
     assert_eq!(beside.stand().await, [ServerState::NeedsLogin, ServerState::Ready]);
-    beside.send(Command::ReconnectServer { name: "nobody".to_owned() }).await;
+    beside.send(HostCommand::ReconnectServer { name: "nobody".to_owned() }).await;
     assert!(beside.notice().await.contains("unknown MCP server `nobody`"));
-    beside.send(Command::ReconnectServer { name: "docs".to_owned() }).await;
+    beside.send(HostCommand::ReconnectServer { name: "docs".to_owned() }).await;
     beside.send(Command::Quit).await;
     beside.ended.await.unwrap();
     assert_eq!(*beside.fake.log.lock().unwrap(), ["reconnect docs", "ended"]);
@@ -248,7 +248,7 @@ async fn what_a_server_asks_is_answered_once_by_the_person() {
     let two = tokio::spawn(async move { two.elicit(form(1)).await });
     let second = beside.asked().await;
     assert_ne!(first.elicitation_id, second.elicitation_id, "whatever the servers call them");
-    let answer = |id: &str, answer| Command::AnswerElicitation { elicitation_id: id.to_owned(), answer };
+    let answer = |id: &str, answer| HostCommand::AnswerElicitation { elicitation_id: id.to_owned(), answer };
     beside.send(answer(&second.elicitation_id, ElicitationAnswer::Decline)).await;
     assert_eq!(beside.outcome().await, (second.elicitation_id.clone(), ElicitationOutcome::Declined));
     assert_eq!(two.await.unwrap(), ElicitationAnswer::Decline);
@@ -402,7 +402,7 @@ async fn where_a_rule_asks_a_resource_is_read_after_a_yes_and_without_a_person_n
         assert!(asked.server == "docs" && asked.message.contains("`file:///guide.md`"), "{}", asked.message);
         assert!(beside.fake.log().is_empty(), "nothing goes out before the yes");
         let answer = if accepts { ElicitationAnswer::Accept { content: Map::new() } } else { ElicitationAnswer::Decline };
-        beside.send(Command::AnswerElicitation { elicitation_id: asked.elicitation_id, answer }).await;
+        beside.send(HostCommand::AnswerElicitation { elicitation_id: asked.elicitation_id, answer }).await;
         beside.until(|kind| matches!(kind, EventKind::TaskStarted { .. }).then_some(())).await;
         assert_eq!(beside.fake.log().len(), usize::from(accepts));
     }

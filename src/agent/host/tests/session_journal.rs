@@ -39,7 +39,7 @@ async fn it_goes_on_when_the_person_says_so_and_saves_all_of_it_in_order_once_it
     with_room.until_completed().await;
 
     let mut session = stalled().await;
-    session.send(Command::GoOnUnsaved).await;
+    session.send(HostCommand::GoOnUnsaved).await;
     assert!(session.until_saving(false).await.contains("a crash loses"));
     session.until_completed().await;
     assert_eq!(session.ran(), [CallId::new("c1")]);
@@ -59,14 +59,14 @@ async fn going_on_is_for_what_cannot_be_saved() {
     session.disk.full.store(false, Ordering::SeqCst);
     session.send(Command::Continue).await;
     session.until_completed().await;
-    session.send(Command::GoOnUnsaved).await;
+    session.send(HostCommand::GoOnUnsaved).await;
     session.until_noticed("is being saved").await;
 }
 
 #[tokio::test]
 async fn to_go_on_tries_to_save_what_waits_and_says_where_it_cannot() {
     let mut session = stalled().await;
-    session.send(Command::GoOnUnsaved).await;
+    session.send(HostCommand::GoOnUnsaved).await;
     session.until_completed().await;
     session.send(Command::Continue).await;
     session.until_noticed("cannot save this session (the disk is full); the session is still unsaved").await;
@@ -78,14 +78,14 @@ async fn to_go_on_tries_to_save_what_waits_and_says_where_it_cannot() {
 #[tokio::test]
 async fn more_than_may_wait_in_memory_pauses_it_again_and_nothing_of_it_is_lost() {
     let mut session = stalled().await;
-    session.send(Command::GoOnUnsaved).await;
+    session.send(HostCommand::GoOnUnsaved).await;
     session.until_completed().await;
     let long = "long ".repeat(crate::agent::limits::UNSAVED_BYTES / 5);
     session.say(&long).await;
     let failure = session.until_paused().await;
     assert_eq!(failure.kind, FailureKind::NotSaved);
     assert!(failure.message.contains("buffered in memory"), "{}", failure.message);
-    session.send(Command::GoOnUnsaved).await;
+    session.send(HostCommand::GoOnUnsaved).await;
     session.until_paused().await;
     session.disk.full.store(false, Ordering::SeqCst);
     session.send(Command::Continue).await;
@@ -103,7 +103,7 @@ async fn more_than_may_wait_in_memory_pauses_it_again_and_nothing_of_it_is_lost(
 async fn the_end_saves_what_waits_in_memory_or_the_session_failed() {
     for room in [true, false] {
         let mut session = stalled().await;
-        session.send(Command::GoOnUnsaved).await;
+        session.send(HostCommand::GoOnUnsaved).await;
         session.until_completed().await;
         session.disk.full.store(!room, Ordering::SeqCst);
         session.send(Command::Quit).await;
@@ -129,7 +129,7 @@ async fn beside_another_process_that_has_the_session_nobody_goes_on_unsaved() {
     let failure = session.until_paused().await;
     assert_eq!(failure.kind, FailureKind::NotHeld);
     assert!(failure.message.ends_with("The session stops here."), "{}", failure.message);
-    session.send(Command::GoOnUnsaved).await;
+    session.send(HostCommand::GoOnUnsaved).await;
     session.until_noticed("cannot continue unsaved").await;
     assert!(session.ran().is_empty());
 }
@@ -137,7 +137,7 @@ async fn beside_another_process_that_has_the_session_nobody_goes_on_unsaved() {
 #[tokio::test]
 async fn what_goes_on_unsaved_stops_where_another_process_takes_the_session() {
     let mut session = stalled().await;
-    session.send(Command::GoOnUnsaved).await;
+    session.send(HostCommand::GoOnUnsaved).await;
     session.until_completed().await;
     session.disk.taken.store(true, Ordering::SeqCst);
     session.say("and now").await;

@@ -21,7 +21,7 @@ fn one_field(default: Option<&str>) -> Elicitation {
 /// Returns the answers that were sent.
 fn answers(effects: &[Effect]) -> Vec<ElicitationAnswer> {
     let answer = |effect: &Effect| match effect {
-        Effect::Send(Command::AnswerElicitation { answer, .. }) => Some(answer.clone()),
+        Effect::SendToHost(HostCommand::AnswerElicitation { answer, .. }) => Some(answer.clone()),
         _ => None,
     };
     effects.iter().filter_map(answer).collect()
