@@ -282,7 +282,7 @@ pub(super) fn open(
             model: model.to_owned(),
         });
         let kept = SharedToolState::new(place, claim.id(), false);
-        let (records, draft, tail, tails) = (Vec::new(), String::new(), Piece::default(), HashMap::new());
+        let (records, draft, tail, tails) = (Vec::new(), String::new(), SessionPart::default(), HashMap::new());
         let (state, model_before, is_archived, unmatched_names) = (SessionState::default(), None, false, Vec::new());
         return Ok(Session {
             store,
