@@ -24,7 +24,7 @@ const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/layer.rs"), &["PolicyLayer"]),
     (
         include_str!("../../protocol/server.rs"),
-        &["ServerStatus", "ServerState", "Elicitation", "Wanted", "FormField", "FieldKind", "ElicitationOutcome"],
+        &["ServerStatus", "ServerState", "Elicitation", "ElicitationKind", "FormField", "FieldKind", "ElicitationOutcome"],
     ),
 ];
 
