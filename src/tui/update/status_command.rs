@@ -52,7 +52,7 @@ pub fn told(model: &mut Model, places: &[(String, String)]) {
         own("model", model_name),
         own("mode", header.mode.as_str().to_owned()),
         own("policy", policy),
-        own("sandbox", header.sandbox.clone()),
+        own("sandbox", header.sandbox.trim_start_matches("sandbox ").to_owned()),
         own("context", context),
         own("used", format!("{} in, {} out, {cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))),
         own("task", task),
