@@ -10,6 +10,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn aye(project: &Project, arguments: &[&str]) -> Child {
     project.command(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
@@ -37,14 +39,26 @@ fn what_a_crash_left_of_a_file_is_told_by_the_file() {
     for lines in [1, 10_000, 50_000] {
         let content = "all new\n".repeat(lines);
         let write = json!({"path": "notes.txt", "content": content});
-        let server = Server::new([Answer::call("call_1", "WriteFile", write), Answer::text("Done.")]);
+        // Before the crash, the task does not end, however late the kill comes.
+        let is_killed = Arc::new(AtomicBool::new(false));
+        let may_end = Arc::clone(&is_killed);
+        let server = Server::with_responder(move |request| {
+            if request.tool_results().is_empty() {
+                Answer::call("call_1", "WriteFile", write.clone())
+            } else if may_end.load(Ordering::SeqCst) {
+                Answer::text("Done.")
+            } else {
+                Answer::text("Not yet").then_stalled()
+            }
+        });
         let project = Project::with(&server).allowing_everything().file("notes.txt", "as it was\n");
         killed_as_a_call_begins(&project);
+        is_killed.store(true, Ordering::SeqCst);
         let resumed = project.aye(&["exec", "--trust", "-c"]).exits(0);
         assert!(resumed.stdout.contains("Done."), "{lines} lines\n{}", resumed.stderr);
         assert!(!resumed.stderr.contains("OUTCOME_UNKNOWN"), "{lines} lines\n{}", resumed.stderr);
         assert_eq!(project.read("notes.txt").len(), content.len(), "{lines} lines");
-        let (_, result) = server.request(1).tool_results().pop().unwrap();
+        let (_, result) = server.requests().last().unwrap().tool_results().pop().unwrap();
         assert!(result.contains("done") || result.contains("Wrote"), "{result}");
     }
 }
