@@ -2,8 +2,8 @@
 //! does, and uses every tool, resource and prompt that the server offers.
 
 use aye::conformance::{
-    BoxFuture, Elicitation, ElicitationAnswer, FieldKind, HttpKind, Reach, Registered, RemoteAsks, RemoteCall, RemoteContext,
-    RemoteError, RemoteServers, RemoteTool, ServerState, Servers, SignIn, Spec, Unattended, Wanted, Wires,
+    BoxFuture, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, HttpKind, McpDeps, Reach, Registered, RemoteAsks,
+    RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerState, Servers, SignIn, Spec, Unattended,
 };
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ async fn main() -> ExitCode {
     };
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").ok();
     let tokens = Unattended::new(registered(context.as_deref()));
-    let wires = Wires { asks: Some(Arc::new(Willing)), tokens: Some(Arc::new(tokens)), ..Wires::default() };
+    let wires = McpDeps { asks: Some(Arc::new(Willing)), tokens: Some(Arc::new(tokens)), ..McpDeps::default() };
     let servers = Servers::new(vec![spec(url)], wires);
     let used = use_all(&servers, context.as_deref()).await;
     servers.end().await;
@@ -137,8 +137,8 @@ struct Willing;
 impl RemoteAsks for Willing {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer> {
         let content = match elicitation.wanted {
-            Wanted::Visit { .. } => return Box::pin(std::future::ready(ElicitationAnswer::Decline)),
-            Wanted::Form { fields } => fields
+            ElicitationKind::Visit { .. } => return Box::pin(std::future::ready(ElicitationAnswer::Decline)),
+            ElicitationKind::Form { fields } => fields
                 .into_iter()
                 .filter(|field| field.default.is_none())
                 .map(|field| {

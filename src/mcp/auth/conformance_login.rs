@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::flow::{Client, Discovered, renew, scopes_of};
 use super::http::{Http, status};
-use super::stored_token::Kept;
+use super::stored_token::StoredToken;
 
 use crate::mcp::{Reach, Refusal, Spec, Tokens};
 use crate::ports::BoxFuture;
@@ -34,7 +34,7 @@ pub struct Unattended {
 
 #[derive(Default)]
 struct State {
-    kept: Option<Kept>,
+    kept: Option<StoredToken>,
     authorizations: usize,
 }
 
@@ -44,7 +44,7 @@ impl Unattended {
     }
 
     /// Runs a complete authorization for what the server requires.
-    async fn authorized(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<Kept, Failure> {
+    async fn authorized(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<StoredToken, Failure> {
         let found = Discovered::find(url, challenge).await?;
         let mut client = Client {
             id: self.registered.client_id.clone(),
@@ -69,7 +69,7 @@ impl Unattended {
     }
 
     /// Gets a token with the client credentials grant.
-    async fn by_credentials(&self, found: &Discovered, more: &[String]) -> Result<Kept, Failure> {
+    async fn by_credentials(&self, found: &Discovered, more: &[String]) -> Result<StoredToken, Failure> {
         let (Some(id), Some(secret)) = (&self.registered.client_id, &self.registered.client_secret) else {
             return Err(Failure::failed("the authorization server requires a client secret, and none is set"));
         };
@@ -97,7 +97,7 @@ impl Unattended {
         })?;
         let credentials = rmcp::transport::auth::StoredCredentials::new(id.clone(), Some(response), Vec::new(), None);
         let credentials = credentials.with_issuer(found.issuer().map(str::to_owned));
-        Ok(Kept { url: found.url.to_string(), credentials: Some(credentials), ..Kept::default() })
+        Ok(StoredToken { url: found.url.to_string(), credentials: Some(credentials), ..StoredToken::default() })
     }
 
     async fn another(&self, url: &str, refusal: Refusal) -> Result<Option<String>, String> {
@@ -151,7 +151,7 @@ fn basic(id: &str, secret: &str) -> String {
 
 impl Tokens for Unattended {
     fn token<'a>(&'a self, _spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>> {
-        Box::pin(async move { Ok(self.state.lock().await.kept.as_ref().and_then(Kept::token)) })
+        Box::pin(async move { Ok(self.state.lock().await.kept.as_ref().and_then(StoredToken::token)) })
     }
 
     fn refused<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {

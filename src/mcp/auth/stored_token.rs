@@ -25,7 +25,7 @@ pub(super) struct StoredToken {
 
 impl std::fmt::Debug for StoredToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kept").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("StoredToken").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
