@@ -21,8 +21,8 @@ pub mod sandbox;
 pub mod secret_prompt;
 pub mod signals;
 pub mod socket;
-#[cfg(target_os = "linux")]
 mod supervisor;
+#[cfg(target_os = "linux")]
 pub mod tree_watch;
 #[cfg(not(target_os = "linux"))]
 mod unsupported_watch;
