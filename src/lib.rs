@@ -1,5 +1,8 @@
 //! aye: a coding agent for the terminal.
 
+// With one feature alone, the items that only the other exports would count as unreachable.
+#![cfg_attr(all(feature = "conformance", feature = "fuzzing"), warn(unreachable_pub))]
+
 /// Returns a path in the shared test material, which `build.rs` locates. A test that uses it is ignored unless
 /// `cfg(aye_shared)` is set.
 #[cfg(test)]

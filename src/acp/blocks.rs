@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 4 << 20;
 const INLINE_BYTES: usize = 32 << 10;
 
 /// Converts the content blocks into a prompt, or returns the reason why it cannot be sent.
-pub async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Files) -> Result<String, String> {
+pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Files) -> Result<String, String> {
     if blocks.len() > MAX_BLOCKS {
         return Err(format!("the prompt has {} parts; the limit is {MAX_BLOCKS}", blocks.len()));
     }

@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The open files of one session. All clones share the same state.
 #[derive(Clone)]
-pub struct Buffers(Arc<Inner>);
+pub(crate) struct Buffers(Arc<Inner>);
 
 struct Inner {
     client: Client,
@@ -33,28 +33,28 @@ impl std::fmt::Debug for Buffers {
 
 impl Buffers {
     /// Returns the buffers of a client; `None` if the editor does not share the content of its files.
-    pub fn of(client: &Client) -> Option<Self> {
+    pub(crate) fn of(client: &Client) -> Option<Self> {
         let inner = Inner { client: client.clone(), session: OnceLock::new(), hangs: AtomicBool::new(false) };
         client.understands().reads_files.then(|| Self(Arc::new(inner)))
     }
 
-    pub fn belong_to(&self, session: &SessionId) {
+    pub(crate) fn belong_to(&self, session: &SessionId) {
         let _ = self.0.session.set(session.to_string());
     }
 
     /// Starts a new prompt: an editor that did not respond is asked again.
-    pub fn prompted(&self) {
+    pub(crate) fn prompted(&self) {
         self.0.hangs.store(false, Ordering::Relaxed);
     }
 
     /// Returns the content that the editor has for a file.
-    pub async fn text(&self, path: PathBuf) -> Option<String> {
+    pub(crate) async fn text(&self, path: PathBuf) -> Option<String> {
         let session = self.session()?;
         self.in_time(self.0.client.read_file(ReadTextFileRequest::new(session, path))).await
     }
 
     /// Tells the editor the new content of a file. Returns true if the editor accepted it.
-    pub async fn follow(&self, path: PathBuf, text: String) -> bool {
+    pub(crate) async fn follow(&self, path: PathBuf, text: String) -> bool {
         let Some(session) = self.session().filter(|_| self.0.client.understands().writes_files) else { return false };
         self.in_time(self.0.client.write_file(WriteTextFileRequest::new(session, path, text))).await.is_some()
     }

@@ -9,16 +9,16 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a text of a call that an editor shows; the model gets all of it.
-pub const SHOWN_BYTES: usize = 48 << 10;
+pub(crate) const SHOWN_BYTES: usize = 48 << 10;
 /// Bytes of the most recent output of a running command that an editor shows.
-pub const TAIL_BYTES: usize = 12 << 10;
+pub(crate) const TAIL_BYTES: usize = 12 << 10;
 /// Maximum bytes of the raw arguments.
 const RAW_BYTES: usize = 64 << 10;
 const TITLE_BYTES: usize = 240;
 const MAX_LOCATIONS: usize = 50;
 
 /// Returns the kind of a call: by its tool, or else by its capability.
-pub fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
+pub(crate) fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
     match tool {
         "ReadFile" | "Stat" | "TextInspect" | "HashFile" | "DiskUsage" | "CliRead" | "CliEnv" | "CliGetPlatform" => {
             ToolKind::Read
@@ -38,7 +38,7 @@ pub fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
 }
 
 /// Returns the locations that a call is about, from its arguments.
-pub fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCallLocation> {
+pub(crate) fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCallLocation> {
     let Arguments::Object(arguments) = arguments else { return Vec::new() };
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|path| !path.is_empty() && !path.contains('\0'));
     let line = arguments.get("offset").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
@@ -47,7 +47,7 @@ pub fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCallLocatio
 }
 
 /// Returns the locations of a change.
-pub fn changed(paths: &[PathBuf], diffs: &[FileDiff], directory: &Path) -> Vec<ToolCallLocation> {
+pub(crate) fn changed(paths: &[PathBuf], diffs: &[FileDiff], directory: &Path) -> Vec<ToolCallLocation> {
     let starts = diffs.iter().flat_map(|file| &file.hunks).map(|hunk| u32::try_from(hunk.new_start));
     let line = starts.flatten().find(|line| *line > 0);
     let path = |(at, path): (usize, &PathBuf)| {
@@ -57,7 +57,7 @@ pub fn changed(paths: &[PathBuf], diffs: &[FileDiff], directory: &Path) -> Vec<T
     paths.iter().take(MAX_LOCATIONS).enumerate().map(path).collect()
 }
 
-pub fn raw_input(arguments: &Arguments) -> Option<Value> {
+pub(crate) fn raw_input(arguments: &Arguments) -> Option<Value> {
     match arguments {
         Arguments::Object(object) => {
             let size: usize = object.values().map(|value| value.as_str().map_or(64, str::len)).sum();
@@ -74,7 +74,7 @@ pub fn raw_input(arguments: &Arguments) -> Option<Value> {
     }
 }
 
-pub fn raw_output(output: &str, error: Option<&ToolError>, artifacts: &[String]) -> Value {
+pub(crate) fn raw_output(output: &str, error: Option<&ToolError>, artifacts: &[String]) -> Value {
     let mut raw = json!({"output": shown(output, SHOWN_BYTES)});
     if let Some(error) = error {
         raw["error"] = json!({"code": error.code.as_str(), "message": error.message});
@@ -85,7 +85,7 @@ pub fn raw_output(output: &str, error: Option<&ToolError>, artifacts: &[String])
     raw
 }
 
-pub fn status(status: ToolStatus) -> ToolCallStatus {
+pub(crate) fn status(status: ToolStatus) -> ToolCallStatus {
     match status {
         ToolStatus::Succeeded => ToolCallStatus::Completed,
         ToolStatus::Failed | ToolStatus::Denied => ToolCallStatus::Failed,
@@ -93,19 +93,19 @@ pub fn status(status: ToolStatus) -> ToolCallStatus {
 }
 
 /// Returns the summary as a single line.
-pub fn title(summary: &str) -> String {
+pub(crate) fn title(summary: &str) -> String {
     let line: String = summary.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = cut_before(&line, TITLE_BYTES);
     if end < line.len() { format!("{}…", &line[..end]) } else { line }
 }
 
 /// Returns the text, shortened to its start and end if it is too long.
-pub fn shown(text: &str, most: usize) -> String {
+pub(crate) fn shown(text: &str, most: usize) -> String {
     crate::protocol::truncated(text, most).into_owned()
 }
 
 /// Shortens the text to its last bytes.
-pub fn tail(text: &mut String, most: usize) {
+pub(crate) fn tail(text: &mut String, most: usize) {
     if text.len() > 2 * most {
         let start = cut_after(text, text.len() - most);
         text.drain(..start);
@@ -113,30 +113,30 @@ pub fn tail(text: &mut String, most: usize) {
 }
 
 /// Wraps program text in a code fence, so that none of it is read as Markdown.
-pub fn code(text: &str, language: &str) -> ToolCallContent {
+pub(crate) fn code(text: &str, language: &str) -> ToolCallContent {
     let fence = fence(text);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     words(format!("{fence}{language}\n{text}{end}{fence}"))
 }
 
-pub fn words(text: String) -> ToolCallContent {
+pub(crate) fn words(text: String) -> ToolCallContent {
     ToolCallContent::Content(Content::new(text))
 }
 
 /// Names of tool calls, unique within a session: a provider may restart the numbering of calls in every response.
 #[derive(Default)]
-pub struct Names {
+pub(crate) struct Names {
     seen: HashMap<CallId, u32>,
 }
 
 impl Names {
     /// Assigns a name to a call that was just requested.
-    pub fn begin(&mut self, id: &CallId) -> String {
+    pub(crate) fn begin(&mut self, id: &CallId) -> String {
         *self.seen.entry(id.clone()).or_default() += 1;
         self.of(id)
     }
 
-    pub fn of(&self, id: &CallId) -> String {
+    pub(crate) fn of(&self, id: &CallId) -> String {
         match self.seen.get(id) {
             None | Some(0 | 1) => id.to_string(),
             Some(number) => format!("{id}~{number}"),

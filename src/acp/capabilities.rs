@@ -11,7 +11,7 @@ use agent_client_protocol::v1::schema::{
     SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
 };
 
-pub fn understood(client: &ClientCapabilities) -> EditorCapabilities {
+pub(crate) fn understood(client: &ClientCapabilities) -> EditorCapabilities {
     let session = client.session.as_ref();
     EditorCapabilities {
         reads_files: client.fs.read_text_file,
@@ -23,7 +23,7 @@ pub fn understood(client: &ClientCapabilities) -> EditorCapabilities {
 }
 
 /// Returns the authentication methods. Methods that need a terminal are only offered to an editor that has one.
-pub fn ways_in(ways: Vec<Authentication>, understands: EditorCapabilities) -> Vec<AuthMethod> {
+pub(crate) fn ways_in(ways: Vec<Authentication>, understands: EditorCapabilities) -> Vec<AuthMethod> {
     let method = |way: Authentication| match way.in_terminal.filter(|_| understands.terminal_sign_in) {
         Some(arguments) => {
             let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
@@ -34,7 +34,7 @@ pub fn ways_in(ways: Vec<Authentication>, understands: EditorCapabilities) -> Ve
     ways.into_iter().map(method).collect()
 }
 
-pub fn answer(version: ProtocolVersion, ways: Vec<AuthMethod>, own: &'static str) -> InitializeResponse {
+pub(crate) fn answer(version: ProtocolVersion, ways: Vec<AuthMethod>, own: &'static str) -> InitializeResponse {
     let sessions = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
         .delete(SessionDeleteCapabilities::new())
@@ -52,7 +52,7 @@ pub fn answer(version: ProtocolVersion, ways: Vec<AuthMethod>, own: &'static str
         .agent_info(Implementation::new("aye", own).title("aye".to_owned()))
 }
 
-pub fn server(server: McpServer) -> Result<Server, Error> {
+pub(crate) fn server(server: McpServer) -> Result<Server, Error> {
     let pairs = |headers: Vec<HttpHeader>| headers.into_iter().map(|header| (header.name, header.value)).collect();
     let (name, reach) = match server {
         McpServer::Stdio(server) => {

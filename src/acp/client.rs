@@ -11,14 +11,14 @@ use tokio::sync::{Semaphore, TryAcquireError, watch};
 
 /// Functions that make external text harmless, for display and for decisions.
 #[derive(Debug, Clone, Copy)]
-pub struct Sanitizers {
+pub(crate) struct Sanitizers {
     pub clean: fn(&str) -> Cow<'_, str>,
     pub reveal: fn(&str) -> Cow<'_, str>,
 }
 
 /// Optional capabilities of an editor.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EditorCapabilities {
+pub(crate) struct EditorCapabilities {
     /// The editor shares the content of its files and accepts new content.
     pub reads_files: bool,
     pub writes_files: bool,
@@ -30,7 +30,7 @@ pub struct EditorCapabilities {
 
 /// The editor, as seen by a session.
 #[derive(Clone)]
-pub struct Client {
+pub(crate) struct Client {
     connection: ConnectionTo<agent_client_protocol::Client>,
     /// Permits for updates that wait to be written.
     room: Arc<Semaphore>,
@@ -41,7 +41,7 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(
+    pub(crate) fn new(
         connection: ConnectionTo<agent_client_protocol::Client>,
         room: Arc<Semaphore>,
         understands: EditorCapabilities,
@@ -56,12 +56,12 @@ impl Client {
         }
     }
 
-    pub fn understands(&self) -> EditorCapabilities {
+    pub(crate) fn understands(&self) -> EditorCapabilities {
         self.understands
     }
 
     /// Sends an update. Waits if the editor cannot keep up.
-    pub async fn update(&self, session: &crate::protocol::SessionId, update: SessionUpdate) {
+    pub(crate) async fn update(&self, session: &crate::protocol::SessionId, update: SessionUpdate) {
         let room = match self.room.try_acquire() {
             Ok(room) => room,
             Err(TryAcquireError::Closed) => return,
@@ -77,7 +77,7 @@ impl Client {
         let _ = self.connection.send_notification(SessionNotification::new(session.to_string(), update));
     }
 
-    pub fn ask(
+    pub(crate) fn ask(
         &self,
         request: RequestPermissionRequest,
     ) -> impl Future<Output = Result<RequestPermissionResponse, String>> + Send + 'static {
@@ -85,12 +85,12 @@ impl Client {
         async move { sent.block_task().await.map_err(|error| error.message) }
     }
 
-    pub async fn read_file(&self, request: ReadTextFileRequest) -> Result<String, String> {
+    pub(crate) async fn read_file(&self, request: ReadTextFileRequest) -> Result<String, String> {
         let answer = self.connection.send_request(request).block_task().await;
         answer.map(|answer| answer.content).map_err(|error| error.message)
     }
 
-    pub async fn write_file(&self, request: WriteTextFileRequest) -> Result<(), String> {
+    pub(crate) async fn write_file(&self, request: WriteTextFileRequest) -> Result<(), String> {
         self.connection.send_request(request).block_task().await.map(drop).map_err(|error| error.message)
     }
 }

@@ -5,7 +5,7 @@ use agent_client_protocol::v1::schema::{AvailableCommand, AvailableCommandInput,
 
 /// The built-in commands that are handled here, with their argument hints. Their descriptions come from the list of all
 /// commands.
-pub const HANDLED: &[(&str, Option<&str>)] = &[
+pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/help", None),
     ("/status", None),
     ("/context", None),
@@ -31,11 +31,11 @@ const PROMPTS: [(&str, &str); 2] =
     [("init", include_str!("../../assets/commands/init.md")), ("review", include_str!("../../assets/commands/review.md"))];
 
 /// All commands, with their descriptions.
-pub type Registry = &'static [(&'static str, &'static str)];
+pub(crate) type Registry = &'static [(&'static str, &'static str)];
 
 /// The meaning of a prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub enum ParsedPrompt {
+pub(crate) enum ParsedPrompt {
     Prompt(String),
     /// A built-in command without its slash, and its arguments.
     BuiltIn(&'static str, String),
@@ -43,7 +43,7 @@ pub enum ParsedPrompt {
     Invalid(String),
 }
 
-pub fn advertised(registry: Registry, own: &[CustomCommand]) -> Vec<AvailableCommand> {
+pub(crate) fn advertised(registry: Registry, own: &[CustomCommand]) -> Vec<AvailableCommand> {
     let words = |name: &str| registry.iter().find(|(entry, _)| *entry == name).map_or("", |(_, words)| words);
     let handled = HANDLED.iter().map(|(name, hint)| available(&name[1..], words(name), *hint));
     let prompts =
@@ -64,7 +64,7 @@ fn is_taken(registry: Registry, name: &str) -> bool {
 }
 
 /// Returns the meaning of a prompt. A path, or a slash in the middle of a text, is not a command.
-pub fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> ParsedPrompt {
+pub(crate) fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> ParsedPrompt {
     let Some(typed) = text.trim().strip_prefix('/') else { return ParsedPrompt::Prompt(text) };
     let (word, behind) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let behind = behind.trim();
@@ -95,7 +95,7 @@ pub fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> ParsedP
     ParsedPrompt::Invalid(format!("unknown command `/{word}`; `/help` lists the commands"))
 }
 
-pub fn help(registry: Registry, own: &[CustomCommand]) -> String {
+pub(crate) fn help(registry: Registry, own: &[CustomCommand]) -> String {
     let lines = advertised(registry, own).into_iter().map(|command| format!("- `/{}`: {}", command.name, command.description));
     lines.collect::<Vec<_>>().join("\n")
 }

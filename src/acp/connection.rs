@@ -41,7 +41,7 @@ const SOON: Duration = Duration::from_secs(1);
 const FOR_CANCEL: usize = 8;
 
 /// The parts that a connection is made of.
-pub struct Front {
+pub(crate) struct Front {
     pub host: Arc<dyn Host>,
     pub looks: Sanitizers,
     pub version: &'static str,
@@ -50,7 +50,7 @@ pub struct Front {
 
 /// The reason why the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// The editor closed its end, or no longer reads.
     Closed,
     Stopped,
@@ -66,7 +66,7 @@ struct Door {
 }
 
 /// Serves an editor until it disconnects or `stop` fires. All sessions are saved before it returns.
-pub async fn serve(
+pub(crate) async fn serve(
     front: Front,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,

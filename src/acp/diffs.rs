@@ -13,7 +13,7 @@ const MAX: usize = 100;
 
 /// The direction in which a diff is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub(crate) enum Direction {
     /// From the old file to the new one.
     Forth,
     /// From the new file to the old one.
@@ -76,7 +76,7 @@ fn begins_empty(file: &FileDiff) -> bool {
 
 /// Converts diffs into the content of a call. Also returns how many changes were left out. `paths` names the file of a
 /// diff that does not name it itself.
-pub async fn contents(
+pub(crate) async fn contents(
     changed: &[FileDiff],
     (paths, directory): (&[PathBuf], &Path),
     files: &dyn Files,

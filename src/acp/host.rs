@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-pub type Answer<T> = BoxFuture<'static, Result<T, Refusal>>;
+pub(crate) type Answer<T> = BoxFuture<'static, Result<T, Refusal>>;
 
 /// The reason why a request is refused, as a sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Refusal {
 
 /// A request to open a session.
 #[derive(Debug, Clone)]
-pub struct SessionOpening {
+pub(crate) struct SessionOpening {
     pub which: SessionOrigin,
     pub directory: PathBuf,
     /// Additional directories of the workspace.
@@ -38,7 +38,7 @@ pub struct SessionOpening {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionOrigin {
+pub(crate) enum SessionOrigin {
     New,
     /// A stored session; `told` asks for its whole history.
     Stored {
@@ -49,13 +49,13 @@ pub enum SessionOrigin {
 
 /// An MCP server as the editor describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub(crate) struct Server {
     pub name: String,
     pub reach: ServerReach,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub enum ServerReach {
+pub(crate) enum ServerReach {
     Program {
         command: PathBuf,
         arguments: Vec<String>,
@@ -84,7 +84,7 @@ impl std::fmt::Debug for ServerReach {
 }
 
 /// A running session.
-pub struct RunningSession {
+pub(crate) struct RunningSession {
     pub id: SessionId,
     /// The canonical path of its workspace.
     pub directory: PathBuf,
@@ -109,7 +109,7 @@ pub struct RunningSession {
 
 /// A stored session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub(crate) struct Listed {
     pub id: SessionId,
     pub directory: PathBuf,
     pub title: Option<String>,
@@ -118,7 +118,7 @@ pub struct Listed {
 
 /// One way to authenticate with a model provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Authentication {
+pub(crate) struct Authentication {
     pub id: &'static str,
     pub name: &'static str,
     pub description: String,
@@ -126,7 +126,7 @@ pub struct Authentication {
     pub in_terminal: Option<&'static [&'static str]>,
 }
 
-pub trait Host: Send + Sync + 'static {
+pub(crate) trait Host: Send + Sync + 'static {
     fn open(&self, asked: SessionOpening) -> Answer<RunningSession>;
 
     /// Lists the sessions of a directory, or all sessions, the most recent first.
@@ -141,7 +141,7 @@ pub trait Host: Send + Sync + 'static {
 }
 
 /// The files and artifacts of a session.
-pub trait Files: Send + Sync + 'static {
+pub(crate) trait Files: Send + Sync + 'static {
     /// Returns the current text of a file of the workspace; `None` if the file is outside, large or not text.
     fn text(&self, path: &Path) -> BoxFuture<'static, Option<String>>;
 
@@ -154,7 +154,7 @@ pub trait Files: Send + Sync + 'static {
 }
 
 /// A host without files.
-pub struct Nothing;
+pub(crate) struct Nothing;
 
 impl Files for Nothing {
     fn text(&self, _: &Path) -> BoxFuture<'static, Option<String>> {

@@ -1,7 +1,7 @@
 //! Markdown: code fences around text that must not be read as Markdown.
 
 /// Returns a code fence that is longer than any in the text.
-pub fn fence(text: &str) -> String {
+pub(crate) fn fence(text: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)
 }

@@ -20,9 +20,9 @@ mod transport;
 mod turn;
 mod update_mapper;
 
-pub use buffers::Buffers;
-pub use client::Sanitizers;
-pub use connection::{Ended, Front, serve};
-pub use host::{
+pub(crate) use buffers::Buffers;
+pub(crate) use client::Sanitizers;
+pub(crate) use connection::{Ended, Front, serve};
+pub(crate) use host::{
     Answer, Authentication, Files, Host, Listed, Refusal, RunningSession, Server, ServerReach, SessionOpening, SessionOrigin,
 };

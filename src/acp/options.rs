@@ -6,9 +6,9 @@ use agent_client_protocol::v1::schema::{
     SessionModeState,
 };
 
-pub const MODE: &str = "mode";
-pub const MODEL: &str = "model";
-pub const EFFORT: &str = "effort";
+pub(crate) const MODE: &str = "mode";
+pub(crate) const MODEL: &str = "model";
+pub(crate) const EFFORT: &str = "effort";
 const BY_ITSELF: &str = "auto";
 /// Maximum number of models in the list; the others are available by `/model NAME`.
 const MAX_MODELS: usize = 100;
@@ -22,7 +22,7 @@ const MODES: [(Mode, &str, &str); 4] = [
 ];
 
 #[derive(Debug, Clone)]
-pub struct Options {
+pub(crate) struct Options {
     pub mode: Mode,
     /// The laxest mode that may be chosen.
     pub laxest: Mode,
@@ -33,7 +33,7 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn modes(&self) -> SessionModeState {
+    pub(crate) fn modes(&self) -> SessionModeState {
         let modes = self.offered().map(|(mode, name, words)| SessionMode::new(mode.as_str(), name).description(words.to_owned()));
         SessionModeState::new(self.mode.as_str(), modes.collect())
     }
@@ -43,7 +43,7 @@ impl Options {
         MODES.into_iter().filter(move |(offered, ..)| *offered <= laxest || *offered == mode)
     }
 
-    pub fn config(&self) -> Vec<SessionConfigOption> {
+    pub(crate) fn config(&self) -> Vec<SessionConfigOption> {
         let modes = self
             .offered()
             .map(|(mode, name, words)| SessionConfigSelectOption::new(mode.as_str(), name).description(words.to_owned()));
@@ -67,7 +67,7 @@ impl Options {
     }
 
     /// Returns the command that sets the option, or an error that names the valid values.
-    pub fn set(&self, id: &str, value: &SessionConfigOptionValue) -> Result<Command, String> {
+    pub(crate) fn set(&self, id: &str, value: &SessionConfigOptionValue) -> Result<Command, String> {
         let Some(value) = value.as_value_id() else {
             return Err(format!("`{id}` must be one of its named values, not true or false"));
         };
@@ -79,7 +79,7 @@ impl Options {
         }
     }
 
-    pub fn set_mode(&self, name: &str) -> Result<Command, String> {
+    pub(crate) fn set_mode(&self, name: &str) -> Result<Command, String> {
         let found = self.offered().find(|(mode, ..)| mode.as_str() == name);
         let names = || self.offered().map(|(mode, ..)| mode.as_str()).collect::<Vec<_>>().join(", ");
         found
@@ -88,14 +88,14 @@ impl Options {
     }
 }
 
-pub fn set_model(name: &str) -> Result<Command, String> {
+pub(crate) fn set_model(name: &str) -> Result<Command, String> {
     match name.split_once('/') {
         Some((provider, model)) if !provider.is_empty() && !model.is_empty() => Ok(Command::SetModel { name: name.to_owned() }),
         _ => Err(format!("invalid model `{name}`; must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`")),
     }
 }
 
-pub fn set_effort(name: &str) -> Result<Command, String> {
+pub(crate) fn set_effort(name: &str) -> Result<Command, String> {
     match (name, Effort::named(name)) {
         (BY_ITSELF, _) => Ok(Command::SetEffort { effort: None }),
         (_, Some(effort)) => Ok(Command::SetEffort { effort: Some(effort) }),

@@ -20,14 +20,14 @@ const MAX_LISTED: usize = 40;
 
 /// The outcome of an approval prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
+pub(crate) enum Answered {
     Decided(Decision),
     /// Stop the whole prompt.
     Stopped,
 }
 
 /// Returns the possible answers: allow once, allow always (as narrowly as possible), or deny.
-pub fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionOption> {
+pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionOption> {
     let mut options = Vec::new();
     if approval.effects.as_ref().is_none_or(|effects| effects.unlisted().is_none()) {
         options.push(PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce));
@@ -56,7 +56,7 @@ fn can_be_kept(offer: &Offer, scope: GrantScope) -> bool {
 }
 
 /// Returns the details that the user decides by; diffs precede them.
-pub fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallContent> {
+pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallContent> {
     let reveal = |text: &str| (looks.reveal)(text).into_owned();
     let mut contents = Vec::new();
     if let Some(command) = &approval.command {
@@ -110,7 +110,7 @@ pub fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallContent> 
 }
 
 /// Returns the meaning of an answer. An answer that is not understood is a denial.
-pub fn answered(result: Result<RequestPermissionResponse, String>) -> Answered {
+pub(crate) fn answered(result: Result<RequestPermissionResponse, String>) -> Answered {
     let denied = |reason: Option<String>| Answered::Decided(Decision::Denied { reason });
     let response = match result {
         Ok(response) => response,

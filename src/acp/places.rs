@@ -4,13 +4,13 @@ use std::path::{Component, Path, PathBuf};
 
 /// A place that an editor names: a path, and lines in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     pub path: PathBuf,
     pub lines: Option<(u64, u64)>,
 }
 
 /// Parses a URI such as `file:///home/me/a%20b.rs#L10-20`. Returns `None` if it does not name a file of this machine.
-pub fn of_uri(uri: &str) -> Option<Place> {
+pub(crate) fn of_uri(uri: &str) -> Option<Place> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     let (path, fragment) = rest.split_once('#').unwrap_or((rest, ""));
@@ -46,7 +46,7 @@ fn decoded(text: &str) -> Option<String> {
 
 impl Place {
     /// Returns the mention of this place in a prompt: `@src/main.rs#L10-20`.
-    pub fn mention(&self, directory: &Path) -> Option<String> {
+    pub(crate) fn mention(&self, directory: &Path) -> Option<String> {
         let path = named(&self.path, directory);
         if path.contains('"') {
             return None;
@@ -62,7 +62,7 @@ impl Place {
 }
 
 /// Returns the path, relative if it is in the workspace.
-pub fn named(path: &Path, directory: &Path) -> String {
+pub(crate) fn named(path: &Path, directory: &Path) -> String {
     match path.strip_prefix(directory) {
         Ok(rest) if rest.as_os_str().is_empty() => "./".to_owned(),
         Ok(rest) => rest.display().to_string(),
@@ -71,7 +71,7 @@ pub fn named(path: &Path, directory: &Path) -> String {
 }
 
 /// Returns the absolute path of a name in a call or a diff, without looking at the disk.
-pub fn absolute(name: &str, directory: &Path) -> PathBuf {
+pub(crate) fn absolute(name: &str, directory: &Path) -> PathBuf {
     let mut path = PathBuf::new();
     for part in directory.join(name).components() {
         match part {

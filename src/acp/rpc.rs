@@ -4,28 +4,28 @@ use super::host::Refusal;
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::Responder;
 
-pub type Reply = Responder<serde_json::Value>;
+pub(crate) type Reply = Responder<serde_json::Value>;
 
-pub const INVALID_REQUEST: i32 = -32600;
-pub const INVALID_PARAMS: i32 = -32602;
-pub const INTERNAL: i32 = -32603;
-pub const AUTH_REQUIRED: i32 = -32000;
-pub const NOT_FOUND: i32 = -32002;
-pub const POLICY: i32 = -32005;
-pub const HELD: i32 = -32008;
-pub const TASK_RUNNING: i32 = -32003;
+pub(crate) const INVALID_REQUEST: i32 = -32600;
+pub(crate) const INVALID_PARAMS: i32 = -32602;
+pub(crate) const INTERNAL: i32 = -32603;
+pub(crate) const AUTH_REQUIRED: i32 = -32000;
+pub(crate) const NOT_FOUND: i32 = -32002;
+pub(crate) const POLICY: i32 = -32005;
+pub(crate) const HELD: i32 = -32008;
+pub(crate) const TASK_RUNNING: i32 = -32003;
 
-pub fn reply<T: serde::Serialize>(to: Reply, result: Result<T, Error>) {
+pub(crate) fn reply<T: serde::Serialize>(to: Reply, result: Result<T, Error>) {
     let result = result.and_then(|answer| serde_json::to_value(answer).map_err(|error| error_of(INTERNAL, error.to_string())));
     let _ = to.respond_with_result(result);
 }
 
-pub fn refuse(to: Reply, code: i32, message: impl Into<String>) {
+pub(crate) fn refuse(to: Reply, code: i32, message: impl Into<String>) {
     let _ = to.respond_with_error(error_of(code, message));
 }
 
 /// Returns an invalid-parameters error with this message.
-pub fn wrong(message: impl Into<String>) -> Error {
+pub(crate) fn wrong(message: impl Into<String>) -> Error {
     error_of(INVALID_PARAMS, message)
 }
 

@@ -34,7 +34,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Capacity of the queue of requests to a session.
-pub const ASKS: usize = 32;
+pub(crate) const ASKS: usize = 32;
 /// Interval at which output of running commands is sent.
 const INTERVAL: Duration = Duration::from_millis(150);
 /// Time to wait for the list of models and the like at the start; after that, the session starts without it.
@@ -43,7 +43,7 @@ const BEGIN: Duration = Duration::from_secs(5);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A request of an editor to a session.
-pub enum Ask {
+pub(crate) enum Ask {
     Prompt(PromptRequest, Reply),
     Cancel,
     Mode(SetSessionModeRequest, Reply),
@@ -63,7 +63,7 @@ async fn came(withdrawn: Option<RequestCancellation>) {
     }
 }
 
-pub struct Session {
+pub(crate) struct Session {
     client: Client,
     id: SessionId,
     registry: Registry,
@@ -94,7 +94,7 @@ pub struct Session {
 
 impl Session {
     /// Waits until the options of the session are known.
-    pub async fn begin(
+    pub(crate) async fn begin(
         mut client: Client,
         buffers: Option<Buffers>,
         registry: Registry,
@@ -152,11 +152,11 @@ impl Session {
         (session, history, notices)
     }
 
-    pub fn id(&self) -> &SessionId {
+    pub(crate) fn id(&self) -> &SessionId {
         &self.id
     }
 
-    pub fn options(&self) -> &Options {
+    pub(crate) fn options(&self) -> &Options {
         &self.options
     }
 
@@ -197,7 +197,7 @@ impl Session {
     }
 
     /// Sends the history. Calls whose end is not recorded are closed.
-    pub async fn tell_history(&mut self, history: Vec<Event>) {
+    pub(crate) async fn tell_history(&mut self, history: Vec<Event>) {
         for event in history {
             let (told, changed) = self.told.tell(&event, EventTime::Before);
             self.update_all(told).await;
@@ -213,7 +213,7 @@ impl Session {
     }
 
     /// Sends the first updates, once the editor knows the session.
-    pub async fn introduce(&mut self, notices: Vec<String>) {
+    pub(crate) async fn introduce(&mut self, notices: Vec<String>) {
         self.advertise().await;
         for notice in notices {
             let told = self.told.notice(NoticeSeverity::Warning, &notice);
@@ -248,7 +248,7 @@ impl Session {
     }
 
     /// Runs the session until it is closed or ends.
-    pub async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
+    pub(crate) async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
         loop {
             let deadline = self.setting.deadline();
             let withdrawn = self.turn.as_ref().and_then(Turn::cancellation);

@@ -15,7 +15,7 @@ const MAX_FILES: usize = 60;
 
 /// The kind of event that a command waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AwaitedEvent {
+pub(crate) enum AwaitedEvent {
     Context,
     Summary,
     Budget,
@@ -31,7 +31,7 @@ pub enum AwaitedEvent {
 }
 
 /// The way in which a command proceeds.
-pub enum SlashOutcome {
+pub(crate) enum SlashOutcome {
     /// The response is ready.
     Reply(String),
     /// A command was sent to the session, whose response is pending.
@@ -43,7 +43,7 @@ pub enum SlashOutcome {
 }
 
 /// Session information for commands that need no request.
-pub struct SessionFacts<'a> {
+pub(crate) struct SessionFacts<'a> {
     pub help: &'a dyn Fn() -> String,
     pub status: &'a dyn Fn() -> String,
     pub cost: &'a dyn Fn() -> String,
@@ -52,7 +52,7 @@ pub struct SessionFacts<'a> {
     pub options: &'a super::options::Options,
 }
 
-pub fn begin(name: &str, behind: &str, known: &SessionFacts<'_>) -> Result<SlashOutcome, String> {
+pub(crate) fn begin(name: &str, behind: &str, known: &SessionFacts<'_>) -> Result<SlashOutcome, String> {
     let asked = |command, waits| Ok(SlashOutcome::Request(command, waits));
     let query = |query, waits| Ok(SlashOutcome::Query(Query::Session(query), waits));
     let words = Some(behind).filter(|words| !words.is_empty());
@@ -110,7 +110,7 @@ fn models(options: &super::options::Options) -> String {
 }
 
 /// Returns the response text for an event, if it is the one that is waited for.
-pub fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
+pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
     match (waits, event) {
         (AwaitedEvent::Context, EventKind::ContextShown(filled)) => Some(context(filled)),
         (AwaitedEvent::Summary, EventKind::ContextCompacted(compaction)) => Some(format!(
@@ -195,7 +195,7 @@ fn changes(changed: &ChangedFiles) -> String {
 }
 
 /// Returns the description of a planned rewind, for the confirmation.
-pub fn rewind(plan: &RewindPlan) -> String {
+pub(crate) fn rewind(plan: &RewindPlan) -> String {
     let mut lines = Vec::new();
     if let Some(point) = &plan.point {
         lines.push(format!("rewind to before prompt {}: {}", point.number, calls::title(&point.prompt)));

@@ -26,17 +26,17 @@ const INTERVAL: Duration = Duration::from_millis(2);
 /// Time after which an editor that reads nothing counts as disconnected.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum number of updates that wait to be written.
-pub const UPDATES_OUT: usize = 128;
+pub(crate) const UPDATES_OUT: usize = 128;
 
 const UPDATE: &str = "session/update";
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 
 /// The destination of received messages.
-pub type To = UnboundedSender<TransportFrame>;
+pub(crate) type To = UnboundedSender<TransportFrame>;
 
 /// The two ends of the pipes.
-pub struct Pipes {
+pub(crate) struct Pipes {
     pub lines: mpsc::Receiver<Line>,
     pub out: mpsc::Sender<String>,
     /// Resolves when everything has been written, or nobody reads.
@@ -44,14 +44,14 @@ pub struct Pipes {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub(crate) enum Line {
     Text(String),
     TooLong,
     NotUtf8,
 }
 
 /// Starts threads for reading and writing, because pipes may block.
-pub fn open(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Pipes {
+pub(crate) fn open(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Pipes {
     let (read, lines) = mpsc::channel(LINES_IN);
     let (out, mut write) = mpsc::channel::<String>(LINES_OUT);
     let (done, written) = tokio::sync::oneshot::channel();
@@ -105,7 +105,7 @@ impl From<text::Line> for Line {
 
 /// Forwards received messages until the input ends. Invalid messages are answered here; the answer does not repeat
 /// their content.
-pub async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender<String>) -> To {
+pub(crate) async fn bring_in(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender<String>) -> To {
     while let Some(line) = lines.recv().await {
         let refused = match line {
             Line::Text(text) if text.trim().is_empty() => continue,
@@ -153,7 +153,7 @@ fn refusal(id: &Value, code: i32, message: &str) -> String {
 }
 
 /// Writes messages until there are no more or nobody reads them.
-pub async fn carry_out(
+pub(crate) async fn carry_out(
     mut from: impl Stream<Item = TransportFrame> + Unpin,
     out: mpsc::Sender<String>,
     room: Arc<Semaphore>,

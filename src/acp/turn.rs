@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::StopReason;
 use agent_client_protocol::{Error, RequestCancellation};
 use serde_json::json;
 
-pub struct Turn {
+pub(crate) struct Turn {
     pub reply: Reply,
     /// The task of the prompt, once it has started.
     task: Option<TaskId>,
@@ -21,27 +21,27 @@ pub struct Turn {
 }
 
 /// The state of a prompt after an event.
-pub enum Ends {
+pub(crate) enum Ends {
     No,
     With(StopReason),
     Failed(Error),
 }
 
 impl Turn {
-    pub fn task(reply: Reply) -> Self {
+    pub(crate) fn task(reply: Reply) -> Self {
         Self { reply, task: None, goes_on: false, waits: None, cancelled: false, stop: ModelStop::EndTurn }
     }
 
-    pub fn own(reply: Reply, waits: AwaitedEvent) -> Self {
+    pub(crate) fn own(reply: Reply, waits: AwaitedEvent) -> Self {
         Self { waits: Some(waits), ..Self::task(reply) }
     }
 
-    pub fn going_on(reply: Reply) -> Self {
+    pub(crate) fn going_on(reply: Reply) -> Self {
         Self { goes_on: true, ..Self::task(reply) }
     }
 
     /// Returns the cancellation of the request by the editor, which has the effect of a stop.
-    pub fn cancellation(&self) -> Option<RequestCancellation> {
+    pub(crate) fn cancellation(&self) -> Option<RequestCancellation> {
         (!self.cancelled).then(|| self.reply.cancellation())
     }
 
@@ -51,7 +51,7 @@ impl Turn {
 }
 
 /// Returns whether an event ends the prompt.
-pub fn ends(turn: &mut Turn, event: &Event) -> Ends {
+pub(crate) fn ends(turn: &mut Turn, event: &Event) -> Ends {
     match &event.kind {
         EventKind::TaskStarted { .. } if turn.task.is_none() && turn.waits.is_none() => turn.task.clone_from(&event.task_id),
         EventKind::LlmRequestCompleted { stop_reason, .. } => turn.stop = *stop_reason,

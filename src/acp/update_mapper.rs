@@ -16,20 +16,20 @@ const TITLE_BYTES: usize = 80;
 
 /// The time of an event: now, or in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventTime {
+pub(crate) enum EventTime {
     Now,
     Before,
 }
 
 /// A completed call that changed files; its diff is shown with it.
-pub struct Changed {
+pub(crate) struct Changed {
     name: String,
     fields: ToolCallUpdateFields,
     pub proposal: Proposal,
 }
 
 impl Changed {
-    pub fn with(self, content: Vec<ToolCallContent>) -> SessionUpdate {
+    pub(crate) fn with(self, content: Vec<ToolCallContent>) -> SessionUpdate {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.name, self.fields.content(content)))
     }
 }
@@ -42,7 +42,7 @@ struct Open {
 }
 
 /// The state that turns events into updates.
-pub struct UpdateMapper {
+pub(crate) struct UpdateMapper {
     looks: Sanitizers,
     understands: EditorCapabilities,
     directory: PathBuf,
@@ -57,7 +57,7 @@ pub struct UpdateMapper {
 }
 
 impl UpdateMapper {
-    pub fn new(looks: Sanitizers, understands: EditorCapabilities, directory: PathBuf, title: Option<String>) -> Self {
+    pub(crate) fn new(looks: Sanitizers, understands: EditorCapabilities, directory: PathBuf, title: Option<String>) -> Self {
         Self {
             looks,
             understands,
@@ -73,15 +73,15 @@ impl UpdateMapper {
         }
     }
 
-    pub fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    pub fn name(&self, call: &CallId) -> String {
+    pub(crate) fn name(&self, call: &CallId) -> String {
         self.names.of(call)
     }
 
-    pub fn kind_of(&self, call: &CallId) -> Option<ToolKind> {
+    pub(crate) fn kind_of(&self, call: &CallId) -> Option<ToolKind> {
         self.open.get(call).map(|open| open.kind)
     }
 
@@ -91,7 +91,7 @@ impl UpdateMapper {
     }
 
     /// Returns an update with text of aye itself.
-    pub fn say(&mut self, text: &str) -> SessionUpdate {
+    pub(crate) fn say(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
         let told = SessionUpdate::AgentMessageChunk(self.chunk(text));
         self.message += 1;
@@ -99,7 +99,7 @@ impl UpdateMapper {
     }
 
     /// Returns a notice for the user.
-    pub fn notice(&mut self, severity: NoticeSeverity, text: &str) -> SessionUpdate {
+    pub(crate) fn notice(&mut self, severity: NoticeSeverity, text: &str) -> SessionUpdate {
         let text = (self.looks.clean)(text).into_owned();
         if self.understands.notices {
             let (title, rest) = text.split_once('\n').unwrap_or((&text, ""));
@@ -113,7 +113,7 @@ impl UpdateMapper {
     }
 
     /// Returns the updates for an event, and separately a file change whose diff is to be shown.
-    pub fn tell(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<Changed>) {
+    pub(crate) fn tell(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<Changed>) {
         let kind = &event.kind;
         let told = match kind {
             EventKind::ToolCompleted { .. } => return self.completed(kind),
@@ -280,12 +280,12 @@ impl UpdateMapper {
         (vec![self.update(tool_call_id, fields.content(content))], None)
     }
 
-    pub fn update(&self, call: &CallId, fields: ToolCallUpdateFields) -> SessionUpdate {
+    pub(crate) fn update(&self, call: &CallId, fields: ToolCallUpdateFields) -> SessionUpdate {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.of(call), fields))
     }
 
     /// Returns updates with the output of running commands since the last call.
-    pub fn printed(&mut self) -> Vec<SessionUpdate> {
+    pub(crate) fn printed(&mut self) -> Vec<SessionUpdate> {
         let mut told = Vec::new();
         for (call, open) in self.open.iter_mut().filter(|(_, open)| open.untold) {
             open.untold = false;
@@ -297,19 +297,19 @@ impl UpdateMapper {
         told
     }
 
-    pub fn has_untold(&self) -> bool {
+    pub(crate) fn has_untold(&self) -> bool {
         self.open.values().any(|open| open.untold)
     }
 
     /// Closes the calls whose end is unknown, because the process that ran them is gone.
-    pub fn give_up_open(&mut self) -> Vec<SessionUpdate> {
+    pub(crate) fn give_up_open(&mut self) -> Vec<SessionUpdate> {
         let calls: Vec<CallId> = self.open.drain().map(|(call, _)| call).collect();
         let content = || vec![calls::words("aye exited here; the outcome is unknown".to_owned())];
         let fields = || ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(content());
         calls.iter().map(|call| self.update(call, fields())).collect()
     }
 
-    pub fn usage(&self) -> Option<SessionUpdate> {
+    pub(crate) fn usage(&self) -> Option<SessionUpdate> {
         (self.window > 0).then(|| {
             let cost = self.cost.map(|amount| Cost::new(amount, "USD"));
             SessionUpdate::UsageUpdate(UsageUpdate::new(self.used, self.window).cost(cost))

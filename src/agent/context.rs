@@ -16,7 +16,7 @@ const TOO_LONG_LEAST: u64 = 4_000;
 
 /// Learned token counts of models, and the constant part of requests.
 #[derive(Debug, Default)]
-pub struct Counting {
+pub(crate) struct Counting {
     /// Provider tokens per estimated token, by model name.
     ratios: HashMap<String, f64>,
     /// Known input limit in tokens, by model name.
@@ -31,22 +31,22 @@ pub struct Counting {
 }
 
 impl Counting {
-    pub fn ratio(&self, model: &str) -> f64 {
+    pub(crate) fn ratio(&self, model: &str) -> f64 {
         self.ratios.get(model).copied().unwrap_or(1.0)
     }
 
     /// Converts estimated tokens to tokens as this model counts them.
-    pub fn real(&self, model: &str, estimated: u64) -> u64 {
+    pub(crate) fn real(&self, model: &str, estimated: u64) -> u64 {
         (estimated as f64 * self.ratio(model)).round() as u64
     }
 
     /// Converts tokens of this model to estimated tokens.
-    pub fn estimated(&self, model: &str, real: u64) -> u64 {
+    pub(crate) fn estimated(&self, model: &str, real: u64) -> u64 {
         (real as f64 / self.ratio(model)) as u64
     }
 
     /// Learns from the provider's count of the last request.
-    pub fn learn(&mut self, model: &str, input_tokens: u64) {
+    pub(crate) fn learn(&mut self, model: &str, input_tokens: u64) {
         if self.asked == 0 || input_tokens == 0 {
             return;
         }
@@ -61,34 +61,34 @@ impl Counting {
     }
 
     /// Learns that the provider refused a request of about this size as too long.
-    pub fn too_long(&mut self, model: &str, tokens: u64) {
+    pub(crate) fn too_long(&mut self, model: &str, tokens: u64) {
         let most = (tokens * TOO_LONG_PERCENT / 100).max(TOO_LONG_LEAST);
         self.most.entry(model.to_owned()).and_modify(|known| *known = most.min(*known)).or_insert(most);
     }
 
     /// Returns the learned input limit of the model.
-    pub fn most(&self, model: &str) -> u64 {
+    pub(crate) fn most(&self, model: &str) -> u64 {
         self.most.get(model).copied().unwrap_or(u64::MAX)
     }
 }
 
 /// Estimates the tokens of a message before a provider counts it.
-pub fn estimate(content: &[Part]) -> u64 {
+pub(crate) fn estimate(content: &[Part]) -> u64 {
     let bytes: usize = content.iter().map(part_bytes).sum();
     tokens_of(bytes) + content.iter().map(image_tokens).sum::<u64>() + MESSAGE_OVERHEAD_TOKENS
 }
 
-pub fn tokens_of(bytes: usize) -> u64 {
+pub(crate) fn tokens_of(bytes: usize) -> u64 {
     (bytes / BYTES_PER_TOKEN) as u64
 }
 
 /// Estimates the tokens of the tool definitions.
-pub fn tool_tokens(tools: &[ToolDefinition]) -> u64 {
+pub(crate) fn tool_tokens(tools: &[ToolDefinition]) -> u64 {
     serde_json::to_vec(tools).map_or(0, |json| tokens_of(json.len()))
 }
 
 /// Returns the bytes of text in a part.
-pub fn part_bytes(part: &Part) -> usize {
+pub(crate) fn part_bytes(part: &Part) -> usize {
     match part {
         Part::Text { text } | Part::Reasoning { text, .. } => text.len(),
         Part::ToolCall(call) => call_bytes(call),
@@ -113,11 +113,11 @@ fn result_bytes(result: &ToolResult) -> usize {
 }
 
 /// Estimates the tokens of the images in a part.
-pub fn image_tokens(part: &Part) -> u64 {
+pub(crate) fn image_tokens(part: &Part) -> u64 {
     images(part).iter().map(|image| (pixels(image) / PIXELS_PER_TOKEN).min(IMAGE_MOST_TOKENS)).sum()
 }
 
-pub fn images(part: &Part) -> &[Image] {
+pub(crate) fn images(part: &Part) -> &[Image] {
     match part {
         Part::ToolResult(result) => &result.images,
         Part::Image(image) => std::slice::from_ref(image),

@@ -42,22 +42,22 @@ use call_context::CallContext;
 use changes::{ChangeTracker, all_changes};
 use clock::moment;
 use deferred_effects::DeferredEffects;
-pub use event_log::EVENTS;
+pub(crate) use event_log::EVENTS;
 use event_sender::EventSender;
 use model_client::ModelClient;
 use nested_instructions::NestedInstructions;
 use policy_updates::PolicySource;
-pub use policy_updates::{PolicyUpdate, PolicyUpdates, ReloadRequest};
+pub(crate) use policy_updates::{PolicyUpdate, PolicyUpdates, ReloadRequest};
 use previews::Previews;
 use proposal_watch::ProposalWatch;
-pub use queries::SessionQueries;
+pub(crate) use queries::SessionQueries;
 use rule_files::RuleFiles;
 use sampling::{Sampling, SamplingPhase, SamplingQueue};
-pub use server_requests::{Remote, Samples, asks};
+pub(crate) use server_requests::{Remote, Samples, asks};
 use server_requests::{ServerEvent, ServerEvents, ServerRequest};
 use servers::Servers;
 use session_journal::SessionJournal;
-pub use setup::Setup;
+pub(crate) use setup::Setup;
 use sources::{Occurrence, Sources, Timers};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,7 +68,7 @@ use tool_runs::ToolRuns;
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///
 /// The caller creates the channels, so that a front end can exist before the session does.
-pub fn spawn(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, events: mpsc::UnboundedSender<Event>) -> Running {
+pub(crate) fn spawn(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, events: mpsc::UnboundedSender<Event>) -> Running {
     let (router, _) = watch::channel(Arc::clone(&setup.router));
     let sender = EventSender { workspace_id: setup.workspace_id.clone(), session_id: setup.session_id.clone(), events };
     let (sampling, phases) = SamplingQueue::new();
@@ -84,7 +84,7 @@ pub fn spawn(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, events:
 }
 
 /// Running session.
-pub struct Running {
+pub(crate) struct Running {
     pub ended: JoinHandle<()>,
     /// Answers queries until the session has ended.
     pub queries: SessionQueries,

@@ -8,19 +8,19 @@ use base64::prelude::BASE64_STANDARD;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-pub struct ImageCache {
+pub(crate) struct ImageCache {
     artifacts: Option<Arc<dyn Artifacts>>,
     /// Images of the last request.
     sent: Images,
 }
 
 impl ImageCache {
-    pub fn new(artifacts: Option<Arc<dyn Artifacts>>) -> Self {
+    pub(crate) fn new(artifacts: Option<Arc<dyn Artifacts>>) -> Self {
         Self { artifacts, sent: Images::default() }
     }
 
     /// Loads the images of these messages that are sent; missing ones are left out.
-    pub async fn load(&mut self, messages: &[Arc<Message>]) -> Images {
+    pub(crate) async fn load(&mut self, messages: &[Arc<Message>]) -> Images {
         let chosen = chosen(messages);
         let Some(artifacts) = self.artifacts.clone().filter(|_| !chosen.is_empty()) else {
             self.sent = Images::default();

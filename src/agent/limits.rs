@@ -1,117 +1,117 @@
 //! Limits of the agent loop.
 
 /// Default number of steps of one task.
-pub const MAX_STEPS: u32 = 1_000;
+pub(crate) const MAX_STEPS: u32 = 1_000;
 /// Percentage of `max_steps` at which the user is warned.
-pub const STEP_WARNING_PERCENT: u64 = 80;
+pub(crate) const STEP_WARNING_PERCENT: u64 = 80;
 /// Percentage of a budget at which the user is warned.
-pub const BUDGET_WARNING_PERCENT: f64 = 80.0;
+pub(crate) const BUDGET_WARNING_PERCENT: f64 = 80.0;
 /// Factor by which aye suggests raising a used-up budget.
-pub const BUDGET_FACTOR: f64 = 2.0;
+pub(crate) const BUDGET_FACTOR: f64 = 2.0;
 /// Output tokens assumed in the estimate of a request. The value is modest, because a budget that stops work too early is as wrong as one
 /// that stops it late.
-pub const OUTPUT_GUESS_TOKENS: u64 = 500;
+pub(crate) const OUTPUT_GUESS_TOKENS: u64 = 500;
 /// Minimum time in seconds that providers cache what was sent, which makes it cheaper the next time.
-pub const CACHE_SECONDS: i64 = 300;
+pub(crate) const CACHE_SECONDS: i64 = 300;
 /// Characters of a provider's message that are repeated to the model.
-pub const BLOCKED_CHARS: usize = 500;
+pub(crate) const BLOCKED_CHARS: usize = 500;
 /// Number of identical calls in a row at which the user is asked.
-pub const SAME_CALLS: u32 = 8;
+pub(crate) const SAME_CALLS: u32 = 8;
 /// Number of identical calls in a row at which the user is asked, for calls that change nothing, such as reading the output of a silent
 /// command.
-pub const SAME_POLLS: u32 = 60;
+pub(crate) const SAME_POLLS: u32 = 60;
 /// Milliseconds of streamed text that a crash may lose.
-pub const PARTIAL_SAVE_MS: i64 = 1_000;
+pub(crate) const PARTIAL_SAVE_MS: i64 = 1_000;
 /// Maximum number of prompts queued behind a running task.
-pub const MAX_QUEUED: usize = 100;
+pub(crate) const MAX_QUEUED: usize = 100;
 /// Maximum number of files attached to a prompt.
-pub const MAX_MENTIONS: usize = 20;
+pub(crate) const MAX_MENTIONS: usize = 20;
 /// Percentage of the context window that the thread fills after a cut, so that not every step cuts again.
-pub const WINDOW_FILL_PERCENT: u64 = 70;
+pub(crate) const WINDOW_FILL_PERCENT: u64 = 70;
 /// Bytes per token in the estimate that the provider's own count corrects.
-pub const BYTES_PER_TOKEN: usize = 4;
+pub(crate) const BYTES_PER_TOKEN: usize = 4;
 /// Maximum percentage of the context window for all results of one step together.
-pub const RESULTS_PERCENT: u64 = 25;
+pub(crate) const RESULTS_PERCENT: u64 = 25;
 /// Minimum bytes for each result, however many there are.
-pub const RESULT_LEAST_BYTES: usize = 8_192;
+pub(crate) const RESULT_LEAST_BYTES: usize = 8_192;
 /// Tokens of a message beyond its text.
-pub const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
+pub(crate) const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
 /// Pixels per image token. Providers scale down images that would exceed their limit.
-pub const PIXELS_PER_TOKEN: u64 = 750;
-pub const IMAGE_MOST_TOKENS: u64 = 4_800;
+pub(crate) const PIXELS_PER_TOKEN: u64 = 750;
+pub(crate) const IMAGE_MOST_TOKENS: u64 = 4_800;
 /// Maximum number of images in a request. Beyond it, the oldest are dropped, this many at a time, so that the cached part of a thread
 /// seldom changes.
-pub const MAX_IMAGES: usize = 20;
-pub const IMAGES_LEFT_AT_ONCE: usize = 10;
+pub(crate) const MAX_IMAGES: usize = 20;
+pub(crate) const IMAGES_LEFT_AT_ONCE: usize = 10;
 /// Maximum bytes of all images as base64: a request may have 32 MB.
-pub const MAX_IMAGES_BYTES: u64 = 24 << 20;
+pub(crate) const MAX_IMAGES_BYTES: u64 = 24 << 20;
 /// Seconds to wait for a policy reload before a session is resumed under the current policy.
-pub const RELOAD_SECONDS: u64 = 20;
+pub(crate) const RELOAD_SECONDS: u64 = 20;
 /// Timeout in seconds for planning a call, and for a call that only reads.
-pub const READ_SECONDS: u64 = 30;
+pub(crate) const READ_SECONDS: u64 = 30;
 /// Timeout in seconds after which a call that changes files is told to stop.
-pub const CHANGE_SECONDS: u64 = 30;
+pub(crate) const CHANGE_SECONDS: u64 = 30;
 /// Timeout in seconds for copying, moving or deleting a directory tree.
-pub const TREE_SECONDS: u64 = 600;
+pub(crate) const TREE_SECONDS: u64 = 600;
 /// Milliseconds that a changing call may take to end after it was killed. Commands end long before. Then the call is abandoned, and its
 /// outcome is unknown.
-pub const KILL_GRACE_MS: u64 = 5_000;
+pub(crate) const KILL_GRACE_MS: u64 = 5_000;
 /// Milliseconds that running calls may take to end when the user quits.
-pub const QUIT_GRACE_MS: u64 = 3_000;
+pub(crate) const QUIT_GRACE_MS: u64 = 3_000;
 /// Bytes saved of a running command's last output.
-pub const TAIL_BYTES: usize = 4 << 10;
+pub(crate) const TAIL_BYTES: usize = 4 << 10;
 /// Minimum milliseconds between two saves of that output while a command prints, and while it is silent.
-pub const TAIL_SAVE_MS: u64 = 1_000;
-pub const TAIL_BEAT_MS: u64 = 10_000;
+pub(crate) const TAIL_SAVE_MS: u64 = 1_000;
+pub(crate) const TAIL_BEAT_MS: u64 = 10_000;
 /// Bytes that may be buffered in memory while a session continues unsaved; then it pauses again.
-pub const UNSAVED_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
+pub(crate) const UNSAVED_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 /// Maximum number of open requests from servers to the user; more are cancelled unseen.
-pub const MAX_ELICITATIONS: usize = 8;
+pub(crate) const MAX_ELICITATIONS: usize = 8;
 /// Maximum number of form fields, of choices in a field, and of bytes in all texts of a form; larger forms are cancelled.
-pub const MAX_FORM_FIELDS: usize = 30;
-pub const MAX_FORM_CHOICES: usize = 100;
-pub const MAX_FORM_BYTES: usize = 64 << 10;
+pub(crate) const MAX_FORM_FIELDS: usize = 30;
+pub(crate) const MAX_FORM_CHOICES: usize = 100;
+pub(crate) const MAX_FORM_BYTES: usize = 64 << 10;
 /// Limits of a sampling request: messages, bytes of text, images, and bytes of one image as base64.
-pub const SAMPLE_MESSAGES: usize = 200;
-pub const SAMPLE_BYTES: usize = 256 << 10;
-pub const SAMPLE_IMAGES: usize = 5;
-pub const SAMPLE_IMAGE_BYTES: usize = 5 << 20;
+pub(crate) const SAMPLE_MESSAGES: usize = 200;
+pub(crate) const SAMPLE_BYTES: usize = 256 << 10;
+pub(crate) const SAMPLE_IMAGES: usize = 5;
+pub(crate) const SAMPLE_IMAGE_BYTES: usize = 5 << 20;
 /// Maximum bytes of a sampling request that the user is asked to approve.
-pub const SAMPLE_SHOWN_BYTES: usize = 32 << 10;
+pub(crate) const SAMPLE_SHOWN_BYTES: usize = 32 << 10;
 /// Timeout in seconds for a server to list its offers, or to return a resource or a prompt.
-pub const SERVER_SECONDS: u64 = 20;
+pub(crate) const SERVER_SECONDS: u64 = 20;
 /// Seconds for which the resources of servers are cached.
-pub const OFFERED_SECONDS: u64 = 15;
+pub(crate) const OFFERED_SECONDS: u64 = 15;
 /// Maximum number of resources and prompts in one list.
-pub const MAX_OFFERED: usize = 200;
+pub(crate) const MAX_OFFERED: usize = 200;
 /// Maximum bytes of a resource attached to a prompt; as much of it as fits is sent.
-pub const RESOURCE_BYTES: usize = 2 << 20;
+pub(crate) const RESOURCE_BYTES: usize = 2 << 20;
 /// Maximum bytes of a server prompt.
-pub const SERVER_PROMPT_BYTES: usize = 256 << 10;
+pub(crate) const SERVER_PROMPT_BYTES: usize = 256 << 10;
 /// Maximum number of events and output chunks in a channel.
-pub const CHANNEL_DEPTH: usize = 256;
+pub(crate) const CHANNEL_DEPTH: usize = 256;
 /// Maximum percentage of the context window that is reserved for the response.
-pub const RESERVED_PERCENT: u64 = 25;
+pub(crate) const RESERVED_PERCENT: u64 = 25;
 /// Percentage of the context window for the newest messages that a compaction keeps.
-pub const RECENT_PERCENT: u64 = 25;
+pub(crate) const RECENT_PERCENT: u64 = 25;
 /// Minimum percentage of the context window that an automatic compaction must free.
-pub const COMPACT_LEAST_PERCENT: u64 = 10;
+pub(crate) const COMPACT_LEAST_PERCENT: u64 = 10;
 /// Minimum number of tokens that a requested compaction must free.
-pub const COMPACT_LEAST_TOKENS: u64 = 400;
+pub(crate) const COMPACT_LEAST_TOKENS: u64 = 400;
 /// Maximum size of a summary in percent of what it replaces.
-pub const SUMMARY_WORTH_PERCENT: u64 = 90;
+pub(crate) const SUMMARY_WORTH_PERCENT: u64 = 90;
 /// Percentage of the available input at which the conversation is compacted, whatever the threshold.
-pub const COMPACT_LATEST_PERCENT: u64 = 95;
+pub(crate) const COMPACT_LATEST_PERCENT: u64 = 95;
 /// Percentage of the context window by which the thread must grow after a compaction, or a failed one, before the next.
-pub const COMPACT_GROWTH_PERCENT: u64 = 5;
+pub(crate) const COMPACT_GROWTH_PERCENT: u64 = 5;
 /// Maximum tokens of a summary, including the model's reasoning.
-pub const SUMMARY_MOST_TOKENS: u64 = 16_000;
+pub(crate) const SUMMARY_MOST_TOKENS: u64 = 16_000;
 /// Number of times that an overlong summary request is shortened.
-pub const SUMMARY_HALVINGS: u32 = 3;
+pub(crate) const SUMMARY_HALVINGS: u32 = 3;
 /// Percentage of the context window for the user's messages kept verbatim beside a summary, and the bytes kept of each.
-pub const SAID_PERCENT: u64 = 5;
-pub const SAID_MOST_BYTES: usize = 4_000;
+pub(crate) const SAID_PERCENT: u64 = 5;
+pub(crate) const SAID_MOST_BYTES: usize = 4_000;
 /// Maximum number of files listed beside a summary, newest first.
-pub const FILES_NAMED: usize = 60;
+pub(crate) const FILES_NAMED: usize = 60;
 /// Estimated size of a prompt, in percent of the context window, above which it is not sent at all.
-pub const HOPELESS_PERCENT: u64 = 125;
+pub(crate) const HOPELESS_PERCENT: u64 = 125;

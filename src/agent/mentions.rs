@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// File, directory or server resource mentioned in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mention {
+pub(crate) struct Mention {
     pub path: String,
     /// First and last line, counted from 1.
     pub lines: Option<(u64, u64)>,
@@ -16,7 +16,7 @@ pub struct Mention {
 
 impl Mention {
     /// Returns the call that reads it.
-    pub fn call(&self, number: usize) -> ToolCall {
+    pub(crate) fn call(&self, number: usize) -> ToolCall {
         let mut arguments = Map::new();
         arguments.insert("path".to_owned(), Value::String(self.path.clone()));
         if let Some((first, last)) = self.lines {
@@ -32,21 +32,21 @@ impl Mention {
     }
 
     /// Returns the server and the URI of a resource.
-    pub fn resource(&self) -> Option<(String, String)> {
+    pub(crate) fn resource(&self) -> Option<(String, String)> {
         let server = self.server.clone()?;
         let uri = self.path.get(server.len() + 1..)?.to_owned();
         Some((server, uri))
     }
 
     /// Returns whether the mention can only mean a file: `@name` alone may be a person or a decorator.
-    pub fn is_a_path(&self) -> bool {
+    pub(crate) fn is_a_path(&self) -> bool {
         self.path.contains(['/', '.'])
     }
 }
 
 /// Returns the mentions of a prompt, each once, in order and up to a limit. `servers`: servers whose resources may be mentioned. Mentions
 /// in attached input are ignored.
-pub fn mentions(text: &str, servers: &[String]) -> Vec<Mention> {
+pub(crate) fn mentions(text: &str, servers: &[String]) -> Vec<Mention> {
     let text = without_input(text);
     let mut found: Vec<Mention> = Vec::new();
     let mut before = None;

@@ -12,12 +12,12 @@ mod retry;
 mod thread;
 mod turn;
 
-pub use host::call_timeout::{planned as plan_in_time, run as run_in_time};
-pub use host::{
+pub(crate) use host::call_timeout::{planned as plan_in_time, run as run_in_time};
+pub(crate) use host::{
     EVENTS, PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, Running, Samples, SessionQueries, Setup, asks, spawn,
 };
-pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
-pub use prompt::{Surroundings, system_prompt};
-pub use replay::replay;
-pub use retry::Backoff;
-pub use turn::{Allowance, Approver, Options, PolicyChange, SandboxStatus, Unfinished};
+pub(crate) use limits::{CHANNEL_DEPTH, MAX_STEPS};
+pub(crate) use prompt::{Surroundings, system_prompt};
+pub(crate) use replay::replay;
+pub(crate) use retry::Backoff;
+pub(crate) use turn::{Allowance, Approver, Options, PolicyChange, SandboxStatus, Unfinished};

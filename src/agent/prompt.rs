@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Environment that the agent works in.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub(crate) struct Surroundings {
     /// Absolute path of the workspace.
     pub workspace: String,
     /// Operating system: `linux`, `macos`.
@@ -24,7 +24,7 @@ pub struct Surroundings {
 }
 
 /// Returns the system prompt. It stays the same during a session, so that providers can cache it.
-pub fn system_prompt(surroundings: &Surroundings) -> String {
+pub(crate) fn system_prompt(surroundings: &Surroundings) -> String {
     let Surroundings { workspace, system, date, git, shell, programs, missing, instructions } = surroundings;
     let mut prompt = include_str!("../../assets/system.md").to_owned();
     // Writing to a string cannot fail.

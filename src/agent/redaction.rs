@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Returns the command without secrets, and a notice for the user.
-pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Option<String>) {
+pub(crate) fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Option<String>) {
     match command {
         Command::Prompt { text } => {
             let (text, notice) = hide_in_words(redactor, &text, "prompt");
@@ -66,7 +66,7 @@ fn hide_in_words(redactor: &Redactor, text: &str, what: &str) -> (String, Option
 ///
 /// A request repeats everything sent before; messages that were checked once are not checked again.
 #[derive(Default)]
-pub struct RequestRedactor {
+pub(crate) struct RequestRedactor {
     system: Option<(Arc<str>, Arc<str>)>,
     /// Messages of the last request, as they are and as they were sent, in order. They are kept alive, so that no other message can have
     /// the address of one of them.
@@ -74,7 +74,7 @@ pub struct RequestRedactor {
 }
 
 impl RequestRedactor {
-    pub fn hide_in_request(&mut self, redactor: &Redactor, mut request: ModelRequest) -> ModelRequest {
+    pub(crate) fn hide_in_request(&mut self, redactor: &Redactor, mut request: ModelRequest) -> ModelRequest {
         let same = |((message, _), new): &(&(Arc<Message>, Arc<Message>), &Arc<Message>)| Arc::ptr_eq(message, new);
         let known = self.sent.iter().zip(&request.messages).take_while(same).count();
         let others = self.sent.split_off(known).into_iter();
@@ -106,7 +106,7 @@ impl RequestRedactor {
 }
 
 /// Hides secrets in a provider's error, which may repeat what was sent, including the key.
-pub fn hide_in_failure(redactor: &Redactor, mut error: ModelError) -> ModelError {
+pub(crate) fn hide_in_failure(redactor: &Redactor, mut error: ModelError) -> ModelError {
     error.failure.message = redactor.redact(&error.failure.message).text.into_owned();
     error
 }

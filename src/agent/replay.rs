@@ -6,7 +6,7 @@ use crate::session::{CallChange, Change, ModelChoice, Payer, SessionState, Spent
 use jiff::Timestamp;
 
 /// Converts records back into the events that a front end shows. Open approvals come from the running session.
-pub fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) -> Vec<Event> {
+pub(crate) fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) -> Vec<Event> {
     let (mut replay, mut state) = (Replay::new(workspace, session), SessionState::default());
     for record in records {
         let applied = state.apply(record);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Exponential backoff with jitter.
 #[derive(Debug, Clone, Copy)]
-pub struct Backoff {
+pub(crate) struct Backoff {
     /// Retries after the first attempt.
     pub max_retries: u32,
     /// Delay before the first retry; doubles with each retry.
@@ -24,7 +24,7 @@ impl Default for Backoff {
 impl Backoff {
     /// Returns the milliseconds before retry `attempt` (1-based); `None` if there are no more retries. `jitter` is in 0..1: the delay is
     /// between half and all of the doubled base. The delay that the provider asked for is a lower bound.
-    pub fn delay_ms(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Option<u64> {
+    pub(crate) fn delay_ms(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Option<u64> {
         if attempt > self.max_retries {
             return None;
         }

@@ -10,17 +10,17 @@ use packed::Packed;
 use std::sync::Arc;
 
 /// Message to the model after its output limit cut a response; not written by the user.
-pub const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
+pub(crate) const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
 /// Message to the model after its provider paused a long turn.
 const GO_ON: &str = "[Continue.]";
 /// Message to the model after a response that the user interrupted.
-pub const INTERRUPTED: &str = "[The user interrupted your response here.]";
+pub(crate) const INTERRUPTED: &str = "[The user interrupted your response here.]";
 /// Texts of `CUT` and `GO_ON` in sessions of earlier versions.
 const EARLIER: [&str; 2] = ["[The answer was cut by the output limit. Go on exactly where it stopped.]", "[Go on.]"];
 
 /// Messages that are sent, shared with the requests, and those that no longer are.
 #[derive(Debug, Default, Clone)]
-pub struct Thread {
+pub(crate) struct Thread {
     messages: Vec<Arc<Message>>,
     /// Estimated tokens of the messages.
     tokens: u64,
@@ -45,7 +45,7 @@ struct RemovedRange {
 
 /// Planned extent of a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompactionPoint {
+pub(crate) struct CompactionPoint {
     /// End of the summarized range (exclusive).
     pub index: usize,
     /// Messages of the user for the running task in that range; they stay.
@@ -56,23 +56,23 @@ pub struct CompactionPoint {
 
 impl CompactionPoint {
     /// Returns the number of summarized messages.
-    pub fn summarised(&self) -> usize {
+    pub(crate) fn summarised(&self) -> usize {
         self.index - self.verbatim.len()
     }
 }
 
 impl Thread {
-    pub fn push(&mut self, message: Message) {
+    pub(crate) fn push(&mut self, message: Message) {
         self.tokens += message.token_count;
         self.messages.push(Arc::new(message));
     }
 
-    pub fn last(&self) -> Option<&Message> {
+    pub(crate) fn last(&self) -> Option<&Message> {
         self.messages.last().map(Arc::as_ref)
     }
 
     /// Changes the last message.
-    pub fn amend_last(&mut self, change: impl FnOnce(&mut Message)) {
+    pub(crate) fn amend_last(&mut self, change: impl FnOnce(&mut Message)) {
         let Some(last) = self.messages.last_mut() else { return };
         let mut amended = Message::clone(last);
         change(&mut amended);
@@ -86,7 +86,7 @@ impl Thread {
 
     /// Returns all messages ever added, including removed ones.
     #[cfg(test)]
-    pub fn everything(&mut self) -> Vec<MessageId> {
+    pub(crate) fn everything(&mut self) -> Vec<MessageId> {
         for fold in std::mem::take(&mut self.folds).into_iter().rev() {
             self.messages.splice(..fold.standing, fold.removed.open().unwrap_or_default());
         }
@@ -94,26 +94,26 @@ impl Thread {
     }
 
     /// Returns the messages that are sent.
-    pub fn messages(&self) -> &[Arc<Message>] {
+    pub(crate) fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
     /// Returns the estimated tokens; a provider may count differently.
-    pub fn tokens(&self) -> u64 {
+    pub(crate) fn tokens(&self) -> u64 {
         self.tokens
     }
 
-    pub fn has_summary(&self) -> bool {
+    pub(crate) fn has_summary(&self) -> bool {
         self.folds.iter().any(|fold| fold.summary)
     }
 
     /// Returns the summary at the start, if there is one.
-    pub fn summary(&self) -> Option<&Message> {
+    pub(crate) fn summary(&self) -> Option<&Message> {
         self.messages.first().filter(|_| self.has_summary()).map(Arc::as_ref)
     }
 
     /// Returns the messages of the next request.
-    pub fn window(&self) -> Vec<Arc<Message>> {
+    pub(crate) fn window(&self) -> Vec<Arc<Message>> {
         let mut window = self.messages.clone();
         if let (Some(first), Some(marked)) = (window.first_mut(), &self.marked) {
             *first = Arc::clone(marked);
@@ -125,7 +125,7 @@ impl Thread {
     ///
     /// A summary and the user's latest request stay. A response is never separated from the results of its calls, and messages that the
     /// model has not seen yet are always sent.
-    pub fn fit(&mut self, budget: u64) -> Option<u64> {
+    pub(crate) fn fit(&mut self, budget: u64) -> Option<u64> {
         if self.tokens <= budget {
             return None;
         }
@@ -160,7 +160,7 @@ impl Thread {
     }
 
     /// Returns the messages before `index` for the summary request: the newest that fit, after a marker if others do not.
-    pub fn opening(&self, index: usize, budget: u64) -> Vec<Arc<Message>> {
+    pub(crate) fn opening(&self, index: usize, budget: u64) -> Vec<Arc<Message>> {
         let mut window = self.window();
         window.truncate(index);
         let mut tokens: u64 = window.iter().map(|message| message.token_count).sum();
@@ -188,7 +188,7 @@ impl Thread {
 
     /// Plans a summary that keeps about `keep` tokens of the newest messages and the user's messages for `task`. `None` if that leaves
     /// nothing to summarize.
-    pub fn cut(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
+    pub(crate) fn cut(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
         let latest = self.latest();
         let (mut index, mut tail) = (latest, 0);
         for (at, message) in self.messages.iter().enumerate().rev() {
@@ -222,7 +222,7 @@ impl Thread {
     }
 
     /// Replaces the messages up to `until` with a summary; `verbatim` ones stay. Returns whether anything changed.
-    pub fn compact(&mut self, until: &MessageId, verbatim: &[MessageId], summary: Message) -> bool {
+    pub(crate) fn compact(&mut self, until: &MessageId, verbatim: &[MessageId], summary: Message) -> bool {
         if summary.content.is_empty() || self.messages.first().is_some_and(|first| first.message_id == summary.message_id) {
             return false;
         }
@@ -247,7 +247,7 @@ impl Thread {
     }
 
     /// Undoes the last summary: the messages it replaced are back, including those dropped since. Returns whether there was one.
-    pub fn undo(&mut self) -> bool {
+    pub(crate) fn undo(&mut self) -> bool {
         let Some(last) = self.folds.iter().rposition(|fold| fold.summary) else { return false };
         let opened: Option<Vec<_>> = self.folds[last..].iter().map(|fold| fold.removed.open()).collect();
         let Some(opened) = opened else { return false };
@@ -262,7 +262,7 @@ impl Thread {
     }
 
     /// Removes this message and all later ones, along with a summary that covers them. Returns their number.
-    pub fn cut_off(&mut self, from: &MessageId) -> Option<u64> {
+    pub(crate) fn cut_off(&mut self, from: &MessageId) -> Option<u64> {
         loop {
             let standing = self.folds.last().map_or(0, |fold| fold.standing);
             let found = self.messages.iter().position(|message| message.message_id == *from);
@@ -282,7 +282,7 @@ impl Thread {
     }
 
     /// Returns the response of a step.
-    pub fn answer_of(&self, step: &StepId) -> Option<MessageId> {
+    pub(crate) fn answer_of(&self, step: &StepId) -> Option<MessageId> {
         let of_it = |message: &&Arc<Message>| message.role == Role::Assistant && message.step_id.as_ref() == Some(step);
         let name = |message: &Arc<Message>| message.message_id.clone();
         let packed = || {
@@ -312,12 +312,12 @@ impl Thread {
 }
 
 /// Returns whether the user wrote the message.
-pub fn is_prompt(message: &Message) -> bool {
+pub(crate) fn is_prompt(message: &Message) -> bool {
     message.role == Role::User && ![CUT, GO_ON, INTERRUPTED].contains(&message.typed()) && !EARLIER.contains(&message.typed())
 }
 
 /// Returns whether the message only marks an interruption.
-pub fn is_interruption(message: &Message) -> bool {
+pub(crate) fn is_interruption(message: &Message) -> bool {
     message.role == Role::User && matches!(message.content.as_slice(), [Part::Text { text }] if text == INTERRUPTED)
 }
 

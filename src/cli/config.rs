@@ -7,7 +7,7 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 
-pub fn path(place: &AppContext) -> Result<Exit, CliError> {
+pub(crate) fn path(place: &AppContext) -> Result<Exit, CliError> {
     let directories = &place.directories;
     say(&format!(
         "config  {}\npolicy  {}\nkeys    {}\ndata    {}\n",
@@ -20,7 +20,7 @@ pub fn path(place: &AppContext) -> Result<Exit, CliError> {
 }
 
 /// Prints every key with its value and origin, including the settings of the project.
-pub fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
+pub(crate) fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     let (settings, lines) = match project.tightened(&place.settings) {
         Some(Ok((settings, layer))) => {
@@ -43,7 +43,7 @@ pub fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-pub fn schema() -> Result<Exit, CliError> {
+pub(crate) fn schema() -> Result<Exit, CliError> {
     say(&crate::config::schema());
     Ok(Exit::Completed)
 }

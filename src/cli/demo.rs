@@ -16,7 +16,7 @@ const MODEL: &str = "demo/recorded";
 
 /// Copies the sample project to a new directory and starts there. With `yes`, or without a terminal, runs without the
 /// screen.
-pub fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let directory = tempfile::Builder::new()
         .prefix("aye-demo-")
         .tempdir()

@@ -70,7 +70,7 @@ impl Check {
     }
 }
 
-pub fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     let environment = Environment::of_process();
     let directories = Directories::find(&environment)?;
     let place = AppContext::find(common);

@@ -6,7 +6,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use std::path::Path;
 
-pub fn run(directory: Option<&Path>) -> Result<Exit, CliError> {
+pub(crate) fn run(directory: Option<&Path>) -> Result<Exit, CliError> {
     let Some(directory) = directory else {
         let page = args::manual().map_err(|error| CliError::failed(format!("cannot generate the manual page: {error}")))?;
         say(&page);

@@ -18,7 +18,7 @@ struct Answer {
     notices: Vec<String>,
 }
 
-pub fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, CliError> {
     let here = ModelCatalog::new(place);
     // An invalid policy does not prevent the list; `aye policy validate` reports its errors.
     let here = match place.policy(None, None) {

@@ -1,6 +1,6 @@
 //! Session IDs on the command line.
 
-pub fn session_id(given: &str) -> Result<String, String> {
+pub(crate) fn session_id(given: &str) -> Result<String, String> {
     if looks_like_an_id(given) {
         return Ok(given.to_ascii_lowercase());
     }
@@ -8,6 +8,6 @@ pub fn session_id(given: &str) -> Result<String, String> {
 }
 
 /// Returns true if a word could be a session ID or its first digits.
-pub fn looks_like_an_id(word: &str) -> bool {
+pub(crate) fn looks_like_an_id(word: &str) -> bool {
     (6..=32).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

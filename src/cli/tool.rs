@@ -90,7 +90,7 @@ fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>,
     servers
 }
 
-pub fn list(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn list(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::Nothing, None)?;
     let bench = &table.bench;
     let tools = offered_tools::offered(&bench.router, &bench.policy);
@@ -108,7 +108,7 @@ pub fn list(place: &AppContext, common: &Common, json: bool) -> Result<Exit, Cli
     Ok(Exit::Completed)
 }
 
-pub fn schema(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
+pub(crate) fn schema(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::Nothing, Some(name))?;
     let tool = table.bench.router.definition(name).map_err(|error| CliError::usage(error.message))?;
     say_json(&tool);
@@ -135,7 +135,7 @@ impl PlannedCall {
 }
 
 /// Prints what a call would do, without doing it.
-pub fn plan(place: &AppContext, common: &Common, name: &str, arguments: &str) -> Result<Exit, CliError> {
+pub(crate) fn plan(place: &AppContext, common: &Common, name: &str, arguments: &str) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::of(name), Some(name))?;
     let call = tool_call(name, arguments)?;
     let bench = &table.bench;
@@ -158,7 +158,7 @@ pub fn plan(place: &AppContext, common: &Common, name: &str, arguments: &str) ->
     Ok(Exit::Completed)
 }
 
-pub fn call(
+pub(crate) fn call(
     place: &AppContext,
     common: &Common,
     name: &str,
@@ -241,7 +241,7 @@ fn report(result: &ToolResult, json: bool) -> Exit {
     if result.status == ToolStatus::Succeeded { Exit::Completed } else { Exit::Failed }
 }
 
-pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, CliError> {
+pub(crate) fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, CliError> {
     let text = match arguments.strip_prefix('@') {
         Some(path) => read(std::fs::File::open(path), path)?,
         None if arguments == "-" => read(Ok(std::io::stdin()), "stdin")?,

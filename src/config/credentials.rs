@@ -26,7 +26,7 @@ const HEAD: &str = "# Written by `aye auth`. `keyring = true`: the key is in the
 
 /// The place where a key is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyStorage {
+pub(crate) enum KeyStorage {
     Keyring,
     File,
 }
@@ -39,7 +39,7 @@ enum Entry {
 
 /// The reason why a key was not saved in the keyring.
 #[derive(Debug, thiserror::Error)]
-pub enum NotKept {
+pub(crate) enum NotKept {
     #[error("{0}")]
     Keyring(#[from] KeyringError),
     #[error("{0}")]
@@ -51,7 +51,7 @@ type Read = Result<Arc<Entries>, ConfigError>;
 
 /// The saved keys. Cheap to clone; nothing is read before it is needed.
 #[derive(Debug, Clone)]
-pub struct Credentials {
+pub(crate) struct Credentials {
     /// The credentials file; absent if nothing is saved.
     file: Option<PathBuf>,
     read: Arc<Mutex<Option<Read>>>,
@@ -68,16 +68,16 @@ impl From<PrivateError> for ConfigError {
 }
 
 impl Credentials {
-    pub fn at(directories: &Directories) -> Self {
+    pub(crate) fn at(directories: &Directories) -> Self {
         Self { file: Some(directories.config.join("credentials.toml")), ..Self::none() }
     }
 
     /// Returns credentials without any keys.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { file: None, read: Arc::default(), told: Arc::default(), replaced: Arc::default() }
     }
 
-    pub fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
@@ -88,25 +88,25 @@ impl Credentials {
     }
 
     /// Discards the cached file, because another process may have changed it.
-    pub fn look_again(&self) {
+    pub(crate) fn look_again(&self) {
         let before = self.known_values().into_iter().map(Secret::new).collect();
         *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = before;
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Returns the providers with a saved key.
-    pub fn names(&self) -> Result<Vec<String>, ConfigError> {
+    pub(crate) fn names(&self) -> Result<Vec<String>, ConfigError> {
         Ok(self.entries()?.keys().filter(|name| !name.starts_with(OF_SERVER)).cloned().collect())
     }
 
     /// Returns the names of the tokens of an MCP server, for all its URLs.
-    pub fn names_of_server(&self, server: &str) -> Result<Vec<String>, ConfigError> {
+    pub(crate) fn names_of_server(&self, server: &str) -> Result<Vec<String>, ConfigError> {
         let start = format!("{OF_SERVER}{server}:");
         Ok(self.entries()?.keys().filter(|name| name.starts_with(&start)).cloned().collect())
     }
 
     /// Returns the key like `secret`, but without the cache, because another process may have replaced it.
-    pub fn secret_anew(&self, name: &str) -> Result<Option<Secret>, String> {
+    pub(crate) fn secret_anew(&self, name: &str) -> Result<Option<Secret>, String> {
         self.look_again();
         if let Some(Ok(old)) = self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
             self.replaced.lock().unwrap_or_else(PoisonError::into_inner).push(old);
@@ -115,7 +115,7 @@ impl Credentials {
     }
 
     /// Returns the place where the key of a provider is saved, if there is one. Does not ask the keyring.
-    pub fn kept(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
+    pub(crate) fn kept(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         Ok(self.entries()?.get(provider).map(|entry| match entry {
             Entry::Keyring => KeyStorage::Keyring,
             Entry::Key(_) => KeyStorage::File,
@@ -123,7 +123,7 @@ impl Credentials {
     }
 
     /// Returns the key from the file. Does not ask the keyring.
-    pub fn of_file(&self, provider: &str) -> Result<Option<Secret>, ConfigError> {
+    pub(crate) fn of_file(&self, provider: &str) -> Result<Option<Secret>, ConfigError> {
         Ok(match self.entries()?.get(provider) {
             Some(Entry::Key(key)) => Some(key.clone()),
             Some(Entry::Keyring) | None => None,
@@ -131,7 +131,7 @@ impl Credentials {
     }
 
     /// Returns the key from the file or the keyring. May wait a few seconds for the keyring.
-    pub fn secret(&self, provider: &str) -> Result<Option<Secret>, String> {
+    pub(crate) fn secret(&self, provider: &str) -> Result<Option<Secret>, String> {
         match self.entries().map_err(|error| error.to_string())?.get(provider) {
             Some(Entry::Key(key)) => Ok(Some(key.clone())),
             Some(Entry::Keyring) => self.of_keyring(provider).map(Some),
@@ -156,7 +156,7 @@ impl Credentials {
     }
 
     /// Returns all keys that were read so far and those in the file, for redaction.
-    pub fn known_values(&self) -> Vec<String> {
+    pub(crate) fn known_values(&self) -> Vec<String> {
         let entries = self.entries().unwrap_or_default();
         let of_file = entries.values().filter_map(|entry| match entry {
             Entry::Key(key) => Some(key.clone()),
@@ -172,7 +172,7 @@ impl Credentials {
     }
 
     /// Saves a key in the keyring, and records that in the file.
-    pub fn keep_in_keyring(&self, provider: &str, key: &Secret) -> Result<(), NotKept> {
+    pub(crate) fn keep_in_keyring(&self, provider: &str, key: &Secret) -> Result<(), NotKept> {
         keyring::set(provider, key.reveal(), CHANGING)?;
         self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), Ok(key.clone()));
         self.note(provider, Entry::Keyring)?;
@@ -180,7 +180,7 @@ impl Credentials {
     }
 
     /// Saves a key in the file.
-    pub fn keep_in_file(&self, provider: &str, key: &Secret) -> Result<(), ConfigError> {
+    pub(crate) fn keep_in_file(&self, provider: &str, key: &Secret) -> Result<(), ConfigError> {
         self.note(provider, Entry::Key(key.clone()))
     }
 
@@ -191,7 +191,7 @@ impl Credentials {
     }
 
     /// Deletes a key, and returns the place where it was saved.
-    pub fn forget(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
+    pub(crate) fn forget(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         let kept = self.kept(provider)?;
         if kept == Some(KeyStorage::Keyring) {
             let gone = keyring::delete(provider, CHANGING);
@@ -219,7 +219,7 @@ impl Credentials {
 }
 
 /// Returns the name under which the tokens of a server are saved.
-pub fn server_key(server: &str, url: &str) -> String {
+pub(crate) fn server_key(server: &str, url: &str) -> String {
     let hash = blake3::hash(url.as_bytes()).to_hex();
     format!("{OF_SERVER}{server}:{}", hash.get(..16).unwrap_or_default())
 }

@@ -4,7 +4,7 @@ use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Edited {
+pub(crate) enum Edited {
     /// The file already sets this model or another one.
     Set(String),
     /// The new content of the file.
@@ -12,7 +12,7 @@ pub enum Edited {
 }
 
 /// Adds the default model to the text, unless it sets one.
-pub fn with_default_model(text: &str, model: &str) -> Result<Edited, ConfigError> {
+pub(crate) fn with_default_model(text: &str, model: &str) -> Result<Edited, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
     let table = document.entry("model").or_insert_with(|| Item::Table(Table::new()));

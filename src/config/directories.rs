@@ -4,7 +4,7 @@ use super::{ConfigError, Environment};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Directories {
+pub(crate) struct Directories {
     /// Settings and policy of the user.
     pub config: PathBuf,
     /// Sessions, artifacts and logs.
@@ -12,7 +12,7 @@ pub struct Directories {
 }
 
 impl Directories {
-    pub fn find(environment: &Environment) -> Result<Self, ConfigError> {
+    pub(crate) fn find(environment: &Environment) -> Result<Self, ConfigError> {
         let usual = directories::ProjectDirs::from("", "", "aye");
         let place = |variable: &str, usual: Option<PathBuf>| match environment.get(variable) {
             Some(given) => {
@@ -29,16 +29,16 @@ impl Directories {
     }
 
     /// Returns the directory of the user's own files for a project, by its canonical path.
-    pub fn of_project(&self, real: &Path) -> PathBuf {
+    pub(crate) fn of_project(&self, real: &Path) -> PathBuf {
         self.config.join("projects").join(super::trust::directory_name(real))
     }
 
-    pub fn config_file(&self) -> PathBuf {
+    pub(crate) fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
 
     /// Returns the path of the user's key bindings.
-    pub fn keymap_file(&self) -> PathBuf {
+    pub(crate) fn keymap_file(&self) -> PathBuf {
         self.config.join("keymap.toml")
     }
 }

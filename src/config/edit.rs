@@ -5,7 +5,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 /// The new value of a key.
 #[derive(Debug, Clone, Copy)]
-pub enum NewValue<'a> {
+pub(crate) enum NewValue<'a> {
     Text(&'a str),
     /// A list with one string.
     OneText(&'a str),
@@ -21,7 +21,7 @@ impl NewValue<'_> {
 }
 
 /// Sets these values in the text. A comment after a replaced value stays.
-pub fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<String, ConfigError> {
+pub(crate) fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
     for (path, value) in values {

@@ -5,26 +5,26 @@ use std::fmt;
 
 /// The variables that are set and not empty.
 #[derive(Clone, Default)]
-pub struct Environment {
+pub(crate) struct Environment {
     variables: HashMap<String, String>,
 }
 
 impl Environment {
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         Self::from_pairs(
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
         )
     }
 
-    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(crate) fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { variables: pairs.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect() }
     }
 
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(|value| value.trim())
     }
 
-    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.trim()))
     }
 
@@ -35,14 +35,14 @@ impl Environment {
 
 /// An API key, which is never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub(crate) struct Secret(String);
 
 impl Secret {
-    pub fn new(text: impl Into<String>) -> Self {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    pub fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }

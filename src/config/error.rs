@@ -4,12 +4,12 @@ use std::fmt;
 
 /// All configuration errors, one sentence each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
+pub(crate) struct ConfigError {
     problems: Vec<String>,
 }
 
 impl ConfigError {
-    pub fn one(problem: impl Into<String>) -> Self {
+    pub(crate) fn one(problem: impl Into<String>) -> Self {
         Self { problems: vec![problem.into()] }
     }
 

@@ -11,7 +11,7 @@ const LEVELS: usize = 32;
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstructionFile {
+pub(crate) struct InstructionFile {
     pub path: PathBuf,
     pub text: String,
     pub length: Length,
@@ -19,20 +19,20 @@ pub struct InstructionFile {
 
 impl InstructionFile {
     /// Returns a hash of the text.
-    pub fn digest(&self) -> String {
+    pub(crate) fn digest(&self) -> String {
         blake3::hash(self.text.as_bytes()).to_hex().to_string()
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Length {
+pub(crate) enum Length {
     Whole,
     /// The file is longer than the part that was read.
     Cut,
 }
 
 /// Returns the user's own instructions, which apply to all projects.
-pub fn of_person(config_dir: &Path) -> Option<InstructionFile> {
+pub(crate) fn of_person(config_dir: &Path) -> Option<InstructionFile> {
     read(&config_dir.join("AGENTS.md"))
 }
 
@@ -59,7 +59,7 @@ pub(super) fn of_project(workspace: &Path) -> InstructionFiles {
 
 /// Returns the instruction files between a workspace and a file below it, outermost first, without those of the
 /// workspace itself. Call it only if the project is trusted.
-pub fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
+pub(crate) fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
     let between = file.ancestors().skip(1).take(LEVELS).take_while(|level| *level != workspace && level.starts_with(workspace));
     let mut levels: Vec<&Path> = between.collect();
     levels.reverse();

@@ -55,7 +55,7 @@ const REASONS: &[(&[&str], &str)] = &[
 
 /// The outcome of reading a project's file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProjectLayer {
+pub(crate) struct ProjectLayer {
     /// Keys that tighten the settings, with their values: `budget.task_steps = 50`.
     pub taken: Vec<String>,
     /// Ignored keys, with their line and the reason.
@@ -64,7 +64,7 @@ pub struct ProjectLayer {
 
 impl ProjectLayer {
     /// Reads a project's file. Returns the tightened settings and a report.
-    pub fn read(bytes: &[u8], path: &Path, settings: &Settings) -> Result<(Settings, Self), ConfigError> {
+    pub(crate) fn read(bytes: &[u8], path: &Path, settings: &Settings) -> Result<(Settings, Self), ConfigError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; expected a TOML file", path.display())))?;
         let (said, ignored) = file::parse_what_fits(text, path)?;

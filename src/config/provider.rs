@@ -6,7 +6,7 @@ use std::fmt;
 
 /// The API that a server implements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Api {
+pub(crate) enum Api {
     Anthropic,
     OpenAiResponses,
     OpenAiChat,
@@ -15,7 +15,7 @@ pub enum Api {
 
 /// A model that is ready to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelChoice {
+pub(crate) struct ModelChoice {
     pub provider: String,
     /// The name as the provider knows it; it may contain slashes.
     pub model: String,
@@ -31,7 +31,7 @@ pub struct ModelChoice {
 
 /// The place of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyPlace {
+pub(crate) enum KeyPlace {
     Environment,
     /// The keyring, which has not been asked yet, because that may take a while.
     Keyring,
@@ -41,14 +41,14 @@ pub enum KeyPlace {
 
 impl ModelChoice {
     /// Returns the full name: `anthropic/claude-sonnet-5`.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
     }
 }
 
 /// The reason why no model is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoModel {
+pub(crate) enum NoModel {
     /// An API key is missing; the message says which one, and what the alternatives are.
     NoKey {
         message: String,
@@ -143,7 +143,7 @@ const BUILT_IN: &[BuiltIn] = &[
 ];
 
 /// Returns the environment variables of the built-in providers that hold API keys, and those that hold addresses.
-pub fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
+pub(crate) fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
     let (mut keys, mut addresses) = (Vec::new(), Vec::new());
     for known in BUILT_IN {
         keys.extend(known.key_variables);
@@ -159,7 +159,7 @@ pub fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
 impl Settings {
     /// Returns the model to use: the flag, else the configured default, else the first provider with a key, in the
     /// environment before saved keys. Does not ask the keyring.
-    pub fn choose_model(
+    pub(crate) fn choose_model(
         &self,
         flag: Option<&str>,
         environment: &Environment,
@@ -194,7 +194,7 @@ impl Settings {
     }
 
     /// Returns all environment variables that may contain a key; commands do not get them.
-    pub fn key_variables(&self) -> Vec<String> {
+    pub(crate) fn key_variables(&self) -> Vec<String> {
         let configured = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
             ([table, _, name], Value::Text(variable)) if table == "providers" && name == "api_key_env" => Some(variable.clone()),
             _ => None,
@@ -204,7 +204,7 @@ impl Settings {
     }
 
     /// Returns all providers: the built-in ones in search order, then those of the settings.
-    pub fn providers(&self) -> Vec<String> {
+    pub(crate) fn providers(&self) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(|known| known.name.to_owned()).collect();
         for path in self.values.keys() {
             if let [table, name, _] = path.as_slice()
@@ -218,7 +218,7 @@ impl Settings {
     }
 
     /// Returns the name under which `aye auth` saves the key of a provider, or an error for an unknown provider.
-    pub fn key_name<'a>(&self, provider: &'a str) -> Result<&'a str, ConfigError> {
+    pub(crate) fn key_name<'a>(&self, provider: &'a str) -> Result<&'a str, ConfigError> {
         if self.providers().iter().any(|name| name == provider) {
             Ok(kept_as(provider))
         } else {
@@ -227,7 +227,7 @@ impl Settings {
     }
 
     /// Returns the environment variable for the key of a provider: the first that is set, else the first.
-    pub fn key_variable(&self, provider: &str, environment: &Environment) -> Option<String> {
+    pub(crate) fn key_variable(&self, provider: &str, environment: &Environment) -> Option<String> {
         if let Some(named) = self.text(&["providers", provider, "api_key_env"]) {
             return Some(named.to_owned());
         }
@@ -237,13 +237,13 @@ impl Settings {
     }
 
     /// Returns the default model of a provider.
-    pub fn default_of(&self, provider: &str) -> Option<&str> {
+    pub(crate) fn default_of(&self, provider: &str) -> Option<&str> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
         known.map(|known| self.default_model(known)).or_else(|| self.models_of(provider).first().map(String::as_str))
     }
 
     /// Returns `[providers.NAME] models`.
-    pub fn models_of(&self, provider: &str) -> &[String] {
+    pub(crate) fn models_of(&self, provider: &str) -> &[String] {
         match self.entry(&["providers", provider, "models"]).map(|entry| &entry.value) {
             Some(Value::List(models)) => models,
             Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) | None => &[],
@@ -333,7 +333,7 @@ impl Settings {
     }
 
     /// Returns the ports on which to look for local model servers.
-    pub fn local_ports(&self) -> Vec<u16> {
+    pub(crate) fn local_ports(&self) -> Vec<u16> {
         let parse = |port: &str| port.trim().parse().ok();
         if let Some(Value::List(ports)) = self.entry(&LOCAL_PORTS).map(|entry| &entry.value) {
             return ports.iter().filter_map(|port| parse(port)).collect();
@@ -344,22 +344,22 @@ impl Settings {
 
     /// Returns true if the settings or the environment set the URL of the provider `local`, so that no search is
     /// needed.
-    pub fn says_where_local_is(&self) -> bool {
+    pub(crate) fn says_where_local_is(&self) -> bool {
         self.text(&["providers", "local", "base_url"]).is_some()
     }
 
-    pub fn has_default_model(&self) -> bool {
+    pub(crate) fn has_default_model(&self) -> bool {
         self.default_model_name().is_some()
     }
 
     /// Returns the settings without `[model] default`.
-    pub fn without_default_model(&self) -> Self {
+    pub(crate) fn without_default_model(&self) -> Self {
         let mut settings = self.clone();
         settings.values.remove(["model", "default"].map(str::to_owned).as_slice());
         settings
     }
 
-    pub fn default_model_name(&self) -> Option<&str> {
+    pub(crate) fn default_model_name(&self) -> Option<&str> {
         self.text(&["model", "default"])
     }
 

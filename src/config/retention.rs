@@ -5,7 +5,7 @@ use super::schema;
 
 /// Age and size limits beyond which data is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
+pub(crate) struct Retention {
     /// Maximum days without use; absent if sessions never expire.
     pub session_days: Option<u64>,
     pub sessions_bytes: u64,

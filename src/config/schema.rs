@@ -400,7 +400,7 @@ pub(super) fn suggest(path: &[String]) -> String {
 }
 
 /// Returns all keys as text, for `aye config schema`.
-pub fn schema() -> String {
+pub(crate) fn schema() -> String {
     let entries = KEYS.iter().map(|key| {
         let default = if key.default.is_empty() { "unset" } else { key.default };
         format!("{}\n    {}; default {default}\n    {}\n", key.dotted(), key.kind.describe(), key.doc)

@@ -4,7 +4,7 @@ use super::file::{Value, Values, entry, text};
 
 /// The part of `[ui]` that concerns the full-screen UI.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Screen {
+pub(crate) struct Screen {
     /// The name of a theme, or `auto`.
     pub theme: String,
     /// True for ASCII symbols only; absent: depends on the locale and the terminal.
@@ -18,7 +18,7 @@ pub struct Screen {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notifications {
+pub(crate) enum Notifications {
     Auto,
     Off,
     Bell,

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     pub llm: Llm,
     pub context: Context,
     pub tools: Tools,
@@ -24,7 +24,7 @@ pub struct Settings {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Llm {
+pub(crate) struct Llm {
     pub idle_timeout: Duration,
     pub connect_timeout: Duration,
     pub max_retries: u32,
@@ -33,14 +33,14 @@ pub struct Llm {
 
 /// Settings of the context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Context {
+pub(crate) struct Context {
     /// Usage of the context window, in percent, at which older messages are summarized; absent: never.
     pub compact_at_percent: Option<u64>,
 }
 
 /// Settings of approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Approval {
+pub(crate) struct Approval {
     /// True if every answer needs its key and Enter, regardless of timing.
     pub strict: bool,
     /// True if commands without a rule run in a preview first and their effects are approved; absent if unset.
@@ -52,7 +52,7 @@ pub struct Approval {
 
 /// Settings of tools: accepted paths, and limits of the text tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tools {
+pub(crate) struct Tools {
     pub absolute_paths_only: bool,
     pub follow_symlinks: bool,
     pub shell: Shell,
@@ -66,7 +66,7 @@ pub struct Tools {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextTools {
+pub(crate) struct TextTools {
     pub enabled: bool,
     /// Allowed extensions, without dots; empty: all.
     pub allowed_extensions: Vec<String>,
@@ -77,7 +77,7 @@ pub struct TextTools {
 
 /// Lists of tools, each with its place in the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolLists {
+pub(crate) struct ToolLists {
     pub disabled: Option<(String, Vec<String>)>,
     pub enabled: Option<(String, Vec<String>)>,
 }
@@ -98,7 +98,7 @@ impl ToolLists {
     }
 
     /// Reads the tool lists of a project, which can only disable tools. `ProjectLayer` reads all other keys.
-    pub fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
+    pub(crate) fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; expected a TOML file", path.display())))?;
         file::parse_what_fits(text, path).map(|(values, _)| Self::of(&values))
@@ -107,7 +107,7 @@ impl ToolLists {
 
 impl Settings {
     /// Loads the user's file and applies the flags.
-    pub fn load(directories: &Directories, set: &[(String, String)]) -> Result<Self, ConfigError> {
+    pub(crate) fn load(directories: &Directories, set: &[(String, String)]) -> Result<Self, ConfigError> {
         Self::from_values(file::read(&directories.config_file())?, set)
     }
 
@@ -170,43 +170,43 @@ impl Settings {
     }
 
     /// Returns the step limit of a task, if it is set.
-    pub fn task_steps(&self) -> Option<u32> {
+    pub(crate) fn task_steps(&self) -> Option<u32> {
         let steps = number_set(&self.values, &["budget", "task_steps"])?;
         Some(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
     /// Returns the settings of the full-screen UI.
-    pub fn screen(&self) -> Screen {
+    pub(crate) fn screen(&self) -> Screen {
         Screen::from_values(&self.values)
     }
 
     /// Returns the shell command whose output is shown in the status row.
-    pub fn status_command(&self) -> Option<&str> {
+    pub(crate) fn status_command(&self) -> Option<&str> {
         self.text(&["status", "command"]).filter(|line| !line.trim().is_empty())
     }
 
     /// Returns true if line-based output is configured.
-    pub fn plain(&self) -> bool {
+    pub(crate) fn plain(&self) -> bool {
         flag(&self.values, &["ui", "plain"])
     }
 
     /// Returns true if keys may be saved in the keyring.
-    pub fn uses_keyring(&self) -> bool {
+    pub(crate) fn uses_keyring(&self) -> bool {
         flag(&self.values, &["auth", "keyring"])
     }
 
     /// Returns true if aye handles mouse events.
-    pub fn mouse(&self) -> bool {
+    pub(crate) fn mouse(&self) -> bool {
         flag(&self.values, &["ui", "mouse"])
     }
 
     /// Returns the lists of enabled and disabled tools.
-    pub fn tool_lists(&self) -> ToolLists {
+    pub(crate) fn tool_lists(&self) -> ToolLists {
         ToolLists::of(&self.values)
     }
 
     /// Copies the MCP server entries from other settings.
-    pub fn take_servers(&mut self, other: &Self) {
+    pub(crate) fn take_servers(&mut self, other: &Self) {
         let is_of_server = |path: &Vec<String>| path.starts_with(&["mcp".to_owned(), "servers".to_owned()]);
         self.values.retain(|path, _| !is_of_server(path));
         let theirs = other.values.iter().filter(|(path, _)| is_of_server(path));
@@ -214,7 +214,7 @@ impl Settings {
     }
 
     /// Returns all keys with their values and origins, for `aye config show`.
-    pub fn show(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         let mut shown = String::new();
         for key in KEYS {
             let mut set =

@@ -5,7 +5,7 @@ use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Effort};
 
 /// A limit, and the place where it is set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SetLimit {
+pub(crate) struct SetLimit {
     pub limit: BudgetLimit,
     /// The place of the setting: `~/.config/aye/config.toml:12` or `--set budget.task_tokens`.
     pub set_by: String,
@@ -13,7 +13,7 @@ pub struct SetLimit {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SetEffort {
+pub(crate) struct SetEffort {
     pub effort: Effort,
     pub by_flag: bool,
 }

@@ -4,7 +4,7 @@ use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 /// Sets the theme in the text.
-pub fn with_theme(text: &str, name: &str) -> Result<String, ConfigError> {
+pub(crate) fn with_theme(text: &str, name: &str) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::one(error.message().to_owned()))?;
     let table = document.entry("ui").or_insert_with(|| Item::Table(Table::new()));

@@ -6,13 +6,13 @@ use std::io::{self, Write};
 
 /// Writes the value and a line break. Strings keep their meaning; characters that a terminal obeys or does not show are
 /// escaped.
-pub fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
+pub(crate) fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut *out, Harmless)).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
 /// Escapes such characters in existing JSON: outside of strings there is only ASCII.
-pub fn harmless(json: &str) -> String {
+pub(crate) fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
         if is_obeyed(letter) {

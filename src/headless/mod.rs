@@ -1,6 +1,6 @@
 //! Output of `aye exec`: events as lines.
 
-pub mod lines;
+pub(crate) mod lines;
 mod plain;
 
 use crate::protocol::{ErrorCode, Event, EventKind, FailureKind};
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 /// The output format of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// The final response on stdout, progress lines on stderr.
     Text,
     /// A single JSON object at the end: the event that ended the task.
@@ -35,10 +35,10 @@ pub enum Outcome {
 }
 
 /// A function that makes text safe for a terminal.
-pub type Clean = fn(&str) -> Cow<'_, str>;
+pub(crate) type Clean = fn(&str) -> Cow<'_, str>;
 
 /// The destination of the lines.
-pub struct Output<'a> {
+pub(crate) struct Output<'a> {
     pub out: &'a mut (dyn Write + Send),
     pub err: &'a mut (dyn Write + Send),
     pub out_is_terminal: bool,
@@ -46,7 +46,7 @@ pub struct Output<'a> {
 }
 
 /// Prints the events of a run until their sender is gone.
-pub async fn run(mut events: UnboundedReceiver<Event>, format: Format, output: Output<'_>) -> Outcome {
+pub(crate) async fn run(mut events: UnboundedReceiver<Event>, format: Format, output: Output<'_>) -> Outcome {
     let mut writer = EventWriter::new(format, output);
     while let Some(event) = events.recv().await {
         let told = writer.write(event).and_then(|()| if events.is_empty() { writer.output.out.flush() } else { Ok(()) });

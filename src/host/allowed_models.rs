@@ -9,24 +9,24 @@ const ANY: [&str; 2] = ["*", "*/*"];
 
 /// The `allowed_models` of all layers of the policy.
 #[derive(Clone, Default)]
-pub struct AllowedModels {
+pub(crate) struct AllowedModels {
     /// The layers that set the key.
     layers: Arc<[Layer]>,
 }
 
 impl AllowedModels {
-    pub fn by(policy: &Policy) -> Self {
+    pub(crate) fn by(policy: &Policy) -> Self {
         Self { layers: policy.layers.iter().filter(|layer| layer.bundle.llm.allowed_models.is_some()).cloned().collect() }
     }
 
     /// Returns the rule that forbids a model, if there is one.
-    pub fn forbidden_by(&self, model: &str) -> Option<String> {
+    pub(crate) fn forbidden_by(&self, model: &str) -> Option<String> {
         let layer = self.layers.iter().find(|layer| !layer.bundle.llm.allows(model))?;
         Some(layer.scope.rule(layer.bundle.llm.models_line))
     }
 
     /// Returns the patterns of all layers, in order; `None` if any model is allowed.
-    pub fn patterns(&self) -> Option<Vec<&str>> {
+    pub(crate) fn patterns(&self) -> Option<Vec<&str>> {
         let restricts = |layer: &&Layer| {
             let listed = layer.bundle.llm.allowed_models.iter().flatten();
             !listed.clone().any(|pattern| ANY.contains(&pattern.as_str()))

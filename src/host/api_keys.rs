@@ -8,17 +8,17 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Notice about a key in the environment that is used instead of a saved one.
-pub const GOES_BEFORE: &str = "takes precedence";
+pub(crate) const GOES_BEFORE: &str = "takes precedence";
 
 /// The same notice for a key entered while aye runs.
-pub const GOES_BEFORE_LATER: &str = "takes precedence from the next start on";
+pub(crate) const GOES_BEFORE_LATER: &str = "takes precedence from the next start on";
 
 /// Maximum bytes of a key; anything longer is not a key.
-pub const KEY_BYTES: u64 = 8 << 10;
+pub(crate) const KEY_BYTES: u64 = 8 << 10;
 
 /// Saves a key under this name, in the keyring or in a file if there is none. Returns lines that say where it is. If an
 /// environment variable is also set, `goes_before` describes its precedence.
-pub fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str) -> Result<String, CliError> {
+pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str) -> Result<String, CliError> {
     let key = Secret::new(checked(key)?);
     let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
     let mut text = match in_keyring {
@@ -61,7 +61,7 @@ fn checked(key: &str) -> Result<&str, CliError> {
 }
 
 /// Returns an error if the credentials file would be in a directory that is shared with others.
-pub fn check_place_of_file(place: &AppContext) -> Result<(), CliError> {
+pub(crate) fn check_place_of_file(place: &AppContext) -> Result<(), CliError> {
     shared_place(place).map_or(Ok(()), |reason| Err(CliError::usage(reason)))
 }
 

@@ -14,7 +14,7 @@ const ENDING: &str = "toml";
 
 /// The result of manifests and settings.
 #[derive(Debug, Clone, Default)]
-pub struct ConfiguredTools {
+pub(crate) struct ConfiguredTools {
     pub custom: Vec<Arc<CustomTool>>,
     pub limits: Vec<ToolLimit>,
     /// Sentences about invalid manifests and settings.
@@ -32,13 +32,13 @@ fn enabled(mut names: Vec<String>) -> ToolNames {
 }
 
 /// Returns the directory of the user's manifests.
-pub fn own_directory(directories: &Directories) -> PathBuf {
+pub(crate) fn own_directory(directories: &Directories) -> PathBuf {
     directories.config.join("tools")
 }
 
 impl ConfiguredTools {
     /// Reads the user's manifests, and those of the project if it is trusted.
-    pub fn read(directories: &Directories, settings: &Settings, project: Option<&ProjectConfig>) -> Self {
+    pub(crate) fn read(directories: &Directories, settings: &Settings, project: Option<&ProjectConfig>) -> Self {
         let mut set = Self::default();
         set.limit(&settings.tool_lists());
         set.own(&own_directory(directories));
@@ -49,17 +49,17 @@ impl ConfiguredTools {
     }
 
     /// Returns all notices for the start.
-    pub fn notices(&self) -> Vec<String> {
+    pub(crate) fn notices(&self) -> Vec<String> {
         self.problems.iter().chain(&self.ignored).cloned().collect()
     }
 
     /// Returns true if both were read from the same content.
-    pub fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.print.finalize() == other.print.finalize()
     }
 
     /// Returns the names of the custom tools, for display.
-    pub fn names(&self) -> String {
+    pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.custom.iter().map(|tool| tool.name.as_str()).collect();
         if names.is_empty() { "no custom tools".to_owned() } else { names.join(", ") }
     }

@@ -3,20 +3,20 @@
 use std::io::{IsTerminal, Write};
 
 /// Prints notices on stderr, one a line.
-pub fn warn_all(messages: &[String]) {
+pub(crate) fn warn_all(messages: &[String]) {
     for message in messages {
         warn(message);
     }
 }
 
 /// Prints a notice on stderr, without control characters.
-pub fn warn(message: &str) {
+pub(crate) fn warn(message: &str) {
     let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));
     to_stderr(&format!("aye{message}"));
 }
 
 /// Prints the reason of a failure on stderr, as `error: …`.
-pub fn fail(message: &str) {
+pub(crate) fn fail(message: &str) {
     to_stderr(&format!("error: {message}"));
 }
 
@@ -42,13 +42,13 @@ fn in_rows(message: &str, width: usize) -> String {
 }
 
 /// Prints output on stdout. A closed stdout is ignored.
-pub fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
     let _ = std::io::stdout().flush();
 }
 
 /// Prints a value as one line of JSON.
-pub fn say_json(value: &impl serde::Serialize) {
+pub(crate) fn say_json(value: &impl serde::Serialize) {
     let _ = crate::headless::lines::write(&mut std::io::stdout(), value);
     let _ = std::io::stdout().flush();
 }

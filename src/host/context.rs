@@ -16,7 +16,7 @@ use crate::workspace::identity::workspace_id;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone)]
-pub struct AppContext {
+pub(crate) struct AppContext {
     pub environment: Environment,
     pub directories: Directories,
     pub settings: Settings,
@@ -35,7 +35,7 @@ pub struct AppContext {
 }
 
 impl AppContext {
-    pub fn find(common: &Common) -> Result<Self, CliError> {
+    pub(crate) fn find(common: &Common) -> Result<Self, CliError> {
         let environment = Environment::of_process();
         let directories = Directories::find(&environment)?;
         let settings = Settings::load(&directories, &common.set)?;
@@ -53,29 +53,29 @@ impl AppContext {
     }
 
     /// Reloads the settings, with these values on top, and the saved keys.
-    pub fn anew(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
+    pub(crate) fn anew(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
         let settings = Settings::load(&self.directories, &set)?;
         Ok(Self { settings, credentials: Credentials::at(&self.directories), set, ..self.clone() })
     }
 
     /// Returns the same without `[model] default`.
-    pub fn without_default_model(&self) -> Self {
+    pub(crate) fn without_default_model(&self) -> Self {
         Self { settings: self.settings.without_default_model(), ..self.clone() }
     }
 
-    pub fn workspace_id(&self) -> WorkspaceId {
+    pub(crate) fn workspace_id(&self) -> WorkspaceId {
         workspace_id(&self.workspace)
     }
 
     /// Returns the layers in force: the managed one; the user's, the file of `--policy` or the built-in one; and the
     /// project's if it is trusted.
-    pub fn policy(&self, file: Option<&Path>, project: Option<&ProjectConfig>) -> Result<Policy, CliError> {
+    pub(crate) fn policy(&self, file: Option<&Path>, project: Option<&ProjectConfig>) -> Result<Policy, CliError> {
         Policy::assemble(&self.sources(file), project)
     }
 
     /// Returns the files of the policy.
-    pub fn sources(&self, file: Option<&Path>) -> Sources {
+    pub(crate) fn sources(&self, file: Option<&Path>) -> Sources {
         Sources {
             own: self.directories.config.join("policy.toml"),
             given: file.map(Path::to_owned),
@@ -84,7 +84,7 @@ impl AppContext {
         }
     }
 
-    pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
+    pub(crate) fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
         let limits = self.tools.limits.iter().cloned().chain(aliases(&policy.layers)).collect();
         let by_effects = self.settings.approval.by_effects;
         let approve = by_effects.map(|effects| if effects { Approve::Effects } else { Approve::Command });
@@ -96,7 +96,7 @@ impl AppContext {
     }
 
     /// Adds the tools of a project.
-    pub fn with_tools_of(&mut self, project: &ProjectConfig) {
+    pub(crate) fn with_tools_of(&mut self, project: &ProjectConfig) {
         self.tools = ConfiguredTools::read(&self.directories, &self.settings, Some(project));
         self.tighten(project);
     }
@@ -109,7 +109,7 @@ impl AppContext {
     }
 
     /// Reloads the manifests and the settings of tools. Returns true if anything changed.
-    pub fn look_again(&mut self, project: &ProjectConfig) -> Result<bool, ConfigError> {
+    pub(crate) fn look_again(&mut self, project: &ProjectConfig) -> Result<bool, ConfigError> {
         let settings = Settings::load(&self.directories, &self.set)?;
         let tools = ConfiguredTools::read(&self.directories, &settings, Some(project));
         let settings = match project.tightened(&settings) {
@@ -124,7 +124,7 @@ impl AppContext {
     }
 
     /// Returns true if the workspace is so broad that everything asks, which must be reported at the start.
-    pub fn is_too_wide(&self) -> bool {
+    pub(crate) fn is_too_wide(&self) -> bool {
         self.context(Sandbox::Absent, self.mode).is_too_wide()
     }
 
@@ -146,12 +146,12 @@ impl AppContext {
     }
 
     /// Returns the workspace in the form `~/src/greeter`.
-    pub fn workspace_for_people(&self) -> String {
+    pub(crate) fn workspace_for_people(&self) -> String {
         crate::text::abbreviate_home(&self.workspace, &self.home)
     }
 
     /// Returns the current branch.
-    pub fn branch(&self) -> Option<String> {
+    pub(crate) fn branch(&self) -> Option<String> {
         Repository::of(&self.workspace)?.branch()
     }
 }

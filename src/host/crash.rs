@@ -14,7 +14,7 @@ const MIN_BYTES: usize = 8;
 
 /// The state of crash handling: the command to resume, and the first crash.
 #[derive(Debug, Clone, Default)]
-pub struct Watch(Arc<Mutex<State>>);
+pub(crate) struct Watch(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -27,7 +27,7 @@ struct State {
 
 impl Watch {
     /// Installs the panic hook. The previous hook, which restores the terminal, runs first.
-    pub fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let watch = Self::default();
         let own = watch.clone();
         let before = std::panic::take_hook();
@@ -46,13 +46,13 @@ impl Watch {
     }
 
     /// Records that a session is open.
-    pub fn knows(&self, logs: PathBuf, resume: String) {
+    pub(crate) fn knows(&self, logs: PathBuf, resume: String) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (state.logs, state.resume) = (logs, Some(resume));
     }
 
     /// Returns the error to report instead of one that the crash caused.
-    pub fn trouble(&self) -> Option<CliError> {
+    pub(crate) fn trouble(&self) -> Option<CliError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).said.clone().map(CliError::failed)
     }
 
@@ -78,7 +78,7 @@ static KNOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const REDACTS: &str = "panic-text";
 
 /// Adds values that must not appear in the text of a panic.
-pub fn remember<'a>(values: impl Iterator<Item = &'a str>) {
+pub(crate) fn remember<'a>(values: impl Iterator<Item = &'a str>) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     for value in values {
         if !known.iter().any(|known| known == value) {
@@ -88,7 +88,7 @@ pub fn remember<'a>(values: impl Iterator<Item = &'a str>) {
 }
 
 /// Installs a panic hook that redacts secrets. Call it before anything can panic.
-pub fn redact_panics() {
+pub(crate) fn redact_panics() {
     std::panic::set_hook(Box::new(|info| {
         if std::thread::current().name() == Some(REDACTS) {
             return;
@@ -120,7 +120,7 @@ fn redacted(text: String) -> String {
 
 /// Installs a panic hook that sends contained panics to the log only. The log gets the location but not the message,
 /// which may quote the evaluated text.
-pub fn log_contained() {
+pub(crate) fn log_contained() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if contains_panics() {

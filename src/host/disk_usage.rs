@@ -12,7 +12,7 @@ use std::path::Path;
 /// Disk usage of one kind of data.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct UsageEntry {
+pub(crate) struct UsageEntry {
     pub name: &'static str,
     pub bytes: u64,
     pub budget_bytes: u64,
@@ -22,17 +22,17 @@ pub struct UsageEntry {
 
 impl AppContext {
     /// Returns the file versions saved for rewind.
-    pub fn snapshots(&self) -> Snapshots {
+    pub(crate) fn snapshots(&self) -> Snapshots {
         Snapshots::new(&self.directories.data).with_budget(self.settings.retention.snapshots_bytes)
     }
 
-    pub fn artifacts(&self, session: Option<&SessionId>) -> ArtifactStore {
+    pub(crate) fn artifacts(&self, session: Option<&SessionId>) -> ArtifactStore {
         ArtifactStore::new(&self.directories.data, session).with_budget(self.settings.retention.artifacts_bytes)
     }
 }
 
 /// Returns the current usage of all kinds. Creates nothing.
-pub fn taken(place: &AppContext) -> Vec<UsageEntry> {
+pub(crate) fn taken(place: &AppContext) -> Vec<UsageEntry> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let one = |name, bytes, budget_bytes, key| UsageEntry { name, bytes, budget_bytes, key };
     vec![
@@ -55,7 +55,7 @@ pub fn taken(place: &AppContext) -> Vec<UsageEntry> {
 }
 
 /// Returns the size of the database and its journal files.
-pub fn database_bytes(data: &Path) -> u64 {
+pub(crate) fn database_bytes(data: &Path) -> u64 {
     let length = |name: &str| data.join(name).metadata().map_or(0, |metadata| metadata.len());
     ["aye.db", "aye.db-wal", "aye.db-shm"].iter().map(|name| length(name)).sum()
 }

@@ -16,7 +16,7 @@ const MAX: usize = 300;
 const MAX_NAMED: usize = 3;
 
 /// Returns one sentence per change for the user who resumes the session.
-pub async fn told(session: &Session, place: &AppContext, layers: &[PolicyLayer]) -> Vec<String> {
+pub(crate) async fn told(session: &Session, place: &AppContext, layers: &[PolicyLayer]) -> Vec<String> {
     if session.is_new() {
         return Vec::new();
     }
@@ -29,7 +29,7 @@ pub async fn told(session: &Session, place: &AppContext, layers: &[PolicyLayer])
 }
 
 /// Returns the files that the session had changed and that differ now, as the user writes their paths.
-pub async fn files(place: &AppContext, id: &SessionId) -> Vec<String> {
+pub(crate) async fn files(place: &AppContext, id: &SessionId) -> Vec<String> {
     let snapshots = place.snapshots();
     let Ok(trail) = snapshots.trail(id.clone(), 0).await else { return Vec::new() };
     let mut left: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
@@ -50,7 +50,7 @@ fn name(path: &Path, workspace: &Path) -> String {
 }
 
 /// Returns `src/main.rs changed` or `a, b, c and 4 more changed`; `None` if no file changed.
-pub fn words(files: &[String]) -> Option<String> {
+pub(crate) fn words(files: &[String]) -> Option<String> {
     let named: Vec<&str> = files.iter().take(MAX_NAMED).map(String::as_str).collect();
     match files.len().saturating_sub(MAX_NAMED) {
         _ if files.is_empty() => None,
@@ -59,7 +59,7 @@ pub fn words(files: &[String]) -> Option<String> {
     }
 }
 
-pub fn branch(summary: &SessionSummary) -> Option<String> {
+pub(crate) fn branch(summary: &SessionSummary) -> Option<String> {
     let repository = Repository::of(Path::new(&summary.workspace))?;
     let (then, now) = (repository.branch_at(summary.updated)?, repository.branch()?);
     (then != now).then(|| format!("the branch was {then}, and is {now} now"))

@@ -8,17 +8,17 @@ use crate::transfer::error::TransferError;
 
 /// A message for the user, and the exit code for scripts.
 #[derive(Debug)]
-pub struct CliError {
+pub(crate) struct CliError {
     pub exit: Exit,
     pub message: String,
 }
 
 impl CliError {
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into() }
     }
 
-    pub fn failed(message: impl Into<String>) -> Self {
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { exit: Exit::Failed, message: message.into() }
     }
 }

@@ -13,31 +13,31 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// Loads the whole history of a session in the background.
-pub fn load(session: &Session) -> JoinHandle<Result<Loaded, StoreError>> {
+pub(crate) fn load(session: &Session) -> JoinHandle<Result<Loaded, StoreError>> {
     let (store, id, is_new) = (session.store.clone(), session.id().clone(), session.is_new());
     tokio::task::spawn_blocking(move || if is_new { Ok(Loaded::default()) } else { store.load(&id) })
 }
 
 /// The history of a session, for display.
 #[derive(Clone)]
-pub struct SessionHistory {
+pub(crate) struct SessionHistory {
     store: Store,
     session: SessionId,
     workspace: WorkspaceId,
 }
 
 impl SessionHistory {
-    pub fn new(store: &Store, session: &SessionId, place: &AppContext) -> Self {
+    pub(crate) fn new(store: &Store, session: &SessionId, place: &AppContext) -> Self {
         Self { store: store.clone(), session: session.clone(), workspace: place.workspace_id() }
     }
 
     /// Converts records to events.
-    pub fn events(&self, records: &[Record]) -> Vec<Event> {
+    pub(crate) fn events(&self, records: &[Record]) -> Vec<Event> {
         agent::replay(records, &self.workspace, &self.session)
     }
 
     /// Computes the totals of the session, for a screen that shows only its end.
-    pub fn sum_up(self, events: mpsc::UnboundedSender<Event>) {
+    pub(crate) fn sum_up(self, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
             Ok(loaded) => self.say(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
             Err(error) => self.say(EventKind::Notice { message: error.to_string() }, &events),
@@ -45,7 +45,7 @@ impl SessionHistory {
     }
 
     /// Sends an event; ignored if the screen has closed.
-    pub fn say(&self, kind: EventKind, events: &mpsc::UnboundedSender<Event>) {
+    pub(crate) fn say(&self, kind: EventKind, events: &mpsc::UnboundedSender<Event>) {
         let _ = events.send(Event {
             workspace_id: self.workspace.clone(),
             session_id: self.session.clone(),
@@ -57,7 +57,7 @@ impl SessionHistory {
     }
 
     /// Exports to a file of this name, or of a default name. An existing file is not replaced.
-    pub fn export(self, place: AppContext, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
+    pub(crate) fn export(self, place: AppContext, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let name = |path: PathBuf| match path.strip_prefix("~") {
                 Ok(rest) => place.home.join(rest),
@@ -79,7 +79,7 @@ impl SessionHistory {
     }
 
     /// Sends the events before a position of the journal.
-    pub fn tell(self, before: i64, events: mpsc::UnboundedSender<Event>) {
+    pub(crate) fn tell(self, before: i64, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let SessionPart { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
                 Ok(piece) => piece,
@@ -94,7 +94,7 @@ impl SessionHistory {
 }
 
 /// Handles a history that cannot be read: the session cannot continue, and the screen says so until the user leaves.
-pub async fn unreadable(
+pub(crate) async fn unreadable(
     past: SessionHistory,
     message: String,
     events: &mpsc::UnboundedSender<Event>,

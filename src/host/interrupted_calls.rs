@@ -6,7 +6,7 @@ use crate::session::SessionState;
 use std::collections::HashMap;
 
 /// Returns the state of the files of each call that was running when the journal ended.
-pub fn found(state: &SessionState) -> HashMap<CallId, RecoveredState> {
+pub(crate) fn found(state: &SessionState) -> HashMap<CallId, RecoveredState> {
     let running = state.calls().iter().filter(|call| call.is_running());
     let found = |places: &Vec<_>| crate::tools::found(places);
     running.filter_map(|call| Some((call.tool_call_id.clone(), call.places.as_ref().and_then(found)?))).collect()

@@ -12,16 +12,16 @@ use std::sync::Arc;
 const LITTLE: u64 = 16_384;
 
 /// The chosen model, or the reason why there is none.
-pub type ModelSelection = Result<Arc<dyn Model>, NoModel>;
+pub(crate) type ModelSelection = Result<Arc<dyn Model>, NoModel>;
 
 /// Returns true if neither the user nor a session chose a model.
-pub fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&SessionSummary>) -> bool {
+pub(crate) fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&SessionSummary>) -> bool {
     flag.is_none() && resumed.is_none_or(|summary| summary.model.is_empty()) && !settings.has_default_model()
 }
 
 /// Returns the chosen model. If there is no key and nothing is configured, returns a model of the only local model
 /// server instead. Also returns a notice.
-pub async fn instead(
+pub(crate) async fn instead(
     models: &ModelCatalog,
     settings: &Settings,
     chosen: ModelSelection,

@@ -12,13 +12,13 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Returns the reason why a session cannot be taken over here at all.
-pub fn forbidden() -> Option<String> {
+pub(crate) fn forbidden() -> Option<String> {
     (Nesting::of_process() == Nesting::InsideAye)
         .then(|| "a command that aye runs (AYE=1) cannot take over a session; run aye in your own terminal".to_owned())
 }
 
 /// Asks the owner of the session to exit, and waits. Returns the reason if it still owns the session.
-pub fn end_holder(store: &Store, id: &SessionId) -> Result<(), String> {
+pub(crate) fn end_holder(store: &Store, id: &SessionId) -> Result<(), String> {
     let Some(holder) = store.holder(id).map_err(|error| error.to_string())? else { return Ok(()) };
     if let Some(reason) = forbidden() {
         return Err(reason);

@@ -21,10 +21,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The provider name of local models.
-pub const LOCAL: &str = "local";
+pub(crate) const LOCAL: &str = "local";
 
 /// The provider name of the recorded model.
-pub const DEMO: &str = "demo";
+pub(crate) const DEMO: &str = "demo";
 
 /// Maximum bytes of the user's model list.
 const FILE_BYTES: u64 = 1 << 20;
@@ -37,7 +37,7 @@ const CONFIG: &str = "config.toml";
 
 /// The models that are available here.
 #[derive(Clone)]
-pub struct ModelCatalog {
+pub(crate) struct ModelCatalog {
     place: Arc<AppContext>,
     /// Notified when a new key is known.
     new_key: Arc<Notify>,
@@ -51,7 +51,7 @@ pub struct ModelCatalog {
 
 impl ModelCatalog {
     /// Reads the user's model list, if there is one; the built-in list is read when it is needed.
-    pub fn new(place: &AppContext) -> Self {
+    pub(crate) fn new(place: &AppContext) -> Self {
         Self {
             place: Arc::new(place.clone()),
             new_key: Arc::default(),
@@ -62,39 +62,39 @@ impl ModelCatalog {
     }
 
     /// Sets the notification for new keys, which must be redacted from then on.
-    pub fn telling(self, new_key: Arc<Notify>) -> Self {
+    pub(crate) fn telling(self, new_key: Arc<Notify>) -> Self {
         Self { new_key, ..self }
     }
 
     /// Applies the policy to the choice of a default model.
-    pub fn under(self, policy: &Policy) -> Self {
+    pub(crate) fn under(self, policy: &Policy) -> Self {
         Self { allowed: AllowedModels::by(policy), ..self }
     }
 
-    pub fn catalogue(&self) -> Result<Catalogue, ConfigError> {
+    pub(crate) fn catalogue(&self) -> Result<Catalogue, ConfigError> {
         self.catalogue.clone()
     }
 
-    pub fn allowed(&self) -> &AllowedModels {
+    pub(crate) fn allowed(&self) -> &AllowedModels {
         &self.allowed
     }
 
     /// Returns `[model] default`.
-    pub fn default_model(&self) -> Option<&str> {
+    pub(crate) fn default_model(&self) -> Option<&str> {
         self.place.settings.default_model_name()
     }
 
     /// Returns a model by name, or the default of the settings and keys.
-    pub fn choice(&self, name: Option<&str>) -> Result<ModelChoice, NoModel> {
+    pub(crate) fn choice(&self, name: Option<&str>) -> Result<ModelChoice, NoModel> {
         self.place.settings.choose_model(name, &self.place.environment, &self.place.credentials)
     }
 
-    pub fn providers(&self) -> Vec<String> {
+    pub(crate) fn providers(&self) -> Vec<String> {
         self.place.settings.providers()
     }
 
     /// Returns the models of a provider: from the settings, the catalogue, and its default.
-    pub fn listed_of(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
+    pub(crate) fn listed_of(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
         let settings = &self.place.settings;
         let own = settings.models_of(provider).iter().map(|model| format!("{provider}/{model}"));
         let listed = catalogue.of_provider(provider).into_iter().map(|facts| facts.name);
@@ -103,7 +103,7 @@ impl ModelCatalog {
     }
 
     /// Returns a model without regard to `[model] default`, for a policy that forbids that one.
-    pub fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
+    pub(crate) fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
         let mut here = self.clone();
         here.place = Arc::new(here.place.without_default_model());
         here.choose(None, None).ok()
@@ -132,12 +132,12 @@ impl ModelCatalog {
     }
 
     /// Checks the user's model list.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.catalogue.clone().map(drop)
     }
 
     /// Returns the model to use: by the flag, the resumed session or the settings.
-    pub fn choose(&self, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
+    pub(crate) fn choose(&self, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
         // A session that never had a model has no preference.
         let asked = flag.or(resumed.map(|summary| summary.model.as_str()).filter(|model| !model.is_empty()));
         if asked.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO) {
@@ -200,7 +200,7 @@ impl ModelCatalog {
     }
 
     /// Returns the connection settings of a provider, or the reason why it cannot be used.
-    pub fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
+    pub(crate) fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
         let model = format!("{name}/{}", self.place.settings.default_of(name).unwrap_or("default"));
         let choice = self.place.settings.choose_model(Some(&model), &self.place.environment, &self.place.credentials)?;
         Ok(self.spec(choice)?)
@@ -302,7 +302,7 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
 
 impl ModelCatalog {
     /// Returns the model that a run with this flag would use.
-    pub fn would_use(&self, flag: Option<&str>) -> Result<ModelChoice, NoModel> {
+    pub(crate) fn would_use(&self, flag: Option<&str>) -> Result<ModelChoice, NoModel> {
         match flag {
             Some(_) => self.choice(flag),
             None => self.unasked(&self.catalogue()?),
@@ -393,7 +393,7 @@ fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
 
 /// Reads the key of a model from the keyring, so that it is known before any output; `None` if it is not in the
 /// keyring.
-pub fn key_to_ask_for(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
+pub(crate) fn key_to_ask_for(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
     let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
     let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
     let credentials = place.credentials.clone();

@@ -2,13 +2,13 @@
 
 /// Whether aye was started by a command that aye runs (`AYE=1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nesting {
+pub(crate) enum Nesting {
     Outermost,
     InsideAye,
 }
 
 impl Nesting {
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         if std::env::var_os("AYE").is_some_and(|value| value == "1") { Self::InsideAye } else { Self::Outermost }
     }
 }

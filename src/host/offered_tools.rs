@@ -6,12 +6,12 @@ use crate::protocol::ToolDefinition;
 use crate::tools::Router;
 
 /// Returns the tools for the model: those whose capability is granted and that no layer disables.
-pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
+pub(crate) fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
     router.definitions().into_iter().filter(|tool| is_granted(&tool.tool_name, router, policy)).collect()
 }
 
 /// Returns the names of those tools, and of the tools that the model can load.
-pub fn available(router: &Router, policy: &Enforcer) -> Vec<String> {
+pub(crate) fn available(router: &Router, policy: &Enforcer) -> Vec<String> {
     router.available().into_iter().filter(|name| is_granted(name, router, policy)).collect()
 }
 

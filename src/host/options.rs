@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// The global options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Common {
+pub(crate) struct Common {
     pub directory: Option<PathBuf>,
     /// The model, as `PROVIDER/NAME`.
     pub model: Option<String>,
@@ -25,21 +25,21 @@ pub struct Common {
 
 /// Whether `--trust` was given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Trust {
+pub(crate) enum Trust {
     #[default]
     AsRecorded,
     ForThisRun,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Color {
+pub(crate) enum Color {
     #[default]
     Auto,
     Never,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionChoice {
+pub(crate) enum SessionChoice {
     New,
     /// The latest session of this project.
     Latest,
@@ -53,7 +53,7 @@ pub enum SessionChoice {
 
 /// The approver of calls that the policy asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
+pub(crate) enum Answers {
     Person,
     /// `--yes`
     Yes,

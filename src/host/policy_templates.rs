@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const MAX_BACKUPS: u32 = 1000;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Preset {
+pub(crate) enum Preset {
     #[default]
     Ask,
     Strict,
@@ -18,13 +18,13 @@ pub enum Preset {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Template {
+pub(crate) enum Template {
     Preset(Preset),
     Project,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InitPlace {
+pub(crate) enum InitPlace {
     Stdout,
     /// Into a file that must not exist.
     NewFile,
@@ -32,7 +32,7 @@ pub enum InitPlace {
     Replace,
 }
 
-pub const TEMPLATES: [(Template, &str); 5] = [
+pub(crate) const TEMPLATES: [(Template, &str); 5] = [
     (Template::Preset(Preset::Ask), include_str!("../../assets/policy/default.toml")),
     (Template::Preset(Preset::Strict), include_str!("../../assets/policy/strict.toml")),
     (Template::Preset(Preset::Relaxed), include_str!("../../assets/policy/relaxed.toml")),
@@ -42,7 +42,7 @@ pub const TEMPLATES: [(Template, &str); 5] = [
 
 /// Returns the text of a template. In a file, the default is no longer the built-in policy: its version is renamed, and it extends
 /// the built-in policy, so that capabilities of later versions are not missing.
-pub fn text_of(template: Template) -> String {
+pub(crate) fn text_of(template: Template) -> String {
     let text = TEMPLATES.iter().find(|(known, _)| *known == template).map_or("", |(_, text)| *text);
     text.replacen(
         "bundle_version = \"built-in.1\"\n",
@@ -52,7 +52,13 @@ pub fn text_of(template: Template) -> String {
 }
 
 /// Writes the file atomically. Returns the path of the backup, if there was a file.
-pub fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: bool) -> Result<Option<PathBuf>, CliError> {
+pub(crate) fn write(
+    directory: &Path,
+    file: &Path,
+    text: &str,
+    private: bool,
+    replace: bool,
+) -> Result<Option<PathBuf>, CliError> {
     let cannot = |what: &Path| {
         let what = what.display().to_string();
         move |error: std::io::Error| CliError::failed(format!("cannot write `{what}`: {error}"))

@@ -27,7 +27,7 @@ const MAX_ENTRIES: usize = 10_000;
 const SHOWN_BYTES: usize = 64 << 10;
 
 /// A project as it was examined, and proof that the user trusts exactly that, if they do.
-pub struct ProjectConfig {
+pub(crate) struct ProjectConfig {
     project: Project,
     proof: Option<Trusted>,
     changes: Option<Vec<String>>,
@@ -45,7 +45,7 @@ pub struct ProjectConfig {
 
 /// The tool manifests of a project.
 #[derive(Default)]
-pub struct Manifests<'a> {
+pub(crate) struct Manifests<'a> {
     pub files: Vec<(PathBuf, &'a [u8])>,
     /// Descriptions of changes since the project was trusted.
     pub changes: Vec<String>,
@@ -69,7 +69,7 @@ struct Parts {
 
 /// Ignored instruction files, each of which is reported once.
 #[derive(Default)]
-pub struct Unread {
+pub(crate) struct Unread {
     met: Mutex<HashSet<String>>,
     lines: Mutex<Vec<String>>,
     new: Notify,
@@ -77,12 +77,12 @@ pub struct Unread {
 
 impl Unread {
     /// Removes and returns the new reports.
-    pub fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits for a new report.
-    pub async fn changed(&self) {
+    pub(crate) async fn changed(&self) {
         self.new.notified().await;
     }
 
@@ -138,7 +138,7 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
 
 impl ProjectConfig {
     /// Examines the project. Reads only what needs no trust, or is trusted.
-    pub fn look(workspace: &Path, config: &Path, trust: Trust) -> Self {
+    pub(crate) fn look(workspace: &Path, config: &Path, trust: Trust) -> Self {
         let project = Project::examine(workspace);
         let standing = match trust {
             Trust::ForThisRun => TrustStatus::Trusted(Trusted::for_this_run()),
@@ -164,27 +164,27 @@ impl ProjectConfig {
 
     /// Returns true if an instruction file below a trusted workspace is new or changed. It is ignored until it is
     /// trusted.
-    pub fn has_new_parts(&self) -> bool {
+    pub(crate) fn has_new_parts(&self) -> bool {
         self.for_this_run.is_none() && !self.nested_changes.is_empty()
     }
 
     /// Searches for instruction files below the workspace, for the trust prompt.
-    pub fn look_for_parts(&mut self) {
+    pub(crate) fn look_for_parts(&mut self) {
         self.project.look_for_nested();
     }
 
     /// Returns the reports about ignored instruction files.
-    pub fn unread(&self) -> Arc<Unread> {
+    pub(crate) fn unread(&self) -> Arc<Unread> {
         Arc::clone(&self.unread)
     }
 
     /// Returns true if something is waiting for trust.
-    pub fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         self.proof.is_none() && self.project.brings().next().is_some()
     }
 
     /// Records that the user trusts the project. If that cannot be saved, the trust applies to this run.
-    pub fn trusted(&mut self) -> Result<(), ConfigError> {
+    pub(crate) fn trusted(&mut self) -> Result<(), ConfigError> {
         let kept = self.project.record(&self.config);
         self.proof = Some(Trusted::for_this_run());
         self.known = Arc::new(self.project.now());
@@ -194,12 +194,12 @@ impl ProjectConfig {
     }
 
     /// Returns true if the project has trusted files.
-    pub fn has_a_say(&self) -> bool {
+    pub(crate) fn has_a_say(&self) -> bool {
         self.proof.is_some() && self.project.brings().next().is_some()
     }
 
     /// Returns what git may start for commands here.
-    pub fn trust(&self) -> RepositoryTrust {
+    pub(crate) fn trust(&self) -> RepositoryTrust {
         match (self.is_trusted(), self.waits()) {
             (true, _) => RepositoryTrust::Trusted,
             (false, true) => RepositoryTrust::Untrusted,
@@ -207,28 +207,28 @@ impl ProjectConfig {
         }
     }
 
-    pub fn is_trusted(&self) -> bool {
+    pub(crate) fn is_trusted(&self) -> bool {
         self.proof.is_some()
     }
 
     /// Withdraws trust if the policy is invalid.
-    pub fn ask_again_if_broken(&mut self) {
+    pub(crate) fn ask_again_if_broken(&mut self) {
         if self.broken().is_some() {
             self.proof = None;
         }
     }
 
     /// Returns the changes since the user trusted the project, if they did.
-    pub fn changes(&self) -> Option<&[String]> {
+    pub(crate) fn changes(&self) -> Option<&[String]> {
         self.changes.as_deref().or(Some(&*self.nested_changes).filter(|changes| !changes.is_empty()))
     }
 
-    pub fn instructions(&self) -> Vec<InstructionFile> {
+    pub(crate) fn instructions(&self) -> Vec<InstructionFile> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.instructions(proof).to_vec())
     }
 
     /// Returns the instructions of directories, if the project is trusted.
-    pub fn guidance(&self) -> Option<Arc<dyn InstructionSource>> {
+    pub(crate) fn guidance(&self) -> Option<Arc<dyn InstructionSource>> {
         self.proof.as_ref()?;
         let known = || TrustedInstructions::Known(Arc::clone(&self.nested));
         let parts = Parts {
@@ -240,62 +240,62 @@ impl ProjectConfig {
         Some(Arc::new(parts))
     }
 
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.project.root()
     }
 
-    pub fn known(&self) -> Arc<BTreeMap<String, String>> {
+    pub(crate) fn known(&self) -> Arc<BTreeMap<String, String>> {
         Arc::clone(&self.known)
     }
 
     /// Returns the MCP server file as it was examined, if the project is trusted.
-    pub fn servers(&self) -> Option<(PathBuf, &[u8])> {
+    pub(crate) fn servers(&self) -> Option<(PathBuf, &[u8])> {
         self.project.texts_of(Kind::McpServers, self.proof.as_ref()?).into_iter().next()
     }
 
     /// Returns true if the user trusts exactly these contents: the server file, and the programs of the project that a
     /// server starts.
-    pub fn knows_server(&self, argv: &[String], directory: Option<&Path>) -> bool {
+    pub(crate) fn knows_server(&self, argv: &[String], directory: Option<&Path>) -> bool {
         let names = std::iter::once(SERVERS.to_owned()).chain(programs_in(argv, directory, self.root()));
         changed(&self.project.now(), &[&*self.known], names).is_none()
     }
 
     /// Returns the approval of servers, which checks the files again whenever a server is started.
-    pub fn approved_servers(&self) -> Arc<Approved> {
+    pub(crate) fn approved_servers(&self) -> Arc<Approved> {
         let (root, known) = (self.root().to_owned(), self.known());
         Arc::new(Approved::new(root, known, self.config.clone()))
     }
 
     /// Returns true if the MCP server file has changed.
-    pub fn servers_changed(&self) -> bool {
+    pub(crate) fn servers_changed(&self) -> bool {
         let hash = |project: &Project| project.now().get(SERVERS).cloned();
         hash(&Project::examine(self.root())) != hash(&self.project)
     }
 
     /// Returns the tool lists of the project's settings, if it is trusted.
-    pub fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
+    pub(crate) fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
         let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ToolLists::of_project(bytes, path))
     }
 
     /// Applies the project's settings if it is trusted. Returns the result and a report on each key.
-    pub fn tightened(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
+    pub(crate) fn tightened(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
         let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ProjectLayer::read(bytes, path, settings))
     }
 
     /// Returns true if the project has settings, trusted or not.
-    pub fn has_settings(&self) -> bool {
+    pub(crate) fn has_settings(&self) -> bool {
         self.project.items().iter().any(|item| item.kind == Kind::Config)
     }
 
     /// Returns the project's slash commands as they were examined, if it is trusted.
-    pub fn commands(&self) -> Vec<(PathBuf, &[u8])> {
+    pub(crate) fn commands(&self) -> Vec<(PathBuf, &[u8])> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of(Kind::Command, proof))
     }
 
     /// Returns the project's tool manifests as they were examined, if it is trusted and they still exist.
-    pub fn manifests(&self) -> Manifests<'_> {
+    pub(crate) fn manifests(&self) -> Manifests<'_> {
         let Some(proof) = &self.proof else { return Manifests::default() };
         let now = Project::examine(self.project.root());
         let there = now.texts_of(Kind::Tool, proof);
@@ -323,12 +323,12 @@ impl ProjectConfig {
 
     /// Returns the project's policy as a layer, if it is trusted. An invalid policy is an error, because it might have
     /// tightened something.
-    pub fn policy(&self) -> Result<Option<Layer>, CliError> {
+    pub(crate) fn policy(&self) -> Result<Option<Layer>, CliError> {
         if self.proof.is_some() { self.parsed() } else { Ok(None) }
     }
 
     /// Returns the error in the project's policy, trusted or not.
-    pub fn broken(&self) -> Option<String> {
+    pub(crate) fn broken(&self) -> Option<String> {
         self.parsed().err().map(|trouble| trouble.message)
     }
 
@@ -343,14 +343,14 @@ impl ProjectConfig {
     }
 
     /// Returns one line for each item that trust would let take effect, and for each item that is ignored.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let nested = self.project.nested();
         let items = self.project.items().iter().chain(&nested);
         items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
     }
 
     /// Returns files that run code when another program opens the folder, each with that program.
-    pub fn runs_code(&self) -> Vec<String> {
+    pub(crate) fn runs_code(&self) -> Vec<String> {
         let root = self.root();
         let brings = |name: &str| self.project.items().iter().any(|item| item.name == name);
         let entries = crate::sys::path::entries(root).into_iter().flatten().take(MAX_ENTRIES).filter_map(Result::ok);
@@ -371,7 +371,7 @@ impl ProjectConfig {
     }
 
     /// Returns the readable files for the trust prompt, up to a limit.
-    pub fn files(&self) -> Vec<ProjectFile> {
+    pub(crate) fn files(&self) -> Vec<ProjectFile> {
         let file = |(name, bytes): (String, Vec<u8>)| {
             let text = String::from_utf8_lossy(&bytes);
             let end = cut_before(&text, SHOWN_BYTES);
@@ -381,7 +381,7 @@ impl ProjectConfig {
     }
 
     /// Returns the remote URL of the repository.
-    pub fn remote(&self) -> Option<String> {
+    pub(crate) fn remote(&self) -> Option<String> {
         self.project.remote()
     }
 
@@ -415,7 +415,7 @@ impl ProjectConfig {
     }
 
     /// Returns a notice about ignored files, for stderr.
-    pub fn ignored(&self) -> Option<String> {
+    pub(crate) fn ignored(&self) -> Option<String> {
         if !self.waits() {
             return None;
         }
@@ -428,12 +428,12 @@ impl ProjectConfig {
     }
 
     /// Returns the same notice, if the project has a policy.
-    pub fn ignored_policy(&self) -> Option<String> {
+    pub(crate) fn ignored_policy(&self) -> Option<String> {
         self.ignored().filter(|_| self.project.policy().is_some())
     }
 
     /// Returns true if the project's policy has changed during this run.
-    pub fn policy_changed(&self) -> bool {
+    pub(crate) fn policy_changed(&self) -> bool {
         !self.project.still_has_its_policy()
     }
 }

@@ -22,7 +22,7 @@ const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
 
 /// The sessions to delete.
 #[derive(Debug, Clone)]
-pub struct PruneLimits {
+pub(crate) struct PruneLimits {
     /// Maximum days without use; `None` for no limit.
     pub days: Option<u64>,
     /// Maximum size; `None` for no limit.
@@ -33,7 +33,7 @@ pub struct PruneLimits {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PrunedSession {
+pub(crate) struct PrunedSession {
     pub session_id: SessionId,
     pub title: Option<String>,
     pub updated: Timestamp,
@@ -44,7 +44,7 @@ pub struct PrunedSession {
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PruneReport {
+pub(crate) struct PruneReport {
     pub dry_run: bool,
     pub sessions: Vec<PrunedSession>,
     pub session_bytes: u64,
@@ -60,7 +60,7 @@ pub struct PruneReport {
 }
 
 /// Prunes by the configured limits without output. An error is logged, and pruning is tried again another day.
-pub fn quietly(place: &AppContext, store: &Store) {
+pub(crate) fn quietly(place: &AppContext, store: &Store) {
     let retention = place.settings.retention;
     let rules = PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
     match prune(place, store, &rules, false, GiveBack::InSteps) {
@@ -69,7 +69,7 @@ pub fn quietly(place: &AppContext, store: &Store) {
     }
 }
 
-pub fn prune(
+pub(crate) fn prune(
     place: &AppContext,
     store: &Store,
     rules: &PruneLimits,

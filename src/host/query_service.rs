@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub struct QueryService {
+pub(crate) struct QueryService {
     desk: QueryHandler,
     state: Arc<Mutex<State>>,
 }
@@ -27,14 +27,14 @@ struct State {
 }
 
 /// The running service. It ends when this is dropped.
-pub struct Serving {
+pub(crate) struct Serving {
     end: DropGuard,
     task: JoinHandle<()>,
 }
 
 impl Serving {
     /// Ends the service once it has answered the queries so far.
-    pub async fn end(self) {
+    pub(crate) async fn end(self) {
         let Self { end, task } = self;
         drop(end);
         let _ = task.await;
@@ -42,12 +42,12 @@ impl Serving {
 }
 
 impl QueryService {
-    pub fn new(desk: QueryHandler) -> Self {
+    pub(crate) fn new(desk: QueryHandler) -> Self {
         Self { desk, state: Arc::default() }
     }
 
     /// Answers queries until the front end has closed.
-    pub fn serve(&self, mut queries: mpsc::Receiver<Query>) -> Serving {
+    pub(crate) fn serve(&self, mut queries: mpsc::Receiver<Query>) -> Serving {
         let (service, ended) = (self.clone(), CancellationToken::new());
         let end = ended.clone().drop_guard();
         let task = tokio::spawn(async move {
@@ -70,13 +70,13 @@ impl QueryService {
     }
 
     /// Sets the history to show and export from now on.
-    pub fn open_history(&self, history: SessionHistory, place: AppContext) {
+    pub(crate) fn open_history(&self, history: SessionHistory, place: AppContext) {
         self.lock().history = Some((history, place));
         self.answer_what_waits();
     }
 
     /// Sets the running session.
-    pub fn open_session(&self, session: SessionQueries) {
+    pub(crate) fn open_session(&self, session: SessionQueries) {
         self.lock().session = Some(session);
         self.answer_what_waits();
     }

@@ -12,7 +12,7 @@ const KEY_FILE: &str = "redaction.key";
 const MIN_BYTES: usize = 8;
 
 /// Returns the redactor. `known`: additional secret values, besides those of the environment and of `aye auth`.
-pub fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
+pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
     let keys = place.settings.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
         let own = keys.iter().any(|key| key == name);

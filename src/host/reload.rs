@@ -27,7 +27,7 @@ const DEPTH: usize = 4;
 /// The project's policy file: changes are reported, but not applied.
 const PROJECT_FILE: &str = ".aye/policy.toml";
 
-pub struct Reload {
+pub(crate) struct Reload {
     place: AppContext,
     file: Option<PathBuf>,
     project: ProjectConfig,
@@ -85,7 +85,7 @@ fn names_without_tool(place: &AppContext, policy: &Policy, said: &[String], unma
 
 impl Reload {
     /// Returns the watcher, and the receivers for the session.
-    pub fn new(
+    pub(crate) fn new(
         place: AppContext,
         file: Option<PathBuf>,
         project: ProjectConfig,
@@ -136,7 +136,7 @@ impl Reload {
     }
 
     /// Runs until the session ends.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let mut watch = match Watch::with_directories(self.files(), vec![own_directory(&self.place.directories)]) {
             Ok(watch) => Some(watch),
             Err(error) => {

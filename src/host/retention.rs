@@ -18,12 +18,12 @@ const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Prunes in parallel to a session; ends with the process at the latest.
-pub fn in_the_background(place: &AppContext, store: &Store) {
+pub(crate) fn in_the_background(place: &AppContext, store: &Store) {
     start(place, store, || {});
 }
 
 /// Prunes at the end of a run.
-pub fn before_the_end(place: &AppContext, store: &Store) {
+pub(crate) fn before_the_end(place: &AppContext, store: &Store) {
     let (done, wait) = channel();
     if start(place, store, move || {
         // The waiting side may have continued.

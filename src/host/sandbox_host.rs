@@ -18,7 +18,7 @@ const MAX_HOMES: usize = 64;
 
 /// The sandbox capabilities of the system, determined once per run; the policy may change.
 #[derive(Debug, Clone)]
-pub struct SandboxHost {
+pub(crate) struct SandboxHost {
     ground: HostCapabilities,
     /// Missing capabilities, with the reason and the fix.
     missing: Vec<String>,
@@ -28,18 +28,18 @@ pub struct SandboxHost {
 
 impl SandboxHost {
     /// Determines the capabilities by trying them, which takes some milliseconds.
-    pub fn find(place: &AppContext, trust: RepositoryTrust) -> Self {
+    pub(crate) fn find(place: &AppContext, trust: RepositoryTrust) -> Self {
         Self::of(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
     }
 
     /// Returns the state for calls that start no program: the system is not checked, which would take longer than most
     /// calls. A program that is started anyway counts as unsandboxed.
-    pub fn unasked(place: &AppContext) -> Self {
+    pub(crate) fn unasked(place: &AppContext) -> Self {
         Self::of(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
     }
 
     /// Returns the capabilities by a probe.
-    pub fn of(place: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
+    pub(crate) fn of(place: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
         let data = &place.directories.data;
         let Probe { tier: found, missing, upper_base } = probe;
         let tier = tier(found);
@@ -68,28 +68,28 @@ impl SandboxHost {
     }
 
     /// Returns the sandbox that a verdict may rely on.
-    pub fn sandbox(&self) -> Sandbox {
+    pub(crate) fn sandbox(&self) -> Sandbox {
         if self.ground.tier.holds() { Sandbox::Present } else { Sandbox::Absent }
     }
 
     /// Updates the state after the user trusted the project.
-    pub fn trust(&mut self, place: &AppContext) {
+    pub(crate) fn trust(&mut self, place: &AppContext) {
         self.ground.git = GitOutside::find(&place.workspace);
         self.ground.trust = RepositoryTrust::Trusted;
     }
 
     /// Returns the sandbox settings under this policy.
-    pub fn holding(&self, policy: &Enforcer) -> SandboxPolicy {
+    pub(crate) fn holding(&self, policy: &Enforcer) -> SandboxPolicy {
         SandboxPolicy::new(policy.held_by(&self.homes, jiff::Timestamp::now()), self.ground.clone())
     }
 
     /// Returns the description of the sandbox for an approval prompt.
-    pub fn words(&self, holding: &SandboxPolicy) -> String {
+    pub(crate) fn words(&self, holding: &SandboxPolicy) -> String {
         holding.words(&self.home)
     }
 
     /// Returns the state for the status row, and a notice about what is missing.
-    pub fn status(&self, holding: &SandboxPolicy, policy: &Enforcer) -> SandboxStatus {
+    pub(crate) fn status(&self, holding: &SandboxPolicy, policy: &Enforcer) -> SandboxStatus {
         SandboxStatus { tier: holding.tier, words: holding.status(), missing: self.notice(policy) }
     }
 
@@ -115,7 +115,7 @@ impl SandboxHost {
     }
 }
 
-pub fn tier(found: Tier) -> SandboxTier {
+pub(crate) fn tier(found: Tier) -> SandboxTier {
     match found {
         Tier::Bare => SandboxTier::Bare,
         Tier::Rules => SandboxTier::LandlockOnly,

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The file with a project's servers.
-pub const SERVERS: &str = ".mcp.json";
+pub(crate) const SERVERS: &str = ".mcp.json";
 
 /// The reason why a server is off whose entry differs from the trusted one.
-pub const CHANGED: &str = "changed since you trusted it; run `aye` in this project in another terminal and trust it again";
+pub(crate) const CHANGED: &str = "changed since you trusted it; run `aye` in this project in another terminal and trust it again";
 
 /// The user's approval of a project, by names and hashes.
 #[derive(Clone)]
-pub struct Approved {
+pub(crate) struct Approved {
     root: PathBuf,
     known: Arc<RwLock<Arc<BTreeMap<String, String>>>>,
     /// The directory in which a later approval is saved.
@@ -37,12 +37,12 @@ impl Approval for Approved {
 }
 
 impl Approved {
-    pub fn new(root: PathBuf, known: Arc<BTreeMap<String, String>>, config: PathBuf) -> Self {
+    pub(crate) fn new(root: PathBuf, known: Arc<BTreeMap<String, String>>, config: PathBuf) -> Self {
         Self { root, known: Arc::new(RwLock::new(known)), config }
     }
 
     /// Sets the new approval after the user trusted the project again.
-    pub fn now_known(&self, known: Arc<BTreeMap<String, String>>) {
+    pub(crate) fn now_known(&self, known: Arc<BTreeMap<String, String>>) {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
@@ -66,13 +66,13 @@ impl Approved {
 }
 
 /// Returns the files of the project that a server runs.
-pub fn programs_in(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
+pub(crate) fn programs_in(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
     let directory = directory.and_then(|directory| directory.strip_prefix(root).ok()).and_then(Path::to_str);
     programs_of(argv, directory.filter(|directory| !directory.is_empty()), root)
 }
 
 /// Returns the first of these files that no approval covers.
-pub fn changed(
+pub(crate) fn changed(
     now: &BTreeMap<String, String>,
     known: &[&BTreeMap<String, String>],
     mut names: impl Iterator<Item = String>,

@@ -43,10 +43,10 @@ const OUTPUT_TOKENS: u64 = 32_000;
 const OUTPUT_BYTES: usize = 100 << 10;
 
 /// Approximate number of records shown at a time.
-pub const PIECE_RECORDS: usize = 200;
+pub(crate) const PIECE_RECORDS: usize = 200;
 
 /// A stored session that this process owns.
-pub struct Session {
+pub(crate) struct Session {
     pub store: Store,
     pub claim: Claim,
     pub records: Vec<Record>,
@@ -70,7 +70,7 @@ pub struct Session {
 
 /// State shared by the tools of a session under any policy. Cheap to clone.
 #[derive(Clone)]
-pub struct SharedToolState {
+pub(crate) struct SharedToolState {
     session: SessionId,
     since: SystemTime,
     /// The background commands.
@@ -112,36 +112,36 @@ impl SharedToolState {
     }
 
     /// Returns the tools that the model loaded in this session.
-    pub fn loaded_tools(&self) -> &LoadedTools {
+    pub(crate) fn loaded_tools(&self) -> &LoadedTools {
         &self.loaded
     }
 
     /// Returns the MCP servers of the session, if any are configured.
-    pub fn servers(&self) -> Option<&Servers> {
+    pub(crate) fn servers(&self) -> Option<&Servers> {
         self.servers.as_ref()
     }
 
     /// Connects the tools to these servers.
-    pub fn connected(&mut self, servers: Servers) {
+    pub(crate) fn connected(&mut self, servers: Servers) {
         self.servers = Some(servers);
     }
 
     /// Connects the session to an editor that shares its unsaved files.
-    pub fn edited_in(&mut self, editor: InEditor) {
+    pub(crate) fn edited_in(&mut self, editor: InEditor) {
         self.editor = Some(editor);
     }
 
     /// Waits for a new key, which must be redacted.
-    pub async fn new_key(&self) {
+    pub(crate) async fn new_key(&self) {
         self.new_key.notified().await;
     }
 
-    pub fn session(&self) -> &SessionId {
+    pub(crate) fn session(&self) -> &SessionId {
         &self.session
     }
 
     /// Returns the settings of the tools of this session under a policy.
-    pub fn tool_settings(&self, place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> tools::Settings {
+    pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> tools::Settings {
         tools::Settings {
             session: Some(self.session.clone()),
             since: self.since,
@@ -156,7 +156,7 @@ impl SharedToolState {
     }
 
     /// Returns the tools of this session under a policy.
-    pub fn toolset(&self, place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> Toolset {
+    pub(crate) fn toolset(&self, place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> Toolset {
         let settings = self.tool_settings(place, policy, holding);
         let sources = ToolSources {
             remote: self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
@@ -170,11 +170,11 @@ impl SharedToolState {
 
 impl Session {
     /// Returns true if the session has no messages yet.
-    pub fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.tail.records.is_empty() && self.records.is_empty()
     }
 
-    pub fn id(&self) -> &SessionId {
+    pub(crate) fn id(&self) -> &SessionId {
         self.claim.id()
     }
 
@@ -244,7 +244,7 @@ pub(super) fn choose(
 
 /// The part of a journal that is loaded at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadScope {
+pub(crate) enum LoadScope {
     All,
     /// Enough for one or a few screens; the rest is loaded in the background.
     Tail,
@@ -465,7 +465,7 @@ fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
 }
 
 /// Returns the settings of the tools: limits of the policy, and secrets that commands must not see.
-pub fn tool_settings(place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> tools::Settings {
+pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> tools::Settings {
     let judge = policy.clone();
     // Only a denial counts here; an approval is requested for each call.
     let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
@@ -526,7 +526,7 @@ pub fn tool_settings(place: &AppContext, policy: &Enforcer, holding: SandboxPoli
 }
 
 /// Returns the named commands of the policy and the custom tools.
-pub fn tool_sources(place: &AppContext, policy: &Enforcer) -> ToolSources {
+pub(crate) fn tool_sources(place: &AppContext, policy: &Enforcer) -> ToolSources {
     ToolSources {
         named: policy.named_commands().cloned().collect(),
         custom: place.tools.custom.clone(),

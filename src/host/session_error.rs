@@ -8,7 +8,7 @@ use crate::store::StoreError;
 
 /// The reason why a session could not be opened.
 #[derive(Debug)]
-pub enum SessionError {
+pub(crate) enum SessionError {
     /// There is no such session, or the store failed.
     Store(StoreError),
     /// Another process owns the session, and still does after it was asked to exit, if it was.

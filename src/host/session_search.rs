@@ -15,7 +15,7 @@ const AROUND: usize = 60;
 const PATTERN_BYTES: usize = 4 << 20;
 
 /// Returns the first line of a session that matches, except for its title. Stops when the search is cancelled.
-pub fn first_hit(
+pub(crate) fn first_hit(
     store: &Store,
     session: &SessionSummary,
     pattern: &Regex,
@@ -34,7 +34,7 @@ pub fn first_hit(
 }
 
 /// Parses a search text: `/…/` is a regular expression, anything else is literal.
-pub fn pattern(text: &str) -> Result<Regex, CliError> {
+pub(crate) fn pattern(text: &str) -> Result<Regex, CliError> {
     let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
     let source = inner.map_or_else(|| regex::escape(text), str::to_owned);
     RegexBuilder::new(&source)
@@ -46,7 +46,7 @@ pub fn pattern(text: &str) -> Result<Regex, CliError> {
 }
 
 /// Reports each text of a session that matches.
-pub fn look(
+pub(crate) fn look(
     store: &Store,
     session: &SessionSummary,
     pattern: &Regex,

@@ -7,7 +7,7 @@ use super::logging;
 use crate::store::Store;
 
 /// Opens the store, and reports at once if it was damaged.
-pub fn open_store(place: &AppContext) -> Result<Store, CliError> {
+pub(crate) fn open_store(place: &AppContext) -> Result<Store, CliError> {
     let store = Store::open(&place.directories.data)?;
     warn_all(store.notices());
     Ok(store)
@@ -16,7 +16,7 @@ pub fn open_store(place: &AppContext) -> Result<Store, CliError> {
 /// Number of worker threads; the screen uses the main thread.
 const WORKERS: usize = 2;
 
-pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
@@ -25,7 +25,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 }
 
 /// Starts the log at the level of `-v`, unless AYE_LOG sets a filter.
-pub fn start_log(place: &AppContext, verbosity: u8) -> logging::Log {
+pub(crate) fn start_log(place: &AppContext, verbosity: u8) -> logging::Log {
     let by_flag = match verbosity {
         0 => None,
         1 => Some("aye=info"),

@@ -14,7 +14,7 @@ use crate::transfer::format::one_line;
 const TITLE_CHARS: usize = 80;
 
 /// Renames a session. Returns the new title: a single line of limited length.
-pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliError> {
+pub(crate) fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliError> {
     let title: String = one_line(title).chars().filter(|letter| !letter.is_control()).take(TITLE_CHARS).collect();
     if title.is_empty() {
         return Err(CliError::usage("the title is empty; give the session a title".to_owned()));
@@ -24,21 +24,21 @@ pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliE
 }
 
 /// Forks a session. Returns the ID of the fork. Artifacts that cannot be copied are reported on stderr.
-pub fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &ForkUntil) -> Result<SessionId, CliError> {
+pub(crate) fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &ForkUntil) -> Result<SessionId, CliError> {
     let forked = transfer::fork::fork(store, &|id| place.artifacts(Some(id)), id, until)?;
     warn_all(&forked.notices);
     Ok(forked.session_id)
 }
 
 /// Deletes a session and all its data.
-pub fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
+pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
     store.delete(id)?;
     forget_beside(place, id);
     Ok(())
 }
 
 /// Deletes the data of a session outside the store. Data that cannot be deleted now expires later.
-pub fn forget_beside(place: &AppContext, id: &SessionId) {
+pub(crate) fn forget_beside(place: &AppContext, id: &SessionId) {
     if let Err(error) = place.snapshots().forget(id) {
         tracing::warn!(%error, "cannot delete the snapshots of the session");
     }
@@ -48,7 +48,7 @@ pub fn forget_beside(place: &AppContext, id: &SessionId) {
 }
 
 /// Returns the size of the artifacts of a session.
-pub fn artifact_bytes(place: &AppContext, session: &SessionId) -> u64 {
+pub(crate) fn artifact_bytes(place: &AppContext, session: &SessionId) -> u64 {
     let artifacts = place.artifacts(Some(session));
     if !artifacts.is_there() {
         return 0;
@@ -57,7 +57,7 @@ pub fn artifact_bytes(place: &AppContext, session: &SessionId) -> u64 {
 }
 
 /// Returns the open state of a session. Work of a dead process is still open, but not running.
-pub fn open(session: &SessionSummary) -> Option<&'static str> {
+pub(crate) fn open(session: &SessionSummary) -> Option<&'static str> {
     match (session.status, session.held_by) {
         (SessionStatus::Idle, _) => None,
         (SessionStatus::Running, None) => Some("interrupted"),

@@ -7,7 +7,7 @@ use crate::tools::{self, RemoteTools, Router};
 use std::sync::Arc;
 
 /// Returns one sentence per problem.
-pub fn misnamed(place: &AppContext, policy: &Policy) -> Vec<String> {
+pub(crate) fn misnamed(place: &AppContext, policy: &Policy) -> Vec<String> {
     let layers = || policy.layers.iter();
     let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
     let mut told: Vec<String> = layers().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)).collect();
@@ -38,7 +38,7 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
 
 /// Finds entries of `tools.enabled` and `tools.disabled` that match no tool. Any name may belong to a server whose
 /// tools are not known yet.
-pub fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
+pub(crate) fn unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
     let names = router.full_names();
     let unknown = router.remote().map(RemoteTools::unknown_servers);
     let may_be_known_later = |entry: &str| {

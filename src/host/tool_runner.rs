@@ -26,26 +26,26 @@ const LOG_WAIT: Duration = Duration::from_secs(5);
 
 /// The need for a sandbox: a call may or may not start a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Starts {
+pub(crate) enum Starts {
     Nothing,
     Programs,
 }
 
 impl Starts {
-    pub fn of(tool_name: &str) -> Self {
+    pub(crate) fn of(tool_name: &str) -> Self {
         if tools::starts_nothing(tool_name) { Self::Nothing } else { Self::Programs }
     }
 }
 
 /// The environment of the tools: the place with what a trusted project adds, the policy, and the sandbox.
-pub struct ToolEnvironment {
+pub(crate) struct ToolEnvironment {
     pub place: AppContext,
     pub policy: Enforcer,
     pub standing: SandboxHost,
 }
 
 impl ToolEnvironment {
-    pub fn find(place: &AppContext, common: &Common, project: &ProjectConfig, starts: Starts) -> Result<Self, CliError> {
+    pub(crate) fn find(place: &AppContext, common: &Common, project: &ProjectConfig, starts: Starts) -> Result<Self, CliError> {
         let policy = place.policy(common.policy.as_deref(), Some(project))?;
         policy.holds_for(None)?;
         let mut place = place.clone();
@@ -61,7 +61,7 @@ impl ToolEnvironment {
 }
 
 /// The tools under a policy.
-pub struct ToolRunner {
+pub(crate) struct ToolRunner {
     pub policy: Enforcer,
     pub router: Arc<Router>,
     log: Log,
@@ -76,7 +76,7 @@ struct Log {
 }
 
 /// The verdict for a call that was not denied.
-pub enum Judged {
+pub(crate) enum Judged {
     Allowed(Plan, Permit),
     Asks(Plan, Question),
 }
@@ -93,7 +93,7 @@ fn router(place: &AppContext, policy: &Enforcer, holding: tools::SandboxPolicy, 
 }
 
 impl ToolRunner {
-    pub fn new(ground: ToolEnvironment, servers: Option<&Servers>) -> Self {
+    pub(crate) fn new(ground: ToolEnvironment, servers: Option<&Servers>) -> Self {
         let ToolEnvironment { place, policy, standing } = ground;
         let router = Arc::new(router(&place, &policy, standing.holding(&policy), servers));
         // Sessions recover their own interrupted work; the work of other dead processes is completed now.
@@ -105,14 +105,14 @@ impl ToolRunner {
     }
 
     /// Returns an error if the policy disables the tool.
-    pub fn offers(&self, name: &str) -> Result<(), ToolError> {
+    pub(crate) fn offers(&self, name: &str) -> Result<(), ToolError> {
         // A name that no tool has is reported later, by planning.
         let Some(known) = self.router.full_name(name).or_else(|| tools::name_of(name).map(str::to_owned)) else { return Ok(()) };
         self.policy.offers(&known).map_err(|denial| denied(&denial))
     }
 
     /// Evaluates a call under the policy. A call that is denied or cannot be planned returns its result.
-    pub async fn judged(&self, call: ToolCall) -> Result<Judged, Box<ToolResult>> {
+    pub(crate) async fn judged(&self, call: ToolCall) -> Result<Judged, Box<ToolResult>> {
         let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
         let refused = |error| Box::new(ToolResult::refused(id, name, error));
         // Checked before planning, so that the error for a disabled tool does not depend on the files.
@@ -135,7 +135,7 @@ impl ToolRunner {
 
     /// Runs a preview of the command if the policy wants one before every approval, and returns the plan that applies
     /// its effects.
-    pub async fn looked_at(&self, plan: Plan, question: &Question, context: RunContext) -> Result<Plan, ToolError> {
+    pub(crate) async fn looked_at(&self, plan: Plan, question: &Question, context: RunContext) -> Result<Plan, ToolError> {
         let always = self.policy.terms().preview == Some(Preview::Always);
         if !always || plan.preview != PreviewOffer::Possible {
             return Ok(plan);
@@ -145,7 +145,7 @@ impl ToolRunner {
 
     /// Evaluates the policy again for an approval that came later than its question, because the policy may have become
     /// stricter.
-    pub async fn judged_again(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
+    pub(crate) async fn judged_again(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
         match plan.judged(&self.policy, jiff::Timestamp::now()) {
             Verdict::Allow(_) | Verdict::Ask(_) => Ok((plan, question.approve())),
             Verdict::Deny(denial) => {
@@ -156,12 +156,12 @@ impl ToolRunner {
     }
 
     /// Plans a call within the time limit of a session.
-    pub async fn plan(&self, call: ToolCall) -> Result<Plan, ToolError> {
+    pub(crate) async fn plan(&self, call: ToolCall) -> Result<Plan, ToolError> {
         plan_in_time(self.router.clone(), call).await
     }
 
     /// Runs a call within the time limit of a session. `by` names the approver; `None` if a rule allowed it.
-    pub async fn run(&self, plan: Plan, permit: Permit, by: Option<&str>, context: RunContext) -> ToolResult {
+    pub(crate) async fn run(&self, plan: Plan, permit: Permit, by: Option<&str>, context: RunContext) -> ToolResult {
         let reads = !plan.changes;
         let kept = self.keep(&plan, "allow", by.unwrap_or(permit.rule()), "");
         if !reads {
@@ -178,7 +178,7 @@ impl ToolRunner {
 
     /// Logs a decision. A failure is reported but stops nothing: the user asked for the call, not for the log. Creates
     /// the store if there is none, so that no decision is missing.
-    pub fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) -> impl Future<Output = ()> + Send + use<> {
         let decision = LoggedDecision {
             time: jiff::Timestamp::now(),
             session_id: None,
@@ -210,6 +210,6 @@ impl ToolRunner {
 }
 
 /// Returns the error of a denied call.
-pub fn denied(denial: &Denial) -> ToolError {
+pub(crate) fn denied(denial: &Denial) -> ToolError {
     ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule))
 }

@@ -3,7 +3,7 @@
 use crate::policy::Bundle;
 
 /// Returns a new file that grants what the built-in policy grants, below a comment that says who created it.
-pub fn new_file(creator: &str) -> String {
+pub(crate) fn new_file(creator: &str) -> String {
     format!(
         "# Created by {creator}. The built-in policy applies to every capability that this file does not name;\n\
          # `aye policy show` shows what is in force.\n\
@@ -14,7 +14,7 @@ pub fn new_file(creator: &str) -> String {
 
 /// Copies the built-in entries of a capability into a file that extends the built-in policy and does not name the capability.
 /// What a file names is taken from the file alone, so a single rule would otherwise replace all of them.
-pub fn with_capability(text: &str, capability: &str) -> String {
+pub(crate) fn with_capability(text: &str, capability: &str) -> String {
     let is_inherited = Bundle::parse(text, "policy.toml")
         .is_ok_and(|bundle| bundle.extends && !bundle.granted.iter().any(|granted| granted == capability));
     match Bundle::built_in_section(capability).filter(|_| is_inherited) {

@@ -20,7 +20,7 @@ const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
 
 /// The rule files of a user for a workspace.
 #[derive(Clone)]
-pub struct UserRules {
+pub(crate) struct UserRules {
     /// The decision log, if queries about past decisions are possible.
     log: Option<Store>,
     config: PathBuf,
@@ -32,7 +32,7 @@ pub struct UserRules {
 
 /// A rule of a file, with its name.
 #[derive(Debug, Clone)]
-pub struct Named {
+pub(crate) struct Named {
     pub name: String,
     pub file: PathBuf,
     /// The directory it applies to; `None` for all.
@@ -42,7 +42,7 @@ pub struct Named {
 
 impl UserRules {
     /// Creates the rule files. `model`: rules cannot be saved for requests of a recorded model.
-    pub fn new(place: &AppContext, policy_file: Option<&Path>, model: &str) -> Self {
+    pub(crate) fn new(place: &AppContext, policy_file: Option<&Path>, model: &str) -> Self {
         let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
         let refused = match (policy_file, Nesting::of_process()) {
             _ if recorded => Some("not in the demo, which saves nothing"),
@@ -55,7 +55,7 @@ impl UserRules {
     }
 
     /// Adds the log of past decisions.
-    pub fn with_log(self, log: Store) -> Self {
+    pub(crate) fn with_log(self, log: Store) -> Self {
         Self { log: Some(log), ..self }
     }
 
@@ -200,7 +200,7 @@ impl UserRules {
 }
 
 /// Returns the saved rules of a file. In the user's own policy, only rules marked as saved count.
-pub fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Result<Vec<Named>, ConfigError> {
+pub(crate) fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Result<Vec<Named>, ConfigError> {
     let Some(text) = grants::read(file)? else { return Ok(Vec::new()) };
     let kept = grants::list(&text).map_err(|why| ConfigError::one(format!("`{}`: {why}", file.display())))?;
     let own = if scope == GrantScope::Everywhere { Scope::User } else { Scope::Mine };
@@ -210,7 +210,7 @@ pub fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Res
 
 impl Named {
     /// Returns `since 2026-11-21, until 2026-12-21T10:00:00Z`.
-    pub fn times(&self, now: Timestamp) -> String {
+    pub(crate) fn times(&self, now: Timestamp) -> String {
         let since = self.kept.since().map_or_else(|| "written by hand".to_owned(), |day| format!("since {day}"));
         match self.kept.expires_at {
             Some(end) if end <= now => format!("{since}, EXPIRED {end}"),

@@ -54,7 +54,7 @@ const fn digits_at(record: &[u8], start: usize, end: usize) -> usize {
 }
 
 /// Sets the commit. Call it once, before any output.
-pub fn set(commit: Option<Commit>) {
+pub(crate) fn set(commit: Option<Commit>) {
     let commit = commit.as_ref().and_then(|commit| str::from_utf8(commit).ok());
     let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
     // Fails only for a second call, which does not happen.
@@ -62,7 +62,7 @@ pub fn set(commit: Option<Commit>) {
 }
 
 /// Returns `0.1.0 (7aad5069da06)`, or only the version if the commit is unknown.
-pub fn version() -> &'static str {
+pub(crate) fn version() -> &'static str {
     VERSION.get().map_or(env!("CARGO_PKG_VERSION"), String::as_str)
 }
 

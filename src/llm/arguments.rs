@@ -13,7 +13,7 @@ pub(super) struct ArgumentBuffer {
 }
 
 impl ArgumentBuffer {
-    pub fn push(&mut self, piece: &str) {
+    pub(crate) fn push(&mut self, piece: &str) {
         let fitted = self.bytes <= ARGUMENT_BYTES;
         self.bytes = self.bytes.saturating_add(piece.len());
         if self.bytes <= ARGUMENT_BYTES {
@@ -26,26 +26,26 @@ impl ArgumentBuffer {
     }
 
     /// Sets the complete arguments, replacing what arrived before.
-    pub fn set(&mut self, whole: &str) {
+    pub(crate) fn set(&mut self, whole: &str) {
         *self = Self::default();
         self.push(whole);
     }
 
     /// Returns the bytes that arrived, stored or not.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the arguments. `ended`: the server marked the call as complete.
-    pub fn arguments(&self, ended: bool) -> Arguments {
+    pub(crate) fn arguments(&self, ended: bool) -> Arguments {
         if self.bytes > ARGUMENT_BYTES {
             return Arguments::over_limit(&self.text, &format!("{} bytes; a call may have at most {ARGUMENT_BYTES}", self.bytes));
         }

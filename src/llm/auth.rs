@@ -23,7 +23,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub fn new(secret: Option<Secret>, make: Make) -> Self {
+    pub(crate) fn new(secret: Option<Secret>, make: Make) -> Self {
         let made = OnceLock::new();
         match &secret {
             Some(Secret(SecretValue::Later(_))) => {}
@@ -33,7 +33,7 @@ impl Key {
         Self { secret, make, made, asked: OnceLock::new() }
     }
 
-    pub fn is_absent(&self) -> bool {
+    pub(crate) fn is_absent(&self) -> bool {
         match &self.secret {
             Some(Secret(SecretValue::Text(key))) => filled(key).is_none(),
             Some(Secret(SecretValue::Later(_))) => false,
@@ -41,7 +41,7 @@ impl Key {
         }
     }
 
-    pub async fn headers(&self, speaker: &ErrorContext) -> Result<&Headers, ModelError> {
+    pub(crate) async fn headers(&self, speaker: &ErrorContext) -> Result<&Headers, ModelError> {
         if let Some(made) = self.made.get() {
             return Ok(made);
         }
@@ -65,7 +65,7 @@ impl Key {
     }
 
     /// Hides the key in an error, because a provider may repeat what it was sent.
-    pub fn hidden_in(&self, mut error: ModelError) -> ModelError {
+    pub(crate) fn hidden_in(&self, mut error: ModelError) -> ModelError {
         if let Some(key) = self.asked.get().filter(|key| key.len() >= MIN_BYTES) {
             error.failure.message = error.failure.message.replace(key, "[key]");
         }

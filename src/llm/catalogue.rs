@@ -18,19 +18,19 @@ const NOTHING: Price = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_w
 
 /// Known models: the built-in list, parsed on first use, overridden by the user's list. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Catalogue {
+pub(crate) struct Catalogue {
     own: Option<Arc<Cards>>,
 }
 
 impl Catalogue {
     /// Adds the user's list; the error contains its mistakes with line numbers.
-    pub fn with_own(text: &str) -> Result<Self, Vec<(usize, String)>> {
+    pub(crate) fn with_own(text: &str) -> Result<Self, Vec<(usize, String)>> {
         Ok(Self { own: Some(Arc::new(entry::read(text)?)) })
     }
 
     /// Returns the facts about `provider/name`; for an unlisted model, the abilities of its family, the assumed context window and no
     /// price.
-    pub fn facts(&self, full_name: &str) -> ModelFacts {
+    pub(crate) fn facts(&self, full_name: &str) -> ModelFacts {
         let mut facts = built_in().facts(
             full_name,
             ModelFacts {
@@ -49,13 +49,13 @@ impl Catalogue {
     }
 
     /// Returns whether a list contains exactly this model, so that no server needs to be queried.
-    pub fn lists(&self, full_name: &str) -> bool {
+    pub(crate) fn lists(&self, full_name: &str) -> bool {
         let own = self.own.as_ref().and_then(|own| own.exactly(full_name)).is_some_and(|card| card.context_window.is_some());
         own || built_in().exactly(full_name).is_some()
     }
 
     /// Applies the user's entry for a model over other facts.
-    pub fn over(&self, facts: ModelFacts) -> ModelFacts {
+    pub(crate) fn over(&self, facts: ModelFacts) -> ModelFacts {
         match self.own.as_ref().and_then(|own| own.exactly(&facts.name)) {
             Some(card) => card.over(facts),
             None => facts,
@@ -63,7 +63,7 @@ impl Catalogue {
     }
 
     /// Returns the listed models of a provider, the user's first.
-    pub fn of_provider(&self, provider: &str) -> Vec<ModelFacts> {
+    pub(crate) fn of_provider(&self, provider: &str) -> Vec<ModelFacts> {
         let mut names: Vec<String> = Vec::new();
         for card in self.own.iter().flat_map(|own| &own.models).chain(&built_in().models) {
             let name = card.name.split_once('/').filter(|(seller, _)| *seller == name::seller(provider)).map(|(_, name)| name);
@@ -74,7 +74,7 @@ impl Catalogue {
     }
 
     /// Returns the listed model of the same provider with the most similar name.
-    pub fn nearest(&self, full_name: &str) -> Option<String> {
+    pub(crate) fn nearest(&self, full_name: &str) -> Option<String> {
         let (provider, asked) = super::split_name(full_name)?;
         let asked = asked.to_ascii_lowercase();
         let distance = |name: &str| strsim::damerau_levenshtein(&name.to_ascii_lowercase(), &asked);

@@ -13,7 +13,7 @@ pub(super) struct Deltas {
 }
 
 impl Deltas {
-    pub fn text(&mut self, piece: &str) {
+    pub(crate) fn text(&mut self, piece: &str) {
         if piece.is_empty() {
             return;
         }
@@ -26,7 +26,7 @@ impl Deltas {
         }
     }
 
-    pub fn reasoning(&mut self, piece: &str) {
+    pub(crate) fn reasoning(&mut self, piece: &str) {
         if piece.is_empty() {
             return;
         }
@@ -40,7 +40,7 @@ impl Deltas {
     }
 
     /// Adds call progress; `size` is the length of the arguments so far.
-    pub fn call(&mut self, tool: &str, size: usize) {
+    pub(crate) fn call(&mut self, tool: &str, size: usize) {
         self.added += 1;
         match self.ready.last_mut() {
             Some(Delta::ToolCallProgress { tool_name, bytes }) if tool_name == tool => *bytes = size as u64,
@@ -48,11 +48,11 @@ impl Deltas {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ready.is_empty()
     }
 
-    pub fn take(&mut self) -> Vec<Delta> {
+    pub(crate) fn take(&mut self) -> Vec<Delta> {
         std::mem::take(&mut self.ready)
     }
 }

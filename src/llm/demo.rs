@@ -32,13 +32,13 @@ const PROJECT: [(&str, &[u8], u32); 4] = [
 ];
 
 /// Returns the files of the sample project.
-pub fn project() -> &'static [(&'static str, &'static [u8], u32)] {
+pub(crate) fn project() -> &'static [(&'static str, &'static [u8], u32)] {
     &PROJECT
 }
 
 /// Playback speed of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub(crate) enum Pace {
     /// Speed of a real model.
     Recorded,
     /// Everything at once.
@@ -86,13 +86,13 @@ struct Next {
 
 /// Recording as a model.
 #[derive(Debug)]
-pub struct Demo {
+pub(crate) struct Demo {
     conversation: Arc<Conversation>,
     pace: Duration,
 }
 
 impl Demo {
-    pub fn new(pace: Pace) -> Result<Self, Failure> {
+    pub(crate) fn new(pace: Pace) -> Result<Self, Failure> {
         let conversation: Conversation = toml::from_str(CONVERSATION).map_err(|error| {
             Failure::new(FailureKind::Internal, format!("the recorded conversation cannot be read: {error}"), "report this")
         })?;
@@ -105,7 +105,7 @@ impl Demo {
     }
 
     /// Returns the prompt that the recording answers.
-    pub fn first_prompt(&self) -> &str {
+    pub(crate) fn first_prompt(&self) -> &str {
         &self.conversation.first_prompt
     }
 }

@@ -26,12 +26,12 @@ pub(super) struct ErrorContext {
 
 impl ErrorContext {
     /// Returns the provider and address, because only the account that encrypted a part can decrypt it there.
-    pub fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         format!("{} {}", self.provider, self.base_url)
     }
 
     /// Returns the error of a response with an error status, or with an error in its body.
-    pub fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: RetryHints) -> ModelError {
+    pub(crate) fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: RetryHints) -> ModelError {
         let words = read_body(status_line, body);
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
         let said = asked.wait.or(words.wait);
@@ -49,7 +49,7 @@ impl ErrorContext {
     }
 
     /// Returns what an error says about the request: its message, and the names of the fields it means.
-    pub fn complaint(body: &[u8]) -> String {
+    pub(crate) fn complaint(body: &[u8]) -> String {
         let words = read_body("", body);
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else { return words.message };
         let param = ["/error/param", "/param"].iter().find_map(|path| value.pointer(path)?.as_str()).unwrap_or_default();
@@ -58,7 +58,7 @@ impl ErrorContext {
     }
 
     /// Returns the error of an error object inside the stream.
-    pub fn error_event(&self, error: &str) -> ModelError {
+    pub(crate) fn error_event(&self, error: &str) -> ModelError {
         let words = read_body("the provider reported an error without a message", error.as_bytes());
         let retry_after = words.wait;
         let failure = self.judge(words.status.unwrap_or(0), words);
@@ -66,7 +66,7 @@ impl ErrorContext {
     }
 
     /// Returns the error of an interrupted stream.
-    pub fn broken(&self, error: SseError) -> ModelError {
+    pub(crate) fn broken(&self, error: SseError) -> ModelError {
         match error {
             SseError::Http(error) => self.transport(&error),
             SseError::NotEvents(body) if is_refusal(&body) => self.refused(200, "200 OK", &body, RetryHints::default()),
@@ -78,7 +78,7 @@ impl ErrorContext {
         }
     }
 
-    pub fn transport(&self, error: &HttpError) -> ModelError {
+    pub(crate) fn transport(&self, error: &HttpError) -> ModelError {
         let message = error.to_string();
         let failure = match error {
             HttpError::Address { .. } => {
@@ -113,26 +113,26 @@ impl ErrorContext {
     }
 
     /// Returns the error of a response without its end marker.
-    pub fn cut(&self) -> ModelError {
+    pub(crate) fn cut(&self) -> ModelError {
         let message = format!("the response of `{}` ended early", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
     /// Returns the error of a body without any event.
-    pub fn empty(&self) -> ModelError {
+    pub(crate) fn empty(&self) -> ModelError {
         let message = format!("`{}` sent an empty response", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
     /// Returns the error of a stream with keep-alive events only.
-    pub fn mute(&self, seconds: u64) -> ModelError {
+    pub(crate) fn mute(&self, seconds: u64) -> ModelError {
         let message = format!("`{}` kept the connection open for {seconds} s without a response", self.provider);
         let hint = "try again, or raise `llm.idle_timeout_seconds` for a slow server";
         Failure::new(FailureKind::Timeout, message, hint).into()
     }
 
     /// Returns the error of a response over a limit. It is not retried, because the next response would be as long, and each is billed.
-    pub fn endless(&self, over: &str) -> ModelError {
+    pub(crate) fn endless(&self, over: &str) -> ModelError {
         let message = format!("the response of `{}` was too long and was cut off: {over}", self.provider);
         let mut failure = Failure::new(FailureKind::Protocol, message, "rephrase the prompt, or choose another model with -m");
         failure.retryable = false;
@@ -140,7 +140,7 @@ impl ErrorContext {
     }
 
     /// Returns the error of a body that is not a response of this API.
-    pub fn garbage(&self, what: &str) -> ModelError {
+    pub(crate) fn garbage(&self, what: &str) -> ModelError {
         let hint = format!("check that `{}` is the address of an API that `{}` speaks", self.base_url, self.provider);
         Failure::new(FailureKind::Protocol, what, hint).into()
     }

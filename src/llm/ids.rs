@@ -15,7 +15,7 @@ pub(super) enum Ids {
 
 impl Ids {
     /// Returns the ID if it is valid, otherwise a valid replacement.
-    pub fn fit(self, id: &str) -> Option<String> {
+    pub(crate) fn fit(self, id: &str) -> Option<String> {
         let word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let printable = || !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
         let is_fit = match self {

@@ -1,25 +1,25 @@
 //! Limits of what a server may send in one response. The limit of one call is `ARGUMENT_BYTES` of the protocol.
 
 /// Maximum bytes of one event. The longest response is shorter, even if its last event repeats it with everything escaped twice.
-pub const EVENT_BYTES: usize = 32 << 20;
+pub(crate) const EVENT_BYTES: usize = 32 << 20;
 /// Maximum bytes of a body that is not an event stream.
-pub const OTHER_BYTES: usize = 64 << 10;
+pub(crate) const OTHER_BYTES: usize = 64 << 10;
 /// Maximum bytes of text and reasoning together; more than any model writes.
-pub const TEXT_BYTES: usize = 16 << 20;
+pub(crate) const TEXT_BYTES: usize = 16 << 20;
 /// Maximum bytes of all events. The longest response in the smallest chunks is shorter.
-pub const RESPONSE_BYTES: usize = 64 << 20;
+pub(crate) const RESPONSE_BYTES: usize = 64 << 20;
 /// Maximum number of calls, texts, thoughts and other parts of one response.
-pub const PARTS: usize = 4_096;
+pub(crate) const PARTS: usize = 4_096;
 /// Maximum number of identical consecutive events with content.
-pub const SAME_EVENTS: usize = 10_000;
+pub(crate) const SAME_EVENTS: usize = 10_000;
 /// Maximum bytes of an event that is compared with the previous one.
-pub const SAME_EVENT_BYTES: usize = 512;
+pub(crate) const SAME_EVENT_BYTES: usize = 512;
 /// Maximum number of values in the JSON arguments of one call: each takes many times its text in memory.
-pub const ARGUMENT_VALUES: usize = 20_000;
+pub(crate) const ARGUMENT_VALUES: usize = 20_000;
 /// Maximum bytes of the arguments of all calls in a response; further calls are not run.
-pub const ALL_ARGUMENT_BYTES: usize = 16 << 20;
+pub(crate) const ALL_ARGUMENT_BYTES: usize = 16 << 20;
 /// Maximum number of values in the JSON of one event; checked only in events larger than `SMALL_EVENT_BYTES`.
-pub const EVENT_VALUES: usize = 200_000;
-pub const SMALL_EVENT_BYTES: usize = 64 << 10;
+pub(crate) const EVENT_VALUES: usize = 200_000;
+pub(crate) const SMALL_EVENT_BYTES: usize = 64 << 10;
 /// Bytes kept of overlong arguments.
-pub const ARGUMENT_HEAD_BYTES: usize = 1 << 10;
+pub(crate) const ARGUMENT_HEAD_BYTES: usize = 1 << 10;

@@ -36,7 +36,7 @@ struct DetectedServer {
 }
 
 impl Local {
-    pub fn new(spec: ProviderSpec, model: &str, ports: Vec<u16>, catalogue: Catalogue) -> Result<Self, Failure> {
+    pub(crate) fn new(spec: ProviderSpec, model: &str, ports: Vec<u16>, catalogue: Catalogue) -> Result<Self, Failure> {
         let elsewhere = Remote::new(spec.clone(), model, catalogue.clone())?;
         let name = elsewhere.name().to_owned();
         let inner = Inner { spec, model: model.to_owned(), ports, catalogue, elsewhere, found: OnceCell::new() };
@@ -122,7 +122,7 @@ impl Inner {
 }
 
 /// Lists servers and their models for a message.
-pub fn said(servers: &[LocalServer]) -> String {
+pub(crate) fn said(servers: &[LocalServer]) -> String {
     let told = servers.iter().map(|server| {
         let names: Vec<&str> = server.models.iter().take(MAX_NAMED).map(|model| model.name.as_str()).collect();
         let more = if server.models.len() > MAX_NAMED { ", …" } else { "" };

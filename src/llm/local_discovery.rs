@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Default ports of Ollama, LM Studio, llama.cpp, vLLM and LiteLLM.
-pub const LOCAL_PORTS: [u16; 5] = [11434, 1234, 8080, 8000, 4000];
+pub(crate) const LOCAL_PORTS: [u16; 5] = [11434, 1234, 8080, 8000, 4000];
 
 /// Timeout of each of two queries; a local server responds at once.
 const TIMEOUT: Duration = Duration::from_millis(300);
@@ -20,7 +20,7 @@ const WINDOWS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 
 /// Local server that lists models.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LocalServer {
+pub(crate) struct LocalServer {
     /// `Ollama`, or its address.
     pub name: String,
     /// URL before `/chat/completions`.
@@ -29,7 +29,7 @@ pub struct LocalServer {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LocalModel {
+pub(crate) struct LocalModel {
     pub name: String,
     /// Context window in tokens, if the server reports its actual limit.
     pub context_window: Option<u64>,
@@ -37,14 +37,14 @@ pub struct LocalModel {
 
 impl LocalServer {
     /// Returns the default model; some servers also list models that cannot generate text.
-    pub fn first(&self) -> Option<&LocalModel> {
+    pub(crate) fn first(&self) -> Option<&LocalModel> {
         let answers =
             |model: &&LocalModel| !["embed", "rerank"].iter().any(|word| model.name.to_ascii_lowercase().contains(word));
         self.models.iter().find(answers)
     }
 
     /// Returns the model with this name; a name without a tag means the latest.
-    pub fn model(&self, name: &str) -> Option<&LocalModel> {
+    pub(crate) fn model(&self, name: &str) -> Option<&LocalModel> {
         let latest = format!("{name}:latest");
         let named = |wanted: &str| self.models.iter().find(|model| model.name == wanted);
         named(name).or_else(|| named(&latest))
@@ -101,7 +101,7 @@ impl Kind {
 
 /// Queries the servers at these local ports in parallel, and returns them in the order of the ports. Takes less than a second, and never
 /// fails.
-pub async fn local_servers(ports: &[u16]) -> Vec<LocalServer> {
+pub(crate) async fn local_servers(ports: &[u16]) -> Vec<LocalServer> {
     let asked = ports.iter().take(MAX_SERVERS).map(|port| look_at(*port));
     join_all(asked).await.into_iter().flatten().collect()
 }

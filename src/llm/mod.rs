@@ -6,7 +6,7 @@ mod auth;
 mod catalogue;
 mod chat;
 mod deltas;
-pub mod demo;
+pub(crate) mod demo;
 mod error;
 mod gemini;
 mod ids;
@@ -14,7 +14,7 @@ mod images;
 mod json;
 mod limits;
 mod local;
-pub mod local_discovery;
+pub(crate) mod local_discovery;
 mod model_list;
 mod no_model;
 mod opaque_parts;
@@ -26,10 +26,10 @@ mod stream_reader;
 mod thread;
 mod thread_repair;
 
-pub use catalogue::Catalogue;
-pub use local::said as said_of_servers;
-pub use model_list::{ModelEntry, models as list_models};
-pub use no_model::MissingModel;
+pub(crate) use catalogue::Catalogue;
+pub(crate) use local::said as said_of_servers;
+pub(crate) use model_list::{ModelEntry, models as list_models};
+pub(crate) use no_model::MissingModel;
 
 use crate::ports::Model;
 use crate::protocol::Failure;
@@ -99,7 +99,7 @@ impl Api {
 
 /// API key; never printed.
 #[derive(Clone)]
-pub struct Secret(SecretValue);
+pub(crate) struct Secret(SecretValue);
 
 #[derive(Clone)]
 enum SecretValue {
@@ -108,12 +108,12 @@ enum SecretValue {
 }
 
 impl Secret {
-    pub fn new(text: impl Into<String>) -> Self {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(SecretValue::Text(text.into()))
     }
 
     /// Creates a key that is looked up with the first request, in a thread that may block.
-    pub fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
+    pub(crate) fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
         Self(SecretValue::Later(Arc::new(ask)))
     }
 }
@@ -126,7 +126,7 @@ impl fmt::Debug for Secret {
 
 /// Provider and its address.
 #[derive(Debug, Clone)]
-pub struct ProviderSpec {
+pub(crate) struct ProviderSpec {
     /// Name before the slash of a model name: `anthropic`.
     pub name: String,
     pub api: Api,
@@ -139,18 +139,18 @@ pub struct ProviderSpec {
 }
 
 /// Splits `provider/name`; the name may contain slashes.
-pub fn split_name(full: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_name(full: &str) -> Option<(&str, &str)> {
     full.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty())
 }
 
 /// Creates a client for a model; `model` is its name at the provider. Nothing is sent yet.
-pub fn connect_knowing(spec: ProviderSpec, model: &str, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
+pub(crate) fn connect_knowing(spec: ProviderSpec, model: &str, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(remote::Remote::new(spec, model, catalogue.clone())?))
 }
 
 /// Creates a client with the built-in catalogue.
 #[cfg(test)]
-pub fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
+pub(crate) fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
     connect_knowing(spec, model, &Catalogue::default())
 }
 
@@ -165,7 +165,12 @@ fn headers_of(api: Api) -> fn(Option<String>) -> auth::Headers {
 }
 
 /// Creates a client for a local model: at the first server on `ports` that has it, otherwise at the address in `spec`. Nothing is sent yet.
-pub fn connect_local(spec: ProviderSpec, model: &str, ports: Vec<u16>, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
+pub(crate) fn connect_local(
+    spec: ProviderSpec,
+    model: &str,
+    ports: Vec<u16>,
+    catalogue: &Catalogue,
+) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(local::Local::new(spec, model, ports, catalogue.clone())?))
 }
 

@@ -2,7 +2,7 @@
 
 mod entry;
 
-pub use entry::ModelEntry;
+pub(crate) use entry::ModelEntry;
 
 use super::auth::Key;
 use super::error::{self, ErrorContext};
@@ -62,7 +62,7 @@ impl Form {
 }
 
 /// Returns the models that a provider's server lists.
-pub async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failure> {
+pub(crate) async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failure> {
     let speaker = ErrorContext {
         provider: spec.name,
         model: String::new(),
@@ -84,11 +84,11 @@ pub(super) struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    pub fn new(api: Api, server: &'a Server, key: &'a Key, speaker: &'a ErrorContext) -> Self {
+    pub(crate) fn new(api: Api, server: &'a Server, key: &'a Key, speaker: &'a ErrorContext) -> Self {
         Self { server, key, speaker, form: Form::of(api) }
     }
 
-    pub async fn all(&self) -> Result<Vec<ModelEntry>, Failure> {
+    pub(crate) async fn all(&self) -> Result<Vec<ModelEntry>, Failure> {
         let silent = || {
             let message = format!("`{}` did not list its models within {} s", self.speaker.base_url, TIMEOUT.as_secs());
             Failure::new(FailureKind::Timeout, message, "try again")

@@ -5,14 +5,14 @@ use crate::protocol::{Failure, FailureKind, ModelFacts};
 use futures_util::{StreamExt, stream};
 
 /// Placeholder for a model. Every request fails with the reason why nothing was sent.
-pub struct MissingModel {
+pub(crate) struct MissingModel {
     facts: ModelFacts,
     why: String,
 }
 
 impl MissingModel {
     /// Creates a placeholder. `name`: model that the session had before, or an empty name.
-    pub fn new(name: &str, why: String) -> Self {
+    pub(crate) fn new(name: &str, why: String) -> Self {
         Self { facts: super::Catalogue::default().facts(name), why }
     }
 }

@@ -91,22 +91,22 @@ const NAMES: &[(Field, &[&str], &str)] = &[
 
 impl Quirks {
     /// Returns the quirks of Anthropic, which checks all call IDs strictly. Other servers with its API get IDs back unchanged.
-    pub fn of_anthropic() -> Self {
+    pub(crate) fn of_anthropic() -> Self {
         Self { ids: Some(Ids::Word), ..Self::default() }
     }
 
-    pub fn sends(&self, field: Field) -> bool {
+    pub(crate) fn sends(&self, field: Field) -> bool {
         !self.without.contains(&field)
     }
 
     /// Returns the format of messages; `ids` is what the server is known to accept.
-    pub fn form(&self, ids: Ids) -> Form {
+    pub(crate) fn form(&self, ids: Ids) -> Form {
         Form { ids: self.ids.unwrap_or(ids), version: self.version }
     }
 
     /// Learns from an error. Returns what is done differently from now on, or `None` if nothing can be. `asked`: the requested output
     /// tokens.
-    pub fn learn(&mut self, refusal: &str, asked: u64) -> Option<String> {
+    pub(crate) fn learn(&mut self, refusal: &str, asked: u64) -> Option<String> {
         let text = refusal.to_lowercase();
         let learned = self.learn_limit(&text, asked).or_else(|| self.learn_ids(&text)).or_else(|| self.learn_field(&text))?;
         self.version += 1;

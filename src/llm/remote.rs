@@ -44,7 +44,7 @@ struct Inner {
 }
 
 impl Remote {
-    pub fn new(spec: ProviderSpec, model: &str, catalogue: Catalogue) -> Result<Self, Failure> {
+    pub(crate) fn new(spec: ProviderSpec, model: &str, catalogue: Catalogue) -> Result<Self, Failure> {
         if model.trim().is_empty() {
             let message = format!("missing model name after `{}/`", spec.name);
             return Err(Failure::new(FailureKind::InvalidRequest, message, "name a model as `provider/name`"));

@@ -87,7 +87,7 @@ enum ReadEvent {
 
 impl Listener {
     /// Creates a reader. `idle`: time for which the server may send nothing at all.
-    pub fn new(speaker: ErrorContext, events: Events, answer: Box<dyn Answer>, idle: Duration) -> Self {
+    pub(crate) fn new(speaker: ErrorContext, events: Events, answer: Box<dyn Answer>, idle: Duration) -> Self {
         let quiet = idle.saturating_mul(QUIET_IDLES);
         Self {
             speaker,
@@ -108,16 +108,16 @@ impl Listener {
     }
 
     /// Takes the deltas that are ready.
-    pub fn take(&mut self) -> Vec<Delta> {
+    pub(crate) fn take(&mut self) -> Vec<Delta> {
         self.deltas.take()
     }
 
-    pub fn at_end(&self) -> bool {
+    pub(crate) fn at_end(&self) -> bool {
         self.body_ended || self.progress == Progress::End
     }
 
     /// Reads until there are deltas to take, or until the end. Deltas before an error can still be taken.
-    pub async fn listen(&mut self) -> Result<(), ModelError> {
+    pub(crate) async fn listen(&mut self) -> Result<(), ModelError> {
         while !self.at_end() {
             match self.hear().await {
                 ReadEvent::Batch(batch) => self.read(batch).map_err(|error| self.counted(error))?,
@@ -134,7 +134,7 @@ impl Listener {
     }
 
     /// Returns the response after its end.
-    pub fn finish(mut self) -> Result<Completion, ModelError> {
+    pub(crate) fn finish(mut self) -> Result<Completion, ModelError> {
         let usage = self.answer.usage_so_far().map(whole);
         let mut completion = self.answer.complete();
         completion.usage = whole(completion.usage);

@@ -20,12 +20,12 @@ pub(super) struct Fragment {
 }
 
 impl Fragment {
-    pub fn message(&self) -> &Message {
+    pub(crate) fn message(&self) -> &Message {
         &self.message
     }
 
     /// Returns the start of the second part, as found by `find`; cached.
-    pub fn split(&self, find: impl FnOnce(&[u8]) -> usize) -> usize {
+    pub(crate) fn split(&self, find: impl FnOnce(&[u8]) -> usize) -> usize {
         *self.split.get_or_init(|| find(&self.json))
     }
 }
@@ -79,18 +79,18 @@ pub(super) struct Thread {
 
 impl Thread {
     /// Creates the thread as sent to one provider.
-    pub fn told_to(origin: &str) -> Self {
+    pub(crate) fn told_to(origin: &str) -> Self {
         Self { origin: Some(origin.into()), ..Self::default() }
     }
 
     /// Discards the cache, so that all messages are written again.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         *self = Self { origin: self.origin.take(), ..Self::default() };
     }
 
     /// Returns the fragments of the messages of `request`, in order. `write` is called for new ones, each with the response that its
     /// results belong to.
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         request: &ModelRequest,
         write: impl Fn(&Message, Option<&Message>, &ModelRequest, &mut Vec<u8>),
@@ -98,7 +98,7 @@ impl Thread {
         self.update_as(Form::default(), request, write)
     }
 
-    pub fn update_as(
+    pub(crate) fn update_as(
         &mut self,
         form: Form,
         request: &ModelRequest,

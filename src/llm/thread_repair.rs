@@ -27,12 +27,12 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(ids: Ids, origin: Option<Arc<str>>) -> Self {
+    pub(crate) fn new(ids: Ids, origin: Option<Arc<str>>) -> Self {
         Self { ids, origin, calls: Vec::new(), waiting: HashMap::new(), of: None }
     }
 
     /// Returns the repaired message, and the IDs of its calls. Call [`Self::missing`] before the next response.
-    pub fn take(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
+    pub(crate) fn take(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
         match message.role {
             Role::Assistant => self.answer(message, taken),
             Role::User | Role::Tool => (self.results(message), Vec::new()),
@@ -40,12 +40,12 @@ impl Exchange {
     }
 
     /// Returns the latest response as it is sent.
-    pub fn answered(&self) -> Option<&Message> {
+    pub(crate) fn answered(&self) -> Option<&Message> {
         self.of.as_deref()
     }
 
     /// Returns a message with results for the calls that have none.
-    pub fn missing(&mut self) -> Option<Arc<Message>> {
+    pub(crate) fn missing(&mut self) -> Option<Arc<Message>> {
         let content = self.lacking();
         let answer = self.of.as_ref()?;
         if content.is_empty() {

@@ -1,6 +1,6 @@
 //! MCP client: tool servers over any transport.
 
-pub mod auth;
+pub(crate) mod auth;
 mod connect;
 mod connection;
 mod content;
@@ -22,10 +22,13 @@ mod tool_cache;
 mod tools;
 mod transport;
 
-pub use connection::Identity;
-pub use deps::{Approval, McpDeps, Refusal, Tokens};
-pub use servers::{Entry, Servers};
-pub use spec::{Header, HttpKind, Reach, SignIn, Spec};
+pub(crate) use connection::Identity;
+pub use deps::McpDeps;
+pub(crate) use deps::{Approval, Refusal, Tokens};
+pub(crate) use servers::Entry;
+pub use servers::Servers;
+pub(crate) use spec::Header;
+pub use spec::{HttpKind, Reach, SignIn, Spec};
 
 /// Returns the messages in a server's output that arrives in these chunks, or the error of each invalid line, for `fuzz/`.
 #[cfg(feature = "fuzzing")]

@@ -22,7 +22,7 @@ const CONCEALS_TEXT: &str = "runs code that is known only at run time, and this 
 const MOVES: &str = "the line changes directory, so aye cannot resolve its paths";
 
 /// Everything that stays the same while one line is judged.
-pub struct Scene<'a> {
+pub(crate) struct Scene<'a> {
     pub layers: &'a [Ready],
     pub context: &'a Context,
     pub cwd: &'a Path,
@@ -31,7 +31,7 @@ pub struct Scene<'a> {
 }
 
 /// Returns the verdict of all layers on one line, with modes and grants applied to each part.
-pub fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
+pub(crate) fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
     if let Some(refused) = out_of_place(cwd, scene) {
         return finding(refused, Risk::High, Vec::new());
     }
@@ -116,7 +116,7 @@ fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
 }
 
 /// Returns the words of each part that asks, in the order of the line; or why each part cannot be saved as a rule.
-pub fn asking(
+pub(crate) fn asking(
     command: &str,
     cwd: &Target,
     scene: &Scene<'_>,
@@ -149,7 +149,7 @@ pub fn asking(
 }
 
 /// Returns whether a command by itself may be saved as a rule.
-pub fn may_be_kept(command: &str, scene: &Scene<'_>) -> bool {
+pub(crate) fn may_be_kept(command: &str, scene: &Scene<'_>) -> bool {
     let line = read_line(command);
     match line.parts.as_slice() {
         [part] => never_kept(&line, part, &judge_part(&line, part, scene).decided, scene).is_none(),
@@ -302,7 +302,7 @@ fn part_in_layer(line: &Line, part: &Simple, layer: &Ready, scene: &Scene<'_>) -
 }
 
 /// Returns the denial of a command that is blocked or that a rule denies, however it is run.
-pub fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
+pub(crate) fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.could_hit(argv));
     if let Some(entry) = blocked {
         return Some(Decided::deny(layer.scope.rule(entry.line), format!("`{}` is a blocked command", entry.text)));
@@ -315,7 +315,7 @@ pub fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
 }
 
 /// Returns the ask verdict of a rule about a command, however it is run.
-pub fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
+pub(crate) fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     let asks = |owned: &&Owned<Rule>| {
         owned.rule.decision == Decision::Ask && counts(owned.rule.expires_at, now) && owned.rule.strikes(argv)
     };
@@ -458,7 +458,7 @@ fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)>
 }
 
 /// Returns whether a rule applies to some command of a line, as its examples state.
-pub fn applies(rule: &Rule, command: &str, scene: &Scene<'_>) -> bool {
+pub(crate) fn applies(rule: &Rule, command: &str, scene: &Scene<'_>) -> bool {
     let line = read_line(command);
     line.parts.iter().any(|part| {
         part.invocations.iter().any(|invocation| match rule.decision {

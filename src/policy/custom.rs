@@ -11,7 +11,7 @@ use crate::protocol::{Mode, Target};
 use std::path::Path;
 
 /// A call of a custom tool, with its manifest and programs in their current state.
-pub struct Custom<'a> {
+pub(crate) struct Custom<'a> {
     pub name: &'a str,
     pub argv: &'a [String],
     pub input: Option<&'a str>,
@@ -35,7 +35,7 @@ pub fn line_of(argv: &[String], input: Option<&str>) -> String {
 }
 
 /// Judges a custom tool. A tool may not do what commands may not do; rules that allow commands do not allow tools.
-pub fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
+pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
     // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
     let as_command = Scene { context: &context, grants: &[], ..*scene };

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// The danger of a part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Danger {
+pub(crate) struct Danger {
     /// The worst effect; `None` if the part reads, or changes files of the workspace in the sandbox.
     pub effect: Option<Effect>,
     pub risk: Risk,
@@ -26,13 +26,13 @@ pub struct Danger {
 
 impl Danger {
     /// Returns whether the mode `auto` may run the part in the sandbox.
-    pub fn runs_unattended(&self) -> bool {
+    pub(crate) fn runs_unattended(&self) -> bool {
         self.stays_here && !self.critical && self.risk <= Risk::Medium
     }
 }
 
 /// Returns the danger of a part of a line.
-pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
+pub(crate) fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
     let conduct = conduct_of(part, context, cwd);
     let effect = worst_effect(part, context, cwd);
     let unknown = || part.invocations.iter().any(|one| !is_known_program(one));
@@ -89,7 +89,7 @@ fn conduct_of(part: &Simple, context: &Context, cwd: &Path) -> Conduct {
 }
 
 /// Returns whether a part discards uncommitted work: it needs approval each time, whatever allows it.
-pub fn discards(part: &Simple) -> bool {
+pub(crate) fn discards(part: &Simple) -> bool {
     part.invocations.iter().any(super::git::discards)
 }
 
@@ -157,7 +157,7 @@ pub fn lasting(line: &str) -> Option<&'static str> {
 }
 
 /// Returns why a part needs approval each time, as a verb with its object; `None` if nothing about it is risky.
-pub fn never(part: &Simple, danger: &Danger) -> Option<String> {
+pub(crate) fn never(part: &Simple, danger: &Danger) -> Option<String> {
     let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
     let calls_out = any(NETWORK) || part.invocations.iter().any(|one| installs(one.base(), &one.argv));
     let lasting = any(PRIVILEGED) || any(DELETING) || calls_out || danger.critical || danger.risk == Risk::High;

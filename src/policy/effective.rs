@@ -35,7 +35,7 @@ const STRICTNESS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns all entries, by section and key, then from the strongest layer to the weakest.
-pub fn entries(layers: &[Ready]) -> Vec<Entry> {
+pub(crate) fn entries(layers: &[Ready]) -> Vec<Entry> {
     let mut all: Vec<(&Ready, Entry)> = layers.iter().flat_map(of_layer).collect();
     all.sort_by(|(_, one), (_, other)| (&one.section, &one.key).cmp(&(&other.section, &other.key)));
     let notes: Vec<Option<String>> = all.iter().map(|(layer, entry)| note(layer, entry, &all)).collect();

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use std::path::Path;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     Read,
     Write,
     Delete,
@@ -36,7 +36,14 @@ impl Access {
 }
 
 /// Returns the verdict of all layers on one file action.
-pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
+pub(crate) fn judge(
+    access: Access,
+    action: &Action,
+    target: &Target,
+    layers: &[Ready],
+    context: &Context,
+    now: Timestamp,
+) -> Finding {
     let path = target.real.as_path();
     if access == Access::Read && context.is_artifact(target) {
         return kept_content(action, layers);
@@ -228,7 +235,7 @@ fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard>
 /// Returns whether no rule denies reading an entry, provided that none denies its directory. A rule that denies a directory
 /// denies its entries, and a list that covers a directory covers them too, so only the entry itself is checked. A search calls
 /// this for every file.
-pub fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context, now: Timestamp) -> bool {
+pub(crate) fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context, now: Timestamp) -> bool {
     let shut = |layer: &Ready| {
         layer.read.as_ref().is_some_and(|rules| {
             let denies = |owned: &Owned<PathRule>| {
@@ -249,6 +256,6 @@ pub fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context, now: 
 }
 
 /// Returns whether a path with credentials stays closed because no layer that may open it names it.
-pub fn keeps_credentials(place: &Path, layers: &[Ready], context: &Context) -> bool {
+pub(crate) fn keeps_credentials(place: &Path, layers: &[Ready], context: &Context) -> bool {
     matches!(to_be_read(place, layers, context), Some(Guard::Closed(_)))
 }

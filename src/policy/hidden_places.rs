@@ -27,7 +27,7 @@ const SEEN: &[&str] = &[
 
 /// Returns whether a word of the line is a path that is hidden from a command without approval: outside the workspace and the
 /// system directories, or a file with a name typical of secrets.
-pub fn names_hidden_place(line: &str, cwd: &Path, context: &Context) -> bool {
+pub(crate) fn names_hidden_place(line: &str, cwd: &Path, context: &Context) -> bool {
     let line = read(line);
     let words = line.parts.iter().flat_map(|part| &part.invocations).flat_map(|invocation| &invocation.argv);
     let targets = line.parts.iter().flat_map(|part| &part.redirects).filter_map(|redirect| redirect.target.as_ref());

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 
 const CAPABILITY: &str = "Mcp.Invoke";
 /// Name of the tool as which reading a resource of a server is judged.
-pub const READING: &str = "resources/read";
+pub(crate) const READING: &str = "resources/read";
 const CHANGED: &str = "the description or the arguments of the tool changed since it was allowed";
 
 /// A tool as its server offers it now.
-pub struct Offered<'a> {
+pub(crate) struct Offered<'a> {
     pub server: &'a str,
     pub tool: &'a str,
     /// Fingerprint of its description and schema.
@@ -23,7 +23,7 @@ pub struct Offered<'a> {
 
 impl Offered<'_> {
     /// Returns the name used in `[tools] disabled`.
-    pub fn full_name(&self) -> String {
+    pub(crate) fn full_name(&self) -> String {
         format!("Mcp.{}", self.name())
     }
 
@@ -33,7 +33,7 @@ impl Offered<'_> {
 }
 
 /// Returns the verdict of all layers on one call of a tool.
-pub fn judge(offered: &Offered<'_>, layers: &[Ready], now: Timestamp) -> Finding {
+pub(crate) fn judge(offered: &Offered<'_>, layers: &[Ready], now: Timestamp) -> Finding {
     let mut decided = across(CAPABILITY, layers, |layer| in_layer(offered, layer, now));
     // `docs/x` with the tool `y` would look like `docs` with the tool `x/y`.
     if offered.server.is_empty() || offered.server.contains('/') {
@@ -99,7 +99,7 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
 }
 
 /// Returns the verdict of all layers on a server that uses the model of the session. No mode decides for the user.
-pub fn sampling(server: &str, layers: &[Ready]) -> Decided {
+pub(crate) fn sampling(server: &str, layers: &[Ready]) -> Decided {
     across(CAPABILITY, layers, |layer| {
         let Some(tools) = &layer.bundle.mcp else { return unlisted(CAPABILITY, layer) };
         let listed = match &tools.sampling {
@@ -120,7 +120,7 @@ pub fn sampling(server: &str, layers: &[Ready]) -> Decided {
 }
 
 /// Returns whether a layer could allow tools of this server.
-pub fn may_list(server: &str, layer: &Ready) -> bool {
+pub(crate) fn may_list(server: &str, layer: &Ready) -> bool {
     let Some(tools) = &layer.bundle.mcp else { return !layer.refuses("Mcp.Invoke") };
     let Some(patterns) = &tools.allowed else { return !layer.scope.grants() };
     patterns.iter().any(|pattern| match pattern.text.split_once('/') {

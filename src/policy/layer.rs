@@ -97,25 +97,25 @@ impl Scope {
 
 /// A rule and its scope: rules that the user saved for a project are in the user's own layer.
 #[derive(Debug, Clone)]
-pub struct Owned<R> {
+pub(crate) struct Owned<R> {
     pub scope: Scope,
     pub rule: R,
 }
 
 /// Returns whether a rule is still in force.
-pub fn counts(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
+pub(crate) fn counts(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
     expires_at.is_none_or(|end| now < end)
 }
 
 /// A rule about paths with compiled patterns.
 #[derive(Debug, Clone)]
-pub struct PathRule {
+pub(crate) struct PathRule {
     pub rule: FileRule,
     pub places: Places,
 }
 
 impl PathRule {
-    pub fn new(rule: FileRule, context: &Context) -> Self {
+    pub(crate) fn new(rule: FileRule, context: &Context) -> Self {
         let places = Places::new(&rule.paths, context, rule.decision != Decision::Allow);
         Self { rule, places }
     }
@@ -123,7 +123,7 @@ impl PathRule {
 
 /// A file capability with compiled patterns.
 #[derive(Debug, Clone)]
-pub struct FileRules {
+pub(crate) struct FileRules {
     pub files: Files,
     pub allowed: Option<Places>,
     pub blocked: Places,
@@ -132,7 +132,7 @@ pub struct FileRules {
 }
 
 impl FileRules {
-    pub fn new(files: Files, scope: Scope, context: &Context) -> Self {
+    pub(crate) fn new(files: Files, scope: Scope, context: &Context) -> Self {
         Self {
             allowed: files.allowed.as_ref().map(|patterns| Places::new(patterns, context, false)),
             blocked: Places::new(&files.blocked, context, true),
@@ -143,7 +143,7 @@ impl FileRules {
     }
 
     /// Returns the rule that denies a path, whatever else allows it.
-    pub fn shut(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<PathDenial<'_>> {
+    pub(crate) fn shut(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<PathDenial<'_>> {
         let blocked = || self.blocked.reach(path).map(|line| PathDenial { rule: scope.rule(line), denied: None });
         let denies = |owned: &&Owned<PathRule>| {
             let rule = &owned.rule.rule;
@@ -158,7 +158,7 @@ impl FileRules {
 }
 
 /// Reason why a path is denied: an entry of `blocked_paths`, or a rule.
-pub struct PathDenial<'a> {
+pub(crate) struct PathDenial<'a> {
     pub rule: String,
     pub denied: Option<&'a FileRule>,
 }
@@ -169,7 +169,7 @@ fn owned<R>(scope: Scope, rules: impl IntoIterator<Item = R>) -> Vec<Owned<R>> {
 
 /// A layer compiled for one context.
 #[derive(Debug, Clone)]
-pub struct Ready {
+pub(crate) struct Ready {
     pub scope: Scope,
     pub bundle: Bundle,
     pub file: Option<PathBuf>,
@@ -217,7 +217,7 @@ impl Ready {
     }
 
     /// Compiles all layers, the strongest first; rules that the user saved for this project join the user's own layer.
-    pub fn all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
+    pub(crate) fn all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
         let mut all: Vec<Self> = layers.into_iter().flat_map(|layer| Self::with_base(layer, context)).collect();
         all.sort_by_key(|layer| layer.scope);
         let mut mine: Vec<Self> = all.extract_if(.., |layer| matches!(layer.scope, Scope::Mine | Scope::Session)).collect();
@@ -261,12 +261,12 @@ impl Ready {
     }
 
     /// Returns whether the layer denies a capability because it does not list it.
-    pub fn refuses(&self, capability: &str) -> bool {
+    pub(crate) fn refuses(&self, capability: &str) -> bool {
         let grants = self.scope.grants() && !(self.scope == Scope::Managed && self.bundle.granted.is_empty());
         grants && !self.lists(capability) && !self.listed_elsewhere.iter().any(|listed| listed == capability)
     }
 
-    pub fn lists(&self, capability: &str) -> bool {
+    pub(crate) fn lists(&self, capability: &str) -> bool {
         self.bundle.granted.iter().any(|granted| granted == capability)
     }
 }

@@ -7,7 +7,7 @@ use crate::protocol::{CommandPart, Risk, VerdictKind};
 
 /// Verdict of one layer on one action.
 #[derive(Debug, Clone)]
-pub struct Decided {
+pub(crate) struct Decided {
     pub verdict: VerdictKind,
     pub rule: String,
     pub reason: String,
@@ -24,7 +24,7 @@ pub struct Decided {
 }
 
 impl Decided {
-    pub fn new(verdict: VerdictKind, rule: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(verdict: VerdictKind, rule: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             verdict,
             rule: rule.into(),
@@ -37,39 +37,39 @@ impl Decided {
         }
     }
 
-    pub fn deny(rule: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub(crate) fn deny(rule: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::new(VerdictKind::Deny, rule, reason)
     }
 
-    pub fn ask(rule: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub(crate) fn ask(rule: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::new(VerdictKind::Ask, rule, reason)
     }
 
-    pub fn allow(rule: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub(crate) fn allow(rule: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::new(VerdictKind::Allow, rule, reason)
     }
 
-    pub fn locked(mut self) -> Self {
+    pub(crate) fn locked(mut self) -> Self {
         self.locked = true;
         self
     }
 
     /// Marks the verdict as given because of the program's name.
-    pub fn by_name(mut self) -> Self {
+    pub(crate) fn by_name(mut self) -> Self {
         self.by_name = true;
         self
     }
 
-    pub fn is_denial(&self) -> bool {
+    pub(crate) fn is_denial(&self) -> bool {
         self.verdict == VerdictKind::Deny
     }
 
-    pub fn is_question(&self) -> bool {
+    pub(crate) fn is_question(&self) -> bool {
         self.verdict == VerdictKind::Ask
     }
 
     /// Returns the stricter of two verdicts; of equals the locked one, then the first.
-    pub fn stricter(self, other: Self) -> Self {
+    pub(crate) fn stricter(self, other: Self) -> Self {
         let by_name = self.by_name || other.by_name;
         // A rule that asks before a command runs counts, even if another rule asks too.
         let approve = self.approve.min(other.approve);
@@ -79,14 +79,14 @@ impl Decided {
 }
 
 /// Returns the verdict of all layers on a capability that some layer must grant.
-pub fn across(capability: &str, layers: &[Ready], says: impl Fn(&Ready) -> Option<Decided>) -> Decided {
+pub(crate) fn across(capability: &str, layers: &[Ready], says: impl Fn(&Ready) -> Option<Decided>) -> Decided {
     let of = |granting: bool| layers.iter().filter(move |layer| layer.scope.grants() == granting).filter_map(&says);
     let granted = of(true).reduce(Decided::stricter).unwrap_or_else(|| not_granted("built-in", capability));
     of(false).fold(granted, Decided::stricter)
 }
 
 /// Returns the verdict of a layer on a capability that it does not list.
-pub fn unlisted(capability: &str, layer: &Ready) -> Option<Decided> {
+pub(crate) fn unlisted(capability: &str, layer: &Ready) -> Option<Decided> {
     layer.refuses(capability).then(|| not_granted(layer.scope.rule(1), capability))
 }
 
@@ -95,12 +95,12 @@ fn not_granted(rule: impl Into<String>, capability: &str) -> Decided {
 }
 
 /// Returns the reason of a rule, or `otherwise` if it has none.
-pub fn reason(given: &str, otherwise: &str) -> String {
+pub(crate) fn reason(given: &str, otherwise: &str) -> String {
     if given.is_empty() { otherwise } else { given }.to_owned()
 }
 
 /// Returns the next higher risk.
-pub fn one_up(risk: Risk) -> Risk {
+pub(crate) fn one_up(risk: Risk) -> Risk {
     match risk {
         Risk::Low => Risk::Medium,
         Risk::Medium | Risk::High => Risk::High,
@@ -109,7 +109,7 @@ pub fn one_up(risk: Risk) -> Risk {
 
 /// Result for one action before modes and grants.
 #[derive(Debug, Clone)]
-pub struct Finding {
+pub(crate) struct Finding {
     pub decided: Decided,
     pub risk: Risk,
     pub critical: bool,

@@ -11,7 +11,7 @@ use crate::protocol::{Action, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 
 /// A call of a named command with its arguments filled in.
-pub struct Filled<'a> {
+pub(crate) struct Filled<'a> {
     pub name: &'a str,
     pub argv: &'a [String],
     /// Paths among the arguments.
@@ -21,7 +21,7 @@ pub struct Filled<'a> {
 
 /// Returns each named command once; of several with one name, that of the strongest layer. A project defines none, because it
 /// would choose the program.
-pub fn all(layers: &[Ready]) -> impl Iterator<Item = &NamedCommand> {
+pub(crate) fn all(layers: &[Ready]) -> impl Iterator<Item = &NamedCommand> {
     let of = |layer: &'_ Ready| layer.scope.grants();
     let strongest = move |scope: Scope, name: &str| defined(name, layers).is_some_and(|(first, _)| first == scope);
     let each =
@@ -34,7 +34,7 @@ fn defined<'a>(name: &str, layers: &'a [Ready]) -> Option<(Scope, &'a NamedComma
     layers.iter().filter(|layer| layer.scope.grants()).find_map(of)
 }
 
-pub fn judge(filled: &Filled<'_>, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
+pub(crate) fn judge(filled: &Filled<'_>, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
     let decided = match defined(filled.name, layers) {
         None => Decided::deny("built-in", format!("no policy defines the named command `{}`", filled.name)),
         Some((scope, command)) if !command.fits(filled.argv) => Decided::deny(

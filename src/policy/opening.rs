@@ -15,7 +15,7 @@ const LOOKED_AT: &[&str] = &[
 ];
 
 /// Judges opening a file. No rule and no mode allows it without approval, because nothing sandboxes the program that opens it.
-pub fn judge(target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
+pub(crate) fn judge(target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
     let read = Action::Read { target: target.clone() };
     let mut finding = files::judge(Access::Read, &read, target, layers, context, now);
     finding.reads_only = false;

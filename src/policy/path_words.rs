@@ -5,7 +5,7 @@ use super::shell::Arg;
 use std::path::Path;
 
 /// Returns whether a word, resolved as a path, is outside the workspace or unknown.
-pub fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
+pub(crate) fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
     if !arg.is_known() || (arg.tilde && arg.text != "~" && !arg.text.starts_with("~/")) {
         return true;
     }
@@ -13,12 +13,12 @@ pub fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
 }
 
 /// Returns a word as a path: a quoted `~` is an ordinary character.
-pub fn as_path(arg: &Arg) -> String {
+pub(crate) fn as_path(arg: &Arg) -> String {
     if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) }
 }
 
 /// Returns the part of a word that could name a file: `--file=/etc/x`, `-I/usr/x`.
-pub fn path_in(word: &str) -> &str {
+pub(crate) fn path_in(word: &str) -> &str {
     if !word.starts_with('-') {
         return word;
     }
@@ -30,7 +30,7 @@ pub fn path_in(word: &str) -> &str {
 }
 
 /// Returns whether a path usually contains keys, tokens or passwords.
-pub fn is_credential(text: &str) -> bool {
+pub(crate) fn is_credential(text: &str) -> bool {
     let places = [
         ".ssh/",
         ".aws/",

@@ -4,7 +4,7 @@ use super::shell::option_verdict::Reading;
 use super::shell::options::reading;
 use super::shell::{Arg, Invocation};
 
-pub const PRIVILEGED: &[&str] = &[
+pub(crate) const PRIVILEGED: &[&str] = &[
     "sudo",
     "su",
     "doas",
@@ -33,12 +33,12 @@ pub const PRIVILEGED: &[&str] = &[
     "init",
     "swapoff",
 ];
-pub const DELETING: &[&str] = &["rm", "rmdir", "shred", "unlink", "truncate", "srm", "trash"];
-pub const NETWORK: &[&str] = &[
+pub(crate) const DELETING: &[&str] = &["rm", "rmdir", "shred", "unlink", "truncate", "srm", "trash"];
+pub(crate) const NETWORK: &[&str] = &[
     "curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "ping", "dig", "nslookup",
     "host", "aria2c", "http", "xh", "gh", "docker", "podman", "kubectl", "aws", "gcloud", "az",
 ];
-pub const INTERPRETERS: &[&str] = &[
+pub(crate) const INTERPRETERS: &[&str] = &[
     "python",
     "python2",
     "python3",
@@ -211,7 +211,7 @@ const TOOLS: &[&str] = &[
 ];
 
 /// Returns whether a program is one that developers use every day, by its name.
-pub fn is_known_program(invocation: &Invocation) -> bool {
+pub(crate) fn is_known_program(invocation: &Invocation) -> bool {
     let name = invocation.base();
     invocation.argv[0].text == name
         && (TOOLS.contains(&name) || INTERPRETERS.contains(&name) || !matches!(reading(&invocation.argv), Reading::NoTable))
@@ -219,12 +219,12 @@ pub fn is_known_program(invocation: &Invocation) -> bool {
 
 /// Returns whether a program runs other programs that a repository's configuration names, such as `filter.*.clean` on `git
 /// status`.
-pub fn obeys_repository(program: &str) -> bool {
+pub(crate) fn obeys_repository(program: &str) -> bool {
     matches!(program, "git" | "hg")
 }
 
 /// Returns whether an interpreter gets its program only from its input.
-pub fn runs_its_input(invocation: &Invocation) -> bool {
+pub(crate) fn runs_its_input(invocation: &Invocation) -> bool {
     let name = invocation.base();
     let reads =
         name.starts_with("python") || matches!(name, "perl" | "ruby" | "node" | "php" | "lua" | "Rscript" | "deno" | "bun");
@@ -235,18 +235,18 @@ pub fn runs_its_input(invocation: &Invocation) -> bool {
         })
 }
 
-pub fn installs(name: &str, argv: &[Arg]) -> bool {
+pub(crate) fn installs(name: &str, argv: &[Arg]) -> bool {
     INSTALLERS.iter().any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
 }
 
 /// Returns whether the arguments of `chmod` and similar programs mean whole trees.
-pub fn is_recursive(words: &[Arg]) -> bool {
+pub(crate) fn is_recursive(words: &[Arg]) -> bool {
     let is_cluster = |text: &str| text.starts_with('-') && !text.starts_with("--");
     words.iter().any(|word| word.text == "--recursive" || is_cluster(&word.text) && word.text.contains('R'))
 }
 
 /// Returns whether a command changes many things at once: `chmod -R`, `git reset --hard`, `kill`.
-pub fn recursive_change(name: &str, argv: &[Arg]) -> bool {
+pub(crate) fn recursive_change(name: &str, argv: &[Arg]) -> bool {
     let flag = |wanted: &[&str]| argv[1..].iter().any(|arg| wanted.contains(&arg.text.as_str()));
     match name {
         "chmod" | "chown" | "chgrp" => is_recursive(&argv[1..]),

@@ -14,7 +14,7 @@ use core::net::IpAddr;
 const CAPABILITY: &str = "Network.Http";
 
 /// Returns the verdict of all layers on one request; no name is resolved.
-pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
+pub(crate) fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
     let reads_only = only_asks(method);
     let finding = |decided, risk| Finding { decided, risk, critical: false, reads_only, remember: None, parts: Vec::new() };
     let destination = match parse(url) {
@@ -50,7 +50,7 @@ pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
 }
 
 /// Returns an error if a connection for this URL may not use the address that its name was resolved to.
-pub fn may_connect(url: &str, address: IpAddr, layers: &[Ready]) -> Result<(), String> {
+pub(crate) fn may_connect(url: &str, address: IpAddr, layers: &[Ready]) -> Result<(), String> {
     let destination = parse(url)?;
     let Some(kind) = special(address) else { return Ok(()) };
     let by_name = matches!(destination.host(), Host::Name(_)) && kind.is_own_network();

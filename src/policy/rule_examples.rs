@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use std::path::PathBuf;
 
 /// Checks the examples of all rules of a bundle.
-pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
+pub(crate) fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     check_command_rules(bundle, name)?;
     check_file_rules(bundle, name)
 }

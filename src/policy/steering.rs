@@ -103,6 +103,6 @@ const STEERING_STARTS: &[&str] = &[
 ];
 
 /// Returns whether a variable can make a program do something other than its arguments say.
-pub fn steers(name: &str) -> bool {
+pub(crate) fn steers(name: &str) -> bool {
     STEERING.contains(&name) || STEERING_STARTS.iter().any(|start| name.starts_with(start))
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 const UPLOAD: &str = "Workspace.Upload";
 
-pub fn judge(target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
+pub(crate) fn judge(target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
     let read = Action::Read { target: target.clone() };
     let mut finding = files::judge(Access::Read, &read, target, layers, context, now);
     let granted = across(UPLOAD, layers, |layer| in_layer(target, layer));

@@ -4,11 +4,11 @@ use crate::protocol::{Artifact, ArtifactKind};
 use std::path::{Path, PathBuf};
 
 /// Maximum bytes stored for one artifact. A caller with more writes what fits and reports the rest.
-pub const ARTIFACT_BYTES: u64 = 64 << 20;
+pub(crate) const ARTIFACT_BYTES: u64 = 64 << 20;
 
 /// Description of an artifact to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewArtifact {
+pub(crate) struct NewArtifact {
     pub kind: ArtifactKind,
     /// Display name: `output of cargo test`.
     pub name: String,
@@ -18,26 +18,26 @@ pub struct NewArtifact {
 
 /// Stored artifact and the read-only file with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredArtifact {
+pub(crate) struct StoredArtifact {
     pub artifact: Artifact,
     pub path: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct ArtifactError {
+pub(crate) struct ArtifactError {
     pub message: String,
 }
 
 /// Writer for one artifact. If it is dropped before `finish`, nothing is stored.
-pub trait ArtifactWriter: Send {
+pub(crate) trait ArtifactWriter: Send {
     /// Writes bytes. May block on the disk.
     fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactError>;
     fn finish(self: Box<Self>) -> Result<Artifact, ArtifactError>;
 }
 
 /// Storage that keeps contents by hash, within a quota. All methods may block on the disk.
-pub trait Artifacts: Send + Sync {
+pub(crate) trait Artifacts: Send + Sync {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError>;
     /// Finds an artifact by its URI. The error says whether it never existed or was evicted.
     fn find(&self, uri: &str) -> Result<StoredArtifact, ArtifactError>;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Session, task and step that changes are attributed to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
+pub(crate) struct Owner {
     pub session: SessionId,
     /// Task of the changes, if any.
     pub task: Option<TaskId>,
@@ -16,7 +16,7 @@ pub struct Owner {
 
 /// Path that differs from its state before the session or task first changed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub(crate) struct Difference {
     pub path: PathBuf,
     pub before: StoredState,
     /// Reason why the original content was not stored, if so.
@@ -27,7 +27,7 @@ pub struct Difference {
 
 /// Path whose state is known without reading it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownPath {
+pub(crate) struct KnownPath {
     pub path: PathBuf,
     pub before: StoredState,
     pub why: Option<String>,
@@ -37,7 +37,7 @@ pub struct KnownPath {
 
 /// All differences.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Differences {
+pub(crate) struct Differences {
     pub files: Vec<Difference>,
     /// Number of paths beyond the limit for one session.
     pub left_out: u64,
@@ -45,7 +45,7 @@ pub struct Differences {
 
 /// Running command that may still change paths below the root of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     pub number: i64,
     pub owner: Owner,
     pub since: Checkpoint,
@@ -53,7 +53,7 @@ pub struct Span {
 
 /// State of a path, with a mark that is equal only for equal states.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MarkedState {
+pub(crate) struct MarkedState {
     pub stood: StoredState,
     pub mark: Vec<u8>,
     /// Reason why the content is not stored, if so.
@@ -62,7 +62,7 @@ pub struct MarkedState {
 
 /// Change of a path in one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Touch {
+pub(crate) struct Touch {
     pub path: PathBuf,
     pub task: Option<TaskId>,
     pub before: MarkedState,
@@ -75,7 +75,7 @@ pub struct Touch {
 
 /// Directory that was created or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TouchedDirectory {
+pub(crate) struct TouchedDirectory {
     pub path: PathBuf,
     pub task: Option<TaskId>,
     pub made: bool,
@@ -85,7 +85,7 @@ pub struct TouchedDirectory {
 
 /// All changes since a step, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Trail {
+pub(crate) struct Trail {
     pub files: Vec<Touch>,
     pub directories: Vec<TouchedDirectory>,
     /// Changes that were not seen or not stored, as sentences.
@@ -95,7 +95,7 @@ pub struct Trail {
 }
 
 /// Storage for the baselines of sessions. The first baseline stored for a path stays.
-pub trait Baselines: Send + Sync {
+pub(crate) trait Baselines: Send + Sync {
     /// Stores baselines before a tool changes these paths or anything below them.
     fn keep(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records the state of these paths after a tool changed them.

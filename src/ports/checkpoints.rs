@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Snapshot of the files of one directory. Its number grows with time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
+pub(crate) struct Checkpoint {
     pub number: i64,
     pub root: PathBuf,
     /// First files that are not stored, relative to the root, and why.
@@ -16,7 +16,7 @@ pub struct Checkpoint {
 
 /// State of a path in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoredState {
+pub(crate) enum StoredState {
     Missing,
     File {
         content: ContentId,
@@ -32,11 +32,11 @@ pub enum StoredState {
 
 /// Unique identifier of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ContentId(pub [u8; 32]);
+pub(crate) struct ContentId(pub [u8; 32]);
 
 /// Path that differs from the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub(crate) struct Changed {
     /// Path relative to the root.
     pub path: PathBuf,
     pub before: StoredState,
@@ -46,12 +46,12 @@ pub struct Changed {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct CheckpointError {
+pub(crate) struct CheckpointError {
     pub message: String,
 }
 
 /// Storage that takes snapshots of files and compares them. `files` lists all files to include, relative to the root, symlinks among them.
-pub trait Checkpoints: Send + Sync {
+pub(crate) trait Checkpoints: Send + Sync {
     /// Takes a snapshot. The cost is a check of every file, and a copy of what changed since the last snapshot.
     fn take(&self, root: PathBuf, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Checkpoint, CheckpointError>>;
     /// Returns the differences to the current files, ordered by path.

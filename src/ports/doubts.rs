@@ -4,7 +4,7 @@ use crate::policy::Unasked;
 
 /// Reasons to ask, each for another kind of rule that allows. A call that the user approves runs in spite of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Doubts {
+pub(crate) struct Doubts {
     /// Reason for a call that runs without approval and may do more than read.
     pub unasked: Option<String>,
     /// Reason for a command line that a rule allows by the names of its programs.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Paths that a call touches, and whether it changes them, as far as its plan knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reach<'a> {
+pub(crate) struct Reach<'a> {
     pub changes: bool,
     pub touches: &'a [PathBuf],
     /// Files whose content it would run.
@@ -15,7 +15,7 @@ pub struct Reach<'a> {
 
 impl Reach<'_> {
     /// Returns whether two calls must run in order: they touch the same path and one changes it, or one changes what the other runs.
-    pub fn collides(&self, other: &Reach<'_>) -> bool {
+    pub(crate) fn collides(&self, other: &Reach<'_>) -> bool {
         let meet = |these: &[PathBuf], those: &[PathBuf]| {
             these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
         };
@@ -26,7 +26,7 @@ impl Reach<'_> {
 }
 
 /// Returns the path that an action concerns.
-pub fn touched(action: &Action) -> Option<PathBuf> {
+pub(crate) fn touched(action: &Action) -> Option<PathBuf> {
     match action {
         Action::Read { target }
         | Action::Write { target }
@@ -40,7 +40,7 @@ pub fn touched(action: &Action) -> Option<PathBuf> {
 
 impl Plan {
     /// Returns all paths that the plan concerns.
-    pub fn touches(&self) -> Vec<PathBuf> {
+    pub(crate) fn touches(&self) -> Vec<PathBuf> {
         self.actions.iter().filter_map(touched).collect()
     }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Record of a session's journal. Only `session::SessionState` interprets it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Record {
+pub(crate) enum Record {
     TaskStarted {
         prompt: Message,
         max_steps: u32,
@@ -281,7 +281,7 @@ pub enum Record {
 /// Command as edited by the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Edited {
+pub(crate) struct Edited {
     /// One-line summary: `$ cargo test`.
     pub summary: String,
     pub actions: Vec<Action>,
@@ -289,7 +289,7 @@ pub struct Edited {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
-pub enum TaskEnd {
+pub(crate) enum TaskEnd {
     Completed,
     Failed { failure: Failure },
     Cancelled,
@@ -297,7 +297,7 @@ pub enum TaskEnd {
 
 /// Kind of crash that a commit must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Durability {
+pub(crate) enum Durability {
     /// Death of the process.
     Process,
     /// Loss of power.
@@ -306,7 +306,7 @@ pub enum Durability {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot save this session ({message})")]
-pub struct JournalError {
+pub(crate) struct JournalError {
     /// Reason, as shown in parentheses: `disk full, 0 B free in /home/me`.
     pub message: String,
     /// Whether another process owns the session now, so that this process must stop.
@@ -314,7 +314,7 @@ pub struct JournalError {
 }
 
 /// Journal of one session.
-pub trait Journal: Send + Sync {
+pub(crate) trait Journal: Send + Sync {
     /// Appends all of `records` or none. They are committed when this returns `Ok`.
     fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>>;
     /// Replaces the saved output of a running command. The write is queued in order with all other calls and need not be awaited. The

@@ -4,7 +4,7 @@ use crate::protocol::Action;
 
 /// Whether a command can run in a layer first, and the result of that run.
 #[derive(Debug, Default)]
-pub enum LayerRun {
+pub(crate) enum LayerRun {
     /// Not a command, or one that keeps running.
     #[default]
     None,
@@ -18,7 +18,7 @@ pub enum LayerRun {
 
 /// Effects of a command in its layer. They are not applied yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LayerEnd {
+pub(crate) struct LayerEnd {
     /// Whether the command was killed or stopped by a limit; then no effect is applied.
     pub stopped: bool,
     /// Actions of file tools with the same effects, one for each path outside build output; `None` if there are too many.

@@ -17,25 +17,27 @@ mod rewinds;
 mod router;
 mod rules;
 
-pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
-pub use baselines::{Baselines, Difference, Differences, KnownPath, MarkedState, Owner, Span, Touch, TouchedDirectory, Trail};
-pub use buffers::{BUFFER_BYTES, Buffers};
-pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, StoredState};
-pub use doubts::Doubts;
-pub use footprint::{Reach, touched};
-pub use instructions::{InstructionSource, Instructions};
-pub use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
-pub use layer::{LayerEnd, LayerRun};
-pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
-pub use plan::{Amends, Plan};
-pub use recovery::{RecoveredCalls, RecoveredState, Tail};
-pub use remote::{
-    Launched, Launcher, MAX_SCHEMA_BYTES, RemoteAsks, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult,
-    RemoteServers, RemoteTool, ServerProgram,
+pub(crate) use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
+pub(crate) use baselines::{
+    Baselines, Difference, Differences, KnownPath, MarkedState, Owner, Span, Touch, TouchedDirectory, Trail,
 };
-pub use rewinds::{FileRewind, FilesPlanned, FilesRewound, RewindStart, TaskChanges};
-pub use router::{Followed, RunContext, ToolRouter};
-pub use rules::{Rules, Saved};
+pub(crate) use buffers::{BUFFER_BYTES, Buffers};
+pub(crate) use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, StoredState};
+pub(crate) use doubts::Doubts;
+pub(crate) use footprint::{Reach, touched};
+pub(crate) use instructions::{InstructionSource, Instructions};
+pub(crate) use journal::{Durability, Edited, Journal, JournalError, Record, TaskEnd};
+pub(crate) use layer::{LayerEnd, LayerRun};
+pub(crate) use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
+pub(crate) use plan::{Amends, Plan};
+pub(crate) use recovery::{RecoveredCalls, RecoveredState, Tail};
+pub use remote::{
+    Launched, Launcher, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerProgram,
+};
+pub(crate) use remote::{MAX_SCHEMA_BYTES, RemoteContent, RemoteResult};
+pub(crate) use rewinds::{FileRewind, FilesPlanned, FilesRewound, RewindStart, TaskChanges};
+pub(crate) use router::{Followed, RunContext, ToolRouter};
+pub(crate) use rules::{Rules, Saved};
 
 /// Boxed future that a struct can store.
 pub type BoxFuture<'a, T> = futures_util::future::BoxFuture<'a, T>;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Images of the thread by URI, as base64.
-pub type Images = Arc<HashMap<String, Arc<str>>>;
+pub(crate) type Images = Arc<HashMap<String, Arc<str>>>;
 
 /// Content of one request. Messages and tools are shared, so that a long session is not copied for each step.
 #[derive(Debug, Clone)]
-pub struct ModelRequest {
+pub(crate) struct ModelRequest {
     pub system: Arc<str>,
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolDefinition]>,
@@ -25,7 +25,7 @@ pub struct ModelRequest {
 
 /// Stream item. `Completed` is the last one; a stream that ends without it was cut off.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Delta {
+pub(crate) enum Delta {
     Text(String),
     Reasoning(String),
     /// Arguments of a call are arriving; `bytes` is their length so far.
@@ -38,7 +38,7 @@ pub enum Delta {
 
 /// Complete response, in the order of the model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Completion {
+pub(crate) struct Completion {
     pub content: Vec<Part>,
     pub stop_reason: StopReason,
     pub usage: Usage,
@@ -49,7 +49,7 @@ pub struct Completion {
 /// Failed request.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{failure}")]
-pub struct ModelError {
+pub(crate) struct ModelError {
     pub failure: Failure,
     /// Delay that the provider asked for (`Retry-After`).
     pub retry_after: Option<Duration>,
@@ -63,9 +63,9 @@ impl From<Failure> for ModelError {
     }
 }
 
-pub type ModelStream = BoxStream<'static, Result<Delta, ModelError>>;
+pub(crate) type ModelStream = BoxStream<'static, Result<Delta, ModelError>>;
 
-pub trait Model: Send + Sync {
+pub(crate) trait Model: Send + Sync {
     /// Returns the name: `anthropic/claude-sonnet-5`.
     fn name(&self) -> &str;
     /// Returns what is known about the model without a request.
@@ -80,7 +80,7 @@ pub trait Model: Send + Sync {
 }
 
 /// Available models.
-pub trait Models: Send + Sync {
+pub(crate) trait Models: Send + Sync {
     /// Opens a model; sends nothing yet.
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure>;
     /// Saves an API key for the provider of this model, like `aye auth login`, and returns where it was saved. May block on a keyring.

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// Planned effects of a call. Nothing is written yet.
-pub struct Plan {
+pub(crate) struct Plan {
     pub call: ToolCall,
     /// Canonical name of the tool.
     pub tool_name: String,
@@ -46,7 +46,7 @@ pub struct Plan {
 
 impl Plan {
     /// Returns an empty plan for a call that changes something: it touches nothing and asks for nothing yet.
-    pub fn bare(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
+    pub(crate) fn bare(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
         Self {
             call,
             tool_name,
@@ -69,7 +69,7 @@ impl Plan {
     }
 
     /// Returns the verdict of the policy, turned into an approval request if the plan has a doubt about it.
-    pub fn judged(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
+    pub(crate) fn judged(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
         let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
         let Verdict::Allow(permit) = &verdict else { return verdict };
         let Some(reason) = permit.relies_on().and_then(|relies| self.doubts.about(relies)) else { return verdict };
@@ -82,7 +82,7 @@ impl Plan {
 
 /// Ways in which the user may change a plan, and the changes made.
 #[derive(Debug, Clone, Default)]
-pub struct Amends {
+pub(crate) struct Amends {
     pub offer: Amendable,
     /// Proposed text of each offered file, with secrets removed.
     pub texts: Vec<String>,

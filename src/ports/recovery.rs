@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// State on disk of a call that changes files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecoveredState {
+pub(crate) enum RecoveredState {
     /// Every path is as the call leaves it.
     Done {
         /// Temporary files that were not removed.
@@ -20,14 +20,14 @@ pub enum RecoveredState {
 
 /// Last saved output of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tail {
+pub(crate) struct Tail {
     pub text: String,
     /// Run time in milliseconds when the output was saved.
     pub ran_ms: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RecoveredCalls {
+pub(crate) struct RecoveredCalls {
     pub found: HashMap<CallId, RecoveredState>,
     pub tails: HashMap<CallId, Tail>,
 }

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum bytes of an argument schema. Tools with a larger one are left out, because the schema is sent with every request.
-pub const MAX_SCHEMA_BYTES: usize = 64 << 10;
+pub(crate) const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 /// Tool as its server offers it, or offered it last.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Start of the changes to undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RewindStart {
+pub(crate) enum RewindStart {
     /// This step of the session and all later ones.
     Step(u64),
     /// The rewind of this number and everything after it.
@@ -14,7 +14,7 @@ pub enum RewindStart {
 
 /// Request to restore files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileRewind {
+pub(crate) struct FileRewind {
     /// Number under which the current state is stored, so that the rewind can be undone.
     pub number: u32,
     pub since: RewindStart,
@@ -26,12 +26,12 @@ pub struct FileRewind {
 
 impl FileRewind {
     /// Returns the task ID under which the state is stored.
-    pub fn id_of(number: u32) -> TaskId {
+    pub(crate) fn id_of(number: u32) -> TaskId {
         TaskId::new(format!("{REWIND}{number}"))
     }
 
     /// Returns the number of the rewind with this task ID.
-    pub fn number_of(task: &TaskId) -> Option<u32> {
+    pub(crate) fn number_of(task: &TaskId) -> Option<u32> {
         task.as_str().strip_prefix(REWIND)?.parse().ok()
     }
 }
@@ -40,7 +40,7 @@ const REWIND: &str = "rewind_";
 
 /// Planned effects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FilesPlanned {
+pub(crate) struct FilesPlanned {
     pub files: Vec<RewindFile>,
     pub diff: FileDiffs,
     /// Effects that cannot be undone, one sentence each.
@@ -49,14 +49,14 @@ pub struct FilesPlanned {
 
 /// Result of a rewind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FilesRewound {
+pub(crate) struct FilesRewound {
     pub restored: u64,
     pub kept: Vec<RewindFile>,
 }
 
 /// File changes of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskChanges {
+pub(crate) struct TaskChanges {
     pub task_id: TaskId,
     pub files: u64,
     pub added: u64,

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Context of a running tool.
 #[derive(Debug, Clone)]
-pub struct RunContext {
+pub(crate) struct RunContext {
     /// Call that runs; its router knows it.
     pub tool_call_id: Option<CallId>,
     /// Live output. A full channel drops chunks; the result is complete.
@@ -35,15 +35,15 @@ const NOTE_BYTES: usize = 1024;
 
 impl RunContext {
     /// Returns the bytes available for output besides the notes.
-    pub fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.most_bytes - NOTE_BYTES.min(self.most_bytes / 4)
     }
 }
 
 /// Plans that wait for approval, with the state of the paths they would change.
-pub type Followed = Arc<[(ApprovalId, Vec<PlaceChange>)]>;
+pub(crate) type Followed = Arc<[(ApprovalId, Vec<PlaceChange>)]>;
 
-pub trait ToolRouter: Send + Sync {
+pub(crate) trait ToolRouter: Send + Sync {
     /// Returns the tools that the model may be offered, by canonical name.
     fn definitions(&self) -> Vec<ToolDefinition>;
     /// Returns the capability that a tool needs; `None` for an unknown name.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 /// Rules of a file after one was added or removed.
 #[derive(Debug, Clone)]
-pub struct Saved {
+pub(crate) struct Saved {
     /// Rule names, as in verdicts: `mine-here:14`.
     pub names: Vec<String>,
     /// File in its new state; absent if it no longer exists.
@@ -15,7 +15,7 @@ pub struct Saved {
 }
 
 /// Policy files of the user.
-pub trait Rules: Send + Sync {
+pub(crate) trait Rules: Send + Sync {
     /// Returns the locations of an offer's rules, for display. Changes nothing.
     fn places(&self, offer: &Offer) -> Vec<RulePlace>;
     /// Saves rules in the file of a scope; all of them or none.

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// The error codes of JSON-RPC 2.0 and of this host. They are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
-pub enum FaultCode {
+pub(crate) enum FaultCode {
     ParseError = -32700,
     InvalidRequest = -32600,
     MethodNotFound = -32601,
@@ -24,7 +24,7 @@ pub enum FaultCode {
 
 impl FaultCode {
     #[cfg(test)]
-    pub const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::ParseError,
         Self::InvalidRequest,
         Self::MethodNotFound,
@@ -40,13 +40,13 @@ impl FaultCode {
         Self::SessionHeld,
     ];
 
-    pub fn number(self) -> i32 {
+    pub(crate) fn number(self) -> i32 {
         self as i32
     }
 
     /// Returns the description for the protocol documentation.
     #[cfg(test)]
-    pub fn meaning(self) -> &'static str {
+    pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::ParseError => "the line is not JSON",
             Self::InvalidRequest => "the line is JSON but not a request, or it is too long",
@@ -75,7 +75,7 @@ impl Serialize for FaultCode {
 
 /// The `error` of a response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Fault {
+pub(crate) struct Fault {
     pub code: FaultCode,
     /// The problem and the solution, as text.
     pub message: String,
@@ -84,11 +84,11 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub fn new(code: FaultCode, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: FaultCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
-    pub fn with(self, data: Value) -> Self {
+    pub(crate) fn with(self, data: Value) -> Self {
         Self { data: Some(data), ..self }
     }
 }

@@ -1,14 +1,14 @@
 //! Splits the input of a client into messages of limited size.
 
-pub use crate::text::Line;
+pub(crate) use crate::text::Line;
 use crate::text::LineSplitter;
 
 /// Maximum bytes of a message; a longer one is discarded.
-pub const LINE_BYTES: usize = 16 << 20;
+pub(crate) const LINE_BYTES: usize = 16 << 20;
 
 /// The current, incomplete line.
 #[derive(Debug)]
-pub struct Lines(LineSplitter);
+pub(crate) struct Lines(LineSplitter);
 
 impl Default for Lines {
     fn default() -> Self {
@@ -18,7 +18,7 @@ impl Default for Lines {
 
 impl Lines {
     /// Returns the lines that these bytes complete, without empty ones.
-    pub fn push(&mut self, mut bytes: &[u8]) -> Vec<Line> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Vec<Line> {
         let mut lines = Vec::new();
         while !bytes.is_empty() {
             lines.extend(self.0.take_line(&mut bytes).filter(is_message));
@@ -27,7 +27,7 @@ impl Lines {
     }
 
     /// Ends the input. Returns the rest as a line, because half of a message is not valid JSON.
-    pub fn end(&mut self) -> Option<Line> {
+    pub(crate) fn end(&mut self) -> Option<Line> {
         self.0.finish().filter(is_message)
     }
 }

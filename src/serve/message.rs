@@ -11,7 +11,7 @@ const BATCH_MAX: usize = 1_000;
 
 /// An ID, exactly as the client wrote it.
 #[derive(Debug, Clone)]
-pub struct Id(Box<RawValue>);
+pub(crate) struct Id(Box<RawValue>);
 
 impl Id {
     fn of(raw: &RawValue) -> Self {
@@ -19,7 +19,7 @@ impl Id {
     }
 
     /// Returns the ID of responses to messages without a readable ID.
-    pub fn null() -> Self {
+    pub(crate) fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }
 }
@@ -32,7 +32,7 @@ impl Serialize for Id {
 
 /// A request. Without an ID it is a notification and gets no response.
 #[derive(Debug)]
-pub struct Request {
+pub(crate) struct Request {
     pub id: Option<Id>,
     pub method: String,
     pub params: Map<String, Value>,
@@ -40,20 +40,20 @@ pub struct Request {
 
 /// An error, and the ID of its request.
 #[derive(Debug)]
-pub struct Refused {
+pub(crate) struct Refused {
     pub id: Id,
     pub fault: Fault,
 }
 
 /// The content of a line.
 #[derive(Debug)]
-pub enum Incoming {
+pub(crate) enum Incoming {
     One(Result<Request, Refused>),
     Batch(Vec<Result<Request, Refused>>),
 }
 
 impl Incoming {
-    pub fn read(line: &[u8]) -> Self {
+    pub(crate) fn read(line: &[u8]) -> Self {
         let refused = |code, message: String| Self::One(Err(Refused { id: Id::null(), fault: Fault::new(code, message) }));
         let text = match std::str::from_utf8(line) {
             Ok(text) => text,
@@ -141,7 +141,7 @@ impl Request {
 
 /// The response to a request.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub id: Id,
     pub outcome: Result<Value, Fault>,
 }
@@ -164,7 +164,7 @@ impl Serialize for Answer {
 
 /// A line for the client.
 #[derive(Debug)]
-pub enum Outgoing {
+pub(crate) enum Outgoing {
     Answer(Answer),
     Batch(Vec<Answer>),
     /// The notification `SessionEvent`.
@@ -180,7 +180,7 @@ pub enum Outgoing {
 
 impl Outgoing {
     /// Returns the response to a message that has no readable request.
-    pub fn refusal(fault: Fault) -> Self {
+    pub(crate) fn refusal(fault: Fault) -> Self {
         Self::Answer(Answer { id: Id::null(), outcome: Err(fault) })
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The identity of the client.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ClientInfo {
+pub(crate) struct ClientInfo {
     pub name: String,
     pub version: String,
 }
@@ -18,7 +18,7 @@ pub struct ClientInfo {
 /// Creates a session in a directory, under the policy of that directory.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CreateSession {
+pub(crate) struct CreateSession {
     pub client_info: ClientInfo,
     /// Capabilities of the client, as free text. This version does not use them.
     #[serde(default)]
@@ -41,7 +41,7 @@ pub struct CreateSession {
 /// paused, reads the policy again and continues that session. The result names the policy and the tools in force.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ResumeSession {
+pub(crate) struct ResumeSession {
     /// The session ID, or at least its first 6 hex digits.
     pub session_id: String,
     /// The model, as `PROVIDER/NAME`. Default: the last model of the session.
@@ -59,7 +59,7 @@ pub struct ResumeSession {
 /// session is paused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct StartTask {
+pub(crate) struct StartTask {
     /// The prompt.
     pub prompt: String,
     #[serde(default)]
@@ -68,7 +68,7 @@ pub struct StartTask {
 
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TaskOptions {
+pub(crate) struct TaskOptions {
     /// Maximum model requests before the task fails with `max_steps_exceeded`; at most `--max-steps`.
     #[serde(default)]
     pub max_steps: Option<u32>,
@@ -78,7 +78,7 @@ pub struct TaskOptions {
 /// the model said until then stays in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CancelTask {
+pub(crate) struct CancelTask {
     pub task_id: String,
     /// Whatever still runs is killed.
     #[serde(default)]
@@ -88,7 +88,7 @@ pub struct CancelTask {
 /// Returns the changes since the start of the session or of a task, and the changes that wait for approval.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct GetPatchPreview {
+pub(crate) struct GetPatchPreview {
     #[serde(default)]
     pub task_id: Option<String>,
 }
@@ -96,7 +96,7 @@ pub struct GetPatchPreview {
 /// Approves or denies a pending approval.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ApproveAction {
+pub(crate) struct ApproveAction {
     pub approval_id: String,
     pub decision: Verdict,
     /// The reason of a denial, which is passed to the model.
@@ -106,7 +106,7 @@ pub struct ApproveAction {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Approved,
     Denied,
 }
@@ -114,7 +114,7 @@ pub enum Verdict {
 /// Ends the session and the process. A running task is cancelled after its running tools have ended.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Shutdown {
+pub(crate) struct Shutdown {
     /// Kills running commands.
     #[serde(default)]
     pub force: bool,
@@ -123,7 +123,7 @@ pub struct Shutdown {
 /// The result of `CreateSession`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionReady {
+pub(crate) struct SessionReady {
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
     pub session_status: SessionStatus,
@@ -136,7 +136,7 @@ pub struct SessionReady {
 /// The result of `ResumeSession`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionResumed {
+pub(crate) struct SessionResumed {
     #[serde(flatten)]
     pub ready: SessionReady,
     /// The task that continues, or the last task.
@@ -150,7 +150,7 @@ pub struct SessionResumed {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Interrupted {
+pub(crate) struct Interrupted {
     pub tool_call_id: CallId,
     pub tool_name: String,
     pub summary: String,
@@ -161,14 +161,14 @@ pub struct Interrupted {
 /// The result of `StartTask`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TaskBegun {
+pub(crate) struct TaskBegun {
     pub task_id: String,
 }
 
 /// The result of `CancelTask`; `task_cancelled` reports the end of the task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Cancelling {
+pub(crate) struct Cancelling {
     /// Always `cancelling`.
     pub status: &'static str,
 }
@@ -176,7 +176,7 @@ pub struct Cancelling {
 /// The result of `GetSessionState`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionStateTold {
+pub(crate) struct SessionStateTold {
     pub session_id: SessionId,
     pub session_status: SessionStatus,
     /// The current task, or the last one.
@@ -188,7 +188,7 @@ pub struct SessionStateTold {
 /// The result of `GetPatchPreview`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PatchPreview {
+pub(crate) struct PatchPreview {
     pub files: Vec<Patch>,
     /// Notes, such as which files were not inspected and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -197,7 +197,7 @@ pub struct PatchPreview {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Patch {
+pub(crate) struct Patch {
     /// The path, relative if it is in the workspace.
     pub path: String,
     pub status: PatchStatus,
@@ -212,7 +212,7 @@ pub struct Patch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PatchStatus {
+pub(crate) enum PatchStatus {
     /// A change that waits for approval.
     Pending,
     Added,
@@ -227,7 +227,7 @@ pub enum PatchStatus {
 /// The result of `ApproveAction`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ActionDecided {
+pub(crate) struct ActionDecided {
     /// The recorded decision.
     pub status: Verdict,
 }
@@ -235,14 +235,14 @@ pub struct ActionDecided {
 /// The result of `Shutdown`, which is the last line of output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ended {
+pub(crate) struct Ended {
     /// `SESSION_COMPLETED`, `SESSION_CANCELLED` if a task was cancelled, or `SESSION_FAILED` if the end could not be
     /// saved.
     pub status: SessionStatus,
 }
 
 /// Parses the parameters of a method, or returns an error that says what is wrong. Unknown parameters are ignored.
-pub fn params<T: DeserializeOwned>(method: &str, given: Map<String, Value>) -> Result<T, Fault> {
+pub(crate) fn params<T: DeserializeOwned>(method: &str, given: Map<String, Value>) -> Result<T, Fault> {
     serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
         let path = error.path().to_string();
         let place = if path == "." { String::new() } else { format!("`{path}`: ") };

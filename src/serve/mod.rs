@@ -9,11 +9,11 @@ mod patches;
 #[cfg(test)]
 mod tests;
 
-pub use connection::{Act, ClientConnection, OpenedSession, OpeningRequest};
-pub use fault::{Fault, FaultCode};
-pub use lines::{LINE_BYTES, Line, Lines};
-pub use message::Outgoing;
-pub use methods::{CreateSession, ResumeSession};
+pub(crate) use connection::{Act, ClientConnection, OpenedSession, OpeningRequest};
+pub(crate) use fault::{Fault, FaultCode};
+pub(crate) use lines::{LINE_BYTES, Line, Lines};
+pub(crate) use message::Outgoing;
+pub(crate) use methods::{CreateSession, ResumeSession};
 
 /// The version of the protocol, which a client can require by `protocolVersion`.
-pub const PROTOCOL_VERSION: &str = "1";
+pub(crate) const PROTOCOL_VERSION: &str = "1";

@@ -5,7 +5,7 @@ use crate::protocol::{Approval, ChangeStatus, ChangedFiles, FileDiff};
 use std::path::Path;
 
 /// Returns the changes, those that wait for approval first.
-pub fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: ChangedFiles, workspace: &Path) -> PatchPreview {
+pub(crate) fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: ChangedFiles, workspace: &Path) -> PatchPreview {
     let mut files: Vec<Patch> = pending.flat_map(|approval| proposed(approval, workspace)).collect();
     files.extend(changed.files.into_iter().map(|file| Patch {
         path: file.path,

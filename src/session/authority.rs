@@ -5,7 +5,7 @@ use crate::protocol::Decision;
 
 /// Returns a record as it leaves its store, with its facts but without any authority. Rules and budgets belong to the
 /// user of that machine.
-pub fn without_authority(record: Record) -> Option<Record> {
+pub(crate) fn without_authority(record: Record) -> Option<Record> {
     match record {
         Record::RuleSaved { .. } | Record::RuleRemoved { .. } | Record::BudgetSet { .. } => None,
         // An incomplete rewind would be done by the new owner of the session; another record says that it was

@@ -5,7 +5,7 @@ use crate::protocol::{Action, Approval, Decision, Proposal, Resolution, ToolCall
 
 /// The change that a record made to a call.
 #[derive(Debug)]
-pub enum CallChange<'r> {
+pub(crate) enum CallChange<'r> {
     Planned {
         call: &'r ToolCall,
         summary: &'r str,

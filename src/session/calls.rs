@@ -8,7 +8,7 @@ use crate::protocol::{
 
 /// A call of the open step.
 #[derive(Debug, Clone)]
-pub struct OpenCall {
+pub(crate) struct OpenCall {
     pub tool_call_id: CallId,
     pub tool_name: String,
     /// The call as the model or the user requested it. Absent if the journal lacks that record.
@@ -45,7 +45,7 @@ pub struct OpenCall {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallStage {
+pub(crate) enum CallStage {
     /// Planned or to be planned: nothing is pending and nothing runs.
     Planning,
     /// An approval prompt is open.
@@ -58,7 +58,7 @@ pub enum CallStage {
 
 /// A run parts of which the sandbox blocked.
 #[derive(Debug, Clone)]
-pub struct FirstRun {
+pub(crate) struct FirstRun {
     pub result: ToolResult,
     pub latency_ms: u64,
     /// True if it started again with more access.
@@ -67,7 +67,7 @@ pub struct FirstRun {
 
 /// A denial by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallDenial {
+pub(crate) struct CallDenial {
     /// The reason in the user's words, if there is one.
     pub reason: Option<String>,
 }
@@ -98,17 +98,17 @@ impl OpenCall {
         }
     }
 
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.stage == CallStage::Done
     }
 
     /// Returns true if it started and the journal has no result.
-    pub fn has_no_result(&self) -> bool {
+    pub(crate) fn has_no_result(&self) -> bool {
         self.places.is_some() && self.result.is_none()
     }
 
     /// Returns true if it was running when the journal ended.
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.stage == CallStage::Running
     }
 
@@ -122,26 +122,26 @@ impl OpenCall {
 
 /// The calls of the open step, in order.
 #[derive(Debug, Default)]
-pub struct Calls(Vec<OpenCall>);
+pub(crate) struct Calls(Vec<OpenCall>);
 
 impl Calls {
-    pub fn list(&self) -> &[OpenCall] {
+    pub(crate) fn list(&self) -> &[OpenCall] {
         &self.0
     }
 
     /// Removes and returns all calls at the end of a step.
-    pub fn close(&mut self) -> Vec<OpenCall> {
+    pub(crate) fn close(&mut self) -> Vec<OpenCall> {
         std::mem::take(&mut self.0)
     }
 
     /// Adds the calls of a step.
-    pub fn request<'a>(&mut self, calls: impl Iterator<Item = &'a ToolCall>) {
+    pub(crate) fn request<'a>(&mut self, calls: impl Iterator<Item = &'a ToolCall>) {
         let open = |call: &ToolCall| OpenCall::new(call.tool_call_id.clone(), call.tool_name.clone(), Some(call.clone()));
         self.0 = calls.map(open).collect();
     }
 
     /// Adds the results of a step, which arrive in one message.
-    pub fn finish_all(&mut self, message: &Message) {
+    pub(crate) fn finish_all(&mut self, message: &Message) {
         for part in &message.content {
             if let Part::ToolResult(result) = part
                 && let Some(call) = self.0.iter_mut().find(|call| call.tool_call_id == result.tool_call_id)
@@ -153,7 +153,7 @@ impl Calls {
     }
 
     /// Marks all calls as started: a record that cannot be read may be the start of any call.
-    pub fn assume_started(&mut self) {
+    pub(crate) fn assume_started(&mut self) {
         for call in self.0.iter_mut().filter(|call| !call.is_done()) {
             call.run();
             call.changes = true;
@@ -161,7 +161,7 @@ impl Calls {
     }
 
     /// Applies a record about a call; returns `None` for other records.
-    pub fn apply<'r>(&mut self, record: &'r Record) -> Option<(&'r CallId, CallChange<'r>)> {
+    pub(crate) fn apply<'r>(&mut self, record: &'r Record) -> Option<(&'r CallId, CallChange<'r>)> {
         match record {
             Record::Intent { .. } => self.plan(record),
             Record::ApprovalRequested { approval } => {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// The outcome of one record.
 #[derive(Debug)]
-pub struct Applied<'r> {
+pub(crate) struct Applied<'r> {
     /// The text of a response that broke off before this record, and the reason.
     pub interrupted: Option<(String, &'r str)>,
     /// The calls of the step that this record ends, with or without results.
@@ -20,7 +20,7 @@ pub struct Applied<'r> {
 
 /// The change made by a record.
 #[derive(Debug)]
-pub enum Change<'r> {
+pub(crate) enum Change<'r> {
     /// No change that a view shows.
     None,
     /// No change: the journal already has this message.
@@ -132,7 +132,7 @@ pub enum Change<'r> {
 
 /// The payer of tokens for a request without a response to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Payer<'r> {
+pub(crate) enum Payer<'r> {
     FailedRequest,
     /// A request of an MCP server with this name.
     Server(&'r str),
@@ -140,7 +140,7 @@ pub enum Payer<'r> {
 
 impl<'r> Change<'r> {
     /// Returns the message that this adds to the conversation. A response without content adds none.
-    pub fn message(&self) -> Option<&'r Message> {
+    pub(crate) fn message(&self) -> Option<&'r Message> {
         match self {
             Self::TaskStarted { prompt: message, .. } | Self::Steered { message } | Self::StepCompleted { message, .. } => {
                 Some(message)

@@ -18,17 +18,17 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use authority::without_authority;
-pub use call_change::CallChange;
+pub(crate) use authority::without_authority;
+pub(crate) use call_change::CallChange;
 #[cfg(test)]
-pub use calls::CallDenial;
-pub use calls::{CallStage, OpenCall};
-pub use change::{Applied, Change, Payer};
-pub use model_choice::ModelChoice;
-pub use records::{begins_step, plans_call};
-pub use response::Parts;
-pub use rewinds::RewindEffect;
-pub use state::SessionState;
-pub use status::SessionStatus;
-pub use tally::{Spent, Tally, TallyCounter, TallyEntry, Totals};
-pub use task::TaskProgress;
+pub(crate) use calls::CallDenial;
+pub(crate) use calls::{CallStage, OpenCall};
+pub(crate) use change::{Applied, Change, Payer};
+pub(crate) use model_choice::ModelChoice;
+pub(crate) use records::{begins_step, plans_call};
+pub(crate) use response::Parts;
+pub(crate) use rewinds::RewindEffect;
+pub(crate) use state::SessionState;
+pub(crate) use status::SessionStatus;
+pub(crate) use tally::{Spent, Tally, TallyCounter, TallyEntry, Totals};
+pub(crate) use task::TaskProgress;

@@ -4,7 +4,7 @@ use crate::protocol::Effort;
 
 /// A model and its effort, as the user chose them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelChoice {
+pub(crate) struct ModelChoice {
     pub model: String,
     pub effort: Option<Effort>,
 }

@@ -8,7 +8,7 @@ use crate::protocol::{Arguments, ToolCall};
 const TITLE_CHARS: usize = 80;
 
 /// Returns true if all calls before this record have ended, even if their end cannot be read.
-pub fn closes_calls(record: &Record) -> bool {
+pub(crate) fn closes_calls(record: &Record) -> bool {
     let changes_conversation = matches!(
         record,
         Record::Steered { .. }
@@ -34,12 +34,12 @@ fn starts_or_ends_step(record: &Record) -> bool {
 }
 
 /// Returns true if a stored record starts a step or a task, so that the records before it can be shown without it.
-pub fn begins_step(json: &[u8]) -> bool {
+pub(crate) fn begins_step(json: &[u8]) -> bool {
     is_named(json, "step_started") || is_named(json, "task_started")
 }
 
 /// Returns true if a stored record plans a call.
-pub fn plans_call(json: &[u8]) -> bool {
+pub(crate) fn plans_call(json: &[u8]) -> bool {
     is_named(json, "intent")
 }
 
@@ -51,7 +51,7 @@ fn is_named(json: &[u8], name: &str) -> bool {
 
 /// Returns true if a summary may still be in progress after this record. A record of its cost does not end it, because
 /// the request may be retried.
-pub fn may_follow_compaction(record: &Record) -> bool {
+pub(crate) fn may_follow_compaction(record: &Record) -> bool {
     matches!(
         record,
         Record::Wasted { .. }
@@ -64,7 +64,7 @@ pub fn may_follow_compaction(record: &Record) -> bool {
 }
 
 /// Returns the status that a record gives its session; `None` if the status stays the same.
-pub fn status_after(record: &Record) -> Option<SessionStatus> {
+pub(crate) fn status_after(record: &Record) -> Option<SessionStatus> {
     match record {
         Record::TaskStarted { .. } | Record::Decided { .. } | Record::Continued | Record::OwnStarted { .. } => {
             Some(SessionStatus::Running)
@@ -77,7 +77,7 @@ pub fn status_after(record: &Record) -> Option<SessionStatus> {
 }
 
 /// Returns the first line of a prompt or of a command of the user, without control characters.
-pub fn title(record: &Record) -> Option<String> {
+pub(crate) fn title(record: &Record) -> Option<String> {
     let text = match record {
         Record::TaskStarted { prompt, .. } => prompt.typed().to_owned(),
         Record::OwnStarted { call, .. } => format!("! {}", command_line(call)),
@@ -91,7 +91,7 @@ pub fn title(record: &Record) -> Option<String> {
     Some(plain.chars().take(TITLE_CHARS - 1).chain(['…']).collect())
 }
 
-pub fn command_line(call: &ToolCall) -> &str {
+pub(crate) fn command_line(call: &ToolCall) -> &str {
     match &call.arguments {
         Arguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default(),
         Arguments::Malformed(_) => "",

@@ -4,16 +4,16 @@ use crate::protocol::{Message, StopReason};
 
 /// The parts before the last one.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Parts(String);
+pub(crate) struct Parts(String);
 
 impl Parts {
     /// Returns true if the model is asked to continue a response with this stop reason.
-    pub fn continues(stop_reason: StopReason) -> bool {
+    pub(crate) fn continues(stop_reason: StopReason) -> bool {
         matches!(stop_reason, StopReason::MaxTokens | StopReason::PauseTurn)
     }
 
     /// Adds a response of the model. A response with calls is complete: the next one is a new response.
-    pub fn note(&mut self, message: &Message, stop_reason: StopReason) {
+    pub(crate) fn note(&mut self, message: &Message, stop_reason: StopReason) {
         if message.tool_calls().next().is_some() {
             self.0.clear();
         } else if Self::continues(stop_reason) {
@@ -22,7 +22,7 @@ impl Parts {
     }
 
     /// Returns the whole text, including the last part.
-    pub fn with(&self, last: &str) -> String {
+    pub(crate) fn with(&self, last: &str) -> String {
         [&self.0, last].concat()
     }
 }

@@ -4,7 +4,7 @@ use crate::protocol::{Message, MessageId, RewindTarget, Rewound, TaskId};
 
 /// A prompt of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
+pub(crate) struct Prompt {
     pub message_id: MessageId,
     pub task_id: TaskId,
     /// The first line that is not blank.
@@ -13,7 +13,7 @@ pub struct Prompt {
 
 /// The effect of a rewind on the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RewindEffect<'r> {
+pub(crate) enum RewindEffect<'r> {
     /// No effect.
     None,
     /// Files were restored; the conversation stays.
@@ -26,7 +26,7 @@ pub enum RewindEffect<'r> {
 
 /// The prompts of the conversation, and the rewinds after the last of them.
 #[derive(Debug, Default)]
-pub struct Rewinds {
+pub(crate) struct Rewinds {
     /// The prompts, oldest first.
     pub prompts: Vec<Prompt>,
     /// The prompts that each rewind removed, for rewinds that can be undone, latest last.
@@ -35,13 +35,13 @@ pub struct Rewinds {
 
 impl Rewinds {
     /// Adds a prompt. The rewinds before it can no longer be undone.
-    pub fn add(&mut self, prompt: &Message) {
+    pub(crate) fn add(&mut self, prompt: &Message) {
         self.undoable.clear();
         let line = prompt.typed().lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
         self.prompts.push(Prompt { message_id: prompt.message_id.clone(), task_id: prompt.task_id.clone(), line });
     }
 
-    pub fn apply<'r>(&mut self, from: Option<&'r MessageId>, rewound: &Rewound) -> RewindEffect<'r> {
+    pub(crate) fn apply<'r>(&mut self, from: Option<&'r MessageId>, rewound: &Rewound) -> RewindEffect<'r> {
         if rewound.target == RewindTarget::Redo {
             if !rewound.scope.conversation() && rewound.restored == 0 {
                 return RewindEffect::None;

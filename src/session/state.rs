@@ -15,7 +15,7 @@ const PROCESS_ENDED: &str = "aye ended here";
 
 /// The state of a session, without its messages.
 #[derive(Debug, Default)]
-pub struct SessionState {
+pub(crate) struct SessionState {
     /// The status by the last record that changes it; absent if none does.
     pub status: Option<SessionStatus>,
     /// The title, from the first prompt or from a command that the user ran before it.
@@ -61,7 +61,7 @@ pub struct SessionState {
 }
 
 impl SessionState {
-    pub fn from_records<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
+    pub(crate) fn from_records<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
         let mut state = Self::default();
         for record in records {
             state.apply(record);
@@ -70,7 +70,7 @@ impl SessionState {
     }
 
     /// Applies one record, in the order of the journal.
-    pub fn apply<'r>(&mut self, record: &'r Record) -> Applied<'r> {
+    pub(crate) fn apply<'r>(&mut self, record: &'r Record) -> Applied<'r> {
         self.records += 1;
         if !self.tally.add(&TallyEntry::from(record)) {
             return Applied { interrupted: None, closed: Vec::new(), change: Change::Repeated };
@@ -319,66 +319,66 @@ impl SessionState {
         }
     }
 
-    pub fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> Tally {
         self.tally.tally
     }
 
     /// Returns the totals of the session.
-    pub fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         self.tally.tally.totals
     }
 
     /// Returns the last task; `None` if a rewind removed it from the conversation.
-    pub fn task(&self) -> Option<&TaskProgress> {
+    pub(crate) fn task(&self) -> Option<&TaskProgress> {
         self.steps.task.as_ref()
     }
 
     /// Returns the last completed step.
-    pub fn step_cursor(&self) -> Option<&StepId> {
+    pub(crate) fn step_cursor(&self) -> Option<&StepId> {
         self.steps.last_step()
     }
 
     /// Returns the calls of the open step.
-    pub fn calls(&self) -> &[OpenCall] {
+    pub(crate) fn calls(&self) -> &[OpenCall] {
         self.calls.list()
     }
 
-    pub fn call(&self, id: &CallId) -> Option<&OpenCall> {
+    pub(crate) fn call(&self, id: &CallId) -> Option<&OpenCall> {
         self.calls().iter().rev().find(|call| call.tool_call_id == *id)
     }
 
     /// Removes and returns the calls of the open step.
-    pub fn take_calls(&mut self) -> Vec<OpenCall> {
+    pub(crate) fn take_calls(&mut self) -> Vec<OpenCall> {
         self.calls.close()
     }
 
     /// Returns the prompts of the conversation.
-    pub fn prompts(&self) -> &[Prompt] {
+    pub(crate) fn prompts(&self) -> &[Prompt] {
         &self.rewinds.prompts
     }
 
     /// Returns the text of a response that breaks off at the end of the journal, and the reason.
-    pub fn interrupted_answer(&self) -> Option<(&str, &'static str)> {
+    pub(crate) fn interrupted_answer(&self) -> Option<(&str, &'static str)> {
         (!self.partial.is_empty()).then_some((self.partial.as_str(), PROCESS_ENDED))
     }
 
     /// Returns the bytes of a paid response that no record counts.
-    pub fn uncounted_bytes(&self) -> usize {
+    pub(crate) fn uncounted_bytes(&self) -> usize {
         self.uncounted_bytes
     }
 
     /// Returns the whole text of the last response of the last task.
-    pub fn last_response(&self) -> &str {
+    pub(crate) fn last_response(&self) -> &str {
         &self.response
     }
 
     /// Returns true if there is nothing to do until the next prompt.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.queue.is_empty() && !self.is_unfinished
     }
 
     /// Returns the figures of the session and of its last task, for a screen that shows only the end.
-    pub fn history_sum(&self) -> HistorySum {
+    pub(crate) fn history_sum(&self) -> HistorySum {
         let (session, task) = (self.totals(), self.task_totals);
         HistorySum {
             usage: session.usage,

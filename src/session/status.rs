@@ -5,7 +5,7 @@ use serde::Serialize;
 /// The status of a session, by the last record that changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SessionStatus {
+pub(crate) enum SessionStatus {
     /// No task is open.
     Idle,
     Running,
@@ -15,7 +15,7 @@ pub enum SessionStatus {
 }
 
 impl SessionStatus {
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
             Self::Running => "running",
@@ -25,7 +25,7 @@ impl SessionStatus {
     }
 
     /// Returns the status of that name; idle where the name is unknown.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         [Self::Running, Self::Waiting, Self::Paused].into_iter().find(|status| status.as_str() == text).unwrap_or(Self::Idle)
     }
 }

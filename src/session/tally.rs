@@ -14,7 +14,7 @@ const RECENT_MESSAGES: usize = 3;
 
 /// Tokens and cost of one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Spent {
+pub(crate) struct Spent {
     pub usage: Usage,
     /// Cost in US dollars; absent if the price is unknown.
     pub cost_usd: Option<f64>,
@@ -24,7 +24,7 @@ pub struct Spent {
 
 /// The sum of several requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Totals {
+pub(crate) struct Totals {
     pub usage: Usage,
     /// Cost in US dollars of the requests with a known price; absent if there are none.
     pub cost_usd: Option<f64>,
@@ -35,7 +35,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    pub fn add(&mut self, spent: Spent) {
+    pub(crate) fn add(&mut self, spent: Spent) {
         let Spent { usage, cost_usd, estimated } = spent;
         self.usage += usage;
         self.estimated |= estimated;
@@ -46,23 +46,23 @@ impl Totals {
     }
 
     /// Returns the sum as a single expense.
-    pub fn spent(&self) -> Spent {
+    pub(crate) fn spent(&self) -> Spent {
         Spent { usage: self.usage, cost_usd: self.cost_usd, estimated: self.estimated }
     }
 
-    pub fn tokens(&self) -> u64 {
+    pub(crate) fn tokens(&self) -> u64 {
         self.usage.input_tokens + self.usage.output_tokens
     }
 
     /// Returns the whole cost in US dollars; absent if the price of a part is unknown.
-    pub fn whole_cost_usd(&self) -> Option<f64> {
+    pub(crate) fn whole_cost_usd(&self) -> Option<f64> {
         self.cost_usd.filter(|_| !self.unpriced)
     }
 }
 
 /// The totals of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Tally {
+pub(crate) struct Tally {
     pub tasks: u64,
     /// Completed steps of all tasks.
     pub steps: u64,
@@ -73,7 +73,7 @@ pub struct Tally {
 
 /// The part of a record that is counted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TallyEntry<'a> {
+pub(crate) struct TallyEntry<'a> {
     step: Step,
     spent: Option<Spent>,
     /// The ID of the message that it adds to the conversation.
@@ -94,7 +94,7 @@ enum Step {
 
 /// A counter for the records of a session, in order.
 #[derive(Debug, Clone, Default)]
-pub struct TallyCounter {
+pub(crate) struct TallyCounter {
     pub tally: Tally,
     /// Counted steps of the last task.
     last_task: u64,
@@ -105,7 +105,7 @@ pub struct TallyCounter {
 
 impl TallyCounter {
     /// Counts a record. Returns false if its message is already in the journal, so that it is not counted.
-    pub fn add(&mut self, entry: &TallyEntry<'_>) -> bool {
+    pub(crate) fn add(&mut self, entry: &TallyEntry<'_>) -> bool {
         if let Some(id) = &entry.message_id {
             if self.recent.iter().any(|recent| recent == id) {
                 return false;
@@ -225,7 +225,7 @@ impl MessageFields {
 
 impl<'a> TallyEntry<'a> {
     /// Parses the counted part of a stored record; returns `None` if it cannot be read.
-    pub fn parse(json: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(json: &'a [u8]) -> Option<Self> {
         let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message } =
             serde_json::from_slice(json).ok()?;
         let (step, adds_message) = match record.as_ref() {

@@ -5,7 +5,7 @@ use crate::protocol::{Message, StepId, StopReason, TaskId};
 
 /// The last task of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskProgress {
+pub(crate) struct TaskProgress {
     pub task_id: TaskId,
     pub prompt: String,
     pub stage: TaskStage,
@@ -15,7 +15,7 @@ pub struct TaskProgress {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskStage {
+pub(crate) enum TaskStage {
     Running,
     /// An approval prompt is open.
     Waiting,
@@ -26,7 +26,7 @@ pub enum TaskStage {
 }
 
 impl TaskStage {
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Waiting => "waiting",
@@ -38,7 +38,7 @@ impl TaskStage {
     }
 
     /// Returns true if the task has not ended and is not paused.
-    pub fn is_open(self) -> bool {
+    pub(crate) fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Waiting)
     }
 }
@@ -54,13 +54,13 @@ impl From<&TaskEnd> for TaskStage {
 }
 
 /// Returns whether nothing of the step is left to do after this response: the next record only confirms its end.
-pub fn ends_step(message: &Message, stop_reason: StopReason) -> bool {
+pub(crate) fn ends_step(message: &Message, stop_reason: StopReason) -> bool {
     !message.content.is_empty() && message.tool_calls().next().is_none() && stop_reason != StopReason::Cancelled
 }
 
 /// The latest task and step of a session.
 #[derive(Debug, Default)]
-pub struct Steps {
+pub(crate) struct Steps {
     pub task: Option<TaskProgress>,
     /// The last step whose end is recorded.
     cursor: Option<StepId>,
@@ -73,7 +73,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    pub fn start_task(&mut self, prompt: &Message, max_steps: u32) {
+    pub(crate) fn start_task(&mut self, prompt: &Message, max_steps: u32) {
         (self.current, self.is_answered) = (None, false);
         self.steps_per_run = max_steps;
         self.task = Some(TaskProgress {
@@ -85,7 +85,7 @@ impl Steps {
         });
     }
 
-    pub fn start_step(&mut self, step_id: &StepId, step_count: u32) {
+    pub(crate) fn start_step(&mut self, step_id: &StepId, step_count: u32) {
         // A step that is followed by the next one was completed; one that is started again was not.
         if let Some((before, _)) = self.current.take().filter(|(_, count)| *count < step_count) {
             self.cursor = Some(before);
@@ -100,20 +100,20 @@ impl Steps {
     }
 
     /// Notes the response of the running step.
-    pub fn answer(&mut self, message: &Message, stop_reason: StopReason) {
+    pub(crate) fn answer(&mut self, message: &Message, stop_reason: StopReason) {
         if let Some((_, count)) = self.current.as_ref().filter(|_| ends_step(message, stop_reason)) {
             self.complete(*count);
             self.is_answered = true;
         }
     }
 
-    pub fn complete_step(&mut self, step_id: &StepId, step_count: u32) {
+    pub(crate) fn complete_step(&mut self, step_id: &StepId, step_count: u32) {
         self.cursor = Some(step_id.clone());
         (self.current, self.is_answered) = (None, false);
         self.complete(step_count);
     }
 
-    pub fn end_task(&mut self, end: &TaskEnd, step_count: u32) {
+    pub(crate) fn end_task(&mut self, end: &TaskEnd, step_count: u32) {
         self.complete(step_count);
         self.enter(end.into());
         self.is_answered = false;
@@ -124,35 +124,35 @@ impl Steps {
     }
 
     /// Continues the task. A task that had ended gets as many steps in addition.
-    pub fn continue_task(&mut self) {
+    pub(crate) fn continue_task(&mut self) {
         if self.task.as_ref().is_some_and(|task| matches!(task.stage, TaskStage::Failed | TaskStage::Cancelled)) {
             self.add_steps();
         }
         self.enter(TaskStage::Running);
     }
 
-    pub fn import(&mut self, step_count: u32, cursor: Option<&StepId>) {
+    pub(crate) fn import(&mut self, step_count: u32, cursor: Option<&StepId>) {
         if let Some(cursor) = cursor {
             self.cursor = Some(cursor.clone());
         }
         self.complete(step_count);
     }
 
-    pub fn enter(&mut self, stage: TaskStage) {
+    pub(crate) fn enter(&mut self, stage: TaskStage) {
         if let Some(task) = &mut self.task {
             task.stage = stage;
         }
     }
 
     /// Removes the task if `is_gone` returns true for its ID.
-    pub fn drop_task(&mut self, mut is_gone: impl FnMut(&TaskId) -> bool) {
+    pub(crate) fn drop_task(&mut self, mut is_gone: impl FnMut(&TaskId) -> bool) {
         if self.task.as_ref().is_some_and(|task| is_gone(&task.task_id)) {
             self.task = None;
         }
     }
 
     /// Returns the last completed step.
-    pub fn last_step(&self) -> Option<&StepId> {
+    pub(crate) fn last_step(&self) -> Option<&StepId> {
         let answered = self.current.as_ref().filter(|_| self.is_answered).map(|(step, _)| step);
         answered.or(self.cursor.as_ref())
     }

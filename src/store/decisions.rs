@@ -29,7 +29,7 @@ const YOU: &str = "you";
 /// Logged verdict that allowed or refused an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LoggedDecision {
+pub(crate) struct LoggedDecision {
     pub time: jiff::Timestamp,
     /// Session of the decision; absent for `aye tool call`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct LoggedDecision {
 
 /// Filter for the decision log.
 #[derive(Debug, Clone, Default)]
-pub struct DecisionFilter {
+pub(crate) struct DecisionFilter {
     /// Prefix of the session ID to filter by.
     pub session: Option<String>,
     pub denied_only: bool,

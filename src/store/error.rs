@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const MIN_FREE_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub(crate) enum StoreError {
     #[error(
         "cannot use `{}`: {reason}; make it readable and writable, or set AYE_DATA_DIR to another directory",
         path.display()

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Health {
+pub(crate) enum Health {
     /// No store yet; the first start creates it.
     Missing,
     Sound {
@@ -18,7 +18,7 @@ pub enum Health {
 }
 
 /// Checks the store of a data directory, regardless of its size.
-pub fn health(data_dir: &Path) -> Result<Health, StoreError> {
+pub(crate) fn health(data_dir: &Path) -> Result<Health, StoreError> {
     let path = data_dir.join(FILE_NAME);
     let bytes = match path.metadata() {
         Ok(metadata) if metadata.is_file() => metadata.len(),

@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Session to import.
 #[derive(Debug, Clone)]
-pub struct Foreign {
+pub(crate) struct Foreign {
     pub session: NewSession,
     pub created: jiff::Timestamp,
     pub title: Option<String>,

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Session that another one was forked from, and the number of shared records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parent {
+pub(crate) struct Parent {
     pub id: SessionId,
     pub records: u64,
 }

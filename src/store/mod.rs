@@ -3,7 +3,7 @@
 mod artifacts;
 mod backup;
 #[cfg(any(test, feature = "fuzzing"))]
-pub mod bench_support;
+pub(crate) mod bench_support;
 mod database;
 mod decisions;
 mod directory;
@@ -27,18 +27,18 @@ mod sessions;
 mod snapshots;
 mod writer;
 
-pub use artifacts::ArtifactStore;
-pub use decisions::{DecisionFilter, LoggedDecision};
-pub use error::StoreError;
-pub use health::{Health, health};
-pub use import::Foreign;
-pub use metadata::Parent;
-pub use new_session::NewSession;
-pub use prune::GiveBack;
-pub use scan::{Size, TimedRecord};
-pub use session_lock::{Claim, Holder};
-pub use sessions::{Loaded, SessionPart, SessionSummary};
-pub use snapshots::Snapshots;
+pub(crate) use artifacts::ArtifactStore;
+pub(crate) use decisions::{DecisionFilter, LoggedDecision};
+pub(crate) use error::StoreError;
+pub(crate) use health::{Health, health};
+pub(crate) use import::Foreign;
+pub(crate) use metadata::Parent;
+pub(crate) use new_session::NewSession;
+pub(crate) use prune::GiveBack;
+pub(crate) use scan::{Size, TimedRecord};
+pub(crate) use session_lock::{Claim, Holder};
+pub(crate) use sessions::{Loaded, SessionPart, SessionSummary};
+pub(crate) use snapshots::Snapshots;
 
 use crate::ports::Journal;
 use crate::protocol::{Mode, SessionId, WorkspaceId};
@@ -51,140 +51,144 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// All sessions of a user on this machine. Cheap to clone; the database closes with the last clone, claim or journal.
 #[derive(Clone)]
-pub struct Store {
+pub(crate) struct Store {
     database: Arc<Database>,
     notices: Arc<[String]>,
 }
 
 impl Store {
     /// Opens or creates the store of a data directory. A damaged store is moved aside, never overwritten.
-    pub fn open(data_dir: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(data_dir: &Path) -> Result<Self, StoreError> {
         let (database, notices) = Database::open(data_dir)?;
         Ok(Self { database: Arc::new(database), notices: notices.into() })
     }
 
     /// Returns notices about the opening for the user.
-    pub fn notices(&self) -> &[String] {
+    pub(crate) fn notices(&self) -> &[String] {
         &self.notices
     }
 
     /// Creates a session locked by this process. Its row is written with the first record or draft.
-    pub fn create(&self, session: NewSession) -> Claim {
+    pub(crate) fn create(&self, session: NewSession) -> Claim {
         let id = session.id.clone();
         self.database.unwritten.add(session);
         Claim::new(self.database.clone(), id)
     }
 
     /// Returns the journal of a created or claimed session.
-    pub fn journal(&self, id: &SessionId, mode: Mode) -> Arc<dyn Journal> {
+    pub(crate) fn journal(&self, id: &SessionId, mode: Mode) -> Arc<dyn Journal> {
         let unwritten = self.database.unwritten.get(id);
         Arc::new(journal::SessionJournal::new(self.database.clone(), id.clone(), unwritten, mode))
     }
 
     /// Returns the sessions of a workspace, or all of them, latest first.
-    pub fn sessions(&self, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
+    pub(crate) fn sessions(&self, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
         sessions::sessions(&self.database, workspace)
     }
 
     /// Returns the latest session of a workspace that has a title and is not archived.
-    pub fn latest(&self, workspace: &WorkspaceId) -> Result<Option<SessionSummary>, StoreError> {
+    pub(crate) fn latest(&self, workspace: &WorkspaceId) -> Result<Option<SessionSummary>, StoreError> {
         sessions::latest(&self.database, workspace)
     }
 
     /// Returns the session whose ID starts with `prefix`.
-    pub fn find(&self, prefix: &str) -> Result<SessionSummary, StoreError> {
+    pub(crate) fn find(&self, prefix: &str) -> Result<SessionSummary, StoreError> {
         sessions::find(&self.database, prefix)
     }
 
     /// Loads a session with all its records.
-    pub fn load(&self, id: &SessionId) -> Result<Loaded, StoreError> {
+    pub(crate) fn load(&self, id: &SessionId) -> Result<Loaded, StoreError> {
         sessions::load(&self.database, id)
     }
 
     /// Returns about `about` of the last records before a position, or of all, in whole steps.
-    pub fn piece(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
+    pub(crate) fn piece(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
         sessions::piece(&self.database, id, before, about)
     }
 
     /// Returns the draft of a session.
-    pub fn draft(&self, id: &SessionId) -> Result<String, StoreError> {
+    pub(crate) fn draft(&self, id: &SessionId) -> Result<String, StoreError> {
         sessions::draft(&self.database, id)
     }
 
     /// Visits the records of a session in order until `visit` stops. `visit` must not use this store.
-    pub fn for_each_record(&self, id: &SessionId, visit: impl FnMut(TimedRecord) -> ControlFlow<()>) -> Result<(), StoreError> {
+    pub(crate) fn for_each_record(
+        &self,
+        id: &SessionId,
+        visit: impl FnMut(TimedRecord) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         scan::for_each_record(&self.database, id, visit)
     }
 
     /// Returns the totals of a session; parses only the relevant records.
-    pub fn tally(&self, id: &SessionId) -> Result<Tally, StoreError> {
+    pub(crate) fn tally(&self, id: &SessionId) -> Result<Tally, StoreError> {
         scan::tally(&self.database, id)
     }
 
     /// Returns the stored size of each session.
-    pub fn sizes(&self) -> Result<HashMap<SessionId, Size>, StoreError> {
+    pub(crate) fn sizes(&self) -> Result<HashMap<SessionId, Size>, StoreError> {
         scan::sizes(&self.database)
     }
 
     /// Returns the number of records a session shares with its parent; 0 if it is not a fork.
-    pub fn parent_records(&self, id: &SessionId) -> Result<u64, StoreError> {
+    pub(crate) fn parent_records(&self, id: &SessionId) -> Result<u64, StoreError> {
         metadata::parent_records(&self.database, id)
     }
 
     /// Archives or unarchives a session. It is not changed otherwise, and a process that has it open continues.
-    pub fn archive(&self, id: &SessionId, archived: bool) -> Result<(), StoreError> {
+    pub(crate) fn archive(&self, id: &SessionId, archived: bool) -> Result<(), StoreError> {
         metadata::archive(&self.database, id, archived)
     }
 
     /// Locks a stored session for this process. Fails if a live process holds it; the lock of a dead process is ignored.
-    pub fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
+    pub(crate) fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
         session_lock::claim(&self.database, id)
     }
 
     /// Returns the live process that holds a session lock.
-    pub fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+    pub(crate) fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         session_lock::holder(&self.database, id)
     }
 
     /// Renames a session.
-    pub fn rename(&self, id: &SessionId, title: &str) -> Result<(), StoreError> {
+    pub(crate) fn rename(&self, id: &SessionId, title: &str) -> Result<(), StoreError> {
         session_lock::rename(&self.database, id, title)
     }
 
     /// Deletes a session and its records.
-    pub fn delete(&self, id: &SessionId) -> Result<(), StoreError> {
+    pub(crate) fn delete(&self, id: &SessionId) -> Result<(), StoreError> {
         session_lock::delete(&self.database, id)
     }
 
     /// Deletes a session that is not locked and unchanged since `updated`; returns whether it was deleted.
-    pub fn forget_if_idle(&self, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
+    pub(crate) fn forget_if_idle(&self, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
         prune::forget_if_idle(&self.database, id, updated)
     }
 
     /// Returns free pages to the file system.
-    pub fn give_back(&self, how: GiveBack) -> Result<(), StoreError> {
+    pub(crate) fn give_back(&self, how: GiveBack) -> Result<(), StoreError> {
         prune::give_back(&self.database, how)
     }
 
     /// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
-    pub fn import(&self, foreign: Foreign) -> Result<bool, StoreError> {
+    pub(crate) fn import(&self, foreign: Foreign) -> Result<bool, StoreError> {
         import::import(&self.database, foreign)
     }
 
     /// Logs a decision without a session.
-    pub fn log_decision(&self, decision: LoggedDecision) -> Result<(), StoreError> {
+    pub(crate) fn log_decision(&self, decision: LoggedDecision) -> Result<(), StoreError> {
         decisions::log_decision(&self.database, decision)
     }
 
     /// Returns the latest decisions, oldest first.
-    pub fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
+    pub(crate) fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
         decisions::decisions(&self.database, filter)
     }
 }
 
 /// Number and total size of contents stored outside the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ExternalContents {
+pub(crate) struct ExternalContents {
     pub count: u64,
     pub bytes: u64,
 }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 /// Data of a session before its first record.
 #[derive(Debug, Clone)]
-pub struct NewSession {
+pub(crate) struct NewSession {
     pub id: SessionId,
     pub workspace_id: WorkspaceId,
     /// Canonical path of the workspace.

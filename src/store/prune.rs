@@ -26,7 +26,7 @@ pub(super) struct Room {
 
 /// Method of returning free pages to the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GiveBack {
+pub(crate) enum GiveBack {
     /// In small steps that block no other process; a store created by an older aye keeps its free pages for reuse.
     InSteps,
     /// Complete rewrite, if worthwhile and no live process holds a session lock.

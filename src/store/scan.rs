@@ -15,7 +15,7 @@ const STRETCH: i64 = 5_000;
 
 /// Record and the time it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TimedRecord {
+pub(crate) struct TimedRecord {
     pub time: jiff::Timestamp,
     /// `Unreadable` if another version wrote it, or part of it is missing.
     pub record: Record,
@@ -23,7 +23,7 @@ pub struct TimedRecord {
 
 /// Stored size of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Size {
+pub(crate) struct Size {
     pub records: u64,
     pub bytes: u64,
 }

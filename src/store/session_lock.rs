@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Right to write to a session, until it is dropped or the process ends.
-pub struct Claim {
+pub(crate) struct Claim {
     database: Arc<Database>,
     id: SessionId,
 }
 
 /// Holder of a session lock, as stored in the session's row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub(crate) struct Holder {
     #[serde(flatten)]
     pub instance: Instance,
     /// Absent if an older version took the lock.
@@ -48,7 +48,7 @@ impl Claim {
         Self { database, id }
     }
 
-    pub fn id(&self) -> &SessionId {
+    pub(crate) fn id(&self) -> &SessionId {
         &self.id
     }
 }

@@ -18,7 +18,7 @@ const AMBIGUOUS_SHOWN: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionSummary {
+pub(crate) struct SessionSummary {
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
     pub workspace: String,
@@ -39,7 +39,7 @@ pub struct SessionSummary {
 
 /// Session loaded from the store.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub(crate) struct Loaded {
     /// Records in order, including unreadable ones.
     pub records: Vec<Record>,
     /// Number of records this version cannot read; they stay in the store.
@@ -52,7 +52,7 @@ pub struct Loaded {
 
 /// Part of a session, starting with a step or task.
 #[derive(Debug, Default)]
-pub struct SessionPart {
+pub(crate) struct SessionPart {
     pub records: Vec<Record>,
     /// End position of the part before it, if there is one.
     pub before: Option<i64>,

@@ -4,7 +4,7 @@
 /// no use to the others. Must be called before threads start.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call sets the number of heaps")]
-pub fn share_heaps() {
+pub(crate) fn share_heaps() {
     // SAFETY: the call takes no pointer. If it is refused, the number of heaps stays unchanged.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) };
 }
@@ -16,7 +16,7 @@ pub fn share_heaps() {}
 /// Keeps other processes of the same user from reading the memory of this one, which contains keys, and prevents core dumps.
 /// Child processes are not affected. A process that is already traced stays unchanged: its tracer can read it anyway.
 #[cfg(target_os = "linux")]
-pub fn hide_from_others() {
+pub(crate) fn hide_from_others() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let traced = status.lines().filter_map(|line| line.strip_prefix("TracerPid:")).any(|pid| pid.trim() != "0");
     if !traced {
@@ -33,7 +33,7 @@ pub fn hide_from_others() {}
 /// it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call trims the heap")]
-pub fn give_back() {
+pub(crate) fn give_back() {
     // SAFETY: the call takes no pointer, and memory in use is not moved.
     unsafe { libc::malloc_trim(0) };
 }
@@ -45,7 +45,7 @@ pub fn give_back() {}
 /// Drops the pages of the program's own code, most of which ran only at start. Code that runs again is loaded from the file
 /// cache, a few pages at a time.
 #[cfg(target_os = "linux")]
-pub fn let_go_of_code() {
+pub(crate) fn let_go_of_code() {
     let (Ok(maps), Ok(program)) = (std::fs::read_to_string("/proc/self/maps"), std::fs::read_link("/proc/self/exe")) else {
         return;
     };

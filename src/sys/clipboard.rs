@@ -2,7 +2,7 @@
 
 mod content;
 
-pub use content::{ClipboardContent, read};
+pub(crate) use content::{ClipboardContent, read};
 
 use super::programs;
 use std::io::Write;
@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A program with the arguments that make it read the clipboard text from its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub(crate) struct Program {
     pub path: PathBuf,
     pub name: &'static str,
     arguments: &'static [&'static str],
@@ -34,7 +34,7 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
 const OVER_NETWORK: [&str; 2] = ["xclip", "xsel"];
 
 /// Returns the first available program for these environment variables.
-pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Program> {
+pub(crate) fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Program> {
     let paths = variable("PATH")?;
     let in_path = |name: &str| programs::find(name, &paths);
     // tmux passes the text to its terminal, wherever that is.
@@ -59,7 +59,7 @@ fn is_remote(variable: &impl Fn(&str) -> Option<String>) -> bool {
 
 impl Program {
     /// Passes the text to the program; returns errors as a sentence.
-    pub fn take(&self, text: &str) -> Result<(), String> {
+    pub(crate) fn take(&self, text: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.name);
         let mut child = Command::new(&self.path)
             .args(self.arguments)

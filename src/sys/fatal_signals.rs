@@ -14,7 +14,7 @@ static BEFORE: OnceLock<Vec<(c_int, libc::sigaction)>> = OnceLock::new();
 
 /// Restores the terminal and runs `call` before a fatal signal takes effect. `call` must neither lock nor allocate.
 #[expect(unsafe_code, reason = "no safe call handles signals that a fault raises")]
-pub fn before_death(call: fn()) {
+pub(crate) fn before_death(call: fn()) {
     if CALL.set(call).is_err() {
         return;
     }

@@ -9,13 +9,13 @@ const HASH: usize = 20;
 /// Length in bytes of the ten numbers of an entry before its hash.
 const STATUS: usize = 40;
 /// Length of an entry before its name, in bytes.
-pub const FIXED: usize = STATUS + HASH + 2;
+pub(crate) const FIXED: usize = STATUS + HASH + 2;
 /// Bits of the flags with the length of the name; all are set if the name is longer.
 const NAME_LENGTH: u16 = 0xfff;
 const IS_EXTENDED: u16 = 0x4000;
 
 /// One entry, in index order.
-pub struct IndexEntry<'a> {
+pub(crate) struct IndexEntry<'a> {
     /// Path relative to the repository, as in the index: it need not be a file, and may lead out of the repository.
     pub path: &'a Path,
     pub hash: [u8; HASH],
@@ -27,14 +27,14 @@ pub struct IndexEntry<'a> {
 
 impl IndexEntry<'_> {
     /// Returns a number of the status: 2 and 3 are the modification time, 6 the mode, 9 the size.
-    pub fn status(&self, at: usize) -> u32 {
+    pub(crate) fn status(&self, at: usize) -> u32 {
         self.status.get(at * 4..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
     }
 }
 
 /// Passes each entry of an index to `each` and returns the data after the entries. `None`, perhaps after some entries, for a
 /// split index, an index with longer hashes, or invalid data.
-pub fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) -> Option<&[u8]> {
+pub(crate) fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) -> Option<&[u8]> {
     let mut rest = index.strip_prefix(b"DIRC")?;
     let version = number(&mut rest)?;
     let count = number(&mut rest)?;

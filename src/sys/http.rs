@@ -1,14 +1,14 @@
 //! HTTP client for model providers: a POST with a streamed response, or a GET, limited in time.
 
 mod decompress;
-pub mod fetch;
+pub(crate) mod fetch;
 mod same_origin;
 
-pub use same_origin::same_origin_client;
+pub(crate) use same_origin::same_origin_client;
 
 use bytes::Bytes;
 use decompress::Unpacker;
-pub use decompress::{UnpackError, unpack_body};
+pub(crate) use decompress::{UnpackError, unpack_body};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ const HEAD_TIME: Duration = Duration::from_secs(20);
 
 /// Time limits for a silent server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
+pub(crate) struct Timeouts {
     pub connect: Duration,
     /// Maximum time without a byte, before or during the response.
     pub idle: Duration,
@@ -33,7 +33,7 @@ impl Default for Timeouts {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HttpError {
+pub(crate) enum HttpError {
     #[error("invalid address `{address}`: {reason}")]
     Address { address: String, reason: String },
     /// The system's certificates or a proxy variable are invalid.
@@ -62,7 +62,7 @@ enum Transport {
 
 /// A server; its client is created by the first request.
 #[derive(Debug)]
-pub struct Server {
+pub(crate) struct Server {
     base: String,
     /// Host, with the port if it is not the default.
     name: String,
@@ -73,7 +73,7 @@ pub struct Server {
 
 impl Server {
     /// Creates a server; `base` is the part of the URL before the paths of [`Server::post`].
-    pub fn new(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
+    pub(crate) fn new(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
         let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
         let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| refuse("the host is missing"))?;
@@ -98,12 +98,12 @@ impl Server {
     }
 
     /// Returns the address as given, without a final slash.
-    pub fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.base
     }
 
     /// Sends `body` as JSON and waits for the head of the response. Redirects are not followed.
-    pub async fn post(&self, path: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Reply, HttpError> {
+    pub(crate) async fn post(&self, path: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Reply, HttpError> {
         let request = self
             .client()?
             .post(format!("{}{path}", self.base))
@@ -113,7 +113,7 @@ impl Server {
     }
 
     /// Requests `path` and waits for the head of the response. Redirects are not followed.
-    pub async fn get(&self, path: &str, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
+    pub(crate) async fn get(&self, path: &str, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
         let request = self.client()?.get(format!("{}{path}", self.base)).header("accept", "application/json");
         self.send(request, headers).await
     }
@@ -135,7 +135,7 @@ impl Server {
         Ok(Reply { response, unpacker, server: self.name.clone(), idle: self.timeouts.idle })
     }
 
-    pub fn timeouts(&self) -> Timeouts {
+    pub(crate) fn timeouts(&self) -> Timeouts {
         self.timeouts
     }
 
@@ -187,7 +187,7 @@ fn no_certificates() -> Result<rustls::ClientConfig, HttpError> {
 }
 
 /// Returns whether a host in a URL is this machine, whatever a resolver says.
-pub fn is_loopback(host: &str) -> bool {
+pub(crate) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -222,7 +222,7 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Head of a response whose body is still to come.
 #[derive(Debug)]
-pub struct Reply {
+pub(crate) struct Reply {
     response: reqwest::Response,
     unpacker: Option<Unpacker>,
     server: String,
@@ -230,21 +230,21 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
 
     /// Returns the status line, such as `404 Not Found`.
-    pub fn status_line(&self) -> String {
+    pub(crate) fn status_line(&self) -> String {
         self.response.status().to_string()
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
     /// Returns the chunks as they arrive; ends with an error if the connection breaks or times out.
-    pub fn into_stream(self) -> BoxStream<'static, Result<Bytes, HttpError>> {
+    pub(crate) fn into_stream(self) -> BoxStream<'static, Result<Bytes, HttpError>> {
         stream::unfold(Some(self), |state| async move {
             let mut reply = state?;
             match reply.chunk().await {
@@ -257,7 +257,7 @@ impl Reply {
     }
 
     /// Returns the beginning of the body, limited in bytes and time; data before an error counts.
-    pub async fn into_head(mut self, limit: usize) -> Vec<u8> {
+    pub(crate) async fn into_head(mut self, limit: usize) -> Vec<u8> {
         let mut head = Vec::new();
         let read = async {
             while let Ok(Some(bytes)) = self.chunk().await {

@@ -13,20 +13,20 @@ const OWN_LIST: &str = ".ayeignore";
 const POINTER_BYTES: u64 = 4096;
 
 /// Returns the name of a file in a directory that a walk would open but must not.
-pub fn trap(directory: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
+pub(crate) fn trap(directory: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     let named =
         [".ignore", ".gitignore", OWN_LIST].into_iter().find(|name| !is_plain(&directory.join(name), MAX_BYTES, may_read));
     named.map(str::to_owned).or_else(|| is_trap(&directory.join(".git"), may_read).then(|| ".git".to_owned()))
 }
 
 /// Checks the start of a search and all directories above it in the same way.
-pub fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+pub(crate) fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     start.ancestors().find_map(|directory| Some(directory.join(trap(directory, may_read)?)))
 }
 
 /// Ignore files that a walk applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lists {
+pub(crate) enum Lists {
     Gits,
     /// The ignore files of git, and `.ayeignore`.
     GitsAndOwn,
@@ -34,7 +34,12 @@ pub enum Lists {
 
 /// Keeps a walk from opening ignore files that are not plain files of a usual size. `enters` selects the entries that it visits
 /// otherwise.
-pub fn guard(walk: &mut WalkBuilder, start: &Path, lists: Lists, enters: impl Fn(&DirEntry) -> bool + Send + Sync + 'static) {
+pub(crate) fn guard(
+    walk: &mut WalkBuilder,
+    start: &Path,
+    lists: Lists,
+    enters: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
+) {
     let rules = trap_above(start, &|_| true).is_none();
     if rules && lists == Lists::GitsAndOwn {
         walk.add_custom_ignore_filename(OWN_LIST);
@@ -52,7 +57,7 @@ pub fn guard(walk: &mut WalkBuilder, start: &Path, lists: Lists, enters: impl Fn
 }
 
 /// Returns whether the user's global ignore file, and the git configuration that names it, are plain files of a usual size.
-pub fn is_global_plain() -> bool {
+pub(crate) fn is_global_plain() -> bool {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = variable("HOME");
     let config = variable("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One run of one process. A process ID alone is not enough, because it is reused, after a reboot at the latest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Instance {
+pub(crate) struct Instance {
     pub pid: u32,
     /// Start time in the kernel's unit since boot; 0 if the system does not provide it.
     pub start_time: u64,
@@ -13,25 +13,25 @@ pub struct Instance {
 }
 
 impl Instance {
-    pub fn current() -> Self {
+    pub(crate) fn current() -> Self {
         let pid = std::process::id();
         Self { pid, start_time: running_since(pid).unwrap_or_default(), boot_id: boot_id() }
     }
 
     /// Returns the process that has this ID now.
     #[cfg(test)]
-    pub fn of(pid: u32) -> Option<Self> {
+    pub(crate) fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, start_time: running_since(pid)?, boot_id: boot_id() })
     }
 
-    pub fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.boot_id == boot_id() && running_since(self.pid) == Some(self.start_time)
     }
 
     /// Sends SIGTERM to exactly this process; `false` if it has already ended. Another process with the same ID never gets the
     /// signal.
     #[cfg(target_os = "linux")]
-    pub fn terminate(&self) -> std::io::Result<bool> {
+    pub(crate) fn terminate(&self) -> std::io::Result<bool> {
         use rustix::io::Errno;
         use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return Ok(false) };

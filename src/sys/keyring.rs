@@ -8,7 +8,7 @@ const SERVICE: &str = "aye";
 
 /// Reason why a keyring operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeyringError {
+pub(crate) enum KeyringError {
     #[error("no keyring is available on this system")]
     Absent,
     #[error("the keyring did not respond within {seconds} s; it may be locked")]
@@ -18,7 +18,7 @@ pub enum KeyringError {
 }
 
 /// Returns the secret of a user of the service, if there is one.
-pub fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringError> {
+pub(crate) fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringError> {
     ask(user, patience, |entry| match entry.get_password() {
         Err(keyring::Error::NoEntry) => Ok(None),
         found => found.map(Some),
@@ -26,13 +26,13 @@ pub fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringErro
 }
 
 /// Stores a secret, replacing the previous one.
-pub fn set(user: &str, secret: &str, patience: Duration) -> Result<(), KeyringError> {
+pub(crate) fn set(user: &str, secret: &str, patience: Duration) -> Result<(), KeyringError> {
     let secret = secret.to_owned();
     ask(user, patience, move |entry| entry.set_password(&secret))
 }
 
 /// Deletes a secret; returns whether there was one.
-pub fn delete(user: &str, patience: Duration) -> Result<bool, KeyringError> {
+pub(crate) fn delete(user: &str, patience: Duration) -> Result<bool, KeyringError> {
     ask(user, patience, |entry| match entry.delete_credential() {
         Err(keyring::Error::NoEntry) => Ok(false),
         done => done.map(|()| true),

@@ -1,7 +1,7 @@
 //! Locale settings for text.
 
 /// Returns the encoding of the locale, such as `UTF-8` or `EUC-JP`; `None` if the locale names none.
-pub fn charset() -> Option<String> {
+pub(crate) fn charset() -> Option<String> {
     // The first variable that is set decides, even if it names no encoding.
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     set.as_deref().and_then(charset_of).map(ToOwned::to_owned)

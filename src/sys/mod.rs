@@ -1,33 +1,33 @@
 //! The operating system: paths, atomic writes, processes, HTTP transport.
 
-pub mod allocator;
-pub mod clipboard;
-pub mod fatal_signals;
-pub mod file;
-pub mod git_index;
-pub mod http;
-pub mod ignore_files;
-pub mod instance;
-pub mod keyring;
-pub mod locale;
-pub mod oauth_callback;
-pub mod opener;
-pub mod overlay;
-pub mod path;
-pub mod process;
-pub mod programs;
-pub mod proxy;
-pub mod sandbox;
-pub mod secret_prompt;
-pub mod signals;
-pub mod socket;
+pub(crate) mod allocator;
+pub(crate) mod clipboard;
+pub(crate) mod fatal_signals;
+pub(crate) mod file;
+pub(crate) mod git_index;
+pub(crate) mod http;
+pub(crate) mod ignore_files;
+pub(crate) mod instance;
+pub(crate) mod keyring;
+pub(crate) mod locale;
+pub(crate) mod oauth_callback;
+pub(crate) mod opener;
+pub(crate) mod overlay;
+pub(crate) mod path;
+pub(crate) mod process;
+pub(crate) mod programs;
+pub(crate) mod proxy;
+pub(crate) mod sandbox;
+pub(crate) mod secret_prompt;
+pub(crate) mod signals;
+pub(crate) mod socket;
 mod supervisor;
 #[cfg(target_os = "linux")]
-pub mod tree_watch;
+pub(crate) mod tree_watch;
 #[cfg(not(target_os = "linux"))]
 mod unsupported_watch;
 #[cfg(target_os = "linux")]
-pub mod watch;
+pub(crate) mod watch;
 
 #[cfg(not(target_os = "linux"))]
 pub use unsupported_watch::{tree_watch, watch};

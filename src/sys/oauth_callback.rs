@@ -16,26 +16,26 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Maximum concurrent connections; a browser opens a few ahead of time.
 const MAX_CONNECTIONS: usize = 16;
 
-pub struct Landing {
+pub(crate) struct Landing {
     listener: TcpListener,
     port: u16,
 }
 
 impl Landing {
     /// Opens the server on this port, or on any free one.
-    pub async fn open(port: Option<u16>) -> io::Result<Self> {
+    pub(crate) async fn open(port: Option<u16>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
         Ok(Self { listener, port })
     }
 
     /// Returns the redirect URI for the browser.
-    pub fn uri(&self) -> String {
+    pub(crate) fn uri(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
     /// Returns the URL that the browser was redirected to. Only a request with the correct `state` is accepted.
-    pub async fn arrival(self, state: &str) -> Result<String, String> {
+    pub(crate) async fn arrival(self, state: &str) -> Result<String, String> {
         let minutes = TIMEOUT.as_secs() / 60;
         let over = || format!("timed out: the browser did not return within {minutes} minutes; you are not signed in");
         tokio::time::timeout(TIMEOUT, self.first(state)).await.map_err(|_| over())

@@ -18,7 +18,7 @@ const FILE_MANAGER: &str = "org.freedesktop.FileManager1";
 
 /// Request to the desktop. Paths are absolute, so that none is read as an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Opening {
+pub(crate) enum Opening {
     /// Open with the default application.
     Open(PathBuf),
     /// Select in the file manager, or at least show the directory.
@@ -29,11 +29,11 @@ pub enum Opening {
 
 /// A web address that no opener can mistake for a program or an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address(String);
+pub(crate) struct Address(String);
 
 impl Address {
     /// Parses an `http` or `https` URL without spaces or quotes.
-    pub fn parse(given: &str) -> Option<Self> {
+    pub(crate) fn parse(given: &str) -> Option<Self> {
         let url = url::Url::parse(given).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let plain = url.as_str().bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`\\<>".contains(&byte));
         (plain && url.has_host()).then(|| Self(url.into()))
@@ -42,7 +42,7 @@ impl Address {
 
 /// Result of a request to the desktop.
 #[derive(Debug, PartialEq, Eq)]
-pub enum OpenerResult {
+pub(crate) enum OpenerResult {
     /// This program reported success, or is still running.
     By(String),
     /// The directory is shown, but the file is not selected.
@@ -50,7 +50,7 @@ pub enum OpenerResult {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub(crate) enum OpenError {
     #[error("no display: neither DISPLAY nor WAYLAND_DISPLAY is set; tell the user the path")]
     NoDisplay,
     #[error("`{0}` is not in PATH; install it (usually the package xdg-utils), or tell the user the path")]
@@ -98,14 +98,14 @@ struct Attempt {
 }
 
 /// Search path and environment for desktop programs.
-pub struct Desktop {
+pub(crate) struct Desktop {
     environment: Vec<(OsString, OsString)>,
     path: OsString,
 }
 
 impl Desktop {
     /// Creates the environment from aye's own, without secrets.
-    pub fn find(workspace: &Path, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> Self {
+    pub(crate) fn find(workspace: &Path, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> Self {
         let mut environment = command_environment(std::env::vars_os(), &Environment::Inherit, secret_names, is_secret);
         let path = outside(&std::env::var_os("PATH").unwrap_or_default(), workspace);
         // The program starts others in turn, which use the same search path.
@@ -123,7 +123,7 @@ impl Desktop {
     }
 
     /// Carries out the request. The program continues without aye and without its terminal.
-    pub async fn carry_out(&self, opening: &Opening) -> Result<OpenerResult, OpenError> {
+    pub(crate) async fn carry_out(&self, opening: &Opening) -> Result<OpenerResult, OpenError> {
         let system = System::here();
         if system == System::Freedesktop && !self.has("DISPLAY") && !self.has("WAYLAND_DISPLAY") {
             return Err(OpenError::NoDisplay);
@@ -229,7 +229,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// Returns the first program with this name in aye's own `PATH`; relative directories are skipped.
-pub fn on_path(name: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
     places.map(|place| place.join(name)).find(|path| is_program(path))

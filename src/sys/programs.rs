@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 /// Returns those of `names` that are in a directory of `path`, a value of `PATH`. Relative directories do not count, because
 /// they depend on the working directory.
-pub fn present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<&'a str> {
+pub(crate) fn present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<&'a str> {
     let directories: Vec<_> = std::env::split_paths(path).filter(|directory| directory.is_absolute()).collect();
     let there = |name: &&str| directories.iter().any(|directory| is_program(&directory.join(name)));
     names.into_iter().filter(there).collect()
 }
 
 /// Returns the path of the program with this name.
-pub fn find(name: &str, path: &str) -> Option<PathBuf> {
+pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
     let places = std::env::split_paths(path).filter(|directory| directory.is_absolute()).map(|directory| directory.join(name));
     places.into_iter().find(|place| is_program(place))
 }

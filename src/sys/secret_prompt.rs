@@ -11,7 +11,7 @@ const MAX_BYTES: usize = 64 << 10;
 
 /// Asks on the terminal of this process, whatever its input and output are. Returns `None` if the user cancelled with `ctrl+c`
 /// or `ctrl+d`.
-pub fn ask(question: &str) -> io::Result<Option<String>> {
+pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     let line = {
         // Before the question, so that a fast answer is not shown either.
@@ -24,7 +24,7 @@ pub fn ask(question: &str) -> io::Result<Option<String>> {
 }
 
 /// Asks for a line that may be shown.
-pub fn ask_openly(question: &str) -> io::Result<Option<String>> {
+pub(crate) fn ask_openly(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     terminal.write_all(question.as_bytes())?;
     line(&terminal)

@@ -15,7 +15,7 @@ const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o022;
 
 /// Listens until it is dropped, and then removes the socket.
-pub struct Listener {
+pub(crate) struct Listener {
     inner: UnixListener,
     path: PathBuf,
     /// Device and inode, because another process may create a new socket at the path.
@@ -23,7 +23,7 @@ pub struct Listener {
 }
 
 /// A client.
-pub enum Peer {
+pub(crate) enum Peer {
     /// A client of the same user.
     Own(UnixStream),
     Other {
@@ -34,7 +34,7 @@ pub enum Peer {
 
 impl Listener {
     /// Binds the socket. Requires a runtime. Returns why nothing can listen at this path.
-    pub fn bind(path: &Path) -> Result<Self, String> {
+    pub(crate) fn bind(path: &Path) -> Result<Self, String> {
         let shown = path.display();
         let directory = match path.parent() {
             Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -62,7 +62,7 @@ impl Listener {
     }
 
     /// Waits for the next client. Safe to cancel.
-    pub async fn accept(&self) -> io::Result<Peer> {
+    pub(crate) async fn accept(&self) -> io::Result<Peer> {
         let (stream, _) = self.inner.accept().await?;
         let uid = stream.peer_cred().map(|peer| peer.uid()).ok();
         let stream = stream.into_std()?;

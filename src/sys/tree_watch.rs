@@ -16,14 +16,14 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
 /// Maximum number of reads; each returns a part of the kernel's list, which has a lower limit of its own.
 const MAX_READS: usize = 10_000;
 
-pub struct TreeWatch {
+pub(crate) struct TreeWatch {
     queue: Inotify,
     directories: HashMap<WatchDescriptor, PathBuf>,
 }
 
 /// Changes since the last read.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Touched {
+pub(crate) struct Touched {
     pub files: BTreeSet<PathBuf>,
     /// New directories, which are not watched yet.
     pub directories: BTreeSet<PathBuf>,
@@ -32,13 +32,13 @@ pub struct Touched {
 }
 
 impl TreeWatch {
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
         Ok(Self { queue, directories: HashMap::new() })
     }
 
     /// Watches one directory, without its subdirectories. A missing directory is not an error.
-    pub fn add(&mut self, directory: &Path) -> io::Result<()> {
+    pub(crate) fn add(&mut self, directory: &Path) -> io::Result<()> {
         match self.queue.add_watch(directory, CHANGES) {
             Ok(watch) => drop(self.directories.insert(watch, directory.to_owned())),
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => {}
@@ -47,12 +47,12 @@ impl TreeWatch {
         Ok(())
     }
 
-    pub fn directories(&self) -> usize {
+    pub(crate) fn directories(&self) -> usize {
         self.directories.len()
     }
 
     /// Returns the recorded changes without blocking.
-    pub fn touched(&mut self) -> Touched {
+    pub(crate) fn touched(&mut self) -> Touched {
         let mut touched = Touched::default();
         for _ in 0..MAX_READS {
             let events = match self.queue.read_events() {

@@ -26,7 +26,7 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_MOVE_SELF)
     .union(AddWatchFlags::IN_ONLYDIR);
 
-pub struct Watch {
+pub(crate) struct Watch {
     queue: AsyncFd<Queue>,
     files: Vec<PathBuf>,
     /// Directories in which every entry counts.
@@ -47,12 +47,12 @@ impl AsRawFd for Queue {
 impl Watch {
     /// Watches files through their directories, because editors write a new file and rename it.
     #[cfg(test)]
-    pub fn of(files: Vec<PathBuf>) -> io::Result<Self> {
+    pub(crate) fn of(files: Vec<PathBuf>) -> io::Result<Self> {
         Self::with_directories(files, Vec::new())
     }
 
     /// Watches files, and everything in these directories.
-    pub fn with_directories(files: Vec<PathBuf>, whole: Vec<PathBuf>) -> io::Result<Self> {
+    pub(crate) fn with_directories(files: Vec<PathBuf>, whole: Vec<PathBuf>) -> io::Result<Self> {
         let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
         let queue = registered(Queue(queue))?;
         let mut watch = Self { queue, files, whole, names: BTreeSet::new(), directories: BTreeMap::new() };
@@ -61,7 +61,7 @@ impl Watch {
     }
 
     /// Waits until something has changed and no more events arrive.
-    pub async fn changed(&mut self) -> io::Result<()> {
+    pub(crate) async fn changed(&mut self) -> io::Result<()> {
         self.event().await?;
         for _ in 0..TIMEOUT {
             match tokio::time::timeout(DEBOUNCE, self.event()).await {

@@ -11,7 +11,7 @@ const MAX_LEN: usize = 64;
 
 /// One of the eight named terminal colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hue {
+pub(crate) enum Hue {
     Red,
     Green,
     Yellow,
@@ -26,7 +26,7 @@ const HUES: [Hue; 8] = [Hue::Red, Hue::Green, Hue::Yellow, Hue::Blue, Hue::Magen
 
 /// Style of a piece of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Paint {
+pub(crate) struct Paint {
     pub hue: Option<Hue>,
     pub bold: bool,
     pub italic: bool,
@@ -137,14 +137,14 @@ fn nearest(red: u16, green: u16, blue: u16) -> Hue {
 
 /// Replaces each style sequence with a private-use character; the rest is unchanged.
 #[derive(Debug, Default)]
-pub struct Ansi {
+pub(crate) struct Ansi {
     paint: Paint,
     /// Sequence whose end has not arrived.
     held: String,
 }
 
 impl Ansi {
-    pub fn push(&mut self, chunk: &str) -> String {
+    pub(crate) fn push(&mut self, chunk: &str) -> String {
         let mut out = String::with_capacity(chunk.len());
         for letter in chunk.chars() {
             self.take(letter, &mut out);
@@ -184,7 +184,7 @@ impl Ansi {
 }
 
 /// Returns a text without style characters, and its styles with their start bytes.
-pub fn painted(text: &str) -> (String, Vec<(usize, Paint)>) {
+pub(crate) fn painted(text: &str) -> (String, Vec<(usize, Paint)>) {
     let (mut plain, mut paints) = (String::with_capacity(text.len()), Vec::new());
     for letter in text.chars() {
         match Paint::of_letter(letter) {
@@ -196,7 +196,7 @@ pub fn painted(text: &str) -> (String, Vec<(usize, Paint)>) {
 }
 
 /// Returns the styles within a range of such a text.
-pub fn paints_in(paints: &[(usize, Paint)], range: Range<usize>) -> Vec<(Range<usize>, Paint)> {
+pub(crate) fn paints_in(paints: &[(usize, Paint)], range: Range<usize>) -> Vec<(Range<usize>, Paint)> {
     let first = paints.partition_point(|(at, _)| *at <= range.start);
     let mut paint = first.checked_sub(1).map_or(Paint::default(), |before| paints[before].1);
     let (mut out, mut at) = (Vec::new(), range.start);

@@ -33,11 +33,11 @@ pub(super) enum Step {
 }
 
 impl Escape {
-    pub fn is_ground(&self) -> bool {
+    pub(crate) fn is_ground(&self) -> bool {
         matches!(self, Self::Ground)
     }
 
-    pub fn step(&mut self, letter: char) -> Step {
+    pub(crate) fn step(&mut self, letter: char) -> Step {
         match std::mem::take(self) {
             Self::Ground => self.ground(letter),
             Self::Begun => self.begun(letter),
@@ -50,7 +50,7 @@ impl Escape {
     }
 
     /// Returns text held back at the end of the input.
-    pub fn finish(&mut self) -> Option<String> {
+    pub(crate) fn finish(&mut self) -> Option<String> {
         match std::mem::take(self) {
             Self::Body { kept, more } => Some(unended(kept, more)),
             Self::Ground | Self::Begun | Self::Intermediate | Self::Control | Self::Ending => None,

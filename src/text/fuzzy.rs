@@ -5,7 +5,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// Fuzzy matcher of characters in order, for many names. Words separated by spaces match separately; capital letters are
 /// case-sensitive.
-pub struct Fuzzy {
+pub(crate) struct Fuzzy {
     pattern: Pattern,
     matcher: Matcher,
     letters: Vec<char>,
@@ -13,12 +13,12 @@ pub struct Fuzzy {
 
 impl Fuzzy {
     /// Creates a matcher for names and sentences.
-    pub fn words(words: &str) -> Self {
+    pub(crate) fn words(words: &str) -> Self {
         Self::new(words, Config::DEFAULT)
     }
 
     /// Creates a matcher for paths: matches after a `/` score higher.
-    pub fn paths(words: &str) -> Self {
+    pub(crate) fn paths(words: &str) -> Self {
         Self::new(words, Config::DEFAULT.match_paths())
     }
 
@@ -28,7 +28,7 @@ impl Fuzzy {
     }
 
     /// Returns the match score, higher for better matches; `None` if the name does not match.
-    pub fn score(&mut self, name: &str) -> Option<u32> {
+    pub(crate) fn score(&mut self, name: &str) -> Option<u32> {
         let name = Utf32Str::new(name, &mut self.letters);
         self.pattern.score(name, &mut self.matcher)
     }

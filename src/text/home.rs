@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Returns the path as displayed: `~` for `home`, `~/…` for paths in it, other paths unchanged. If the home directory is `/`,
 /// nothing is abbreviated.
-pub fn abbreviate_home(path: &Path, home: &Path) -> String {
+pub(crate) fn abbreviate_home(path: &Path, home: &Path) -> String {
     match path.strip_prefix(home) {
         Ok(_) | Err(_) if home.parent().is_none() => path.display().to_string(),
         Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),

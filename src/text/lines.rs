@@ -3,7 +3,7 @@
 
 /// A line without its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub(crate) enum Line {
     Whole(Vec<u8>),
     /// Longer than the limit; nothing of it is kept.
     TooLong,
@@ -11,7 +11,7 @@ pub enum Line {
 
 /// Splitter with the current, incomplete line.
 #[derive(Debug)]
-pub struct LineSplitter {
+pub(crate) struct LineSplitter {
     max_bytes: usize,
     line: Vec<u8>,
     has_begun: bool,
@@ -20,12 +20,12 @@ pub struct LineSplitter {
 
 impl LineSplitter {
     /// Creates a splitter; `max_bytes` is the limit of a line, without its line break.
-    pub fn new(max_bytes: usize) -> Self {
+    pub(crate) fn new(max_bytes: usize) -> Self {
         Self { max_bytes, line: Vec::new(), has_begun: false, is_too_long: false }
     }
 
     /// Takes bytes up to the end of the line. Returns the line, or `None` if its end has not arrived; then all bytes are taken.
-    pub fn take_line(&mut self, bytes: &mut &[u8]) -> Option<Line> {
+    pub(crate) fn take_line(&mut self, bytes: &mut &[u8]) -> Option<Line> {
         let end = memchr::memchr(b'\n', bytes);
         let (piece, rest) = match end {
             Some(end) => (&bytes[..end], &bytes[end + 1..]),
@@ -43,12 +43,12 @@ impl LineSplitter {
     }
 
     /// Returns the last line if it has no line break.
-    pub fn finish(&mut self) -> Option<Line> {
+    pub(crate) fn finish(&mut self) -> Option<Line> {
         self.has_begun.then(|| self.cut())
     }
 
     /// Reports whether the current line is already longer than the limit.
-    pub fn is_too_long(&self) -> bool {
+    pub(crate) fn is_too_long(&self) -> bool {
         self.is_too_long
     }
 

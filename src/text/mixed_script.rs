@@ -6,7 +6,7 @@ use unicode_script::{Script, UnicodeScript};
 const TOGETHER: [Script; 6] = [Script::Latin, Script::Han, Script::Hiragana, Script::Katakana, Script::Bopomofo, Script::Hangul];
 
 /// Returns the first word that mixes scripts not used together, and the names of two of them.
-pub fn mixed(text: &str) -> Option<(&str, [&'static str; 2])> {
+pub(crate) fn mixed(text: &str) -> Option<(&str, [&'static str; 2])> {
     if text.is_ascii() {
         return None;
     }

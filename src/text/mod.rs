@@ -13,16 +13,16 @@ mod terminal_lines;
 mod width;
 mod wrap;
 
-pub use ansi::{Ansi, Hue, Paint, painted, paints_in};
-pub use fuzzy::Fuzzy;
-pub use hex::hex;
-pub use home::abbreviate_home;
-pub use lines::{Line, LineSplitter};
-pub use mixed_script::mixed;
-pub use sanitize::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name, reveal_rows};
-pub use terminal_lines::Cleaner;
-pub use width::{Doubt, doubt, expand_tabs, grapheme_end, truncate, truncate_middle, width};
-pub use wrap::{wrap, wrap_exact, wrap_keeping};
+pub(crate) use ansi::{Ansi, Hue, Paint, painted, paints_in};
+pub(crate) use fuzzy::Fuzzy;
+pub(crate) use hex::hex;
+pub(crate) use home::abbreviate_home;
+pub(crate) use lines::{Line, LineSplitter};
+pub(crate) use mixed_script::mixed;
+pub(crate) use sanitize::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name, reveal_rows};
+pub(crate) use terminal_lines::Cleaner;
+pub(crate) use width::{Doubt, doubt, expand_tabs, grapheme_end, truncate, truncate_middle, width};
+pub(crate) use wrap::{wrap, wrap_exact, wrap_keeping};
 
 #[cfg(test)]
 mod tests;

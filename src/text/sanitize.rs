@@ -31,7 +31,7 @@ enum Overwrites {
 }
 
 /// Cleans a text that arrives in chunks; the result does not depend on the chunk boundaries.
-pub struct Filter {
+pub(crate) struct Filter {
     sequences: Sequences,
     overwrites: Overwrites,
     escape: Escape,
@@ -83,7 +83,7 @@ impl Filter {
     }
 
     /// Appends the cleaned chunk; an incomplete end is processed with the next chunk.
-    pub fn push(&mut self, chunk: &str, out: &mut String) {
+    pub(crate) fn push(&mut self, chunk: &str, out: &mut String) {
         let mut rest = chunk;
         while let Some(letter) = rest.chars().next() {
             let plain = if self.is_idle() { plain_prefix(rest) } else { 0 };
@@ -101,7 +101,7 @@ impl Filter {
     }
 
     /// Appends text that was held back, at the end of the input.
-    pub fn finish(&mut self, out: &mut String) {
+    pub(crate) fn finish(&mut self, out: &mut String) {
         if let Some(text) = self.escape.finish() {
             text.chars().for_each(|letter| self.show(letter, out));
         }
@@ -271,33 +271,33 @@ fn filtered(text: &str, mut filter: Filter) -> Cow<'_, str> {
 
 /// Cleans text from outside for display: removes escape sequences, shows other controls, direction changes and invisible
 /// characters as marks, and counts excessive combining marks. Line breaks and tabs stay.
-pub fn clean(text: &str) -> Cow<'_, str> {
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     filtered(text, Filter::default())
 }
 
 /// Cleans text that the user judges by its appearance (a command, a path, a diff): shows escape sequences instead of removing
 /// them.
-pub fn reveal(text: &str) -> Cow<'_, str> {
+pub(crate) fn reveal(text: &str) -> Cow<'_, str> {
     filtered(text, Filter::new(Sequences::Show, Overwrites::Show))
 }
 
 /// Returns [`reveal`] for drawn rows, with tabs as arrows up to the next stop.
-pub fn reveal_rows(text: &str) -> String {
+pub(crate) fn reveal_rows(text: &str) -> String {
     mark_tabs(&reveal(text)).into_owned()
 }
 
 /// Returns [`clean`] on one line with single spaces.
-pub fn clean_line(text: &str) -> String {
+pub(crate) fn clean_line(text: &str) -> String {
     joined(&clean(text))
 }
 
 /// Returns [`reveal`] on one line with single spaces.
-pub fn reveal_line(text: &str) -> String {
+pub(crate) fn reveal_line(text: &str) -> String {
     joined(&reveal(text))
 }
 
 /// Returns [`reveal`] of a name or path on one line, with symbols for line breaks, tabs and outer spaces.
-pub fn reveal_name(text: &str) -> String {
+pub(crate) fn reveal_name(text: &str) -> String {
     let revealed = reveal(text).replace('\n', "␊").replace('\t', "␉");
     let middle = revealed.trim_matches(' ');
     let before = revealed.len() - revealed.trim_start_matches(' ').len();
@@ -310,7 +310,7 @@ fn joined(text: &str) -> String {
 }
 
 /// Returns [`reveal`] and the ranges of its real marks, as opposed to text that looks like one.
-pub fn reveal_at(text: &str) -> (String, Vec<Range<usize>>) {
+pub(crate) fn reveal_at(text: &str) -> (String, Vec<Range<usize>>) {
     let mut filter = Filter { places: Some(Vec::new()), ..Filter::new(Sequences::Show, Overwrites::Show) };
     let mut out = String::with_capacity(text.len());
     filter.push(text, &mut out);

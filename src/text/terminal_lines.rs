@@ -13,7 +13,7 @@ const OPEN: usize = 64 * 1024;
 ///
 /// An overwritten line keeps only its last state if the states form one progress display. Other overwritten text stays visible
 /// before a `␍`, so that a command cannot hide its output.
-pub struct Cleaner {
+pub(crate) struct Cleaner {
     filter: Filter,
     /// Part of the line that no longer changes.
     shown: String,
@@ -33,7 +33,7 @@ impl Default for Cleaner {
 }
 
 impl Cleaner {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             filter: Filter::for_lines(),
             shown: String::new(),
@@ -46,14 +46,14 @@ impl Cleaner {
     }
 
     /// Processes the next chunk; sequences may continue in the next one.
-    pub fn push(&mut self, chunk: &str, out: &mut String) {
+    pub(crate) fn push(&mut self, chunk: &str, out: &mut String) {
         let mut text = String::with_capacity(chunk.len());
         self.filter.push(chunk, &mut text);
         self.follow(&text, out);
     }
 
     /// Appends the unfinished line at the end of the output.
-    pub fn finish(&mut self, out: &mut String) {
+    pub(crate) fn finish(&mut self, out: &mut String) {
         let mut text = String::new();
         self.filter.finish(&mut text);
         self.follow(&text, out);
@@ -62,7 +62,7 @@ impl Cleaner {
     }
 
     /// Returns the unfinished line in its current state.
-    pub fn open_line(&self) -> String {
+    pub(crate) fn open_line(&self) -> String {
         let last = if is_blank(&self.current) { &self.held } else { &self.current };
         let mut line = self.shown.clone();
         if !is_blank(&self.current) && !self.may_drop_held() {

@@ -12,7 +12,7 @@ const TAB: usize = 4;
 
 /// Returns the width of a grapheme in cells, including emoji presentation, joined emoji and flags. Matches the screen buffer,
 /// where control characters take no cell.
-pub fn grapheme_width(grapheme: &str) -> usize {
+pub(crate) fn grapheme_width(grapheme: &str) -> usize {
     match grapheme.as_bytes() {
         [byte] => usize::from((0x20..0x7f).contains(byte)),
         _ if grapheme.contains(char::is_control) => 0,
@@ -27,7 +27,7 @@ fn is_sound_mark(letter: char) -> bool {
 
 /// Agreement of terminals on the width of a grapheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
+pub(crate) enum Doubt {
     /// All terminals agree on the width.
     None,
     /// Accented letter, or a letter that is wide with East Asian fonts, together with its whole word.
@@ -39,7 +39,7 @@ pub enum Doubt {
 }
 
 /// Returns how much terminals disagree on the width of a grapheme.
-pub fn doubt(grapheme: &str) -> Doubt {
+pub(crate) fn doubt(grapheme: &str) -> Doubt {
     let mut letters = grapheme.chars();
     let Some(first) = letters.next().filter(|_| grapheme.len() > 1) else { return Doubt::None };
     if !letters.as_str().is_empty() {
@@ -69,12 +69,12 @@ fn may_be_emoji(letter: char) -> bool {
 }
 
 /// Returns the width of a text in cells. Tabs and line breaks count as zero: expand and wrap first.
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.graphemes(true).map(grapheme_width).sum() }
 }
 
 /// Returns the end of the grapheme that contains this position, or the position itself if it is a boundary.
-pub fn grapheme_end(text: &str, at: usize) -> usize {
+pub(crate) fn grapheme_end(text: &str, at: usize) -> usize {
     // Two ASCII characters never form one grapheme.
     let is_ascii = |at: usize| text.as_bytes().get(at).is_none_or(u8::is_ascii);
     if is_ascii(at) && is_ascii(at.saturating_sub(1)) {
@@ -93,7 +93,7 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 /// Returns the start of a text that fits `cells`; ends with `…` if anything was cut.
-pub fn truncate(text: &str, cells: usize) -> Cow<'_, str> {
+pub(crate) fn truncate(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);
     }
@@ -114,7 +114,7 @@ pub fn truncate(text: &str, cells: usize) -> Cow<'_, str> {
 }
 
 /// Returns the start and end of a text, with `…` for the part cut between them.
-pub fn truncate_middle(text: &str, cells: usize) -> Cow<'_, str> {
+pub(crate) fn truncate_middle(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);
     }
@@ -132,12 +132,12 @@ pub fn truncate_middle(text: &str, cells: usize) -> Cow<'_, str> {
 }
 
 /// Replaces tabs with spaces up to the next stop, counted from the start of each line.
-pub fn expand_tabs(text: &str) -> Cow<'_, str> {
+pub(crate) fn expand_tabs(text: &str) -> Cow<'_, str> {
     tabs(text, ' ')
 }
 
 /// Replaces tabs with arrows up to the next stop, for text that is reviewed.
-pub fn mark_tabs(text: &str) -> Cow<'_, str> {
+pub(crate) fn mark_tabs(text: &str) -> Cow<'_, str> {
     tabs(text, '→')
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Tool annotations of the Model Context Protocol. They inform clients and grant nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToolHints {
+pub(crate) struct ToolHints {
     pub reads_only: bool,
     /// Existing data may be lost.
     pub destructive: bool,
@@ -16,7 +16,7 @@ pub struct ToolHints {
 
 /// Details of a tool for other agents, in addition to its definition.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Served {
+pub(crate) struct Served {
     pub hints: ToolHints,
     /// JSON Schema of its output, if that is JSON.
     pub output_schema: Option<Value>,

@@ -41,7 +41,7 @@ enum Now {
 }
 
 /// Determines the outcome of a call from the disk; `None` if it was to change nothing.
-pub fn found(changes: &[PlaceChange]) -> Option<RecoveredState> {
+pub(crate) fn found(changes: &[PlaceChange]) -> Option<RecoveredState> {
     let looked: Vec<(Now, &Path)> = changes.iter().map(|change| (now(change), change.path.as_path())).collect();
     if looked.is_empty() {
         return None;

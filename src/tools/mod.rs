@@ -25,7 +25,7 @@ mod executable_files;
 mod http;
 mod mcp;
 #[cfg(feature = "fuzzing")]
-pub mod measure;
+pub(crate) mod measure;
 mod naming;
 mod on_demand;
 mod open;
@@ -50,28 +50,28 @@ mod tool;
 mod toolset;
 mod write;
 
-pub use annotations::{Served, ToolHints};
-pub use background::Commands;
-pub use change_log::ChangeLog;
-pub use crash_outcome::found;
-pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
-pub use diff::line_hunks;
-pub use editor_buffers::InEditor;
-pub use mcp::{Pins, Remote, RemoteTools};
-pub use naming::Conflict;
-pub use on_demand::{FIND_TOOLS, LoadedTools};
-pub use read_state::ReadState;
-pub use registry::{built_in_names, name_of, starts_nothing};
-pub use router::Router;
-pub use sandbox::{
+pub(crate) use annotations::{Served, ToolHints};
+pub(crate) use background::Commands;
+pub(crate) use change_log::ChangeLog;
+pub(crate) use crash_outcome::found;
+pub(crate) use custom::{CustomTool, ManifestError, Source, manifest_schema};
+pub(crate) use diff::line_hunks;
+pub(crate) use editor_buffers::InEditor;
+pub(crate) use mcp::{Pins, Remote, RemoteTools};
+pub(crate) use naming::Conflict;
+pub(crate) use on_demand::{FIND_TOOLS, LoadedTools};
+pub(crate) use read_state::ReadState;
+pub(crate) use registry::{built_in_names, name_of, starts_nothing};
+pub(crate) use router::Router;
+pub(crate) use sandbox::{
     Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
     prune_caches,
 };
-pub use settings::Settings;
-pub use shell::launch::ServerLauncher;
-pub use shell::preview::Recovered;
-pub use text_tools::TextTools;
-pub use toolset::{ToolSources, Toolset, known};
+pub(crate) use settings::Settings;
+pub(crate) use shell::launch::ServerLauncher;
+pub(crate) use shell::preview::Recovered;
+pub(crate) use text_tools::TextTools;
+pub(crate) use toolset::{ToolSources, Toolset, known};
 #[cfg(feature = "fuzzing")]
 pub use write::apply_patch::patched;
 #[cfg(feature = "fuzzing")]

@@ -9,7 +9,7 @@ const BETWEEN: &str = "__";
 
 /// The meaning of an unqualified name that a local tool and an MCP tool share: `tools.conflict`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Conflict {
+pub(crate) enum Conflict {
     #[default]
     LocalFirst,
     McpFirst,
@@ -19,13 +19,13 @@ pub enum Conflict {
 
 /// The tool that a name refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Meaning {
+pub(crate) enum Meaning {
     Local(String),
     Remote { server: String, tool: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
+pub(crate) enum NameError {
     #[error("unknown tool `{0}`")]
     Unknown(String),
     #[error("`{name}` is ambiguous; use one of: {}", .names.join(", "))]
@@ -34,7 +34,7 @@ pub enum NameError {
 
 /// All tool names at one time.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
+pub(crate) struct Names {
     local: Vec<String>,
     remote: Vec<Remote>,
     conflict: Conflict,
@@ -71,7 +71,7 @@ fn any_case(one: &str, other: &str) -> bool {
 
 impl Names {
     /// Collects the names of local tools and of MCP tools as `(server, tool)`. Duplicates count once.
-    pub fn new<'a>(
+    pub(crate) fn new<'a>(
         local: impl IntoIterator<Item = &'a str>,
         remote: impl IntoIterator<Item = (&'a str, &'a str)>,
         conflict: Conflict,
@@ -116,12 +116,12 @@ impl Names {
     }
 
     /// Returns the MCP tools with the names offered to the model.
-    pub fn mapped(&self) -> impl Iterator<Item = ((String, String), String)> {
+    pub(crate) fn mapped(&self) -> impl Iterator<Item = ((String, String), String)> {
         self.remote.iter().map(|remote| ((remote.server.clone(), remote.tool.clone()), remote.mapped.clone()))
     }
 
     /// Returns whether an MCP tool has this unqualified name.
-    pub fn is_contested(&self, name: &str) -> bool {
+    pub(crate) fn is_contested(&self, name: &str) -> bool {
         self.remote.iter().any(|remote| any_case(&remote.tool, name))
     }
 
@@ -134,12 +134,12 @@ impl Names {
     }
 
     /// Resolves a name: an offered one, a qualified one, or an unqualified one.
-    pub fn meaning(&self, called: &str) -> Result<Meaning, NameError> {
+    pub(crate) fn meaning(&self, called: &str) -> Result<Meaning, NameError> {
         self.explicit(called).unwrap_or_else(|| self.bare(called))
     }
 
     /// Resolves an offered or a qualified name; `None` for other names.
-    pub fn explicit(&self, called: &str) -> Option<Result<Meaning, NameError>> {
+    pub(crate) fn explicit(&self, called: &str) -> Option<Result<Meaning, NameError>> {
         if let Some(remote) = self.remote.iter().find(|remote| remote.mapped == called) {
             return Some(Ok(remote.meaning()));
         }
@@ -155,7 +155,7 @@ impl Names {
     }
 
     /// Resolves an unqualified name.
-    pub fn bare(&self, called: &str) -> Result<Meaning, NameError> {
+    pub(crate) fn bare(&self, called: &str) -> Result<Meaning, NameError> {
         let local =
             self.local.iter().find(|name| *name == called).or_else(|| self.local.iter().find(|name| any_case(name, called)));
         let mut remote: Vec<&Remote> = self.remote.iter().filter(|remote| remote.tool == called).collect();
@@ -172,7 +172,7 @@ impl Names {
     }
 
     /// Returns notices about unqualified names that several tools share.
-    pub fn conflicts(&self) -> Vec<String> {
+    pub(crate) fn conflicts(&self) -> Vec<String> {
         let of = |name: &String| {
             let servers: Vec<&str> =
                 self.remote.iter().filter(|remote| any_case(&remote.tool, name)).map(|remote| remote.server.as_str()).collect();

@@ -15,7 +15,7 @@ const MAX_FILES: usize = 4096;
 
 /// The list shared by all routers of a session.
 #[derive(Debug, Clone, Default)]
-pub struct ReadState(Arc<Mutex<Files>>);
+pub(crate) struct ReadState(Arc<Mutex<Files>>);
 
 #[derive(Debug, Default)]
 struct Files {

@@ -76,7 +76,7 @@ pub(super) fn built_in_tools() -> impl Iterator<Item = &'static SharedTool> {
 }
 
 /// Returns the names of all built-in tools.
-pub fn built_in_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn built_in_names() -> impl Iterator<Item = &'static str> {
     built_in_tools().map(|tool| tool.name())
 }
 
@@ -87,11 +87,11 @@ pub(super) fn all_names() -> Vec<&'static str> {
 }
 
 /// Returns the canonical name of the built-in tool with this name or alias.
-pub fn name_of(tool_name: &str) -> Option<&'static str> {
+pub(crate) fn name_of(tool_name: &str) -> Option<&'static str> {
     built_in(tool_name).map(|tool| tool.name())
 }
 
 /// Returns whether the tool only reads or changes files and starts no program.
-pub fn starts_nothing(tool_name: &str) -> bool {
+pub(crate) fn starts_nothing(tool_name: &str) -> bool {
     built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File.") || tool.capability() == "Workspace.Upload")
 }

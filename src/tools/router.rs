@@ -46,7 +46,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// The tools of one workspace.
-pub struct Router {
+pub(crate) struct Router {
     tools: Arc<Toolset>,
     /// Outcomes stored on disk, in case of a crash before the session records them.
     settled: Mutex<Vec<Settled>>,
@@ -56,7 +56,7 @@ pub struct Router {
 const SETTLED: usize = 16;
 
 impl Router {
-    pub fn new(tools: Toolset) -> Self {
+    pub(crate) fn new(tools: Toolset) -> Self {
         Self { tools: Arc::new(tools), settled: Mutex::new(Vec::new()) }
     }
 
@@ -65,7 +65,7 @@ impl Router {
     }
 
     /// Returns the definition of a tool by name or alias.
-    pub fn definition(&self, name: &str) -> Result<ToolDefinition, ToolError> {
+    pub(crate) fn definition(&self, name: &str) -> Result<ToolDefinition, ToolError> {
         let tool = self.tools.resolve(name)?;
         let own =
             tool.offered_name() != tool.name() || tool.name().eq_ignore_ascii_case(name) && !tool.alias_names().contains(&name);
@@ -74,12 +74,12 @@ impl Router {
     }
 
     /// Returns the names of all tools to show in front ends, including those that are not loaded yet.
-    pub fn available(&self) -> Vec<String> {
+    pub(crate) fn available(&self) -> Vec<String> {
         self.tools.available().into_iter().map(|tool| tool.offered_name().to_owned()).collect()
     }
 
     /// Returns the policy names of all tools, whether or not the settings and the policy allow their use.
-    pub fn full_names(&self) -> Vec<String> {
+    pub(crate) fn full_names(&self) -> Vec<String> {
         let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
         names.extend(self.tools.local().map(|tool| tool.name().to_owned()));
         names.extend(self.remote().into_iter().flat_map(RemoteTools::full_names));
@@ -88,25 +88,25 @@ impl Router {
     }
 
     /// Returns the details of a tool for other agents; `None` if it is not meant for them.
-    pub fn served(&self, name: &str) -> Option<Served> {
+    pub(crate) fn served(&self, name: &str) -> Option<Served> {
         let tool = self.tools.resolve(name).ok()?;
         Some(Served { hints: tool.hints()?, output_schema: tool.output_schema() })
     }
 
     /// Returns the policy name of a tool.
-    pub fn full_name(&self, name: &str) -> Option<String> {
+    pub(crate) fn full_name(&self, name: &str) -> Option<String> {
         self.tools.resolve(name).ok().map(|tool| tool.name().to_owned())
     }
 
     /// Returns the MCP tools as they were when this router was created.
-    pub fn remote(&self) -> Option<&RemoteTools> {
+    pub(crate) fn remote(&self) -> Option<&RemoteTools> {
         self.tools.remote()
     }
 
     /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must run before
     /// any command. `bases` are the directories of previews; `awaits` tells whether a call started but has no result in the
     /// session's journal.
-    pub fn recover(&self, bases: &[PathBuf], awaits: &dyn Fn(&CallId) -> bool) -> Recovered {
+    pub(crate) fn recover(&self, bases: &[PathBuf], awaits: &dyn Fn(&CallId) -> bool) -> Recovered {
         let resumed = self.settings().session.as_ref().map(|session| Resumed { session, awaits });
         recover(bases, resumed.as_ref())
     }

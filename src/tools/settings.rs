@@ -25,7 +25,7 @@ pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Se
 
 /// Settings shared by all tools.
 #[derive(Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Real path that relative paths refer to.
     pub workspace: PathBuf,
     /// Replacement for `~`.

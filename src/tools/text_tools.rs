@@ -12,7 +12,7 @@ const PLAIN: &str = "txt";
 
 /// Settings of the text tools.
 #[derive(Debug, Clone)]
-pub struct TextTools {
+pub(crate) struct TextTools {
     pub enabled: bool,
     /// Allowed extensions in lower case without dots; empty allows all.
     pub allowed_extensions: Vec<String>,

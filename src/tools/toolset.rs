@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The tools that are not built in, and whether tools are loaded on demand.
 #[derive(Clone, Default)]
-pub struct ToolSources {
+pub(crate) struct ToolSources {
     /// Commands that the policy offers as tools.
     pub named: Vec<NamedCommand>,
     /// Custom tools from manifests.
@@ -28,7 +28,7 @@ pub struct ToolSources {
 }
 
 /// The tools of a session under one policy.
-pub struct Toolset {
+pub(crate) struct Toolset {
     settings: Arc<Settings>,
     /// Named commands of the policy, then custom tools; without those whose name is taken.
     own: Vec<SharedTool>,
@@ -40,7 +40,7 @@ pub struct Toolset {
 
 impl Toolset {
     /// Combines the built-in tools with those of the sources, as the MCP servers offer them now.
-    pub fn new(settings: Settings, sources: ToolSources) -> Self {
+    pub(crate) fn new(settings: Settings, sources: ToolSources) -> Self {
         let ToolSources { named, custom, remote, on_demand, loaded } = sources;
         let commands = named.iter().filter(|command| built_in(&command.name).is_none());
         let commands: Vec<SharedTool> = commands.map(|command| Arc::new(command.clone()) as SharedTool).collect();
@@ -59,12 +59,12 @@ impl Toolset {
         Self { own: bound, ..toolset }
     }
 
-    pub fn settings(&self) -> &Arc<Settings> {
+    pub(crate) fn settings(&self) -> &Arc<Settings> {
         &self.settings
     }
 
     /// Returns the MCP tools as they were when this toolset was created.
-    pub fn remote(&self) -> Option<&RemoteTools> {
+    pub(crate) fn remote(&self) -> Option<&RemoteTools> {
         self.remote.as_ref()
     }
 
@@ -79,7 +79,7 @@ impl Toolset {
     }
 
     /// Returns whether a local tool has this name, so that it does not name an MCP tool.
-    pub fn is_local(&self, name: &str) -> bool {
+    pub(crate) fn is_local(&self, name: &str) -> bool {
         built_in(name).is_some() || self.own.iter().any(|tool| tool.name().eq_ignore_ascii_case(name))
     }
 
@@ -127,12 +127,12 @@ impl Toolset {
     }
 
     /// Returns the actions of a call from its text alone, without resolving symlinks.
-    pub fn actions_for(&self, tool_name: &str, arguments: &Arguments) -> Result<Vec<Action>, ToolError> {
+    pub(crate) fn actions_for(&self, tool_name: &str, arguments: &Arguments) -> Result<Vec<Action>, ToolError> {
         self.actions(tool_name, arguments, &Paths::lexical(&self.settings))
     }
 
     /// Returns the actions of a call with all symlinks resolved, without opening anything.
-    pub fn actions_now(&self, tool_name: &str, arguments: &Arguments) -> Result<Vec<Action>, ToolError> {
+    pub(crate) fn actions_now(&self, tool_name: &str, arguments: &Arguments) -> Result<Vec<Action>, ToolError> {
         self.actions(tool_name, arguments, &Paths::on_disk(&self.settings))
     }
 
@@ -177,7 +177,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
 /// # Errors
 ///
 /// `TOOL_NOT_FOUND`, with the available names.
-pub fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
+pub(crate) fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
     let mut names: Vec<&str> = built_in_names().collect();
     names.extend(named.iter().map(|command| command.name.as_str()));
     if built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {

@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// The version of the checkpoint format.
-pub const VERSION: &str = "1.0";
+pub(crate) const VERSION: &str = "1.0";
 /// The version of the data in `aye`.
-pub const OWN_FORMAT: u32 = 1;
+pub(crate) const OWN_FORMAT: u32 = 1;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Checkpoint {
+pub(crate) struct Checkpoint {
     pub checkpoint_version: &'static str,
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
@@ -36,7 +36,7 @@ pub struct Checkpoint {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TaskState {
+pub(crate) struct TaskState {
     pub task_id: TaskId,
     pub prompt: String,
     /// `running`, `waiting`, `paused`, `completed`, `failed` or `cancelled`.
@@ -60,7 +60,7 @@ impl From<&TaskProgress> for TaskState {
 /// A message of the thread.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CheckpointMessage {
+pub(crate) struct CheckpointMessage {
     pub message_id: MessageId,
     pub role: Role,
     pub content: Content,
@@ -145,7 +145,7 @@ impl<'de> Deserialize<'de> for Content {
 /// Data of aye beyond the checkpoint format.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Own {
+pub(crate) struct Own {
     pub format: u32,
     /// The version of aye that wrote the file.
     pub version: &'static str,
@@ -170,14 +170,14 @@ pub struct Own {
 
 /// A record and the time it was written.
 #[derive(Debug, Serialize)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub time: Timestamp,
     pub entry: Record,
 }
 
 /// An artifact with its content.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct ArtifactContent {
+pub(crate) struct ArtifactContent {
     #[serde(flatten)]
     pub artifact: Artifact,
     pub base64: String,

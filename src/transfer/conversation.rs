@@ -6,7 +6,7 @@ use crate::session::{Change, RewindEffect};
 
 /// A view of the changes of a session.
 #[derive(Debug, Default)]
-pub struct Conversation {
+pub(crate) struct Conversation {
     /// The messages, in order.
     pub messages: Vec<Message>,
     /// The messages before each rewind that can be undone; `None` if it did not change them.
@@ -14,7 +14,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    pub fn add(&mut self, change: &Change<'_>) {
+    pub(crate) fn add(&mut self, change: &Change<'_>) {
         match change {
             Change::TaskStarted { .. } => self.rewound.clear(),
             Change::Rewound { effect, .. } => self.rewind(effect),

@@ -3,7 +3,7 @@
 use crate::store::StoreError;
 
 #[derive(Debug, thiserror::Error)]
-pub enum TransferError {
+pub(crate) enum TransferError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{0}")]

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Exports a session to a new file. Returns its path and size as text.
-pub fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path) -> Result<String, TransferError> {
+pub(crate) fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path) -> Result<String, TransferError> {
     let text = page(store, &store.find(id)?, form, None)?;
     let failed = |error: &dyn std::fmt::Display| TransferError::Failed(format!("cannot write `{}`: {error}", path.display()));
     match write(path, text.as_bytes(), Present::Stays) {
@@ -33,7 +33,7 @@ pub fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path) -> Re
 const READ_BYTES: usize = 1 << 20;
 
 /// Returns the title of a session, and its transcript as Markdown.
-pub fn to_read(store: &Store, id: &SessionId) -> Result<(String, String), TransferError> {
+pub(crate) fn to_read(store: &Store, id: &SessionId) -> Result<(String, String), TransferError> {
     let summary = store.find(id.as_str())?;
     let mut text = page(store, &summary, ExportForm::Markdown, None)?;
     if text.len() > READ_BYTES {
@@ -46,7 +46,7 @@ pub fn to_read(store: &Store, id: &SessionId) -> Result<(String, String), Transf
 }
 
 /// Returns a session in a format. Only JSON has artifacts.
-pub fn page(
+pub(crate) fn page(
     store: &Store,
     summary: &SessionSummary,
     form: ExportForm,
@@ -61,13 +61,13 @@ pub fn page(
 
 /// The treatment of an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Present {
+pub(crate) enum Present {
     Stays,
     Goes,
 }
 
 /// Writes a file atomically, readable by its owner only.
-pub fn write(path: &Path, content: &[u8], present: Present) -> std::io::Result<()> {
+pub(crate) fn write(path: &Path, content: &[u8], present: Present) -> std::io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(content)?;
@@ -77,13 +77,13 @@ pub fn write(path: &Path, content: &[u8], present: Present) -> std::io::Result<(
 }
 
 /// Returns JSON without characters that a terminal obeys; its meaning is unchanged.
-pub fn as_json(checkpoint: &Checkpoint) -> Result<String, TransferError> {
+pub(crate) fn as_json(checkpoint: &Checkpoint) -> Result<String, TransferError> {
     let text = serde_json::to_string_pretty(checkpoint)
         .map_err(|error| TransferError::Failed(format!("cannot write the session as JSON: {error}")))?;
     Ok(crate::headless::lines::harmless(&text) + "\n")
 }
 
-pub fn checkpoint(
+pub(crate) fn checkpoint(
     store: &Store,
     summary: &SessionSummary,
     artifacts: Option<Vec<ArtifactContent>>,
@@ -92,7 +92,7 @@ pub fn checkpoint(
 }
 
 /// Returns the checkpoint of a session after its first records, and their number.
-pub fn checkpoint_of(
+pub(crate) fn checkpoint_of(
     store: &Store,
     summary: &SessionSummary,
     artifacts: Option<Vec<ArtifactContent>>,
@@ -149,7 +149,7 @@ pub fn checkpoint_of(
 }
 
 /// Returns the artifacts of a session that still exist, and a notice about each that cannot be read.
-pub fn contents(artifacts: &ArtifactStore) -> (Vec<ArtifactContent>, Vec<String>) {
+pub(crate) fn contents(artifacts: &ArtifactStore) -> (Vec<ArtifactContent>, Vec<String>) {
     let (mut contents, mut notices) = (Vec::new(), Vec::new());
     for artifact in artifacts.list().unwrap_or_default() {
         match artifacts.content(&artifact.uri, ARTIFACT_BYTES) {

@@ -8,7 +8,7 @@ use crate::store::{ArtifactStore, Parent, Store, StoreError};
 use std::ops::ControlFlow;
 
 /// The ID of a fork, and notices about what it lacks.
-pub struct Forked {
+pub(crate) struct Forked {
     pub session_id: SessionId,
     pub notices: Vec<String>,
 }
@@ -20,7 +20,7 @@ const TITLE_CHARS: usize = 80;
 
 /// Copies all records, or the first ones. Like an import, it has no rules, no policy
 /// and no budget, and nothing that runs in the original is running in it.
-pub fn fork(
+pub(crate) fn fork(
     store: &Store,
     artifacts_of: &dyn Fn(&SessionId) -> ArtifactStore,
     id: &SessionId,

@@ -3,12 +3,12 @@
 use crate::text::clean;
 
 /// Returns the text as a single line, so that it cannot imitate another line.
-pub fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     clean(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
 /// Returns a size such as `12.3 MB`, `812 KB` or `0 bytes`.
-pub fn in_bytes(bytes: u64) -> String {
+pub(crate) fn in_bytes(bytes: u64) -> String {
     const KB: u64 = 1 << 10;
     const MB: u64 = 1 << 20;
     match bytes {
@@ -19,12 +19,12 @@ pub fn in_bytes(bytes: u64) -> String {
 }
 
 /// Returns a number with its noun: `1 prompt`, `2 prompts`.
-pub fn counted(count: u64, word: &str) -> String {
+pub(crate) fn counted(count: u64, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 /// Returns an amount in US dollars, with more decimals for small amounts.
-pub fn dollars(cost: f64, estimated: bool) -> String {
+pub(crate) fn dollars(cost: f64, estimated: bool) -> String {
     let about = if estimated { "~" } else { "" };
     if cost > 0.0 && cost < 0.01 { format!("{about}${cost:.4}") } else { format!("{about}${cost:.2}") }
 }

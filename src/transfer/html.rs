@@ -31,7 +31,7 @@ table { border-collapse: collapse; } td, th { border: 1px solid var(--line); pad
 </style>
 ";
 
-pub fn page(transcript: &Transcript) -> String {
+pub(crate) fn page(transcript: &Transcript) -> String {
     let title = line(&transcript.title);
     let mut page = format!("{HEAD}<title>{title}</title>\n{STYLE}</head>\n<body>\n<h1>{title}</h1>\n");
     let parent =
@@ -183,7 +183,7 @@ fn markdown(content: &str) -> String {
 }
 
 /// Returns true for a link that a user can follow.
-pub fn leads_to_a_page(address: &str) -> bool {
+pub(crate) fn leads_to_a_page(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
 }

@@ -34,14 +34,14 @@ struct OwnForm {
 }
 
 /// A session that is ready to be imported, and notices about it.
-pub struct Ready {
+pub(crate) struct Ready {
     pub foreign: Foreign,
     pub artifacts: Vec<ArtifactContent>,
     pub said: Vec<String>,
 }
 
 /// Imports a session of this store again, under a new ID.
-pub fn copy(
+pub(crate) fn copy(
     store: &Store,
     artifacts_of: &dyn Fn(&SessionId) -> ArtifactStore,
     workspace: &Path,
@@ -60,7 +60,7 @@ pub fn copy(
 }
 
 /// Parses and checks a file. Changes nothing.
-pub fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
+pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_form(text)?;
     let mut incoming: Incoming<'_> = parse(text)?;
@@ -169,7 +169,7 @@ fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<Time
 }
 
 /// Stores artifacts whose content matches their names; for the others, the session only has the name.
-pub fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Vec<String> {
+pub(crate) fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Vec<String> {
     let kept = artifacts.into_iter().filter_map(|ArtifactContent { artifact, base64 }| {
         let kept =
             base64::engine::general_purpose::STANDARD.decode(&base64).map_err(|error| error.to_string()).and_then(|content| {
@@ -194,14 +194,14 @@ fn plain(text: &str) -> String {
     line.chars().take(TITLE_CHARS - 1).chain(['…']).collect()
 }
 
-pub fn is_an_id(text: &str) -> bool {
+pub(crate) fn is_an_id(text: &str) -> bool {
     text.len() == ID_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-pub fn is_there(store: &Store, id: &SessionId) -> bool {
+pub(crate) fn is_there(store: &Store, id: &SessionId) -> bool {
     store.find(id.as_str()).is_ok()
 }
 
-pub fn new_id() -> SessionId {
+pub(crate) fn new_id() -> SessionId {
     SessionId::new(uuid::Uuid::new_v4().simple().to_string())
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 /// A checkpoint to import; most fields are optional.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Incoming<'a> {
+pub(crate) struct Incoming<'a> {
     #[serde(default)]
     pub session_id: String,
     #[serde(default)]
@@ -32,7 +32,7 @@ pub struct Incoming<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct IncomingTask {
+pub(crate) struct IncomingTask {
     pub task_id: Option<String>,
     pub prompt: Option<String>,
     pub status: Option<String>,
@@ -42,7 +42,7 @@ pub struct IncomingTask {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct IncomingMessage {
+pub(crate) struct IncomingMessage {
     pub message_id: Option<String>,
     pub role: IncomingRole,
     pub content: Content,
@@ -54,7 +54,7 @@ pub struct IncomingMessage {
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum IncomingRole {
+pub(crate) enum IncomingRole {
     System,
     User,
     Assistant,
@@ -63,7 +63,7 @@ pub enum IncomingRole {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct IncomingOwn<'a> {
+pub(crate) struct IncomingOwn<'a> {
     #[serde(default)]
     pub title: Option<String>,
     #[serde(default)]
@@ -81,7 +81,7 @@ pub struct IncomingOwn<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct IncomingEntry<'a> {
+pub(crate) struct IncomingEntry<'a> {
     pub time: Timestamp,
     #[serde(borrow)]
     pub entry: &'a RawValue,

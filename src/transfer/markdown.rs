@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Maximum number of passes that neutralize a response; then it is quoted.
 const PASSES: usize = 6;
 
-pub fn page(transcript: &Transcript) -> String {
+pub(crate) fn page(transcript: &Transcript) -> String {
     let mut page = format!("# {}\n\n", inline(&transcript.title));
     let _ = writeln!(
         page,

@@ -1,17 +1,17 @@
 //! Sessions in other formats: export, import, HTML and Markdown.
 
-pub mod checkpoint;
-pub mod conversation;
-pub mod error;
-pub mod export;
-pub mod fork;
-pub mod format;
-pub mod html;
-pub mod import;
-pub mod incoming;
-pub mod markdown;
-pub mod records_from_messages;
-pub mod transcript;
+pub(crate) mod checkpoint;
+pub(crate) mod conversation;
+pub(crate) mod error;
+pub(crate) mod export;
+pub(crate) mod fork;
+pub(crate) mod format;
+pub(crate) mod html;
+pub(crate) mod import;
+pub(crate) mod incoming;
+pub(crate) mod markdown;
+pub(crate) mod records_from_messages;
+pub(crate) mod transcript;
 
 #[cfg(test)]
 mod tests;

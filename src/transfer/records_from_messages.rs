@@ -13,7 +13,7 @@ use std::collections::HashSet;
 const LETTERS_A_TOKEN: u64 = 4;
 
 /// Returns the records of a session with these messages.
-pub fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<TimedRecord> {
+pub(crate) fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<TimedRecord> {
     let task = incoming.task.take();
     let mut maker = RecordBuilder {
         max_steps: task.as_ref().and_then(|task| task.max_steps).filter(|steps| *steps > 0).unwrap_or(MAX_STEPS),

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 const SHOWN_LINES: usize = 200;
 const SHOWN_BYTES: usize = 16 << 10;
 
-pub struct Transcript {
+pub(crate) struct Transcript {
     pub title: String,
     pub session_id: String,
     /// The session it was forked from.
@@ -32,7 +32,7 @@ pub struct Transcript {
     at: Timestamp,
 }
 
-pub enum TranscriptItem {
+pub(crate) enum TranscriptItem {
     /// A message of the user.
     Said {
         words: String,
@@ -60,7 +60,7 @@ pub enum TranscriptItem {
 }
 
 /// A call, with decisions and outcome.
-pub struct Card {
+pub(crate) struct Card {
     pub summary: String,
     pub tool: String,
     /// The arguments as JSON.
@@ -74,7 +74,7 @@ pub struct Card {
 }
 
 impl Transcript {
-    pub fn of(summary: &SessionSummary) -> Self {
+    pub(crate) fn of(summary: &SessionSummary) -> Self {
         Self {
             title: summary.title.clone().unwrap_or_else(|| "(draft only)".to_owned()),
             session_id: summary.session_id.to_string(),
@@ -93,12 +93,12 @@ impl Transcript {
     }
 
     /// Returns `3 prompts, 12 steps, 45000 tokens in, 2100 out, $0.42`.
-    pub fn sums(&self) -> String {
+    pub(crate) fn sums(&self) -> String {
         let (tasks, steps) = (self.state.tally().tasks, self.steps);
         format!("{}, {}, {}", counted(tasks, "prompt"), counted(steps, "step"), spent(self.state.totals().spent()))
     }
 
-    pub fn add(&mut self, record: &Record) {
+    pub(crate) fn add(&mut self, record: &Record) {
         let applied = self.state.apply(record);
         if let Some((text, reason)) = applied.interrupted {
             self.pieces.push(TranscriptItem::Broken { text, reason: reason.to_owned() });
@@ -183,7 +183,7 @@ impl Transcript {
     }
 
     /// Adds what is open at the end of the records.
-    pub fn end(&mut self, draft: &str) {
+    pub(crate) fn end(&mut self, draft: &str) {
         if let Some((text, reason)) = self.state.interrupted_answer() {
             self.pieces.push(TranscriptItem::Broken { text: text.to_owned(), reason: reason.to_owned() });
         }
@@ -257,7 +257,7 @@ impl Card {
     }
 
     /// Returns the heading of the card.
-    pub fn heading(&self) -> &str {
+    pub(crate) fn heading(&self) -> &str {
         if self.summary.is_empty() { &self.tool } else { &self.summary }
     }
 
@@ -316,7 +316,7 @@ fn words(decision: &Decision) -> String {
 }
 
 /// Returns the start of a long text, and a note about the rest.
-pub fn cut(text: &str) -> (&str, Option<String>) {
+pub(crate) fn cut(text: &str) -> (&str, Option<String>) {
     let by_lines = text.match_indices('\n').nth(SHOWN_LINES - 1).map_or(text.len(), |(at, _)| at + 1);
     let mut end = by_lines.min(text.len());
     if end > SHOWN_BYTES {

@@ -11,7 +11,7 @@ const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 const SIZES: usize = 64;
 
 #[derive(Debug, Default)]
-pub struct Attachments {
+pub(crate) struct Attachments {
     /// Files as named in a draft, with `@`, and their token counts.
     sizes: VecDeque<(String, u64)>,
     /// Names of images that the extension does not reveal: `artifact:7f3a…`.
@@ -21,12 +21,12 @@ pub struct Attachments {
 }
 
 impl Attachments {
-    pub fn add(&mut self, path: &str) {
+    pub(crate) fn add(&mut self, path: &str) {
         self.images.insert(path.to_owned());
     }
 
     /// Records the approximate token count of a file named in the draft.
-    pub fn weigh(&mut self, named: String, count: u64) {
+    pub(crate) fn weigh(&mut self, named: String, count: u64) {
         self.sizes.retain(|(known, _)| *known != named);
         self.sizes.truncate(SIZES - 1);
         self.sizes.push_front((named, count));
@@ -34,7 +34,7 @@ impl Attachments {
 
     /// Returns the sizes of the files that the draft names, such as `@src/main.rs ~1.2k, @Cargo.toml ~300 tokens`, in at most
     /// `room` cells; `None` if it names no known file.
-    pub fn sizes_in(&self, draft: impl FnOnce() -> String, room: usize) -> Option<String> {
+    pub(crate) fn sizes_in(&self, draft: impl FnOnce() -> String, room: usize) -> Option<String> {
         if self.sizes.is_empty() {
             return None;
         }
@@ -59,7 +59,7 @@ impl Attachments {
     }
 
     /// Returns the first image named in a text.
-    pub fn in_text<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub(crate) fn in_text<'t>(&self, text: &'t str) -> Option<&'t str> {
         let named = text.split('@').skip(1).map(|rest| match rest.strip_prefix('"') {
             Some(quoted) => quoted.split('"').next().unwrap_or_default(),
             None => rest.split(|one: char| one.is_whitespace() || "\"'`<>()[]{}|,;".contains(one)).next().unwrap_or_default(),

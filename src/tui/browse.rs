@@ -3,7 +3,7 @@
 use super::transcript::{Marks, SearchMatches, Transcript};
 
 #[derive(Debug, Default)]
-pub struct Browse {
+pub(crate) struct Browse {
     /// Search text while it is being typed.
     pub typing: Option<String>,
     pub found: SearchMatches,
@@ -15,7 +15,7 @@ pub struct Browse {
 
 impl Browse {
     /// Returns the position in the search results, for example `3 of 17`.
-    pub fn count(&self) -> String {
+    pub(crate) fn count(&self) -> String {
         match self.found.count() {
             0 => "no matches".to_owned(),
             count => format!("{} of {count}", self.found.at + 1),
@@ -24,7 +24,7 @@ impl Browse {
 }
 
 /// Leaves browse mode: nothing is selected any more, and rows name the usual keys.
-pub fn leave(browse: &mut Option<Browse>, transcript: &mut Transcript) {
+pub(crate) fn leave(browse: &mut Option<Browse>, transcript: &mut Transcript) {
     if browse.take().is_some() {
         transcript.forget_layout();
     }

@@ -17,7 +17,7 @@ const MAX_NOTES: usize = 4;
 /// Minimum number of cells of a truncated name.
 const NAME: usize = 12;
 
-pub struct Changes {
+pub(crate) struct Changes {
     changed: ChangedFiles,
     /// Index of the file whose diff is shown.
     at: usize,
@@ -30,14 +30,14 @@ pub struct Changes {
 }
 
 impl Changes {
-    pub fn new(changed: ChangedFiles) -> Self {
+    pub(crate) fn new(changed: ChangedFiles) -> Self {
         let mut changes = Self { changed, at: 0, diff: None, top: 0, shown: 1, rows: 0 };
         changes.open(0);
         changes
     }
 
     /// Updates the list; the open file stays open.
-    pub fn renewed(self, changed: ChangedFiles) -> Self {
+    pub(crate) fn renewed(self, changed: ChangedFiles) -> Self {
         let open = self.changed.files.get(self.at).map(|file| file.path.clone());
         let at = changed.files.iter().position(|file| Some(&file.path) == open.as_ref());
         let mut renewed = Self::new(changed);
@@ -56,26 +56,26 @@ impl Changes {
     }
 
     /// Opens the next or previous file, wrapping around.
-    pub fn turn(&mut self, forward: bool) {
+    pub(crate) fn turn(&mut self, forward: bool) {
         let count = self.changed.files.len();
         if count > 0 {
             self.open((self.at + if forward { 1 } else { count - 1 }) % count);
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.changed.files.is_empty()
     }
 
-    pub fn scroll_by(&mut self, rows: isize) {
+    pub(crate) fn scroll_by(&mut self, rows: isize) {
         self.top = self.top.saturating_add_signed(rows).min(self.rows.saturating_sub(self.shown));
     }
 
-    pub fn page(&self) -> usize {
+    pub(crate) fn page(&self) -> usize {
         self.shown.max(1)
     }
 
-    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
+    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
         let inner = Rect { x: area.x + GUTTER, width: area.width.saturating_sub(GUTTER), ..area };
         let mut y = area.y;
         let mut put = |buffer: &mut Buffer, x: u16, line: &Line<'_>| {

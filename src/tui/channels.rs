@@ -10,23 +10,23 @@ use tokio::sync::{mpsc, oneshot};
 const LAST_COMMANDS: Duration = Duration::from_secs(1);
 
 /// Inputs that arrive before the session starts, and its start.
-pub struct Startup {
+pub(crate) struct Startup {
     pub start: Option<oneshot::Receiver<Start>>,
     pub ahead: mpsc::UnboundedReceiver<StartupQuestion>,
 }
 
-pub enum StartupEvent {
+pub(crate) enum StartupEvent {
     /// Session start; `None` if loading failed.
     Start(Option<Start>),
     Ahead(StartupQuestion),
 }
 
 impl Startup {
-    pub fn new(start: oneshot::Receiver<Start>, ahead: mpsc::UnboundedReceiver<StartupQuestion>) -> Self {
+    pub(crate) fn new(start: oneshot::Receiver<Start>, ahead: mpsc::UnboundedReceiver<StartupQuestion>) -> Self {
         Self { start: Some(start), ahead }
     }
 
-    pub async fn next(&mut self) -> StartupEvent {
+    pub(crate) async fn next(&mut self) -> StartupEvent {
         let started = async {
             match &mut self.start {
                 Some(start) => start.await.ok(),
@@ -51,7 +51,7 @@ impl Startup {
 }
 
 /// Receiver of session events.
-pub struct EventReceiver {
+pub(crate) struct EventReceiver {
     events: mpsc::UnboundedReceiver<Event>,
     is_open: bool,
     /// Maximum number of events taken at once.
@@ -60,16 +60,16 @@ pub struct EventReceiver {
 }
 
 impl EventReceiver {
-    pub fn new(events: mpsc::UnboundedReceiver<Event>, most: usize) -> Self {
+    pub(crate) fn new(events: mpsc::UnboundedReceiver<Event>, most: usize) -> Self {
         Self { events, is_open: true, most, batch: Vec::new() }
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
     /// Waits for events; returns false when the channel is closed.
-    pub async fn next(&mut self) -> bool {
+    pub(crate) async fn next(&mut self) -> bool {
         if !self.is_open {
             return std::future::pending().await;
         }
@@ -77,32 +77,32 @@ impl EventReceiver {
         self.is_open
     }
 
-    pub fn take(&mut self) -> Vec<Event> {
+    pub(crate) fn take(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.batch)
     }
 }
 
 /// Commands or queries that have not been delivered yet.
-pub struct CommandQueue<T> {
+pub(crate) struct CommandQueue<T> {
     taken: mpsc::Sender<T>,
     waiting: VecDeque<T>,
 }
 
 impl<T> CommandQueue<T> {
-    pub fn new(taken: mpsc::Sender<T>) -> Self {
+    pub(crate) fn new(taken: mpsc::Sender<T>) -> Self {
         Self { taken, waiting: VecDeque::new() }
     }
 
-    pub fn push(&mut self, one: T) {
+    pub(crate) fn push(&mut self, one: T) {
         self.waiting.push_back(one);
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Waits until one item is delivered; cancelling loses nothing.
-    pub async fn send_one(&mut self) {
+    pub(crate) async fn send_one(&mut self) {
         if self.waiting.is_empty() {
             return std::future::pending().await;
         }
@@ -118,7 +118,7 @@ impl<T> CommandQueue<T> {
     }
 
     /// Delivers all remaining items. Gives up after a timeout, since the receiver may be gone or stuck.
-    pub async fn send_all(&mut self) {
+    pub(crate) async fn send_all(&mut self) {
         let all = async {
             while let Some(one) = self.waiting.pop_front() {
                 if self.taken.send(one).await.is_err() {

@@ -5,13 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Maximum text size in bytes that all terminals with OSC 52 accept; xterm has the lowest limit.
-pub const MAX: usize = 74_000;
+pub(crate) const MAX: usize = 74_000;
 /// Maximum size of a sequence that GNU screen passes through, in bytes.
 const SCREEN_BYTES: usize = 240;
 
 /// Terminal multiplexer between aye and the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Between {
+pub(crate) enum Between {
     #[default]
     Nothing,
     Tmux,
@@ -19,13 +19,13 @@ pub enum Between {
 }
 
 /// Hands a text to a clipboard program; returns its name or an error, or `None` if there is no such program.
-pub type Offer = Arc<dyn Fn(&str) -> Option<Result<String, String>> + Send + Sync>;
+pub(crate) type Offer = Arc<dyn Fn(&str) -> Option<Result<String, String>> + Send + Sync>;
 /// Saves a text to a file; returns its displayed path.
-pub type Keep = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
+pub(crate) type Keep = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
 
 /// All available ways to the clipboard.
 #[derive(Clone)]
-pub struct Clipboard {
+pub(crate) struct Clipboard {
     pub between: Between,
     pub offer: Offer,
     pub keep: Keep,
@@ -49,13 +49,13 @@ impl Default for Clipboard {
 
 /// Text to copy, and its description for the user: `12 lines`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clip {
+pub(crate) struct Clip {
     pub text: String,
     pub what: String,
 }
 
 impl Clip {
-    pub fn of(text: String) -> Self {
+    pub(crate) fn of(text: String) -> Self {
         let lines = text.lines().count();
         let what = match lines {
             0 | 1 => super::format::counted(text.trim_end_matches('\n').chars().count(), "character"),
@@ -65,14 +65,14 @@ impl Clip {
     }
 
     /// Creates a clip with a name in its description.
-    pub fn named(text: String, name: &str) -> Self {
+    pub(crate) fn named(text: String, name: &str) -> Self {
         let Self { text, what } = Self::of(text);
         Self { text, what: format!("{name}, {what}") }
     }
 }
 
 /// Returns the terminal sequence that copies a text; `None` if the text is too long.
-pub fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
+pub(crate) fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
     if text.len() > MAX {
         return None;
     }
@@ -96,7 +96,7 @@ pub fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
 }
 
 /// Copies a clip with a program; returns a message about the result. `told` says whether the terminal already received it.
-pub fn hand_on(clip: &Clip, told: bool, clipboard: &Clipboard) -> String {
+pub(crate) fn hand_on(clip: &Clip, told: bool, clipboard: &Clipboard) -> String {
     let Clip { text, what } = clip;
     let offered = (clipboard.offer)(text);
     let mut ways: Vec<String> = Vec::new();

@@ -16,10 +16,10 @@ use tui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Maximum number of draft rows shown.
-pub const ROWS: u16 = 10;
+pub(crate) const ROWS: u16 = 10;
 
 #[derive(Debug)]
-pub struct Composer {
+pub(crate) struct Composer {
     area: TextArea<'static>,
     history: History,
     /// Screen area where the draft was last drawn.
@@ -31,7 +31,7 @@ pub struct Composer {
 }
 
 impl Composer {
-    pub fn new(history: Option<PathBuf>, kept_as: HistoryRedactor, vim: bool) -> Self {
+    pub(crate) fn new(history: Option<PathBuf>, kept_as: HistoryRedactor, vim: bool) -> Self {
         Self {
             area: TextArea::new(Vec::new()),
             history: History::new(history).kept_as(kept_as),
@@ -42,13 +42,13 @@ impl Composer {
     }
 
     /// Toggles Vim keys; returns whether they are on.
-    pub fn turn_vim(&mut self) -> bool {
+    pub(crate) fn turn_vim(&mut self) -> bool {
         self.vim = if self.vim.is_none() { Some(Vim::default()) } else { None };
         self.vim.is_some()
     }
 
     /// Returns Vim's mode, except in insert mode.
-    pub fn vim_mode(&self) -> Option<&'static str> {
+    pub(crate) fn vim_mode(&self) -> Option<&'static str> {
         let vim = self.vim.as_ref().filter(|_| !vim::is_too_large(&self.area))?;
         match vim.mode() {
             Mode::Insert => None,
@@ -60,7 +60,7 @@ impl Composer {
     }
 
     /// Handles a key in Vim mode; returns whether the text changed, or `None` if the key is not for Vim.
-    pub fn vim_key(&mut self, key: KeyEvent) -> Option<bool> {
+    pub(crate) fn vim_key(&mut self, key: KeyEvent) -> Option<bool> {
         // In a draft too large for cursor movement, Vim keys are off.
         let vim = self.vim.as_mut().filter(|_| !vim::is_too_large(&self.area))?;
         let was = vim.mode();
@@ -86,15 +86,15 @@ impl Composer {
         }
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.area.lines().join("\n")
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.area.is_empty()
     }
 
-    pub fn set(&mut self, text: &str) {
+    pub(crate) fn set(&mut self, text: &str) {
         self.area = TextArea::new(text.split('\n').map(str::to_owned).collect());
         self.area.move_cursor(CursorMove::Bottom);
         self.area.move_cursor(CursorMove::End);
@@ -104,7 +104,7 @@ impl Composer {
     }
 
     /// Returns the draft, clears it and adds it to the history.
-    pub fn take(&mut self) -> (String, io::Result<()>) {
+    pub(crate) fn take(&mut self) -> (String, io::Result<()>) {
         let text = self.text();
         self.set("");
         if let Some(vim) = &mut self.vim {
@@ -114,20 +114,20 @@ impl Composer {
         (text, kept)
     }
 
-    pub fn insert(&mut self, text: &str) {
+    pub(crate) fn insert(&mut self, text: &str) {
         self.history.leave();
         self.area.insert_str(text);
     }
 
     /// Returns the current line up to the cursor.
-    pub fn before_cursor(&self) -> String {
+    pub(crate) fn before_cursor(&self) -> String {
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         self.area.lines().get(row).map(|line| line.chars().take(column).collect()).unwrap_or_default()
     }
 
     /// Replaces the text between `from` and the cursor with a completion, including a closing quote after the cursor; moves the
     /// cursor back by `back` characters.
-    pub fn complete(&mut self, from: usize, words: &str, back: usize) {
+    pub(crate) fn complete(&mut self, from: usize, words: &str, back: usize) {
         self.history.leave();
         let column = self.area.cursor().1;
         for _ in from..column {
@@ -145,7 +145,7 @@ impl Composer {
     }
 
     /// Replaces pasted text if it is still unchanged; returns whether it was. Text typed after it stays behind it.
-    pub fn put_in_place(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
+    pub(crate) fn put_in_place(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
         let text = self.text();
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let line_start: usize = text.split_inclusive('\n').take(row).map(str::len).sum();
@@ -166,26 +166,26 @@ impl Composer {
     }
 
     /// Reports whether an earlier prompt is shown.
-    pub fn is_browsing(&self) -> bool {
+    pub(crate) fn is_browsing(&self) -> bool {
         self.history.is_browsing()
     }
 
     /// Returns the earlier prompts that start with `start`, newest first, without duplicates.
-    pub fn sent_with(&mut self, start: &str) -> Vec<String> {
+    pub(crate) fn sent_with(&mut self, start: &str) -> Vec<String> {
         self.history.with(start)
     }
 
-    pub fn new_line(&mut self) {
+    pub(crate) fn new_line(&mut self) {
         self.history.leave();
         self.area.insert_newline();
     }
 
-    pub fn delete_to_line_start(&mut self) {
+    pub(crate) fn delete_to_line_start(&mut self) {
         self.area.delete_line_by_head();
     }
 
     /// Removes a `\` before the cursor, which turns Enter into a line break; returns whether there was one.
-    pub fn takes_backslash(&mut self) -> bool {
+    pub(crate) fn takes_backslash(&mut self) -> bool {
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let ends_in_one = column > 0 && self.area.lines()[row].chars().nth(column - 1) == Some('\\');
         if ends_in_one {
@@ -195,7 +195,7 @@ impl Composer {
     }
 
     /// Handles an editing key; returns whether the text changed.
-    pub fn key(&mut self, key: KeyEvent) -> bool {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> bool {
         let changed = self.area.input(key);
         if changed {
             self.history.leave();
@@ -204,7 +204,7 @@ impl Composer {
     }
 
     /// Moves up a line, or from the first line to the previous prompt; returns whether the text changed.
-    pub fn up(&mut self) -> bool {
+    pub(crate) fn up(&mut self) -> bool {
         if self.area.cursor().0 > 0 {
             self.area.move_cursor(CursorMove::Up);
             return false;
@@ -216,7 +216,7 @@ impl Composer {
         })
     }
 
-    pub fn down(&mut self) -> bool {
+    pub(crate) fn down(&mut self) -> bool {
         if self.area.cursor().0 + 1 < self.area.lines().len() {
             self.area.move_cursor(CursorMove::Down);
             return false;
@@ -228,22 +228,22 @@ impl Composer {
     }
 
     /// Returns the nth newest earlier prompt that contains these words.
-    pub fn sent_before(&mut self, words: &str, nth: usize) -> Option<String> {
+    pub(crate) fn sent_before(&mut self, words: &str, nth: usize) -> Option<String> {
         self.history.leave();
         self.history.find(words, nth)
     }
 
-    pub fn rows(&self, width: u16) -> u16 {
+    pub(crate) fn rows(&self, width: u16) -> u16 {
         rows::count(self.area.lines(), width.into(), ROWS.into()) as u16
     }
 
     /// Returns the number of draft rows above the visible ones.
-    pub fn rows_above(&self) -> usize {
+    pub(crate) fn rows_above(&self) -> usize {
         self.top.get()
     }
 
     /// Moves the cursor to a click; only works while no line is wrapped.
-    pub fn click(&mut self, column: u16, row: u16) {
+    pub(crate) fn click(&mut self, column: u16, row: u16) {
         let place = self.place.get();
         let lines = self.area.lines();
         let is_plain =
@@ -264,7 +264,7 @@ impl Composer {
     }
 
     /// Draws the draft; returns the cursor position.
-    pub fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
         self.place.set(area);
         if self.area.is_empty() {
             self.top.set(0);
@@ -288,26 +288,26 @@ fn cursor(area: &TextArea<'_>) -> (usize, usize) {
 
 /// One-line text field in a panel.
 #[derive(Debug)]
-pub struct Field(TextArea<'static>);
+pub(crate) struct Field(TextArea<'static>);
 
 impl Field {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(TextArea::new(Vec::new()))
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.lines().join(" ")
     }
 
-    pub fn insert(&mut self, text: &str) {
+    pub(crate) fn insert(&mut self, text: &str) {
         self.0.insert_str(text.replace('\n', " "));
     }
 
-    pub fn key(&mut self, key: KeyEvent) {
+    pub(crate) fn key(&mut self, key: KeyEvent) {
         self.0.input(key);
     }
 
-    pub fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
         let line = self.0.lines().first().map_or("", String::as_str);
         rows::draw_line(line, cursor(&self.0).1, area, buffer, theme.style(Token::Text))
     }
@@ -315,45 +315,45 @@ impl Field {
 
 /// Multi-line text field for a file or command in a panel.
 #[derive(Debug)]
-pub struct Lines {
+pub(crate) struct Lines {
     area: TextArea<'static>,
     /// First visible row of the last frame.
     top: Cell<usize>,
 }
 
 impl Lines {
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
         area.set_hard_tab_indent(text.lines().any(|line| line.starts_with('\t')));
         Self { area, top: Cell::new(0) }
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.area.lines().join("\n")
     }
 
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.area.lines().len()
     }
 
-    pub fn insert(&mut self, text: &str) {
+    pub(crate) fn insert(&mut self, text: &str) {
         self.area.insert_str(text);
     }
 
-    pub fn new_line(&mut self) {
+    pub(crate) fn new_line(&mut self) {
         self.area.insert_newline();
     }
 
-    pub fn key(&mut self, key: KeyEvent) {
+    pub(crate) fn key(&mut self, key: KeyEvent) {
         self.area.input(key);
     }
 
-    pub fn go_to_end(&mut self) {
+    pub(crate) fn go_to_end(&mut self) {
         self.area.move_cursor(CursorMove::Bottom);
         self.area.move_cursor(CursorMove::End);
     }
 
-    pub fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
         let (style, mut top) = (theme.style(Token::Text), self.top.get());
         let position = rows::draw(self.area.lines(), cursor(&self.area), &mut top, area, buffer, style);
         self.top.set(top);

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 /// Screen area that moves when text scrolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scroll {
+pub(crate) struct Scroll {
     pub area: Rect,
     /// Number of text rows above the first visible one, from a fixed origin.
     pub position: u64,
@@ -19,13 +19,13 @@ pub struct Scroll {
 
 /// Result of drawing a view, besides its cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DrawStats {
+pub(crate) struct DrawStats {
     pub cursor: Option<Position>,
     pub scroll: Option<Scroll>,
 }
 
 #[derive(Debug)]
-pub struct Display<W: Write> {
+pub(crate) struct Display<W: Write> {
     output: W,
     shown: Buffer,
     next: Buffer,
@@ -43,7 +43,7 @@ const END: &[u8] = b"\x1b[?2026l";
 const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
 
 impl<W: Write> Display<W> {
-    pub fn new(output: W, size: Size) -> Self {
+    pub(crate) fn new(output: W, size: Size) -> Self {
         let area = Rect::from(size);
         Self {
             output,
@@ -56,7 +56,7 @@ impl<W: Write> Display<W> {
         }
     }
 
-    pub fn resize(&mut self, size: Size) {
+    pub(crate) fn resize(&mut self, size: Size) {
         let area = Rect::from(size);
         self.shown = Buffer::empty(area);
         self.next = Buffer::empty(area);
@@ -64,18 +64,18 @@ impl<W: Write> Display<W> {
     }
 
     /// Turns synchronised updates on or off.
-    pub fn synchronise(&mut self, synchronised: bool) {
+    pub(crate) fn synchronise(&mut self, synchronised: bool) {
         self.synchronised = synchronised;
     }
 
     /// Writes bytes that are not cells, such as queries to the terminal.
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.output.write_all(bytes)?;
         self.output.flush()
     }
 
     /// Draws the changes in one write; returns whether there were any.
-    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer) -> DrawStats) -> io::Result<bool> {
+    pub(crate) fn draw(&mut self, view: impl FnOnce(&mut Buffer) -> DrawStats) -> io::Result<bool> {
         self.next.reset();
         let drawn = view(&mut self.next);
         self.frame.clear();

@@ -7,7 +7,7 @@ const MAX_FILES: usize = 20;
 
 /// Returns the possible readings of a text as paths, likeliest first; empty if it can only be prose. The caller checks whether
 /// the files exist.
-pub fn readings(pasted: &str) -> Vec<Vec<String>> {
+pub(crate) fn readings(pasted: &str) -> Vec<Vec<String>> {
     let text = pasted.trim();
     if text.is_empty() || text.len() > MAX_BYTES || text.contains(|one: char| one.is_control() && one != '\n' && one != '\r') {
         return Vec::new();

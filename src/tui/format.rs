@@ -3,7 +3,7 @@
 use crate::protocol::{BudgetUnit, Usage};
 
 /// Formats a token count: `940`, `12.1k`, `200k`, `1.2M`.
-pub fn tokens(count: u64) -> String {
+pub(crate) fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
         1_000..100_000 if count % 1000 >= 100 => format!("{}.{}k", count / 1000, count % 1000 / 100),
@@ -13,23 +13,23 @@ pub fn tokens(count: u64) -> String {
 }
 
 /// Formats an amount: `$0.42`. Amounts below a cent get more digits, so that nothing that costs looks free.
-pub fn dollars(amount: f64) -> String {
+pub(crate) fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
 /// Formats an amount; an estimate is marked: `~$0.42`.
-pub fn about(amount: f64, is_estimated: bool) -> String {
+pub(crate) fn about(amount: f64, is_estimated: bool) -> String {
     let about = if is_estimated { "~" } else { "" };
     format!("{about}{}", dollars(amount))
 }
 
 /// Formats a duration: `17 s`, `1:05 min`.
-pub fn seconds(count: u64) -> String {
+pub(crate) fn seconds(count: u64) -> String {
     if count < 60 { format!("{count} s") } else { format!("{}:{:02} min", count / 60, count % 60) }
 }
 
 /// Formats an amount in the unit of a budget.
-pub fn amount(unit: BudgetUnit, amount: f64) -> String {
+pub(crate) fn amount(unit: BudgetUnit, amount: f64) -> String {
     match unit {
         BudgetUnit::CostUsd => dollars(amount),
         BudgetUnit::Tokens => format!("{} tokens", tokens(whole(amount))),
@@ -38,7 +38,7 @@ pub fn amount(unit: BudgetUnit, amount: f64) -> String {
 }
 
 /// Formats token usage: `12.1k tokens in, 640 out`.
-pub fn used(usage: &Usage) -> String {
+pub(crate) fn used(usage: &Usage) -> String {
     format!("{} tokens in, {} out", tokens(usage.input_tokens), tokens(usage.output_tokens))
 }
 
@@ -47,7 +47,7 @@ fn whole(amount: f64) -> u64 {
 }
 
 /// Returns a count with its noun, which gets an `s` except for one.
-pub fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 

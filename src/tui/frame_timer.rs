@@ -8,7 +8,7 @@ const STREAM_FRAME: Duration = Duration::from_millis(33);
 const KEY_FRAME: Duration = Duration::from_millis(4);
 
 /// Frame timing, in milliseconds since the start like the model's clock.
-pub struct FrameTimer {
+pub(crate) struct FrameTimer {
     began: Instant,
     last_frame: Option<Instant>,
     /// Time of the last frame or time update; later changes by time alone are not on the screen yet.
@@ -18,33 +18,33 @@ pub struct FrameTimer {
 
 impl FrameTimer {
     /// Creates a timer; the first frame is due at once and shows earlier input.
-    pub fn new(began: Instant) -> Self {
+    pub(crate) fn new(began: Instant) -> Self {
         Self { began, last_frame: None, told: 0, has_keys: true }
     }
 
-    pub fn since_start(&self, at: Instant) -> u64 {
+    pub(crate) fn since_start(&self, at: Instant) -> u64 {
         at.saturating_duration_since(self.began).as_millis() as u64
     }
 
     /// Notes a key press, which makes the next frame due sooner.
-    pub fn typed(&mut self) {
+    pub(crate) fn typed(&mut self) {
         self.has_keys = true;
     }
 
     /// Notes that the model was updated with the current time.
-    pub fn told(&mut self, at: Instant) {
+    pub(crate) fn told(&mut self, at: Instant) {
         self.told = self.since_start(at);
     }
 
     /// Notes a frame; it shows the model as of the start of drawing.
-    pub fn drawn(&mut self, begun: Instant) {
+    pub(crate) fn drawn(&mut self, begun: Instant) {
         self.last_frame = Some(begun);
         self.told = self.told.max(self.since_start(begun));
         self.has_keys = false;
     }
 
     /// Reports whether a new frame may be drawn now.
-    pub fn is_frame_due(&self, now: Instant) -> bool {
+    pub(crate) fn is_frame_due(&self, now: Instant) -> bool {
         self.frame_due(now) <= now
     }
 
@@ -54,7 +54,7 @@ impl FrameTimer {
     }
 
     /// Returns when the next frame or model deadline is due; `deadline` returns the first deadline after a time.
-    pub fn wake_at(&self, now: Instant, is_dirty: bool, deadline: impl FnOnce(u64) -> Option<u64>) -> Option<Instant> {
+    pub(crate) fn wake_at(&self, now: Instant, is_dirty: bool, deadline: impl FnOnce(u64) -> Option<u64>) -> Option<Instant> {
         // Search from the last update, not from now, so that a deadline that passed in between is not missed.
         let deadline = deadline(self.told).map(|at| self.began + Duration::from_millis(at));
         let frame = is_dirty.then(|| self.frame_due(now));

@@ -27,7 +27,7 @@ const PLAIN: [(&str, &str); 20] = [
 ];
 
 /// Replaces Unicode symbols drawn by parts of the screen with ASCII.
-pub fn make_plain(buffer: &mut Buffer) {
+pub(crate) fn make_plain(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if let Some((_, plain)) = PLAIN.iter().find(|(sign, _)| *sign == cell.symbol()) {
             cell.set_symbol(plain);
@@ -36,7 +36,7 @@ pub fn make_plain(buffer: &mut Buffer) {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Glyphs {
+pub(crate) struct Glyphs {
     pub user: &'static str,
     pub done: &'static str,
     pub failed: &'static str,
@@ -75,12 +75,12 @@ pub struct Glyphs {
 
 impl Glyphs {
     /// Returns the progress symbol after this many confirmation steps.
-    pub fn filling(&self, step: u64) -> &'static str {
+    pub(crate) fn filling(&self, step: u64) -> &'static str {
         self.filling[usize::try_from(step).unwrap_or(usize::MAX).min(self.filling.len() - 1)]
     }
 }
 
-pub const UNICODE: Glyphs = Glyphs {
+pub(crate) const UNICODE: Glyphs = Glyphs {
     user: "❯",
     done: "✓",
     failed: "✗",
@@ -114,7 +114,7 @@ pub const UNICODE: Glyphs = Glyphs {
     chosen: "▌",
 };
 
-pub const ASCII: Glyphs = Glyphs {
+pub(crate) const ASCII: Glyphs = Glyphs {
     user: ">",
     done: "+",
     failed: "x",

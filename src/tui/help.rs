@@ -4,7 +4,7 @@ use super::keymap::{Focus, Keymap};
 use crate::text;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Help {
+pub(crate) struct Help {
     /// Focus at the time of opening; its keys come first.
     pub about: Focus,
     /// Search words.
@@ -17,29 +17,29 @@ pub struct Help {
 
 /// Section of the help: a heading, and pairs of key or command and description.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Section {
+pub(crate) struct Section {
     pub head: &'static str,
     pub entries: Vec<(String, String)>,
 }
 
 impl Help {
-    pub fn new(about: Focus, words: &str) -> Self {
+    pub(crate) fn new(about: Focus, words: &str) -> Self {
         Self { about, words: text::clean(words).into_owned(), top: 0, page: 1 }
     }
 
     /// Changes the search words and scrolls to the first row.
-    pub fn look_for(&mut self, change: impl FnOnce(&mut String)) {
+    pub(crate) fn look_for(&mut self, change: impl FnOnce(&mut String)) {
         change(&mut self.words);
         self.top = 0;
     }
 
-    pub fn scroll_by(&mut self, rows: isize) {
+    pub(crate) fn scroll_by(&mut self, rows: isize) {
         self.top = self.top.saturating_add_signed(rows);
     }
 }
 
 /// Returns the sections, current ones first, with the entries that match all words in their row or heading.
-pub fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
+pub(crate) fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let keys = |focus: Focus| {
         let rows = keymap.rows().iter().filter(|row| row.focus == focus);

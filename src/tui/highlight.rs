@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::styled_text::{SpanStyle, StyledText};
 use super::theme::{Syntax, Token};
 
-pub use worker::{on_let_go, on_progress};
+pub(crate) use worker::{on_let_go, on_progress};
 
 /// Limits of highlighted code: lines per block, and bytes per line.
 const LINES: usize = 5000;
@@ -23,7 +23,7 @@ type Run = (u16, Option<Syntax>);
 /// Block of source code, highlighted from its first line as far as requested.
 ///
 /// The owner requests lines and sees the colours when they arrive; until then lines are plain.
-pub struct Track {
+pub(crate) struct Track {
     shared: Arc<Shared>,
     /// Number of lines already requested.
     asked: usize,
@@ -37,18 +37,18 @@ struct Shared {
 
 impl Track {
     /// Creates a track; `language` is the info string of a code fence (`rust`, `py`), a file name or its extension.
-    pub fn new(language: &str) -> Self {
+    pub(crate) fn new(language: &str) -> Self {
         let shared = Shared { language: language.to_owned(), lines: Mutex::default(), parser: Mutex::default() };
         Self { shared: Arc::new(shared), asked: 0 }
     }
 
-    pub fn for_path(path: &Path) -> Self {
+    pub(crate) fn for_path(path: &Path) -> Self {
         let name = path.extension().or_else(|| path.file_name());
         Self::new(&name.map(|name| name.to_string_lossy()).unwrap_or_default())
     }
 
     /// Requests highlighting of the first `count` lines; `text` returns lines that were not requested before.
-    pub fn want(&mut self, count: usize, text: impl FnOnce(Range<usize>) -> Vec<String>) {
+    pub(crate) fn want(&mut self, count: usize, text: impl FnOnce(Range<usize>) -> Vec<String>) {
         let count = count.min(LINES);
         if count <= self.asked || self.shared.language.is_empty() {
             return;
@@ -59,12 +59,12 @@ impl Track {
     }
 
     /// Returns the number of highlighted lines.
-    pub fn coloured(&self) -> usize {
+    pub(crate) fn coloured(&self) -> usize {
         locked(&self.shared.lines).len()
     }
 
     /// Returns one line with colours, or plain if they are not known yet.
-    pub fn ink(&self, index: usize, line: &str, ground: Token) -> StyledText {
+    pub(crate) fn ink(&self, index: usize, line: &str, ground: Token) -> StyledText {
         let lines = locked(&self.shared.lines);
         let mut inked = StyledText::default();
         let mut at = 0;
@@ -85,7 +85,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-pub use worker::settle;
+pub(crate) use worker::settle;
 
 #[cfg(test)]
 mod tests;

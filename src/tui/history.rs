@@ -12,7 +12,7 @@ const ENTRIES: usize = 1000;
 
 /// Function that removes secrets from a prompt before it is saved in the history.
 #[derive(Clone)]
-pub struct HistoryRedactor(pub Arc<dyn Fn(&str) -> String + Send + Sync>);
+pub(crate) struct HistoryRedactor(pub Arc<dyn Fn(&str) -> String + Send + Sync>);
 
 impl fmt::Debug for HistoryRedactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,7 +21,7 @@ impl fmt::Debug for HistoryRedactor {
 }
 
 #[derive(Debug, Default)]
-pub struct History {
+pub(crate) struct History {
     file: Option<PathBuf>,
     entries: Option<Vec<String>>,
     sent: Vec<String>,
@@ -32,16 +32,16 @@ pub struct History {
 
 impl History {
     /// Creates a history whose file is read when the first entry is requested.
-    pub fn new(file: Option<PathBuf>) -> Self {
+    pub(crate) fn new(file: Option<PathBuf>) -> Self {
         Self { file, ..Self::default() }
     }
 
     /// Sets the function that redacts prompts before they are written.
-    pub fn kept_as(self, kept_as: HistoryRedactor) -> Self {
+    pub(crate) fn kept_as(self, kept_as: HistoryRedactor) -> Self {
         Self { kept_as: Some(kept_as), ..self }
     }
 
-    pub fn add(&mut self, prompt: &str) -> io::Result<()> {
+    pub(crate) fn add(&mut self, prompt: &str) -> io::Result<()> {
         self.browsing = None;
         let list = self.entries.as_mut().unwrap_or(&mut self.sent);
         if list.last().is_some_and(|last| last == prompt) {
@@ -63,7 +63,7 @@ impl History {
     }
 
     /// Returns the entry before the shown one and remembers `draft`.
-    pub fn older(&mut self, draft: &str) -> Option<String> {
+    pub(crate) fn older(&mut self, draft: &str) -> Option<String> {
         let next = self.browsing.as_ref().map_or(0, |(at, _)| at + 1);
         let found = self.nth_newest(next)?;
         let draft = self.browsing.take().map_or_else(|| draft.to_owned(), |(_, draft)| draft);
@@ -72,7 +72,7 @@ impl History {
     }
 
     /// Returns the entry after the shown one, and finally the draft.
-    pub fn newer(&mut self) -> Option<String> {
+    pub(crate) fn newer(&mut self) -> Option<String> {
         let (at, draft) = self.browsing.take()?;
         if at == 0 {
             return Some(draft);
@@ -83,23 +83,23 @@ impl History {
     }
 
     /// Turns the shown entry into a draft because it was edited.
-    pub fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.browsing = None;
     }
 
-    pub fn is_browsing(&self) -> bool {
+    pub(crate) fn is_browsing(&self) -> bool {
         self.browsing.is_some()
     }
 
     /// Returns the entries that begin with this text, newest first and without duplicates.
-    pub fn with(&mut self, start: &str) -> Vec<String> {
+    pub(crate) fn with(&mut self, start: &str) -> Vec<String> {
         let mut seen = HashSet::new();
         let entries = self.entries().iter().rev().filter(|entry| entry.starts_with(start));
         entries.filter(|entry| seen.insert(entry.as_str())).cloned().collect()
     }
 
     /// Returns the nth newest entry that contains the words, ignoring case and duplicates.
-    pub fn find(&mut self, words: &str, nth: usize) -> Option<String> {
+    pub(crate) fn find(&mut self, words: &str, nth: usize) -> Option<String> {
         let words = words.to_lowercase();
         let mut seen = HashSet::new();
         let entries = self.entries().iter().rev();

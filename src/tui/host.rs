@@ -33,7 +33,7 @@ const ANSWERED_BY: Duration = Duration::from_secs(1);
 const STOP_GRACE: Duration = Duration::from_millis(200);
 
 /// Runs the full-screen UI until the user quits or a signal ends it; restores the terminal before it returns.
-pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
+pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let size = terminal_size();
     let modes = RawModeGuard::enter(&mut io::stdout(), &front.options.emulator)?;
     let mut host = Host::new(front, modes, size)?;

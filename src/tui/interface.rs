@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Channels, options and data the UI is connected to.
 #[derive(Debug)]
-pub struct TuiHandles {
+pub(crate) struct TuiHandles {
     pub commands: mpsc::Sender<SessionCommand>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
@@ -31,7 +31,7 @@ pub struct TuiHandles {
 
 /// The user's editor: takes a file name and text, returns the edited text or an error. It has the terminal in the meantime.
 #[derive(Clone)]
-pub struct Editor(pub Arc<EditFn>);
+pub(crate) struct Editor(pub Arc<EditFn>);
 
 type EditFn = dyn Fn(&str, &str) -> Result<String, String> + Send + Sync;
 
@@ -43,7 +43,7 @@ impl fmt::Debug for Editor {
 
 /// Content to show in the user's editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EditorTarget {
+pub(crate) enum EditorTarget {
     /// File, as named by the model or a tool.
     File(String),
     /// Text that is not in a file.
@@ -52,7 +52,7 @@ pub enum EditorTarget {
 
 /// Function that opens content in the user's editor and waits until it is closed; returns an error message.
 #[derive(Clone)]
-pub struct OpenInEditor(pub Arc<OpenFn>);
+pub(crate) struct OpenInEditor(pub Arc<OpenFn>);
 
 type OpenFn = dyn Fn(&EditorTarget) -> Result<(), String> + Send + Sync;
 
@@ -64,7 +64,7 @@ impl fmt::Debug for OpenInEditor {
 
 /// Options of the UI.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub(crate) struct Options {
     pub theme: ThemeChoice,
     /// Terminal background according to the environment.
     pub ground: Background,
@@ -108,7 +108,7 @@ pub struct Options {
 
 impl Options {
     /// Shortens paths for display.
-    pub fn shorten<'a>(&self, paths: impl Iterator<Item = &'a mut String>) {
+    pub(crate) fn shorten<'a>(&self, paths: impl Iterator<Item = &'a mut String>) {
         for path in paths {
             if let Some(home) = &self.home {
                 *path = crate::text::abbreviate_home(Path::new(path), home);
@@ -120,7 +120,7 @@ impl Options {
 #[cfg(any(test, feature = "fuzzing"))]
 impl Options {
     /// Returns default options that save nothing.
-    pub fn usual() -> Self {
+    pub(crate) fn usual() -> Self {
         Self {
             theme: ThemeChoice::Auto,
             ground: Background::Dark,
@@ -150,7 +150,7 @@ impl Options {
 
 /// Key binding file.
 #[derive(Debug, Clone, Default)]
-pub struct KeyFile {
+pub(crate) struct KeyFile {
     pub path: String,
     /// Content or read error; `None` if there is no file.
     pub text: Option<Result<String, String>>,
@@ -158,14 +158,14 @@ pub struct KeyFile {
 
 /// Background of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Background {
+pub(crate) enum Background {
     Dark,
     Light,
 }
 
 impl Background {
     /// Parses `COLORFGBG`, such as `15;0` or `0;default;15`; the last value is the background.
-    pub fn of_variable(value: &str) -> Self {
+    pub(crate) fn of_variable(value: &str) -> Self {
         match value.rsplit(';').next().and_then(|last| last.trim().parse::<u8>().ok()) {
             Some(7 | 9..=15) => Self::Light,
             Some(_) | None => Self::Dark,
@@ -174,7 +174,7 @@ impl Background {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ThemeChoice {
+pub(crate) enum ThemeChoice {
     /// Chosen for the terminal's background; until that is reported, for `Options::ground`.
     Auto,
     /// Built-in or user theme.
@@ -183,7 +183,7 @@ pub enum ThemeChoice {
 
 /// Notifications about waiting questions and finished tasks while the terminal is unfocused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notices {
+pub(crate) enum Notices {
     /// Notify in the best way the terminal supports.
     Auto,
     Off,
@@ -192,7 +192,7 @@ pub enum Notices {
 
 /// Data the UI needs once loading is complete.
 #[derive(Debug)]
-pub struct Start {
+pub(crate) struct Start {
     pub header: Header,
     /// Events of a resumed session, for display only.
     pub history: Vec<Event>,
@@ -214,7 +214,7 @@ pub struct Start {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ModelAccess {
+pub(crate) enum ModelAccess {
     Ready,
     /// Nothing can be sent; the message gives the reason and the remedy.
     NoKey {
@@ -231,7 +231,7 @@ pub enum ModelAccess {
 
 /// Question asked before the session starts, or instead of it.
 #[derive(Debug)]
-pub enum StartupQuestion {
+pub(crate) enum StartupQuestion {
     /// Question about a locked session, repeated until an answer works.
     Held(LockQuestion),
     /// Question which of several sessions to open; no start follows.
@@ -240,7 +240,7 @@ pub enum StartupQuestion {
 
 /// Question about a session that another process has open.
 #[derive(Debug)]
-pub struct LockQuestion {
+pub(crate) struct LockQuestion {
     pub session: SessionId,
     pub pid: u32,
     /// Time of the lock for display, if known: `14:02 UTC`.
@@ -253,7 +253,7 @@ pub struct LockQuestion {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockAnswer {
+pub(crate) enum LockAnswer {
     /// View only: a `Start` with `ModelAccess::ReadOnly` follows.
     ReadOnly,
     /// The other process saves and exits: a `Start` follows, or the question again.
@@ -265,7 +265,7 @@ pub enum LockAnswer {
 
 /// Question whether the project's own configuration takes effect.
 #[derive(Debug)]
-pub struct TrustQuestion {
+pub(crate) struct TrustQuestion {
     /// Project directory, as displayed.
     pub place: String,
     /// Items the project brings, one line each.
@@ -285,7 +285,7 @@ pub struct TrustQuestion {
 
 /// Project file as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectFile {
+pub(crate) struct ProjectFile {
     pub name: String,
     pub text: String,
     /// Whether the file is longer than this text.
@@ -293,7 +293,7 @@ pub struct ProjectFile {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrustAnswer {
+pub(crate) enum TrustAnswer {
     /// Trust the project: everything takes effect.
     Yes,
     /// Do not trust the project: nothing of it takes effect, and it is not changed.
@@ -303,7 +303,7 @@ pub enum TrustAnswer {
 
 /// Data for the greeting and the status row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Header {
+pub(crate) struct Header {
     pub branch: Option<String>,
     pub model: String,
     pub context_tokens: Option<u64>,
@@ -318,7 +318,7 @@ pub struct Header {
 
 impl Header {
     /// Returns whether commands run unsandboxed.
-    pub fn is_unsandboxed(&self) -> bool {
+    pub(crate) fn is_unsandboxed(&self) -> bool {
         let sandbox = self.sandbox.to_ascii_lowercase();
         ["none", "off"].iter().any(|word| sandbox.split([' ', ':', ',']).nth(1) == Some(*word))
     }
@@ -326,14 +326,14 @@ impl Header {
 
 /// Session the user wants to open instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionTarget {
+pub(crate) enum SessionTarget {
     New,
     Session(SessionId),
 }
 
 /// Reason why the UI ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExitReason {
+pub(crate) enum ExitReason {
     /// The user quit.
     Quit,
     /// The process must end with this signal.
@@ -350,7 +350,7 @@ pub enum ExitReason {
 
 /// Results to print to the main screen afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TuiOutcome {
+pub(crate) struct TuiOutcome {
     pub ended: ExitReason,
     pub last_answer: Option<String>,
     /// Text typed too late for this UI, or before a session could save it.

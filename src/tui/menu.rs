@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 /// Maximum number of rows.
-pub const ROWS: u16 = 12;
+pub(crate) const ROWS: u16 = 12;
 /// Minimum time on the screen, in milliseconds, before a row can be taken.
 const SEEN_MS: u64 = 60;
 
 /// Completable text at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Typing {
+pub(crate) enum Typing {
     /// The whole draft, with its slash.
     Command(String),
     /// Text between the `@`, or `@"`, and the cursor; `start` is its offset on the line, in characters.
@@ -21,7 +21,7 @@ pub enum Typing {
 
 /// Row of the menu: one possible completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub(crate) struct Item {
     /// Text to insert into the draft.
     pub text: String,
     /// Name on the screen.
@@ -34,7 +34,7 @@ pub struct Item {
 
 /// Effect of Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EnterAction {
+pub(crate) enum EnterAction {
     /// Run the command.
     Run,
     /// Insert the text; more is expected after it.
@@ -43,7 +43,7 @@ pub enum EnterAction {
 
 /// State of the menu and its sources.
 #[derive(Debug, Default)]
-pub struct Menu {
+pub(crate) struct Menu {
     typing: Option<Typing>,
     items: Vec<Item>,
     at: usize,
@@ -71,35 +71,35 @@ pub struct Menu {
 }
 
 impl Menu {
-    pub fn items(&self) -> &[Item] {
+    pub(crate) fn items(&self) -> &[Item] {
         if self.closed { &[] } else { &self.items }
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         !self.items().is_empty()
     }
 
-    pub fn typing(&self) -> Option<&Typing> {
+    pub(crate) fn typing(&self) -> Option<&Typing> {
         self.typing.as_ref()
     }
 
     /// Returns the highlighted row.
-    pub fn at(&self) -> Option<&Item> {
+    pub(crate) fn at(&self) -> Option<&Item> {
         self.items().get(self.at)
     }
 
     /// Returns the highlighted row if it was on the screen long enough to be meant.
-    pub fn seen(&self, now: u64) -> Option<&Item> {
+    pub(crate) fn seen(&self, now: u64) -> Option<&Item> {
         let (text, since) = self.drawn.as_ref()?;
         self.at().filter(|item| item.text == *text && now.saturating_sub(*since) >= SEEN_MS)
     }
 
-    pub fn moved(&self) -> bool {
+    pub(crate) fn moved(&self) -> bool {
         self.moved
     }
 
     /// Records the text at the cursor; completions follow with `set`.
-    pub fn typed(&mut self, typing: Option<Typing>) {
+    pub(crate) fn typed(&mut self, typing: Option<Typing>) {
         let same_word = match (&self.typing, &typing) {
             (Some(Typing::Command(_)), Some(Typing::Command(_))) => true,
             (Some(Typing::File { start: before, .. }), Some(Typing::File { start, .. })) => before == start,
@@ -120,20 +120,20 @@ impl Menu {
     }
 
     /// Sets the rows; one that the user highlighted stays highlighted.
-    pub fn set(&mut self, items: Vec<Item>) {
+    pub(crate) fn set(&mut self, items: Vec<Item>) {
         let marked = self.moved.then(|| self.items.get(self.at).map(|item| item.text.clone())).flatten();
         self.at = marked.and_then(|text| items.iter().position(|item| item.text == text)).unwrap_or(0);
         self.items = items;
     }
 
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.closed = true;
         self.drawn = None;
         self.completes_when_found = false;
     }
 
     /// Returns whether the results for the text at the cursor have not arrived yet.
-    pub fn is_searching(&self) -> bool {
+    pub(crate) fn is_searching(&self) -> bool {
         let Some(Typing::File { words, quoted, .. }) = &self.typing else { return false };
         let answered = |asked: Option<&String>| asked == Some(words);
         let is_answered = if is_symbol(words, *quoted) {
@@ -145,17 +145,17 @@ impl Menu {
     }
 
     /// Takes the first row when the running search returns, unless something else is typed first.
-    pub fn complete_when_found(&mut self) {
+    pub(crate) fn complete_when_found(&mut self) {
         self.completes_when_found = true;
     }
 
     /// Returns once whether Tab waits for the results that just arrived.
-    pub fn takes_what_was_found(&mut self) -> bool {
+    pub(crate) fn takes_what_was_found(&mut self) -> bool {
         std::mem::take(&mut self.completes_when_found)
     }
 
     /// Moves the highlight, wrapping around.
-    pub fn step(&mut self, down: bool) {
+    pub(crate) fn step(&mut self, down: bool) {
         let count = self.items().len();
         if count > 0 {
             self.at = if down { (self.at + 1) % count } else { (self.at + count - 1) % count };
@@ -165,19 +165,19 @@ impl Menu {
     }
 
     /// Returns the rows that fit, including the highlighted one.
-    pub fn window(&mut self, rows: usize) -> Range<usize> {
+    pub(crate) fn window(&mut self, rows: usize) -> Range<usize> {
         let count = self.items().len();
         let rows = rows.min(count);
         self.top = self.top.min(count - rows).clamp((self.at + 1).saturating_sub(rows.max(1)), self.at);
         self.top..self.top + rows
     }
 
-    pub fn place(&self) -> usize {
+    pub(crate) fn place(&self) -> usize {
         self.at
     }
 
     /// Highlights the row that was clicked, or takes it if it is highlighted. Returns `None` outside the menu.
-    pub fn click(&mut self, row: u16) -> Option<ClickResult> {
+    pub(crate) fn click(&mut self, row: u16) -> Option<ClickResult> {
         let (first, count) = self.shown.filter(|_| self.is_open())?;
         let nth = row.checked_sub(first).filter(|nth| *nth < count)?;
         let at = self.top + usize::from(nth);
@@ -191,7 +191,7 @@ impl Menu {
     }
 
     /// Records that the highlighted row is on the screen.
-    pub fn note_drawn(&mut self, rows: (u16, u16), now: u64) {
+    pub(crate) fn note_drawn(&mut self, rows: (u16, u16), now: u64) {
         self.shown = Some(rows);
         let text = self.at().map(|item| item.text.clone());
         match (&self.drawn, text) {
@@ -202,7 +202,7 @@ impl Menu {
     }
 
     /// Records that the menu is not on the screen.
-    pub fn note_hidden(&mut self) {
+    pub(crate) fn note_hidden(&mut self) {
         self.drawn = None;
         self.shown = None;
     }
@@ -210,7 +210,7 @@ impl Menu {
 
 /// Returns the completable text at the cursor, from the line up to it and the draft; `of_server` tells whether words
 /// after an `@` begin with the name of an MCP server.
-pub fn typing(line: &str, draft: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
+pub(crate) fn typing(line: &str, draft: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
     if let Some(mention) = mention(line, of_server) {
         return Some(mention);
     }
@@ -246,12 +246,12 @@ fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
 }
 
 /// Returns whether the words after an `@` are the name of a symbol.
-pub fn is_symbol(words: &str, quoted: bool) -> bool {
+pub(crate) fn is_symbol(words: &str, quoted: bool) -> bool {
     !quoted && words.contains('#')
 }
 
 /// Returns the reference to a range of lines, as written in a prompt.
-pub fn lines(path: &str, first: u32, last: u32) -> Option<String> {
+pub(crate) fn lines(path: &str, first: u32, last: u32) -> Option<String> {
     let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
     named(path).map(|name| format!("{name}:{range}"))
 }
@@ -261,7 +261,7 @@ fn is_range(text: &str) -> bool {
 }
 
 /// Returns the reference to a path, as written in a prompt, or `None` if it cannot be written.
-pub fn named(path: &str) -> Option<String> {
+pub(crate) fn named(path: &str) -> Option<String> {
     let plain = !path.contains(|one: char| one.is_whitespace() || "\"'`<>()[]{}|,;#".contains(one))
         && !path.ends_with(['.', ':', '!', '?'])
         && !path.rsplit_once(':').is_some_and(|(_, range)| is_range(range));

@@ -1,7 +1,7 @@
 //! Sizes that all parts of the screen share.
 
 /// Width of the symbol column at the left of every section.
-pub const GUTTER: u16 = 2;
+pub(crate) const GUTTER: u16 = 2;
 
 /// Smallest usable screen (columns, rows); below it a message is shown and no dialog opens.
-pub const SMALLEST: (u16, u16) = (40, 12);
+pub(crate) const SMALLEST: (u16, u16) = (40, 12);

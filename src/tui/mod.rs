@@ -3,7 +3,7 @@
 mod approval;
 mod attachments;
 #[cfg(feature = "fuzzing")]
-pub mod bench_support;
+pub(crate) mod bench_support;
 mod browse;
 mod changes;
 mod channels;
@@ -49,7 +49,7 @@ mod styled_text;
 mod task;
 mod terminal;
 #[cfg(test)]
-pub mod tests;
+pub(crate) mod tests;
 mod text_viewer;
 mod theme;
 mod transcript;
@@ -60,22 +60,22 @@ mod view;
 mod vim;
 mod worktree;
 
-pub use clipboard::{Between, Clipboard};
-pub use format::tokens;
-pub use highlight::on_let_go;
-pub use history::HistoryRedactor;
-pub use host::run;
+pub(crate) use clipboard::{Between, Clipboard};
+pub(crate) use format::tokens;
+pub(crate) use highlight::on_let_go;
+pub(crate) use history::HistoryRedactor;
+pub(crate) use host::run;
 #[cfg(feature = "fuzzing")]
 pub use input::inputs_in;
-pub use interface::{
+pub(crate) use interface::{
     Background, Editor, EditorTarget, ExitReason, Header, KeyFile, LockAnswer, LockQuestion, ModelAccess, Notices, OpenInEditor,
     Options, ProjectFile, SessionTarget, Start, StartupQuestion, ThemeChoice, TrustAnswer, TrustQuestion, TuiHandles, TuiOutcome,
 };
-pub use keymap::problems as key_problems;
-pub use onboarding::provider_of_key;
-pub use plain::run as run_plain;
-pub use slash::COMMANDS;
-pub use terminal::{Emulator, columns, give_back_at_once, spare_contained};
-pub use theme::Colours;
-pub use transcript::exit_of;
-pub use typeahead_guard::GuardTiming;
+pub(crate) use keymap::problems as key_problems;
+pub(crate) use onboarding::provider_of_key;
+pub(crate) use plain::run as run_plain;
+pub(crate) use slash::COMMANDS;
+pub(crate) use terminal::{Emulator, columns, give_back_at_once, spare_contained};
+pub(crate) use theme::Colours;
+pub(crate) use transcript::exit_of;
+pub(crate) use typeahead_guard::GuardTiming;

@@ -18,7 +18,7 @@ use super::screen::Screen;
 use super::servers::Servers;
 use super::session_info::SessionInfo;
 use super::startup::Startup;
-pub use super::task::{Activity, RetractState, RetractedMessage, Retry, Task};
+pub(crate) use super::task::{Activity, RetractState, RetractedMessage, Retry, Task};
 use super::terminal::{TerminalCapabilities, TerminalMode};
 use super::theme::{self, Theme};
 use super::transcript::{RenderContext, Transcript};
@@ -27,11 +27,11 @@ use crate::protocol::{ApprovalId, Command, HostCommand, Query};
 use ratatui::layout::Size;
 
 /// Time that a notice stays above the composer, in milliseconds.
-pub const TOAST_MS: u64 = 6000;
+pub(crate) const TOAST_MS: u64 = 6000;
 
 /// Text to be edited in an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EditFile {
+pub(crate) struct EditFile {
     pub what: Editable,
     /// Name: `src/main.rs`.
     pub name: String,
@@ -40,7 +40,7 @@ pub struct EditFile {
 
 /// Origin of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Editable {
+pub(crate) enum Editable {
     Draft,
     /// A file of an approval, by its index.
     Proposed {
@@ -51,7 +51,7 @@ pub enum Editable {
 
 /// Action outside the model.
 #[derive(Debug)]
-pub enum Effect {
+pub(crate) enum Effect {
     Send(Command),
     SendToHost(HostCommand),
     Ask(Query),
@@ -75,7 +75,7 @@ pub enum Effect {
     Exit(ExitReason),
 }
 
-pub struct Model {
+pub(crate) struct Model {
     pub options: Options,
     pub composer: Composer,
     pub transcript: Transcript,
@@ -112,7 +112,7 @@ pub struct Model {
 
 /// State of the keyboard.
 #[derive(Debug, Default)]
-pub struct Keys {
+pub(crate) struct Keys {
     /// Time of the last key or paste that did not go to a dialog.
     pub last_key: Option<u64>,
     /// Time of the last of them that was text.
@@ -141,14 +141,14 @@ pub struct Keys {
 
 impl Keys {
     /// Records an answer: the last key was not text, and the next dialog takes the focus at once.
-    pub fn answer_given(&mut self, now: u64) {
+    pub(crate) fn answer_given(&mut self, now: u64) {
         self.answered = Some(now);
         self.last_text = None;
     }
 }
 
 impl Model {
-    pub fn new(options: Options, prompt: Option<String>, size: Size) -> Self {
+    pub(crate) fn new(options: Options, prompt: Option<String>, size: Size) -> Self {
         let (keymap, key_problems) = match &options.keys.text {
             None => Keymap::new(None),
             Some(Ok(text)) => Keymap::new(Some(text)),
@@ -188,34 +188,34 @@ impl Model {
     }
 
     /// Sets the theme by the user's choice and the terminal background.
-    pub fn choose_theme(&mut self) {
+    pub(crate) fn choose_theme(&mut self) {
         self.retheme();
         self.transcript.forget_layout();
         self.screen.dirty = true;
     }
 
     /// Sets the theme and keeps the layout.
-    pub fn retheme(&mut self) {
+    pub(crate) fn retheme(&mut self) {
         self.screen.theme = theme(&self.options, self.screen.background);
     }
 
     /// Returns the draft, as long as no session saves it.
-    pub fn unkept(&self) -> String {
+    pub(crate) fn unkept(&self) -> String {
         if self.info.model_access.is_none() { self.composer.text() } else { String::new() }
     }
 
     /// Returns the token limit of a request: the model's context window, reduced by the policy.
-    pub fn context_limit(&self) -> Option<u64> {
+    pub(crate) fn context_limit(&self) -> Option<u64> {
         let layers = self.info.policy.layers.iter().filter_map(|layer| layer.max_input_tokens);
         Some(layers.fold(self.info.header.context_tokens?, u64::min)).filter(|limit| *limit > 0)
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.task.activity != Activity::Idle
     }
 
     /// Returns whether the task waits for the user, so that no time is counted.
-    pub fn waits_for_person(&self) -> bool {
+    pub(crate) fn waits_for_person(&self) -> bool {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.dialogs.approvals() > 0,
             Activity::Idle
@@ -227,7 +227,7 @@ impl Model {
     }
 
     /// Restarts the activity timer, because the time of a dialog is not that of the model.
-    pub fn restart_activity_timer(&mut self, now: u64) {
+    pub(crate) fn restart_activity_timer(&mut self, now: u64) {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.set_activity(Activity::Thinking, now),
             Activity::Idle
@@ -238,13 +238,13 @@ impl Model {
         }
     }
 
-    pub fn set_activity(&mut self, activity: Activity, now: u64) {
+    pub(crate) fn set_activity(&mut self, activity: Activity, now: u64) {
         self.task.activity = activity;
         self.task.since = now;
     }
 
     /// Shows a notice for some seconds.
-    pub fn show_toast(&mut self, words: impl Into<String>, now: u64) {
+    pub(crate) fn show_toast(&mut self, words: impl Into<String>, now: u64) {
         let words = words.into();
         let named = self.keymap.sentence(Focus::Composer, &words).into_owned();
         self.toast = Some((named, now + TOAST_MS));
@@ -252,7 +252,7 @@ impl Model {
     }
 
     /// Returns the open list that has the keyboard.
-    pub fn list_mut(&mut self) -> Option<&mut Picker> {
+    pub(crate) fn list_mut(&mut self) -> Option<&mut Picker> {
         let models = self.overlays.picker.as_mut().map(|picker| &mut picker.picker);
         let sessions = self.overlays.sessions.as_mut().map(|sessions| &mut sessions.picker);
         let tree = self.overlays.tree.as_mut().map(|tree| &mut tree.picker);
@@ -260,7 +260,7 @@ impl Model {
         models.or(others).or_else(|| self.rewind.list.as_mut().map(|list| &mut list.picker))
     }
 
-    pub fn has_list(&self) -> bool {
+    pub(crate) fn has_list(&self) -> bool {
         self.overlays.picker.is_some()
             || self.overlays.sessions.is_some()
             || self.overlays.palette.is_some()
@@ -269,11 +269,11 @@ impl Model {
             || self.rewind.list.is_some()
     }
 
-    pub fn is_too_small(&self) -> bool {
+    pub(crate) fn is_too_small(&self) -> bool {
         self.screen.size.width < SMALLEST.0 || self.screen.size.height < SMALLEST.1
     }
 
-    pub fn may_take_focus(&self, now: u64) -> bool {
+    pub(crate) fn may_take_focus(&self, now: u64) -> bool {
         let is_idle = || typeahead_guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now);
         self.has_room_for_question() && (self.follows_answer() || is_idle())
     }
@@ -294,7 +294,7 @@ impl Model {
     }
 
     /// Returns the transcript and the context for drawing its rows.
-    pub fn transcript_look(&mut self, now: u64) -> (&mut Transcript, RenderContext<'_>) {
+    pub(crate) fn transcript_look(&mut self, now: u64) -> (&mut Transcript, RenderContext<'_>) {
         let whole_rows = self.options.reduce_motion;
         let unfolds = self.keymap.called(Focus::Composer, "ctrl+o");
         let look = RenderContext {
@@ -307,7 +307,7 @@ impl Model {
 
     /// Returns the next time at which time alone changes something, or `None` if nothing is running. Computed from the
     /// time of the last frame, it is never missed.
-    pub fn deadline(&self, now: u64) -> Option<u64> {
+    pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.dialogs.deadline(now);
         let said = self.toast.as_ref().map(|(_, until)| *until);
         let elapsed = (self.is_running() && !self.waits_for_person()).then(|| self.next_second(now)).flatten();

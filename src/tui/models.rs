@@ -15,7 +15,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "out $/M", is_number: true, rank: 3 },
 ];
 
-pub struct ModelPicker {
+pub(crate) struct ModelPicker {
     pub picker: Picker,
     listed: Vec<ListedModel>,
     /// Number of lists that have not arrived yet.
@@ -42,7 +42,7 @@ const KEY_BYTES: usize = 8 << 10;
 
 /// Choice of the user.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Choice {
+pub(crate) enum Choice {
     Nothing,
     Closed,
     Refused(String),
@@ -61,7 +61,7 @@ pub enum Choice {
 
 impl ModelPicker {
     /// Creates the list, which waits for the known models and for those of the providers.
-    pub fn new(current: &str, in_use: Option<ModelFacts>, effort: Option<Effort>) -> Self {
+    pub(crate) fn new(current: &str, in_use: Option<ModelFacts>, effort: Option<Effort>) -> Self {
         let mut picker = Self {
             picker: Picker::new("Models", COLUMNS),
             listed: Vec::new(),
@@ -77,7 +77,7 @@ impl ModelPicker {
     }
 
     /// Adds a list: known models are updated, new ones are added at the end.
-    pub fn listed(&mut self, models: Vec<ListedModel>, notices: &[String]) {
+    pub(crate) fn listed(&mut self, models: Vec<ListedModel>, notices: &[String]) {
         let first = self.listed.is_empty();
         self.due = self.due.saturating_sub(1);
         for model in models {
@@ -101,7 +101,7 @@ impl ModelPicker {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Choice {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Choice {
         if self.key.is_some() {
             return self.key_of_key(key);
         }
@@ -132,7 +132,7 @@ impl ModelPicker {
     }
 
     /// Handles pasted text: a key if one is being asked for, else filter words.
-    pub fn paste(&mut self, words: &str) {
+    pub(crate) fn paste(&mut self, words: &str) {
         if self.key.is_none() && provider_of_key(words).is_some() {
             // A key is never shown, wherever it is pasted.
             let Some(name) = self.model_for(words) else {
@@ -160,13 +160,13 @@ impl ModelPicker {
     }
 
     /// Asks for the API key of this model, listed or not.
-    pub fn ask_for_key_of(&mut self, name: &str) {
+    pub(crate) fn ask_for_key_of(&mut self, name: &str) {
         self.key = Some(Key { name: name.to_owned(), typed: KeyText::default() });
         self.show_key();
     }
 
     /// Returns whether an API key is being typed.
-    pub fn takes_key(&self) -> bool {
+    pub(crate) fn takes_key(&self) -> bool {
         self.key.is_some()
     }
 

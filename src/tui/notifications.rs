@@ -2,7 +2,7 @@
 
 /// Progress state shown by the terminal in its title bar or taskbar entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Progress {
+pub(crate) enum Progress {
     #[default]
     None,
     Ended,
@@ -11,7 +11,7 @@ pub enum Progress {
 
 /// Whether the window has the focus, and the state that was last notified.
 #[derive(Debug)]
-pub struct Notifications {
+pub(crate) struct Notifications {
     pub is_focused: bool,
     pub waiting: usize,
     pub was_running: bool,

@@ -11,7 +11,7 @@ use super::tree::Tree;
 
 /// Prompt history search.
 #[derive(Debug)]
-pub struct Search {
+pub(crate) struct Search {
     pub query: String,
     /// Index of the match, counted from the newest.
     pub nth: usize,
@@ -22,7 +22,7 @@ pub struct Search {
 
 /// Overlays that are open. `update::focus` decides which of them has the keyboard.
 #[derive(Default)]
-pub struct Overlays {
+pub(crate) struct Overlays {
     /// The help, while it is open and has the keyboard.
     pub help: Option<Help>,
     /// The long text that is shown instead of the transcript.

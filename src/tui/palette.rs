@@ -11,7 +11,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Creates the palette; `last` lists recently used commands, newest first.
-pub fn picker(commands: &[(&str, &str)], own: &[CustomCommand], keys: &[(&str, String)], last: &[String]) -> Picker {
+pub(crate) fn picker(commands: &[(&str, &str)], own: &[CustomCommand], keys: &[(&str, String)], last: &[String]) -> Picker {
     let key = |name: &str| keys.iter().find(|(command, _)| *command == name).map_or("", |(_, key)| key.as_str());
     let row = |name: &str, words: &str| Row {
         key: name.to_owned(),

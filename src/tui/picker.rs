@@ -25,7 +25,7 @@ const ROOMY: u16 = 8;
 
 /// Row of the list. The caller makes all of it safe to draw, except the key, which is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     /// Identifier of the item.
     pub key: String,
     /// Text of each column.
@@ -40,7 +40,7 @@ pub struct Row {
 
 /// Column heading and priority.
 #[derive(Debug, Clone, Copy)]
-pub struct Column {
+pub(crate) struct Column {
     pub head: &'static str,
     pub is_number: bool,
     /// Columns with a higher rank are dropped sooner; 0 is never dropped.
@@ -49,7 +49,7 @@ pub struct Column {
 
 /// Result of a key.
 #[derive(Debug, PartialEq, Eq)]
-pub enum PickerResult {
+pub(crate) enum PickerResult {
     Nothing,
     Closed,
     Chosen(String),
@@ -61,7 +61,7 @@ pub enum PickerResult {
 
 /// Result of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClickResult {
+pub(crate) enum ClickResult {
     /// The click was not on a row.
     Nothing,
     Marked,
@@ -81,7 +81,7 @@ enum Filtering {
 }
 
 #[derive(Debug)]
-pub struct Picker {
+pub(crate) struct Picker {
     pub title: String,
     /// Text after the title: `loading models`.
     pub aside: String,
@@ -102,7 +102,7 @@ pub struct Picker {
 }
 
 impl Picker {
-    pub fn new(title: &str, columns: &'static [Column]) -> Self {
+    pub(crate) fn new(title: &str, columns: &'static [Column]) -> Self {
         Self {
             title: title.to_owned(),
             aside: String::new(),
@@ -121,47 +121,47 @@ impl Picker {
     }
 
     /// Switches to fuzzy matching.
-    pub fn fuzzy(self) -> Self {
+    pub(crate) fn fuzzy(self) -> Self {
         Self { filtering: Filtering::Fuzzy, ..self }
     }
 
     /// Switches to filtering by the caller.
-    pub fn filtered_elsewhere(self) -> Self {
+    pub(crate) fn filtered_elsewhere(self) -> Self {
         Self { filtering: Filtering::Elsewhere, ..self }
     }
 
     /// Returns the filter text.
-    pub fn filter(&self) -> &str {
+    pub(crate) fn filter(&self) -> &str {
         &self.filter
     }
 
     /// Sets the rows and keeps the highlight.
-    pub fn set_rows(&mut self, rows: Vec<Row>) {
+    pub(crate) fn set_rows(&mut self, rows: Vec<Row>) {
         self.rows = rows;
         self.settle();
     }
 
-    pub fn set_notices(&mut self, notices: Vec<String>) {
+    pub(crate) fn set_notices(&mut self, notices: Vec<String>) {
         self.notices = notices;
     }
 
-    pub fn highlight(&mut self, key: &str) {
+    pub(crate) fn highlight(&mut self, key: &str) {
         self.at = Some(key.to_owned());
         self.settle();
     }
 
     /// Returns the highlighted row.
-    pub fn at(&self) -> Option<&Row> {
+    pub(crate) fn at(&self) -> Option<&Row> {
         self.rows.iter().find(|row| Some(&row.key) == self.at.as_ref())
     }
 
     /// Adds pasted text to the filter.
-    pub fn insert(&mut self, words: &str) {
+    pub(crate) fn insert(&mut self, words: &str) {
         self.filter.extend(words.chars().filter(|letter| !letter.is_control()));
         self.settle_anew();
     }
 
-    pub fn scroll_by(&mut self, rows: isize) {
+    pub(crate) fn scroll_by(&mut self, rows: isize) {
         let found = self.found();
         let at = found.iter().position(|row| Some(&row.key) == self.at.as_ref()).unwrap_or(0);
         let to = at.saturating_add_signed(rows).min(found.len().saturating_sub(1));
@@ -169,7 +169,7 @@ impl Picker {
     }
 
     /// Highlights the clicked row, or takes it if it is highlighted.
-    pub fn click(&mut self, row: u16) -> ClickResult {
+    pub(crate) fn click(&mut self, row: u16) -> ClickResult {
         let (first, keys) = &self.shown;
         let nth = row.checked_sub(*first).map(usize::from);
         match nth.and_then(|nth| keys.get(nth)) {
@@ -184,7 +184,7 @@ impl Picker {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> PickerResult {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> PickerResult {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         let page = self.page.max(1).cast_signed();
@@ -274,7 +274,7 @@ impl Picker {
     }
 
     /// Draws the list and returns the cursor position.
-    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
+    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
         let inner = Rect { x: area.x + GUTTER, width: area.width.saturating_sub(GUTTER), ..area };
         let width = usize::from(inner.width);
         let roomy = area.height >= ROOMY;

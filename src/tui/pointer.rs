@@ -5,7 +5,7 @@ use crossterm::event::MouseEvent;
 
 /// Effect of a mouse click on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Click {
+pub(crate) enum Click {
     /// Scroll to the end of the transcript.
     End,
     /// Open the pending question, or the next one.
@@ -14,7 +14,7 @@ pub enum Click {
 
 /// State of the pointer.
 #[derive(Debug)]
-pub struct Pointer {
+pub(crate) struct Pointer {
     /// Whether the terminal reports mouse events.
     pub is_captured: bool,
     /// Time at which the window got the focus.
@@ -28,11 +28,11 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    pub fn new(is_captured: bool) -> Self {
+    pub(crate) fn new(is_captured: bool) -> Self {
         Self { is_captured, focused: None, pressed: None, strip: Vec::new(), edge: None }
     }
 
-    pub fn deadline(&self) -> Option<u64> {
+    pub(crate) fn deadline(&self) -> Option<u64> {
         self.edge.map(|(_, at)| at)
     }
 }

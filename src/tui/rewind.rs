@@ -16,14 +16,14 @@ const COMMAND: usize = 28;
 
 /// State of a rewind.
 #[derive(Debug, Default)]
-pub struct Rewind {
+pub(crate) struct Rewind {
     pub list: Option<RewindList>,
     /// Request sent to the session, and its time in milliseconds.
     pub awaits: Option<(PendingRewind, u64)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PendingRewind {
+pub(crate) enum PendingRewind {
     Points,
     Plan,
     /// The rewind was requested.
@@ -32,31 +32,31 @@ pub enum PendingRewind {
 
 /// List of rewind points.
 #[derive(Debug)]
-pub struct RewindList {
+pub(crate) struct RewindList {
     pub picker: Picker,
     points: Vec<RewindPoint>,
 }
 
 impl RewindList {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut picker = Picker::new("Rewind to before", COLUMNS);
         "loading".clone_into(&mut picker.aside);
         Self { picker, points: Vec::new() }
     }
 
     /// Sets the points, newest first.
-    pub fn listed(&mut self, points: Vec<RewindPoint>, can_redo: bool) {
+    pub(crate) fn listed(&mut self, points: Vec<RewindPoint>, can_redo: bool) {
         self.points = points;
         let redo = if can_redo { "/redo undoes the last rewind" } else { "" };
         redo.clone_into(&mut self.picker.aside);
         self.picker.set_rows(self.points.iter().rev().map(row).collect());
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
 
-    pub fn task(&self, key: &str) -> Option<&TaskId> {
+    pub(crate) fn task(&self, key: &str) -> Option<&TaskId> {
         self.points.iter().map(|point| &point.task_id).find(|task| task.as_str() == key)
     }
 }

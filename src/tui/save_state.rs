@@ -2,7 +2,7 @@
 
 /// Save state of the session.
 #[derive(Debug, Default)]
-pub struct SaveState {
+pub(crate) struct SaveState {
     /// Whether the session continues in memory, so that a crash loses it.
     pub unsaved: bool,
     /// Why the session is stopped until it can be saved or the user continues, and since when that is shown.
@@ -14,7 +14,7 @@ pub struct SaveState {
 }
 
 impl SaveState {
-    pub fn is_saved(&self) -> bool {
+    pub(crate) fn is_saved(&self) -> bool {
         !self.unsaved && self.stopped.is_none() && !self.lost
     }
 }

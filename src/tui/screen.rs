@@ -8,7 +8,7 @@ use super::theme::Theme;
 use ratatui::layout::Size;
 
 /// Screen and terminal of the user.
-pub struct Screen {
+pub(crate) struct Screen {
     pub theme: Theme,
     /// Background colour of the terminal, once reported.
     pub background: Option<(u8, u8, u8)>,

@@ -15,7 +15,7 @@ const COLUMNS: &[Column] = &[
 const FRESH_MS: u64 = 500;
 
 #[derive(Debug, Default)]
-pub struct Servers {
+pub(crate) struct Servers {
     /// Servers, in the order of the settings.
     pub statuses: Vec<ServerStatus>,
     /// The server list, while it has the keyboard.
@@ -31,34 +31,34 @@ pub struct Servers {
 }
 
 impl Servers {
-    pub fn of_name(&self, name: &str) -> Option<&ServerStatus> {
+    pub(crate) fn of_name(&self, name: &str) -> Option<&ServerStatus> {
         self.statuses.iter().find(|status| status.name == name)
     }
 
     /// Returns whether any server is connected; only those are searched for resources.
-    pub fn any_answers(&self) -> bool {
+    pub(crate) fn any_answers(&self) -> bool {
         self.statuses.iter().any(|status| status.state == ServerState::Ready)
     }
 
     /// Returns whether the words after an `@` begin with a server name: `github:`.
-    pub fn are_named_in(&self, words: &str) -> bool {
+    pub(crate) fn are_named_in(&self, words: &str) -> bool {
         words.split_once(':').is_some_and(|(name, _)| self.of_name(name).is_some())
     }
 
     /// Returns whether searching for resources is useful: a server is connected, or an inactive one is named, which
     /// starts it.
-    pub fn may_offer(&self, words: &str) -> bool {
+    pub(crate) fn may_offer(&self, words: &str) -> bool {
         let named = words.split_once(':').and_then(|(name, _)| self.of_name(name));
         self.any_answers() || named.is_some_and(|named| matches!(named.state, ServerState::Asleep | ServerState::Starting))
     }
 
     /// Returns whether the draft contains server text that is too new for the user to have read.
-    pub fn are_fresh(&self, now: u64) -> bool {
+    pub(crate) fn are_fresh(&self, now: u64) -> bool {
         self.put_at.is_some_and(|at| now < at + FRESH_MS)
     }
 
     /// Returns the prompts of the servers as commands. Names that cannot be typed are left out.
-    pub fn commands(&self) -> Vec<CustomCommand> {
+    pub(crate) fn commands(&self) -> Vec<CustomCommand> {
         let named = self.prompts.iter().filter_map(|prompt| {
             let name = command_name(prompt);
             let is_typed = !name.contains(|one: char| one.is_whitespace() || one.is_control() || one == '/');
@@ -74,12 +74,12 @@ impl Servers {
     }
 
     /// Returns the prompt of a command.
-    pub fn prompt(&self, command: &str) -> Option<&ServerPrompt> {
+    pub(crate) fn prompt(&self, command: &str) -> Option<&ServerPrompt> {
         self.prompts.iter().find(|prompt| command_name(prompt) == command)
     }
 
     /// Returns the text of the status row while a server needs attention.
-    pub fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         let mut troubled = self.statuses.iter().filter_map(|status| match status.state {
             ServerState::NeedsLogin => Some((status, "sign-in required")),
             ServerState::Unreachable { .. } => Some((status, "unreachable")),
@@ -92,14 +92,14 @@ impl Servers {
         })
     }
 
-    pub fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         let mut picker = Picker::new("MCP servers", COLUMNS);
         picker.set_rows(self.rows());
         self.list = Some(picker);
     }
 
     /// Updates the list to the current state.
-    pub fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         let rows = self.rows();
         if let Some(list) = &mut self.list {
             list.set_rows(rows);
@@ -136,7 +136,7 @@ fn hint(prompt: &ServerPrompt) -> Option<String> {
 }
 
 /// Returns the details of a server, in lines.
-pub fn details(status: &ServerStatus) -> Vec<String> {
+pub(crate) fn details(status: &ServerStatus) -> Vec<String> {
     let project = if status.of_project { " · defined by the project" } else { "" };
     let offered = match status.offered {
         0 => "tools not known yet".to_owned(),

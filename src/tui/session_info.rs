@@ -10,7 +10,7 @@ use crate::protocol::{
 
 /// Part of a resumed session that is not shown yet.
 #[derive(Debug, Default)]
-pub struct HistoryCursor {
+pub(crate) struct HistoryCursor {
     /// Journal position where that part ends; `None` if everything is shown.
     pub before: Option<i64>,
     /// Whether the part was requested and has not arrived.
@@ -19,7 +19,7 @@ pub struct HistoryCursor {
 
 /// Figures of the session for the status row.
 #[derive(Debug, Default)]
-pub struct SessionTotals {
+pub(crate) struct SessionTotals {
     pub context_tokens: u64,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
@@ -31,14 +31,14 @@ pub struct SessionTotals {
 }
 
 impl SessionTotals {
-    pub fn spend(&mut self, cost_usd: Option<f64>) {
+    pub(crate) fn spend(&mut self, cost_usd: Option<f64>) {
         if let Some(cost) = cost_usd {
             *self.cost_usd.get_or_insert(0.0) += cost;
         }
     }
 
     /// Returns the remaining budget of the session and the total budget, in US dollars.
-    pub fn money_left(&self) -> Option<(f64, f64)> {
+    pub(crate) fn money_left(&self) -> Option<(f64, f64)> {
         let of_session = |budget: &&Budget| budget.scope == BudgetScope::Session && budget.unit == BudgetUnit::CostUsd;
         let budget = self.budgets.iter().find(of_session)?;
         let used = self.cost_usd.unwrap_or(0.0).max(budget.used);
@@ -48,7 +48,7 @@ impl SessionTotals {
 
 /// Policy in effect.
 #[derive(Debug, Default)]
-pub struct Policy {
+pub(crate) struct Policy {
     pub layers: Vec<PolicyLayer>,
     /// Reason why a changed file is not applied, until it is fixed.
     pub broken: Option<String>,
@@ -66,7 +66,7 @@ const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
 
 impl Policy {
     /// Returns the expiry, if it is near or past.
-    pub fn end(&self, now: u64) -> Option<(jiff::Timestamp, ExpiryStage)> {
+    pub(crate) fn end(&self, now: u64) -> Option<(jiff::Timestamp, ExpiryStage)> {
         let (end, left, came) = self.left()?;
         let passed = i64::try_from(now.saturating_sub(came)).unwrap_or(i64::MAX);
         let left = left.saturating_sub(passed);
@@ -82,7 +82,7 @@ impl Policy {
     }
 
     /// Returns when the stage of the expiry changes next.
-    pub fn next_change(&self, now: u64) -> Option<u64> {
+    pub(crate) fn next_change(&self, now: u64) -> Option<u64> {
         let (_, left, came) = self.left()?;
         let at = |before: i64| Some(came.saturating_add(u64::try_from(left.saturating_sub(before)).ok()?));
         [ENDS_NEAR_MS, ENDS_SOON_MS, 0].into_iter().filter_map(at).find(|at| *at > now)
@@ -91,7 +91,7 @@ impl Policy {
 
 /// Stage of a policy's expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExpiryStage {
+pub(crate) enum ExpiryStage {
     Near,
     Soon,
     Over,
@@ -99,7 +99,7 @@ pub enum ExpiryStage {
 
 /// Facts about the session.
 #[derive(Debug, Default)]
-pub struct SessionInfo {
+pub(crate) struct SessionInfo {
     /// The session, once it has content that can be resumed.
     pub session: Option<SessionId>,
     pub header: Header,

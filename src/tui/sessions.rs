@@ -14,7 +14,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "cost", is_number: true, rank: 3 },
 ];
 /// Minimum width at which list and preview fit side by side.
-pub const WIDE: u16 = 100;
+pub(crate) const WIDE: u16 = 100;
 /// Maximum width of a branch name, in cells.
 const BRANCH: usize = 16;
 /// Maximum length of a title, in characters.
@@ -44,7 +44,7 @@ impl Order {
 
 /// Result of a key.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Choice {
+pub(crate) enum Choice {
     Nothing,
     Closed,
     Other,
@@ -61,7 +61,7 @@ pub enum Choice {
     Refused(String),
 }
 
-pub struct Sessions {
+pub(crate) struct Sessions {
     pub picker: Picker,
     sessions: Vec<ListedSession>,
     /// Whether sessions of all projects are shown.
@@ -88,7 +88,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub fn new(current: Option<SessionId>, signs: &Glyphs) -> Self {
+    pub(crate) fn new(current: Option<SessionId>, signs: &Glyphs) -> Self {
         let mut sessions = Self {
             picker: Picker::new("Resume", COLUMNS).filtered_elsewhere(),
             sessions: Vec::new(),
@@ -111,7 +111,14 @@ impl Sessions {
     }
 
     /// Sets the sessions that match the filter, unless it has changed since.
-    pub fn listed(&mut self, words: &str, which: (bool, bool), sessions: Vec<ListedSession>, counts: (u64, u64), looks_on: bool) {
+    pub(crate) fn listed(
+        &mut self,
+        words: &str,
+        which: (bool, bool),
+        sessions: Vec<ListedSession>,
+        counts: (u64, u64),
+        looks_on: bool,
+    ) {
         if words != self.picker.filter() || which != (self.all, self.archived) {
             return;
         }
@@ -122,16 +129,16 @@ impl Sessions {
     }
 
     /// Returns whether the list is complete, with no search still running.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         !self.looks_on
     }
 
-    pub fn sessions(&self) -> &[ListedSession] {
+    pub(crate) fn sessions(&self) -> &[ListedSession] {
         &self.sessions
     }
 
     /// Returns the filter.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         text::reveal_line(self.picker.filter())
     }
 
@@ -204,26 +211,26 @@ impl Sessions {
     }
 
     /// Returns the highlighted session.
-    pub fn at(&self) -> Option<&ListedSession> {
+    pub(crate) fn at(&self) -> Option<&ListedSession> {
         let key = &self.picker.at()?.key;
         self.sessions.iter().find(|session| session.session_id.as_str() == *key)
     }
 
     /// Returns the preview of the highlighted session, once loaded.
-    pub fn shown(&self) -> Option<&SessionLook> {
+    pub(crate) fn shown(&self) -> Option<&SessionLook> {
         let at = self.at()?;
         self.look.as_ref().filter(|look| look.session_id == at.session_id)
     }
 
-    pub fn is_current(&self, id: &SessionId) -> bool {
+    pub(crate) fn is_current(&self, id: &SessionId) -> bool {
         self.current.as_ref() == Some(id)
     }
 
-    pub fn is_renaming(&self) -> bool {
+    pub(crate) fn is_renaming(&self) -> bool {
         self.renaming.is_some()
     }
 
-    pub fn renamed(&mut self, id: &SessionId, title: &str) {
+    pub(crate) fn renamed(&mut self, id: &SessionId, title: &str) {
         for session in self.sessions.iter_mut().filter(|session| session.session_id == *id) {
             session.title = Some(title.to_owned());
         }
@@ -231,7 +238,7 @@ impl Sessions {
     }
 
     /// Removes a session that was deleted, archived or unarchived.
-    pub fn gone(&mut self, id: &SessionId) {
+    pub(crate) fn gone(&mut self, id: &SessionId) {
         let is_it = |session: &ListedSession| session.session_id == *id;
         let Some(at) = self.sessions.iter().position(is_it) else { return };
         let was_here = self.sessions.remove(at).elsewhere.is_none();
@@ -239,7 +246,7 @@ impl Sessions {
         self.refresh();
     }
 
-    pub fn paste(&mut self, words: &str) -> Choice {
+    pub(crate) fn paste(&mut self, words: &str) -> Choice {
         if let Some((_, title)) = &mut self.renaming {
             title.extend(words.chars().filter(|letter| !letter.is_control()));
             self.say();
@@ -250,7 +257,7 @@ impl Sessions {
     }
 
     /// Handles a key; `wide` says whether the preview is next to the list.
-    pub fn key(&mut self, key: KeyEvent, wide: bool) -> Choice {
+    pub(crate) fn key(&mut self, key: KeyEvent, wide: bool) -> Choice {
         if self.renaming.is_some() {
             return self.key_of_title(key);
         }

@@ -5,7 +5,7 @@ use crate::protocol::{CustomCommand, Effort};
 use crate::text;
 
 /// Commands and their descriptions, for the help and the menu.
-pub const COMMANDS: &[(&str, &str)] = &[
+pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/help", "show keys and commands"),
     ("/continue", "resume a paused or interrupted task"),
     ("/mode", "set the mode: plan, ask, auto-edit or auto"),
@@ -57,7 +57,7 @@ const WITH_NAMES: [&str; 3] = [THEME, EFFORT, MODE];
 /// Commands that need an argument.
 const WANT_WORDS: [&str; 5] = ["/steer", "/rename", "/theme", "/effort", "/mode"];
 /// Keys with the same effect.
-pub const KEYS: &[(&str, &str)] = &[
+pub(crate) const KEYS: &[(&str, &str)] = &[
     ("/help", "? f1"),
     ("/model", "ctrl+l"),
     ("/editor", "ctrl+g"),
@@ -128,7 +128,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
 const TAKE_TEXT: [&str; 4] = ["steer", "compact", "summarize", "compress"];
 
 /// Returns the command in a draft, without its slash; a path, or other text of several lines, is not a command.
-pub fn typed(draft: &str) -> Option<&str> {
+pub(crate) fn typed(draft: &str) -> Option<&str> {
     let typed = draft.trim().strip_prefix('/')?;
     let word = typed.split_whitespace().next().unwrap_or_default();
     let is_text = typed.contains('\n') && !TAKE_TEXT.contains(&word);
@@ -136,7 +136,7 @@ pub fn typed(draft: &str) -> Option<&str> {
 }
 
 /// Returns the completions of a command in the draft, best first; `themes` returns the arguments of `/theme`.
-pub fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
+pub(crate) fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
     let item = |text: String, words: &str, then: EnterAction| {
         let name = text::reveal(&text).into_owned();
         let words = text::reveal_line(words);
@@ -191,25 +191,25 @@ fn arguments(command: &str) -> Vec<String> {
 }
 
 /// Returns whether the first word is a complete command.
-pub fn is_command(draft: &str, own: &[CustomCommand]) -> bool {
+pub(crate) fn is_command(draft: &str, own: &[CustomCommand]) -> bool {
     let word = typed(draft).and_then(|typed| typed.split_whitespace().next()).unwrap_or_default();
     is_built_in(word) || own.iter().any(|command| command.name == word)
 }
 
 /// Returns whether a name is a built-in command or an alias of one.
-pub fn is_built_in(name: &str) -> bool {
+pub(crate) fn is_built_in(name: &str) -> bool {
     let first = |entry: &str| entry[1..].split(' ').next().is_some_and(|word| word == name);
     COMMANDS.iter().any(|(entry, _)| first(entry)) || ALIASES.iter().any(|(alias, _)| *alias == name)
 }
 
 /// Returns whether the command needs an argument.
-pub fn wants_words(name: &str, own: &[CustomCommand]) -> bool {
+pub(crate) fn wants_words(name: &str, own: &[CustomCommand]) -> bool {
     let is_own = |command: &&CustomCommand| name.strip_prefix('/') == Some(command.name.as_str());
     WANT_WORDS.contains(&name) || own.iter().find(is_own).is_some_and(CustomCommand::wants_arguments)
 }
 
 /// Returns the list entry of a typed command: `/policy undo`, or `/model` for `/model x`.
-pub fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
+pub(crate) fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
     let typed = typed.trim();
     let word = typed.split_whitespace().next().unwrap_or_default();
     let is_entry = |name: &str| COMMANDS.iter().any(|(entry, _)| *entry == name);
@@ -221,12 +221,12 @@ pub fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
 }
 
 /// Returns the command of this name, if it is an alias of one.
-pub fn resolve_alias(word: &str) -> &str {
+pub(crate) fn resolve_alias(word: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name)
 }
 
 /// Returns the error about an unknown command, or an argument that a command does not take.
-pub fn unknown(own: &[CustomCommand], word: &str, typed: &str) -> String {
+pub(crate) fn unknown(own: &[CustomCommand], word: &str, typed: &str) -> String {
     let shown = text::clean_line(typed);
     let shown = text::truncate(&shown, 24);
     if is_built_in(word) {

@@ -2,7 +2,7 @@
 
 /// Requests and input that wait for the session, and what the screen is for.
 #[derive(Debug, Default)]
-pub struct Startup {
+pub(crate) struct Startup {
     /// Prompt that is sent as soon as the start is complete.
     pub waiting_prompt: Option<String>,
     /// Whether the model list opens as soon as there is a session.

@@ -78,7 +78,7 @@ const STOPS: &[&str] = &["esc stop"];
 /// Text of an item and its colour.
 type Item = (String, Token);
 
-pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
+pub(crate) fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let separator = format!(" {} ", model.screen.glyphs.separator);
     let room = usize::from(area.width.saturating_sub(GUTTER));
     let wide = |items: &[Item]| items.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>() > room + 3;
@@ -233,7 +233,7 @@ fn context(model: &Model, left: DropOrder) -> Item {
     }
 }
 
-pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
+pub(crate) fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let at = focus(model);
     // The way back is dropped last.
     let hints = hints(model, now).into_iter().map(|hint| (hint.starts_with("esc"), model.keymap.hint(at, hint)));
@@ -379,7 +379,7 @@ fn enter(model: &Model) -> &'static str {
 }
 
 /// Returns the current activity for the strip: symbol, text, and key hints for the right side.
-pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
+pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
     let g = &model.screen.glyphs;
     // The question shows this itself, open or not.
     if model.waits_for_person() {
@@ -455,7 +455,7 @@ fn running(calls: &[(CallId, String)]) -> Vec<String> {
 }
 
 /// Returns the terminal title, for example `aye · greeter · ▲ 1 waiting`.
-pub fn title(model: &Model) -> String {
+pub(crate) fn title(model: &Model) -> String {
     let dot = model.screen.glyphs.dot;
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
     let waiting = match model.dialogs.len() {

@@ -2,7 +2,7 @@
 
 /// Item of the status row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub(crate) enum Field {
     Model,
     Context,
     Cost,
@@ -30,7 +30,7 @@ fn of_name(name: &str) -> Option<Field> {
 }
 
 /// Returns the configured items, each once, in order. Mandatory items are appended if missing.
-pub fn fields(names: &[String]) -> Vec<Field> {
+pub(crate) fn fields(names: &[String]) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     let usual = FIELDS.iter().map(|(_, field)| *field);
     let wanted = names.iter().filter_map(|name| of_name(name));
@@ -44,17 +44,17 @@ pub fn fields(names: &[String]) -> Vec<Field> {
 }
 
 /// Reports whether an item is configured, not just shown because it is mandatory.
-pub fn is_wanted(names: &[String], field: Field) -> bool {
+pub(crate) fn is_wanted(names: &[String], field: Field) -> bool {
     names.is_empty() || names.iter().any(|name| of_name(name) == Some(field))
 }
 
 /// Reports whether any item needs a lookup in the workspace.
-pub fn shows_worktree(names: &[String]) -> bool {
+pub(crate) fn shows_worktree(names: &[String]) -> bool {
     is_wanted(names, Field::Branch) || is_wanted(names, Field::Command)
 }
 
 /// Returns a warning about unknown item names.
-pub fn unknown(names: &[String]) -> Option<String> {
+pub(crate) fn unknown(names: &[String]) -> Option<String> {
     let unknown: Vec<String> =
         names.iter().filter(|name| of_name(name).is_none()).map(|name| format!("`{}`", crate::text::reveal(name))).collect();
     let all = FIELDS.map(|(name, _)| name).join(", ");

@@ -10,22 +10,22 @@ use crate::text;
 
 /// Role and emphasis of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpanStyle {
+pub(crate) struct SpanStyle {
     pub token: Token,
     pub syntax: Option<Syntax>,
     pub stress: Modifier,
 }
 
 impl SpanStyle {
-    pub const fn of(token: Token) -> Self {
+    pub(crate) const fn of(token: Token) -> Self {
         Self { token, syntax: None, stress: Modifier::empty() }
     }
 
-    pub const fn code(syntax: Option<Syntax>, ground: Token) -> Self {
+    pub(crate) const fn code(syntax: Option<Syntax>, ground: Token) -> Self {
         Self { token: ground, syntax, stress: Modifier::empty() }
     }
 
-    pub fn style(self, theme: &Theme) -> Style {
+    pub(crate) fn style(self, theme: &Theme) -> Style {
         let style = match self.syntax {
             Some(syntax) => theme.syntax(syntax, self.token),
             None => theme.style(self.token),
@@ -36,7 +36,7 @@ impl SpanStyle {
 
 /// Relation of a row to the row above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Join {
+pub(crate) enum Join {
     /// The row starts a new line.
     #[default]
     Line,
@@ -48,7 +48,7 @@ pub enum Join {
 
 impl Join {
     /// Derives the relation from the text between two pieces.
-    pub fn over(between: &str) -> Self {
+    pub(crate) fn over(between: &str) -> Self {
         match between {
             "" => Self::Nothing,
             words if words.contains('\n') => Self::Line,
@@ -59,7 +59,7 @@ impl Join {
 
 /// Decoration in a row, which is not part of the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Frame {
+pub(crate) enum Frame {
     #[default]
     Nothing,
     /// The whole row is decoration.
@@ -80,7 +80,7 @@ impl Frame {
 
 /// Drawn row, with the parts that are copyable text.
 #[derive(Clone, Debug, Default)]
-pub struct Row {
+pub(crate) struct Row {
     pub line: Line<'static>,
     /// Cells at the left that are not text: numbers, bars, list indents.
     pub skip: u16,
@@ -91,12 +91,12 @@ pub struct Row {
 
 impl Row {
     /// Creates a row that starts a line.
-    pub fn of(line: Line<'static>) -> Self {
+    pub(crate) fn of(line: Line<'static>) -> Self {
         Self { line, skip: 0, join: Join::Line, frame: Frame::Nothing }
     }
 
     /// Prepends cells that are not part of the text.
-    pub fn behind(self, lead: Span<'static>) -> Self {
+    pub(crate) fn behind(self, lead: Span<'static>) -> Self {
         let by = lead.width();
         let skip = self.skip + by as u16;
         let style = self.line.style;
@@ -106,14 +106,14 @@ impl Row {
     }
 
     /// Returns the characters of all cells as text.
-    pub fn cells(&self) -> String {
+    pub(crate) fn cells(&self) -> String {
         self.line.spans.iter().map(|span| span.content.as_ref()).collect()
     }
 }
 
 /// Text with a style for every byte.
 #[derive(Clone, Debug, Default)]
-pub struct StyledText {
+pub(crate) struct StyledText {
     pub text: String,
     /// Number of leading bytes that are not part of the text.
     pub skip: usize,
@@ -125,13 +125,13 @@ pub struct StyledText {
 }
 
 impl StyledText {
-    pub fn new(text: &str, ink: SpanStyle) -> Self {
+    pub(crate) fn new(text: &str, ink: SpanStyle) -> Self {
         let mut inked = Self::default();
         inked.push(text, ink);
         inked
     }
 
-    pub fn push(&mut self, text: &str, ink: SpanStyle) {
+    pub(crate) fn push(&mut self, text: &str, ink: SpanStyle) {
         if text.is_empty() {
             return;
         }
@@ -143,12 +143,12 @@ impl StyledText {
         }
     }
 
-    pub fn append(&mut self, other: &Self) {
+    pub(crate) fn append(&mut self, other: &Self) {
         self.append_range(other, 0..other.text.len());
     }
 
     /// Appends a part of another text with its styles.
-    pub fn append_range(&mut self, other: &Self, range: Range<usize>) {
+    pub(crate) fn append_range(&mut self, other: &Self, range: Range<usize>) {
         let mut at = range.start;
         let first = other.runs.partition_point(|(end, _)| *end <= at);
         for (end, ink) in &other.runs[first..] {
@@ -162,26 +162,26 @@ impl StyledText {
     }
 
     /// Returns the style of the byte at `at`.
-    pub fn ink_at(&self, at: usize) -> SpanStyle {
+    pub(crate) fn ink_at(&self, at: usize) -> SpanStyle {
         let run = self.runs.partition_point(|(end, _)| *end <= at);
         self.runs.get(run).map_or(SpanStyle::of(Token::Text), |(_, ink)| *ink)
     }
 
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         text::width(&self.text)
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
     /// Wraps the text at spaces.
-    pub fn wrap(&self, width: usize) -> Vec<Self> {
+    pub(crate) fn wrap(&self, width: usize) -> Vec<Self> {
         self.wrap_keeping(width, &[])
     }
 
     /// Wraps the text at spaces and keeps these ranges whole where a row has room.
-    pub fn wrap_keeping(&self, width: usize, whole: &[Range<usize>]) -> Vec<Self> {
+    pub(crate) fn wrap_keeping(&self, width: usize, whole: &[Range<usize>]) -> Vec<Self> {
         let mut before: Option<usize> = None;
         let row = |range: Range<usize>| {
             let join = before.map_or(Join::Line, |end| Join::over(self.text.get(end..range.start).unwrap_or_default()));
@@ -192,28 +192,28 @@ impl StyledText {
     }
 
     /// Returns the text with this decoration.
-    pub fn framed(self, frame: Frame) -> Self {
+    pub(crate) fn framed(self, frame: Frame) -> Self {
         Self { frame, ..self }
     }
 
     /// Returns the text with the decoration of `row`, which starts at byte `begin`.
-    pub fn framed_as(self, row: &Self, begin: usize) -> Self {
+    pub(crate) fn framed_as(self, row: &Self, begin: usize) -> Self {
         Self { frame: row.frame.clone().moved(|at| at + begin), ..self }
     }
 
     /// Returns the text with this relation to the row above.
-    pub fn joined(self, join: Join) -> Self {
+    pub(crate) fn joined(self, join: Join) -> Self {
         Self { join, ..self }
     }
 
-    pub fn slice(&self, range: Range<usize>) -> Self {
+    pub(crate) fn slice(&self, range: Range<usize>) -> Self {
         let mut part = Self::default();
         part.append_range(self, range);
         part
     }
 
     /// Adds emphasis to the whole text.
-    pub fn stressed(mut self, stress: Modifier) -> Self {
+    pub(crate) fn stressed(mut self, stress: Modifier) -> Self {
         for (_, ink) in &mut self.runs {
             ink.stress |= stress;
         }
@@ -221,7 +221,7 @@ impl StyledText {
     }
 
     /// Adds emphasis to some ranges.
-    pub fn stressed_at(&self, places: &[Range<usize>], stress: Modifier) -> Self {
+    pub(crate) fn stressed_at(&self, places: &[Range<usize>], stress: Modifier) -> Self {
         let mut out = Self::default();
         let mut at = 0;
         for place in places {
@@ -233,7 +233,7 @@ impl StyledText {
         out
     }
 
-    pub fn line(&self, theme: &Theme) -> Line<'static> {
+    pub(crate) fn line(&self, theme: &Theme) -> Line<'static> {
         let mut spans = Vec::with_capacity(self.runs.len());
         let mut at = 0;
         for (end, ink) in &self.runs {
@@ -248,14 +248,14 @@ impl StyledText {
     }
 
     /// Returns a row, cut like [`StyledText::fitted_line`].
-    pub fn fitted_row(&self, width: usize, theme: &Theme) -> Row {
+    pub(crate) fn fitted_row(&self, width: usize, theme: &Theme) -> Row {
         let cells = |bytes: usize| text::width(self.text.get(..bytes).unwrap_or_default());
         let (skip, frame) = (cells(self.skip) as u16, self.frame.clone().moved(cells));
         Row { line: self.fitted_line(width, theme), skip, join: self.join, frame }
     }
 
     /// Returns a line cut to `width` cells, so that nothing overflows a very narrow screen.
-    pub fn fitted_line(&self, width: usize, theme: &Theme) -> Line<'static> {
+    pub(crate) fn fitted_line(&self, width: usize, theme: &Theme) -> Line<'static> {
         if self.width() <= width {
             return self.line(theme);
         }

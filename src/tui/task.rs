@@ -3,11 +3,11 @@
 use crate::protocol::{CallId, FailureKind, Usage, Waiting};
 
 /// Milliseconds after an interrupt from which Escape kills what still runs.
-pub const KILL_MS: u64 = 3000;
+pub(crate) const KILL_MS: u64 = 3000;
 
 /// Activity of the running task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Activity {
+pub(crate) enum Activity {
     Idle,
     Thinking,
     Answering,
@@ -30,7 +30,7 @@ pub enum Activity {
 
 /// Failed request that is retried after a delay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Retry {
+pub(crate) struct Retry {
     /// Time of the retry.
     pub at: u64,
     pub attempt: u32,
@@ -51,12 +51,12 @@ pub struct Retry {
 
 impl Retry {
     /// Returns the seconds left, rounded up.
-    pub fn left(&self, now: u64) -> u64 {
+    pub(crate) fn left(&self, now: u64) -> u64 {
         self.at.saturating_sub(now).div_ceil(1000)
     }
 
     /// Returns when the number of seconds changes, or `None` once the time has come.
-    pub fn next_second(&self, now: u64) -> Option<u64> {
+    pub(crate) fn next_second(&self, now: u64) -> Option<u64> {
         let left = self.left(now);
         (left > 0).then(|| self.at.saturating_sub((left - 1) * 1000))
     }
@@ -64,7 +64,7 @@ impl Retry {
 
 /// Queued message that the user took back for editing. Until the session confirms, the model may have received it.
 #[derive(Debug)]
-pub struct RetractedMessage {
+pub(crate) struct RetractedMessage {
     pub id: u64,
     pub text: String,
     pub steer: bool,
@@ -73,7 +73,7 @@ pub struct RetractedMessage {
 
 /// Events since the message was taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RetractState {
+pub(crate) enum RetractState {
     /// None yet.
     Open,
     /// The message is no longer queued: taken back, or sent.
@@ -86,7 +86,7 @@ pub enum RetractState {
 
 /// Explanation why an earlier task is paused, with the way to continue it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Paused {
+pub(crate) struct Paused {
     /// Texts for it, longest first; the last ones only say what to do.
     pub ways: Vec<String>,
     /// Whether the provider rejected the API key, so that Enter in the empty draft replaces it.
@@ -94,14 +94,14 @@ pub struct Paused {
 }
 
 impl Paused {
-    pub fn new(words: impl Into<String>) -> Self {
+    pub(crate) fn new(words: impl Into<String>) -> Self {
         Self { ways: vec![words.into()], wants_key: false }
     }
 }
 
 /// The task and its cost so far.
 #[derive(Debug)]
-pub struct Task {
+pub(crate) struct Task {
     /// Whether a task has started and not ended.
     pub goes_on: bool,
     /// Number of messages being summarized, whatever the state of the request.
@@ -149,7 +149,7 @@ impl Default for Task {
 
 /// Running command of the user.
 #[derive(Debug)]
-pub struct UserCommand {
+pub(crate) struct UserCommand {
     pub id: CallId,
     /// Label on its card.
     pub whose: &'static str,

@@ -6,8 +6,8 @@ mod terminfo;
 #[cfg(test)]
 mod tests;
 
-pub use capabilities::{CapabilityEffect, TerminalCapabilities};
-pub use emulator::{Emulator, Notice};
+pub(crate) use capabilities::{CapabilityEffect, TerminalCapabilities};
+pub(crate) use emulator::{Emulator, Notice};
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -17,16 +17,16 @@ use tokio::sync::Notify;
 /// Alternate screen, no auto-wrap (so that wide characters stay in their row), bracketed paste, focus reports.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h";
 /// Reports of buttons, drags and the wheel, in the SGR form.
-pub const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
-pub const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1002l\x1b[?1000l";
-pub const FENCE: &[u8] = b"\x1b[5n";
-pub const ASK_GROUND: &[u8] = b"\x1b]11;?\x1b\\";
+pub(crate) const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
+pub(crate) const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1002l\x1b[?1000l";
+pub(crate) const FENCE: &[u8] = b"\x1b[5n";
+pub(crate) const ASK_GROUND: &[u8] = b"\x1b]11;?\x1b\\";
 const LEAVE: &[u8] =
     b"\x1b[?2026l\x1b[r\x1b[0m\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?1049l\x1b[?25h";
 
 /// Modes that are only enabled on terminals that support them, because others may print the sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TerminalMode {
+pub(crate) enum TerminalMode {
     /// Window title, saved and restored by the terminal.
     Title,
     /// Kitty's keyboard protocol, which reports keys with modifiers unambiguously.
@@ -58,7 +58,7 @@ impl TerminalMode {
     ];
 
     /// Reports whether the mode was enabled because the terminal supports it, and must be enabled again after every stop.
-    pub fn is_of_terminal(self) -> bool {
+    pub(crate) fn is_of_terminal(self) -> bool {
         matches!(self, Self::Kitty | Self::ModifiedKeys | Self::Clusters | Self::Schemes | Self::Sizes)
     }
 
@@ -101,17 +101,17 @@ static PANICKED: Notify = Notify::const_new();
 static CONTAINED: OnceLock<fn() -> bool> = OnceLock::new();
 
 /// Sets a check for contained panics, which leave the screen unchanged.
-pub fn spare_contained(contained: fn() -> bool) {
+pub(crate) fn spare_contained(contained: fn() -> bool) {
     // The first check stays; a process needs only one.
     let _ = CONTAINED.set(contained);
 }
 
 /// Guard of the terminal modes; dropping it restores the terminal.
 #[derive(Debug)]
-pub struct RawModeGuard(());
+pub(crate) struct RawModeGuard(());
 
 impl RawModeGuard {
-    pub fn enter(output: &mut impl Write, emulator: &Emulator) -> io::Result<Self> {
+    pub(crate) fn enter(output: &mut impl Write, emulator: &Emulator) -> io::Result<Self> {
         restore_on_panic();
         crossterm::terminal::enable_raw_mode()?;
         ENTERED.store(true, Ordering::SeqCst);
@@ -132,7 +132,7 @@ impl Drop for RawModeGuard {
 /// Writer for frames. Discards output after the terminal was restored, for example by a panic in the middle of a frame, because
 /// the rest of the frame would hide the cursor again.
 #[derive(Debug)]
-pub struct TerminalWriter;
+pub(crate) struct TerminalWriter;
 
 impl Write for TerminalWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -147,29 +147,29 @@ impl Write for TerminalWriter {
 }
 
 /// Returns the sequence that enables a mode, and records it for restoration.
-pub fn push(what: TerminalMode) -> &'static [u8] {
+pub(crate) fn push(what: TerminalMode) -> &'static [u8] {
     PUSHED.fetch_or(what.bit(), Ordering::SeqCst);
     what.on()
 }
 
 /// Returns the modes that are enabled.
-pub fn pushed() -> impl Iterator<Item = TerminalMode> {
+pub(crate) fn pushed() -> impl Iterator<Item = TerminalMode> {
     let bits = PUSHED.load(Ordering::SeqCst);
     TerminalMode::ALL.into_iter().filter(move |what| bits & what.bit() != 0)
 }
 
 /// Reports whether the terminal is still in aye's modes; a panic restores it.
-pub fn is_ours() -> bool {
+pub(crate) fn is_ours() -> bool {
     ENTERED.load(Ordering::SeqCst)
 }
 
 /// Waits until a panic has restored the terminal.
-pub async fn panicked() {
+pub(crate) async fn panicked() {
     PANICKED.notified().await;
 }
 
 /// Returns the terminal width, if there is a terminal.
-pub fn columns() -> Option<u16> {
+pub(crate) fn columns() -> Option<u16> {
     crossterm::terminal::size().ok().map(|(width, _)| width)
 }
 
@@ -182,7 +182,7 @@ fn off() -> impl Iterator<Item = &'static [u8]> {
 
 /// Restores the terminal from a handler of a fatal signal, without locks or memory allocation. The caller restores the line
 /// settings.
-pub fn give_back_at_once() {
+pub(crate) fn give_back_at_once() {
     if !ENTERED.swap(false, Ordering::SeqCst) {
         return;
     }

@@ -1,7 +1,7 @@
 //! The full-screen UI in a terminal: the test starts itself again inside a PTY, with a simulated session.
 
-pub mod fixtures;
-pub mod snapshot;
+pub(crate) mod fixtures;
+pub(crate) mod snapshot;
 mod untrusted_text;
 
 use super::{Editor, ExitReason, ModelAccess, Start, TuiHandles, host};

@@ -4,7 +4,7 @@ use crate::protocol::{Artifact, size};
 use crate::text;
 use std::ops::Range;
 
-pub struct TextViewer {
+pub(crate) struct TextViewer {
     /// Title of the text, shown in the row above it.
     pub title: String,
     /// Index of the first visible row.
@@ -16,13 +16,13 @@ pub struct TextViewer {
 }
 
 impl TextViewer {
-    pub fn new(artifact: &Artifact, content: &str) -> Self {
+    pub(crate) fn new(artifact: &Artifact, content: &str) -> Self {
         let name = text::reveal_line(&artifact.name);
         Self::of(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
     }
 
     /// Creates a viewer for the transcript of a session.
-    pub fn session(title: &str, content: &str) -> Self {
+    pub(crate) fn session(title: &str, content: &str) -> Self {
         Self::of(text::reveal_line(title), content)
     }
 
@@ -35,7 +35,7 @@ impl TextViewer {
     }
 
     /// Returns the visible rows; moves `top` back if it is past the end.
-    pub fn view(&mut self, width: u16, height: usize) -> impl Iterator<Item = &str> {
+    pub(crate) fn view(&mut self, width: u16, height: usize) -> impl Iterator<Item = &str> {
         if self.rows.0 != width {
             self.rows = (width, laid_out(&self.text, width.max(1).into()));
         }
@@ -45,7 +45,7 @@ impl TextViewer {
     }
 
     /// Returns the number of rows in the current layout.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.rows.1.len()
     }
 }

@@ -5,10 +5,10 @@ mod colour_depth;
 mod palette;
 mod user_themes;
 
-pub use colour::Rgb;
-pub use colour_depth::Colours;
-pub use palette::ThemeError;
-pub use user_themes::{find, list};
+pub(crate) use colour::Rgb;
+pub(crate) use colour_depth::Colours;
+pub(crate) use palette::ThemeError;
+pub(crate) use user_themes::{find, list};
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -16,7 +16,7 @@ use palette::Palette;
 
 /// Role of a piece of text, which a theme maps to a style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Token {
+pub(crate) enum Token {
     Text,
     Muted,
     Faint,
@@ -57,7 +57,7 @@ const TOKENS: [Token; 16] = [
 
 /// Kind of a piece of source code, which a theme maps to a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
+pub(crate) enum Syntax {
     Keyword,
     Function,
     Type,
@@ -79,7 +79,7 @@ const BUILT_IN: [(&str, &str); 6] = [
 ];
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Theme {
+pub(crate) struct Theme {
     pub name: String,
     pub light: bool,
     palette: Palette,
@@ -87,59 +87,59 @@ pub struct Theme {
 }
 
 impl Theme {
-    pub fn dark() -> Self {
+    pub(crate) fn dark() -> Self {
         Self::by_name("dark").unwrap_or_else(|| Self::plain("dark"))
     }
 
-    pub fn light() -> Self {
+    pub(crate) fn light() -> Self {
         Self::by_name("light").unwrap_or_else(|| Self::plain("light"))
     }
 
     /// Parses a theme file.
-    pub fn parse(name: &str, text: &str) -> Result<Self, ThemeError> {
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse(text)?;
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
     }
 
     /// Parses a user theme; missing values come from the built-in theme for the same background.
-    pub fn of_person(name: &str, text: &str) -> Result<Self, ThemeError> {
+    pub(crate) fn of_person(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse_over(text, &Self::dark().palette, &Self::light().palette)?;
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
     }
 
     /// Returns a built-in theme.
-    pub fn by_name(name: &str) -> Option<Self> {
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
         let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Self::parse(name, text).ok()
     }
 
     /// Returns the names of the built-in themes.
-    pub fn names() -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
     /// Returns the default theme for a background, if it is known.
-    pub fn choose(background: Option<(u8, u8, u8)>, colours: Colours) -> Self {
+    pub(crate) fn choose(background: Option<(u8, u8, u8)>, colours: Colours) -> Self {
         let light = background.is_some_and(|(red, green, blue)| Rgb { red, green, blue }.is_light());
         if light { Self::light().with_colours(colours) } else { Self::dark().with_colours(colours) }
     }
 
     /// Returns the theme for a terminal with these colours.
-    pub fn with_colours(self, colours: Colours) -> Self {
+    pub(crate) fn with_colours(self, colours: Colours) -> Self {
         Self { colours, ..self }
     }
 
-    pub fn style(&self, token: Token) -> Style {
+    pub(crate) fn style(&self, token: Token) -> Style {
         colour_depth::token_style(&self.palette, self.colours, token)
     }
 
     /// Returns the style of a symbol, without the underline that would blur it.
-    pub fn sign(&self, token: Token) -> Style {
+    pub(crate) fn sign(&self, token: Token) -> Style {
         self.style(token).remove_modifier(Modifier::UNDERLINED)
     }
 
     /// Returns the colour of source code on the background of `ground`; changed lines keep their tint.
-    pub fn syntax(&self, syntax: Syntax, ground: Token) -> Style {
+    pub(crate) fn syntax(&self, syntax: Syntax, ground: Token) -> Style {
         colour_depth::syntax_style(&self.palette, self.colours, syntax, ground)
     }
 
@@ -156,7 +156,7 @@ impl Theme {
     }
 
     /// Returns the background colour of the screen, if the theme sets one.
-    pub fn background(&self) -> Option<Color> {
+    pub(crate) fn background(&self) -> Option<Color> {
         colour_depth::background(&self.palette, self.colours)
     }
 

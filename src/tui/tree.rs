@@ -15,19 +15,19 @@ const COLUMNS: &[Column] = &[
 /// Maximum indentation level; deeper branches are not indented further.
 const DEEPEST: u32 = 8;
 
-pub struct Tree {
+pub(crate) struct Tree {
     pub picker: Picker,
     branches: Vec<Branch>,
 }
 
 impl Tree {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut picker = Picker::new("Branches", COLUMNS);
         "loading".clone_into(&mut picker.aside);
         Self { picker, branches: Vec::new() }
     }
 
-    pub fn told(&mut self, branches: Vec<Branch>, here: Option<&SessionId>, signs: &Glyphs) {
+    pub(crate) fn told(&mut self, branches: Vec<Branch>, here: Option<&SessionId>, signs: &Glyphs) {
         let rows = branches.iter().map(|branch| row(branch, here, signs)).collect();
         self.picker.set_rows(rows);
         "enter continue there".clone_into(&mut self.picker.aside);
@@ -37,11 +37,11 @@ impl Tree {
         self.branches = branches;
     }
 
-    pub fn branches(&self) -> &[Branch] {
+    pub(crate) fn branches(&self) -> &[Branch] {
         &self.branches
     }
 
-    pub fn of_key(&self, chosen: &str) -> Option<&Branch> {
+    pub(crate) fn of_key(&self, chosen: &str) -> Option<&Branch> {
         self.branches.iter().find(|branch| key(branch) == chosen)
     }
 }

@@ -2,7 +2,7 @@
 
 /// Git state and pending changes.
 #[derive(Debug, Default)]
-pub struct Worktree {
+pub(crate) struct Worktree {
     /// Number of files with uncommitted changes.
     pub changed: Option<u64>,
     /// Whether not everything was examined, so that there may be more.

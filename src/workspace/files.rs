@@ -17,7 +17,7 @@ const FOUND: usize = 50;
 /// Age after which the list is used once more and then rebuilt.
 const CACHE_TTL: Duration = Duration::from_secs(3);
 /// Approximate bytes per token.
-pub const TOKEN_BYTES: u64 = 4;
+pub(crate) const TOKEN_BYTES: u64 = 4;
 /// Maximum bytes of a file that can be attached.
 const MAX_BYTES: u64 = 8 << 20;
 /// Number of threads that list files.
@@ -26,18 +26,18 @@ const WALKERS: usize = 2;
 const STRETCH: usize = 4096;
 
 /// A file or a folder; the path of a folder ends with `/`.
-pub struct Entry {
+pub(crate) struct Entry {
     pub path: String,
     pub changed: Option<SystemTime>,
 }
 
 /// The files at the time of the listing.
-pub struct Listed {
+pub(crate) struct Listed {
     pub entries: Vec<Entry>,
     at: Instant,
 }
 
-pub struct Files {
+pub(crate) struct Files {
     workspace: PathBuf,
     listed: Mutex<Option<Arc<Listed>>>,
     /// The last search text, and the number of searches.
@@ -47,12 +47,12 @@ pub struct Files {
 }
 
 impl Files {
-    pub fn new(workspace: PathBuf) -> Self {
+    pub(crate) fn new(workspace: PathBuf) -> Self {
         Self { workspace, listed: Mutex::new(None), wanted: Mutex::default(), walking: AtomicBool::new(false) }
     }
 
     /// Sets the search text. Returns the number of the search for `find`.
-    pub fn want(&self, words: &str) -> u64 {
+    pub(crate) fn want(&self, words: &str) -> u64 {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         *wanted = (wanted.0 + 1, words.to_owned());
         wanted.0
@@ -63,7 +63,7 @@ impl Files {
     }
 
     /// Returns all files; the list is at most some seconds old.
-    pub fn all(&self) -> Arc<Listed> {
+    pub(crate) fn all(&self) -> Arc<Listed> {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(listed) = kept.filter(|listed| listed.at.elapsed() < CACHE_TTL) {
             return listed;
@@ -74,7 +74,7 @@ impl Files {
     }
 
     /// Reports the results in the current list at once, and again in a new list if the current one is outdated.
-    pub fn find(&self, words: &str, number: u64, tell: &dyn Fn(&str, Vec<FoundFile>)) {
+    pub(crate) fn find(&self, words: &str, number: u64, tell: &dyn Fn(&str, Vec<FoundFile>)) {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut before = None;
         if let Some(listed) = &kept {

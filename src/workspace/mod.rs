@@ -1,9 +1,9 @@
 //! The workspace: files, symbols, the git repository, and installed toolchains.
 
-pub mod files;
-pub mod git;
-pub mod identity;
-pub mod symbol_scan;
-pub mod symbols;
-pub mod toolchain;
-pub mod worktree;
+pub(crate) mod files;
+pub(crate) mod git;
+pub(crate) mod identity;
+pub(crate) mod symbol_scan;
+pub(crate) mod symbols;
+pub(crate) mod toolchain;
+pub(crate) mod worktree;

@@ -13,7 +13,7 @@ const LINES: usize = 400;
 
 /// A declaration and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Symbol {
+pub(crate) struct Symbol {
     pub name: String,
     pub kind: String,
     /// The first line, counted from 1.
@@ -100,7 +100,7 @@ static COMPILED: LazyLock<Vec<(&'static Language, Vec<Regex>)>> = LazyLock::new(
 });
 
 /// Returns true if files with this extension are searched.
-pub fn is_known(path: &str) -> bool {
+pub(crate) fn is_known(path: &str) -> bool {
     ending(path).is_some_and(|ending| LANGUAGES.iter().any(|language| language.endings.contains(&ending)))
 }
 
@@ -108,7 +108,7 @@ fn ending(path: &str) -> Option<&str> {
     path.rsplit('/').next()?.rsplit_once('.').map(|(_, ending)| ending)
 }
 
-pub fn declared(path: &str, text: &str) -> Vec<Symbol> {
+pub(crate) fn declared(path: &str, text: &str) -> Vec<Symbol> {
     let Some(ending) = ending(path) else { return Vec::new() };
     let Some((_, patterns)) = COMPILED.iter().find(|(language, _)| language.endings.contains(&ending)) else {
         return Vec::new();

@@ -28,7 +28,7 @@ struct CachedFile {
     declared: Arc<[Symbol]>,
 }
 
-pub struct Symbols {
+pub(crate) struct Symbols {
     workspace: PathBuf,
     known: Mutex<HashMap<String, CachedFile>>,
     /// The last search text, and the number of searches.
@@ -36,12 +36,12 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    pub fn new(workspace: PathBuf) -> Self {
+    pub(crate) fn new(workspace: PathBuf) -> Self {
         Self { workspace, known: Mutex::default(), wanted: Mutex::default() }
     }
 
     /// Sets the search text. Returns the number of the search for `find`.
-    pub fn want(&self, words: &str) -> u64 {
+    pub(crate) fn want(&self, words: &str) -> u64 {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         *wanted = (wanted.0 + 1, words.to_owned());
         wanted.0
@@ -53,7 +53,7 @@ impl Symbols {
 
     /// Searches for `#name` in all files, or for `src/main.rs#name` in files with this path or prefix. Reports again
     /// while more files are read.
-    pub fn find(&self, words: &str, number: u64, files: &Files, tell: &dyn Fn(Vec<FoundSymbol>)) {
+    pub(crate) fn find(&self, words: &str, number: u64, files: &Files, tell: &dyn Fn(Vec<FoundSymbol>)) {
         let (within, name) = words.rsplit_once('#').unwrap_or(("", words));
         let listed = files.all();
         let is_meant = |entry: &&Entry| is_known(&entry.path) && (within.is_empty() || entry.path.starts_with(within));

@@ -51,13 +51,13 @@ const PROGRAMS: &[(&str, &[&str])] = &[
 ];
 
 /// Installed programs, and missing ones with the file that requires them.
-pub struct Toolchain {
+pub(crate) struct Toolchain {
     pub programs: Vec<&'static str>,
     pub missing: Vec<(&'static str, &'static str)>,
 }
 
 /// Detects the toolchain by file names, without running anything. `path`: the `PATH` of commands.
-pub fn look(workspace: &Path, path: &str) -> Toolchain {
+pub(crate) fn look(workspace: &Path, path: &str) -> Toolchain {
     let programs = present(PROGRAMS.iter().map(|(name, _)| *name), path);
     let missing = PROGRAMS.iter().filter(|(name, _)| !programs.contains(name)).filter_map(|(name, files)| {
         let asks = files.iter().find(|file| workspace.join(file).symlink_metadata().is_ok())?;

@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const OUTPUT_BYTES: usize = 4096;
 const LINE_CHARS: usize = 120;
 
-pub struct Worktree {
+pub(crate) struct Worktree {
     workspace: PathBuf,
     environment: Environment,
     /// The status command of the user's settings; a project cannot set one.
@@ -37,12 +37,12 @@ enum Looking {
 }
 
 impl Worktree {
-    pub fn new(workspace: PathBuf, environment: Environment, command: Option<String>) -> Self {
+    pub(crate) fn new(workspace: PathBuf, environment: Environment, command: Option<String>) -> Self {
         Self { workspace, environment, command, looking: Mutex::new(Looking::Nobody) }
     }
 
     /// Requests an update. Updates run one at a time, with a pause between them, however often this is called.
-    pub fn look(self: &Arc<Self>, tell: impl Fn(HostResponse) + Send + 'static) {
+    pub(crate) fn look(self: &Arc<Self>, tell: impl Fn(HostResponse) + Send + 'static) {
         if !self.begins() {
             return;
         }

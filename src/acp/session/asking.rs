@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The subject of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub(crate) enum Question {
     Approval(ApprovalId),
     Rewind(RewindTarget, RewindScope),
 }
@@ -27,7 +27,7 @@ pub enum Question {
 type Answer = (u64, Option<Result<RequestPermissionResponse, String>>);
 
 #[derive(Default)]
-pub struct Asking {
+pub(crate) struct Asking {
     answers: FuturesUnordered<BoxFuture<'static, Answer>>,
     open: HashMap<u64, (Question, CancellationToken)>,
     asked: u64,
@@ -50,22 +50,22 @@ impl Asking {
     }
 
     /// Returns the next answer; pends forever if no question is open.
-    pub async fn next(&mut self) -> Option<Answer> {
+    pub(crate) async fn next(&mut self) -> Option<Answer> {
         self.answers.next().await
     }
 
     /// Withdraws a question and tells the editor.
-    pub fn withdraw(&mut self, id: &ApprovalId) {
+    pub(crate) fn withdraw(&mut self, id: &ApprovalId) {
         let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Approval(asked) if asked == id);
         self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
-    pub fn withdraw_all(&mut self) {
+    pub(crate) fn withdraw_all(&mut self) {
         self.open.drain().for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
     /// Forgets all questions: the editor stopped the prompt and answers them by itself; these answers are ignored.
-    pub fn forget_all(&mut self) {
+    pub(crate) fn forget_all(&mut self) {
         self.open.clear();
     }
 }

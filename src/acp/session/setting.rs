@@ -25,18 +25,18 @@ struct Waiting {
 }
 
 #[derive(Default)]
-pub struct Setting {
+pub(crate) struct Setting {
     waiting: VecDeque<Waiting>,
 }
 
 impl Setting {
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.waiting.front().map(|waiting| waiting.until)
     }
 
     /// Responds to the pending changes that this event completes. Returns true if the editor knows of the change by
     /// these responses.
-    pub fn done(&mut self, kind: &EventKind, options: &Options) -> bool {
+    pub(crate) fn done(&mut self, kind: &EventKind, options: &Options) -> bool {
         let mode = matches!(kind, EventKind::ModeChanged { .. });
         let Some(at) = self.waiting.iter().position(|waiting| waiting.mode == mode) else { return false };
         let Some(waiting) = self.waiting.remove(at) else { return false };
@@ -49,13 +49,13 @@ impl Setting {
     }
 
     /// Reports that the session rejected a change.
-    pub fn refused(&mut self, message: &str) {
+    pub(crate) fn refused(&mut self, message: &str) {
         if let Some(waiting) = self.waiting.pop_front() {
             reply::<SetSessionModeResponse>(waiting.reply, Err(wrong(message)));
         }
     }
 
-    pub fn give_up(&mut self) {
+    pub(crate) fn give_up(&mut self) {
         self.refused("the setting did not take effect in time; try again");
     }
 }

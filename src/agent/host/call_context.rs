@@ -24,7 +24,7 @@ pub(super) struct CallContext {
 }
 
 impl CallContext {
-    pub fn new(
+    pub(crate) fn new(
         router: watch::Sender<Arc<dyn ToolRouter>>,
         redactor: Arc<Redactor>,
         room: Backpressure,
@@ -34,51 +34,51 @@ impl CallContext {
         Self { router, redactor, room, inputs, interrupt: kill.child_token(), kill }
     }
 
-    pub fn router(&self) -> Arc<dyn ToolRouter> {
+    pub(crate) fn router(&self) -> Arc<dyn ToolRouter> {
         Arc::clone(&self.router.borrow())
     }
 
-    pub fn redactor(&self) -> Arc<Redactor> {
+    pub(crate) fn redactor(&self) -> Arc<Redactor> {
         Arc::clone(&self.redactor)
     }
 
-    pub fn inputs(&self) -> mpsc::Sender<Input> {
+    pub(crate) fn inputs(&self) -> mpsc::Sender<Input> {
         self.inputs.clone()
     }
 
-    pub fn room(&self) -> Backpressure {
+    pub(crate) fn room(&self) -> Backpressure {
         self.room.clone()
     }
 
     /// Returns the token that is cancelled when all calls are killed.
-    pub fn kill_token(&self) -> CancellationToken {
+    pub(crate) fn kill_token(&self) -> CancellationToken {
         self.kill.clone()
     }
 
     /// Returns the token that is cancelled when calls are interrupted or killed.
-    pub fn interrupt_token(&self) -> CancellationToken {
+    pub(crate) fn interrupt_token(&self) -> CancellationToken {
         self.interrupt.clone()
     }
 
     /// Uses other tools and another redactor from now on.
-    pub fn replace(&mut self, router: Arc<dyn ToolRouter>, redactor: Arc<Redactor>) {
+    pub(crate) fn replace(&mut self, router: Arc<dyn ToolRouter>, redactor: Arc<Redactor>) {
         self.router.send_replace(router);
         self.redactor = redactor;
     }
 
     /// Kills the running calls, but none that start later.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         std::mem::replace(&mut self.kill, CancellationToken::new()).cancel();
         self.interrupt = self.kill.child_token();
     }
 
     /// Interrupts the running calls, except for changes of files.
-    pub fn interrupt(&mut self) {
+    pub(crate) fn interrupt(&mut self) {
         std::mem::replace(&mut self.interrupt, self.kill.child_token()).cancel();
     }
 
     /// Spawns planning. It only reads, so it is abandoned on a timeout, and a panic becomes an ordinary error.
-    pub fn planned<T>(&self, work: T) -> impl Future<Output = Result<Plan, ToolError>> + use<T>
+    pub(crate) fn planned<T>(&self, work: T) -> impl Future<Output = Result<Plan, ToolError>> + use<T>
     where
         T: Future<Output = Result<Plan, ToolError>> + Send + 'static,
     {
@@ -90,7 +90,7 @@ impl CallContext {
     }
 
     /// Returns the path of a call's output to the session. `stopped`: cancelled when the result no longer waits for the front end.
-    pub fn output(&self, index: usize, stopped: CancellationToken) -> OutputRelay {
+    pub(crate) fn output(&self, index: usize, stopped: CancellationToken) -> OutputRelay {
         OutputRelay { index, stopped, redactor: self.redactor(), room: self.room(), inputs: self.inputs() }
     }
 }
@@ -111,7 +111,7 @@ pub(super) struct OutputRelay {
 
 impl OutputRelay {
     /// Forwards the output of a command, without secrets, until it ends.
-    pub async fn forward(self, mut chunks: mpsc::Receiver<String>) {
+    pub(crate) async fn forward(self, mut chunks: mpsc::Receiver<String>) {
         let Self { index, stopped, redactor, mut room, inputs } = self;
         let mut stream = Stream::new(redactor);
         while let Some(text) = chunks.recv().await {

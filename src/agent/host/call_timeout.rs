@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Timeout of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallTimeout {
+pub(crate) enum CallTimeout {
     /// For calls that only read; they are abandoned.
     Short,
     /// For calls that change files; they are told to stop, and get a short grace period.
@@ -24,7 +24,7 @@ pub enum CallTimeout {
 
 /// Reason why a call was abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Abandoned {
+pub(crate) enum Abandoned {
     /// A read timed out.
     Late,
     /// A file change timed out, and did not end when told to stop.
@@ -37,7 +37,7 @@ pub enum Abandoned {
 
 impl CallTimeout {
     /// Returns the timeout for a plan.
-    pub fn with(plan: &Plan) -> Self {
+    pub(crate) fn with(plan: &Plan) -> Self {
         match (plan.changes, plan.timeout_seconds) {
             (false, _) => Self::Short,
             (true, 1..) => Self::Own,
@@ -64,7 +64,7 @@ fn is_of_tree(action: &Action) -> bool {
 }
 
 impl Abandoned {
-    pub fn error(self) -> ToolError {
+    pub(crate) fn error(self) -> ToolError {
         match self {
             Self::Late => {
                 let message =
@@ -89,7 +89,7 @@ impl Abandoned {
 
 /// Waits for a call. A read is abandoned when it times out or is killed. A change is told to `stop` when it times out; after that, and
 /// after a kill, it gets only a grace period.
-pub async fn in_time<T>(
+pub(crate) async fn in_time<T>(
     work: impl Future<Output = T>,
     patience: CallTimeout,
     killed: &CancellationToken,
@@ -125,7 +125,7 @@ pub async fn in_time<T>(
 
 /// Returns the result of a call, or what is known about one that crashed or was abandoned. `late`: it was told to stop because it timed
 /// out.
-pub fn outcome(
+pub(crate) fn outcome(
     done: Result<Result<ToolResult, JoinError>, Abandoned>,
     (id, name): (CallId, String),
     patience: CallTimeout,
@@ -165,7 +165,7 @@ fn timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
 ///
 /// # Errors
 /// The call cannot be planned, or planning times out.
-pub async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan, ToolError> {
+pub(crate) async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan, ToolError> {
     let work = tokio::spawn(async move { router.plan(call).await });
     let done = in_time(work, CallTimeout::Short, &CancellationToken::new(), &CancellationToken::new()).await;
     done.map_err(Abandoned::error)?.unwrap_or_else(|error| {
@@ -175,7 +175,7 @@ pub async fn planned(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan
 }
 
 /// Runs one call without a session, with the timeout of a session. `context.kill` ends it.
-pub async fn run(router: Arc<dyn ToolRouter>, plan: Plan, permit: Permit, context: RunContext) -> ToolResult {
+pub(crate) async fn run(router: Arc<dyn ToolRouter>, plan: Plan, permit: Permit, context: RunContext) -> ToolResult {
     let (patience, killed) = (CallTimeout::with(&plan), context.kill.clone());
     let named = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
     let stop = killed.child_token();

@@ -14,12 +14,12 @@ pub(super) struct ChangeTracker {
 }
 
 impl ChangeTracker {
-    pub fn task(&self) -> Option<TaskId> {
+    pub(crate) fn task(&self) -> Option<TaskId> {
         self.task.clone()
     }
 
     /// Tells the tools when another task or step begins.
-    pub fn note(&mut self, router: &dyn ToolRouter, task: &TaskId, step: Option<&StepId>) {
+    pub(crate) fn note(&mut self, router: &dyn ToolRouter, task: &TaskId, step: Option<&StepId>) {
         if self.task.as_ref() != Some(task) {
             self.task = Some(task.clone());
             router.began(task);

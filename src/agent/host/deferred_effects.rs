@@ -10,29 +10,29 @@ use std::collections::VecDeque;
 pub(super) struct DeferredEffects(VecDeque<Effect>);
 
 impl DeferredEffects {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub fn push(&mut self, effect: Effect) {
+    pub(crate) fn push(&mut self, effect: Effect) {
         self.0.push_back(effect);
     }
 
-    pub fn set(&mut self, effects: VecDeque<Effect>) {
+    pub(crate) fn set(&mut self, effects: VecDeque<Effect>) {
         self.0 = effects;
     }
 
-    pub fn take(&mut self) -> VecDeque<Effect> {
+    pub(crate) fn take(&mut self) -> VecDeque<Effect> {
         std::mem::take(&mut self.0)
     }
 
     /// Cancels a preview that has not begun.
-    pub fn cancel_preview(&mut self, ticket: u64) {
+    pub(crate) fn cancel_preview(&mut self, ticket: u64) {
         self.0.retain(|effect| !matches!(effect, Effect::Preview { ticket: begun, .. } if *begun == ticket));
     }
 
     /// Cancels the calls for which `why` returns an error, and returns their results by their index. They never run.
-    pub fn cancel_runs(&mut self, why: impl Fn(&Plan) -> Option<ToolError>) -> Vec<(usize, ToolResult)> {
+    pub(crate) fn cancel_runs(&mut self, why: impl Fn(&Plan) -> Option<ToolError>) -> Vec<(usize, ToolResult)> {
         let mut cancelled = Vec::new();
         for effect in self.take() {
             match effect {
@@ -49,7 +49,7 @@ impl DeferredEffects {
     }
 
     /// Cancels rules to be saved whose approval cannot be saved before the end, and returns their results.
-    pub fn cancel_rules(&mut self) -> Vec<RuleFileResult> {
+    pub(crate) fn cancel_rules(&mut self) -> Vec<RuleFileResult> {
         let why = || Err("aye exited before this session could be saved".to_owned());
         let mut cancelled = Vec::new();
         for effect in self.take() {
@@ -63,7 +63,7 @@ impl DeferredEffects {
     }
 
     /// Removes all effects, and returns the records that are not saved.
-    pub fn take_records(&mut self) -> Vec<Record> {
+    pub(crate) fn take_records(&mut self) -> Vec<Record> {
         let commits = self.take().into_iter().filter_map(|effect| match effect {
             Effect::Commit(records, _) => Some(records),
             _ => None,

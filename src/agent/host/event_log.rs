@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Log target of events. Its lines are written as JSON without changes.
-pub const EVENTS: &str = "aye::events";
+pub(crate) const EVENTS: &str = "aye::events";
 /// Maximum logged bytes of a provider's error message.
 const MESSAGE_BYTES: usize = 500;
 /// Bytes of an event's JSON before its payload.

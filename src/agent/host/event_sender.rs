@@ -14,7 +14,7 @@ pub(super) struct EventSender {
 }
 
 impl EventSender {
-    pub fn send(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
+    pub(crate) fn send(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
         let event = Event {
             workspace_id: self.workspace_id.clone(),
             session_id: self.session_id.clone(),

@@ -29,7 +29,7 @@ pub(super) struct ModelClient {
 }
 
 impl ModelClient {
-    pub fn new(
+    pub(crate) fn new(
         current: Arc<dyn Model>,
         all: Arc<dyn Models>,
         artifacts: Option<Arc<dyn Artifacts>>,
@@ -50,12 +50,12 @@ impl ModelClient {
         }
     }
 
-    pub fn facts(&self) -> ModelFacts {
+    pub(crate) fn facts(&self) -> ModelFacts {
         self.current.facts()
     }
 
     /// Sends the request of a step, without secrets and with its images. `next` returns the response.
-    pub async fn request(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
+    pub(crate) async fn request(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
         let mut request = self.request_redactor.hide_in_request(&redactor, request);
         if self.facts().images {
             request.images = Some(self.images.load(&request.messages).await);
@@ -64,7 +64,7 @@ impl ModelClient {
     }
 
     /// Sends a request of a server, without secrets.
-    pub fn sample(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
+    pub(crate) fn sample(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
         // It has its own redaction cache, because the thread's cache would forget its messages.
         let request = RequestRedactor::default().hide_in_request(&redactor, request);
         self.stream(redactor, request)
@@ -75,7 +75,7 @@ impl ModelClient {
     }
 
     /// Waits for the next part of the response; never completes while none is streaming. A stream that ends without completion was cut off.
-    pub async fn next(&mut self) -> Input {
+    pub(crate) async fn next(&mut self) -> Input {
         let Some(open) = &mut self.response else { return std::future::pending().await };
         let next = open.next().await;
         if !matches!(next, Some(Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::ToolCallProgress { .. }))) {
@@ -96,17 +96,17 @@ impl ModelClient {
     }
 
     /// Stops the current request.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.response = None;
     }
 
     /// Checks all messages of the next request again, because a new redactor may hide more than the old one.
-    pub fn forget_redactions(&mut self) {
+    pub(crate) fn forget_redactions(&mut self) {
         self.request_redactor = RequestRedactor::default();
     }
 
     /// Saves the API key, if given, and opens another model. Both may read a keyring, which may ask the user.
-    pub fn open(&mut self, name: String, key: Option<KeyText>) {
+    pub(crate) fn open(&mut self, name: String, key: Option<KeyText>) {
         let (models, inputs, slot) = (self.all.clone(), self.inputs.clone(), self.opened.clone());
         let sender = self.sender.clone();
         let keep_and_open = move || {
@@ -135,7 +135,7 @@ impl ModelClient {
     }
 
     /// Switches to the model opened last. Returns whether it has this name.
-    pub fn switch_to(&mut self, name: &str) -> bool {
+    pub(crate) fn switch_to(&mut self, name: &str) -> bool {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         let model = opened.filter(|model| model.facts().name == name);
         let switched = model.is_some();
@@ -146,7 +146,7 @@ impl ModelClient {
     }
 
     /// Queries the model's server for its facts in the background.
-    pub fn look_up(&mut self) {
+    pub(crate) fn look_up(&mut self) {
         let (asked, inputs) = (self.current.look_up(), self.inputs.clone());
         let looks_up = tokio::spawn(async move {
             if let Some(facts) = asked.await {
@@ -158,7 +158,7 @@ impl ModelClient {
         }
     }
 
-    pub fn list(&self, ask: bool) {
+    pub(crate) fn list(&self, ask: bool) {
         let (listed, sender) = (self.all.list(ask), self.sender.clone());
         tokio::spawn(async move {
             let (models, notices) = listed.await;

@@ -16,17 +16,17 @@ pub(super) struct NestedInstructions {
 }
 
 impl NestedInstructions {
-    pub fn new(guidance: Option<Arc<dyn InstructionSource>>) -> Self {
+    pub(crate) fn new(guidance: Option<Arc<dyn InstructionSource>>) -> Self {
         Self { guidance, told: Arc::default() }
     }
 
     /// Forgets all instructions after the model lost them from its context, so that they are delivered again.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Adds the instructions for these files to the result of a call that read or changed them. Reads the disk.
-    pub fn add(&self, mut result: ToolResult, actions: &[Action], redactor: &Redactor) -> ToolResult {
+    pub(crate) fn add(&self, mut result: ToolResult, actions: &[Action], redactor: &Redactor) -> ToolResult {
         let Some(guidance) = self.guidance.as_ref().filter(|_| result.status == ToolStatus::Succeeded) else { return result };
         for action in actions {
             let (Action::Read { target } | Action::Write { target }) = action else { continue };

@@ -15,11 +15,11 @@ pub(super) struct OutputTail {
 }
 
 impl OutputTail {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { text: String::new(), is_changed: false, saved: Instant::now() }
     }
 
-    pub fn add(&mut self, text: &str) {
+    pub(crate) fn add(&mut self, text: &str) {
         self.text.push_str(text);
         self.is_changed = true;
         if self.text.len() > 2 * TAIL_BYTES {
@@ -28,12 +28,12 @@ impl OutputTail {
     }
 
     /// Returns when the next save is due. A silent command is saved from time to time too, so that its run time is known.
-    pub fn due(&self) -> Instant {
+    pub(crate) fn due(&self) -> Instant {
         self.saved + Duration::from_millis(if self.is_changed { TAIL_SAVE_MS } else { TAIL_BEAT_MS })
     }
 
     /// Returns the text to save.
-    pub fn take(&mut self, now: Instant) -> String {
+    pub(crate) fn take(&mut self, now: Instant) -> String {
         (self.is_changed, self.saved) = (false, now);
         self.text[cut_after(&self.text, self.text.len().saturating_sub(TAIL_BYTES))..].to_owned()
     }

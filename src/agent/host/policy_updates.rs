@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-pub type ReloadRequests = mpsc::UnboundedSender<ReloadRequest>;
+pub(crate) type ReloadRequests = mpsc::UnboundedSender<ReloadRequest>;
 
 /// Request to the watcher of the policy files. Each sender fires once the resulting updates were sent.
-pub enum ReloadRequest {
+pub(crate) enum ReloadRequest {
     /// Reload the files.
     Files(oneshot::Sender<()>),
     /// Apply the current tools of MCP servers.
@@ -21,7 +21,7 @@ pub enum ReloadRequest {
 }
 
 /// Policy updates while a session runs.
-pub struct PolicyUpdates {
+pub(crate) struct PolicyUpdates {
     pub updates: mpsc::Receiver<PolicyUpdate>,
     /// Requests a reload of the files.
     pub reload: ReloadRequests,
@@ -29,7 +29,7 @@ pub struct PolicyUpdates {
     pub modes: watch::Sender<Mode>,
 }
 
-pub enum PolicyUpdate {
+pub(crate) enum PolicyUpdate {
     /// Another policy, and the tools that follow its limits.
     Accepted {
         change: Box<PolicyChange>,
@@ -55,12 +55,12 @@ pub(super) struct Reload {
 }
 
 impl PolicySource {
-    pub fn new(updates: Option<PolicyUpdates>) -> Self {
+    pub(crate) fn new(updates: Option<PolicyUpdates>) -> Self {
         Self(updates)
     }
 
     /// Waits for the next update; never completes without a source.
-    pub async fn next(&mut self) -> Option<PolicyUpdate> {
+    pub(crate) async fn next(&mut self) -> Option<PolicyUpdate> {
         match &mut self.0 {
             Some(source) => source.updates.recv().await,
             None => std::future::pending().await,
@@ -68,19 +68,19 @@ impl PolicySource {
     }
 
     /// Returns an update that has arrived.
-    pub fn take_next(&mut self) -> Option<PolicyUpdate> {
+    pub(crate) fn take_next(&mut self) -> Option<PolicyUpdate> {
         self.0.as_mut().and_then(|source| source.updates.try_recv().ok())
     }
 
     /// Tells the source the mode in force.
-    pub fn set_mode(&self, mode: Mode) {
+    pub(crate) fn set_mode(&self, mode: Mode) {
         if let Some(source) = &self.0 {
             source.modes.send_replace(mode);
         }
     }
 
     /// Requests a reload of the files without waiting for it. Returns whether the session has a source.
-    pub fn reload_later(&self) -> bool {
+    pub(crate) fn reload_later(&self) -> bool {
         if let Some(source) = &self.0 {
             // A closed channel means that nothing reloads any more.
             let _ = source.reload.send(ReloadRequest::Files(oneshot::channel().0));
@@ -89,14 +89,14 @@ impl PolicySource {
     }
 
     /// Requests a reload whose updates are returned by `next_of`; `None` if nothing reloads.
-    pub fn reload(&self, request: impl FnOnce(oneshot::Sender<()>) -> ReloadRequest) -> Option<Reload> {
+    pub(crate) fn reload(&self, request: impl FnOnce(oneshot::Sender<()>) -> ReloadRequest) -> Option<Reload> {
         let (read, is_read) = oneshot::channel();
         self.0.as_ref()?.reload.send(request(read)).ok()?;
         Some(Reload { is_read, deadline: Instant::now() + Duration::from_secs(RELOAD_SECONDS) })
     }
 
     /// Returns the next update of a reload; `None` once all of them were returned.
-    pub async fn next_of(&mut self, reload: &mut Reload) -> Option<PolicyUpdate> {
+    pub(crate) async fn next_of(&mut self, reload: &mut Reload) -> Option<PolicyUpdate> {
         tokio::select! {
             biased;
             Some(update) = self.next() => Some(update),

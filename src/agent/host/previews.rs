@@ -19,7 +19,7 @@ pub(super) struct Previews {
 }
 
 impl Previews {
-    pub fn start(&mut self, context: &CallContext, index: usize, plan: Plan, permit: PreviewPermit, ticket: u64) {
+    pub(crate) fn start(&mut self, context: &CallContext, index: usize, plan: Plan, permit: PreviewPermit, ticket: u64) {
         let (router, inputs) = (context.router(), context.inputs());
         let (stopped, interrupt) = (context.kill_token().child_token(), context.interrupt_token().child_token());
         let relay = context.output(index, stopped.clone());
@@ -48,19 +48,19 @@ impl Previews {
         });
     }
 
-    pub fn stop(&mut self, ticket: u64) {
+    pub(crate) fn stop(&mut self, ticket: u64) {
         if let Some(token) = self.tokens.remove(&ticket) {
             token.cancel();
         }
     }
 
-    pub fn ended(&mut self, ticket: u64) {
+    pub(crate) fn ended(&mut self, ticket: u64) {
         self.tokens.remove(&ticket);
         while self.work.try_join_next().is_some() {}
     }
 
     /// Stops all previews and waits until they have ended.
-    pub async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         self.tokens.drain().for_each(|(_, token)| token.cancel());
         while self.work.join_next().await.is_some() {}
     }

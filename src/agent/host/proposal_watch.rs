@@ -13,7 +13,7 @@ pub(super) struct ProposalWatch(Option<watch::Sender<Followed>>);
 
 impl ProposalWatch {
     /// Returns whether exactly these proposals are watched.
-    pub fn is_on<'a>(&self, pending: impl Iterator<Item = &'a ApprovalId>) -> bool {
+    pub(crate) fn is_on<'a>(&self, pending: impl Iterator<Item = &'a ApprovalId>) -> bool {
         match &self.0 {
             Some(list) => pending.eq(list.borrow().iter().map(|(id, _)| id)),
             None => pending.count() == 0,
@@ -21,7 +21,7 @@ impl ProposalWatch {
     }
 
     /// Watches these proposals instead of the earlier ones.
-    pub fn set(&mut self, context: &CallContext, pending: Followed) {
+    pub(crate) fn set(&mut self, context: &CallContext, pending: Followed) {
         if let Some(list) = &self.0 {
             list.send_replace(pending);
             return;

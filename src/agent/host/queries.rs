@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 /// Answers queries until the session has ended. Does not keep the event channel open.
 #[derive(Clone)]
-pub struct SessionQueries {
+pub(crate) struct SessionQueries {
     workspace_id: WorkspaceId,
     session_id: SessionId,
     events: mpsc::WeakUnboundedSender<Event>,
@@ -31,7 +31,7 @@ impl SessionQueries {
 
     /// Answers a query with an event; returns at once. The work may wait for a disk or a server, and nothing waits for it. After the
     /// session has ended there is no answer.
-    pub fn answer(&self, query: SessionQuery) {
+    pub(crate) fn answer(&self, query: SessionQuery) {
         let Some(events) = self.events.upgrade() else { return };
         let sender = EventSender { workspace_id: self.workspace_id.clone(), session_id: self.session_id.clone(), events };
         let router = Arc::clone(&self.router.borrow());

@@ -21,19 +21,19 @@ pub(super) struct RuleFiles {
 }
 
 impl RuleFiles {
-    pub fn new(port: Arc<dyn Rules>, inputs: mpsc::Sender<Input>) -> Self {
+    pub(crate) fn new(port: Arc<dyn Rules>, inputs: mpsc::Sender<Input>) -> Self {
         let saved = CancellationToken::new();
         saved.cancel();
         Self { port, in_turn: Arc::default(), saved, inputs }
     }
 
     /// Returns a token that is cancelled once the current changes are done.
-    pub fn saved(&self) -> CancellationToken {
+    pub(crate) fn saved(&self) -> CancellationToken {
         self.saved.clone()
     }
 
     /// Adds to an approval the locations of its rules, which only the files know.
-    pub fn with_places(&self, mut kind: EventKind) -> EventKind {
+    pub(crate) fn with_places(&self, mut kind: EventKind) -> EventKind {
         match &mut kind {
             EventKind::ApprovalRequested(approval) => {
                 for offer in &mut approval.always.offers {
@@ -47,7 +47,7 @@ impl RuleFiles {
     }
 
     /// Reads or changes the files in the background; the outcome is an input.
-    pub fn start(&mut self, effect: Effect) {
+    pub(crate) fn start(&mut self, effect: Effect) {
         let saved = matches!(effect, Effect::Remember { .. } | Effect::Forget(_)).then(|| {
             self.saved = CancellationToken::new();
             self.saved.clone().drop_guard()

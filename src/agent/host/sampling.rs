@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// Sampling request of a server, with the channel for its response.
-pub struct Sampling {
+pub(crate) struct Sampling {
     pub server: String,
     /// Parameters of `sampling/createMessage`.
     pub request: Value,

@@ -9,23 +9,23 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Request of a server, with the channel for its answer.
-pub enum ServerRequest {
+pub(crate) enum ServerRequest {
     Elicitation(Elicitation, oneshot::Sender<ElicitationAnswer>),
     Sampling(Sampling),
 }
 
 /// Decides which servers are told that sampling is supported.
-pub type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+pub(crate) type Samples = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Servers of a session, and their requests.
-pub struct Remote {
+pub(crate) struct Remote {
     pub servers: Arc<dyn RemoteServers>,
     pub asked: mpsc::Receiver<ServerRequest>,
 }
 
 /// Creates the handler of server requests, and the receiver of these requests for the session. Without a user, all requests are declined.
 /// `roots`: directories, as `file:` URIs with names.
-pub fn asks(
+pub(crate) fn asks(
     person: bool,
     roots: Vec<(String, String)>,
     samples: Samples,

@@ -33,23 +33,23 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    pub fn new(remote: Option<Arc<dyn RemoteServers>>, sender: EventSender) -> Self {
+    pub(crate) fn new(remote: Option<Arc<dyn RemoteServers>>, sender: EventSender) -> Self {
         Self { remote, reported: Vec::new(), open: HashMap::new(), asked: 0, offers: Offers::default(), sender }
     }
 
     /// Tells the servers the context window, so that their tools are offered as far as they fit the model.
-    pub fn set_window(&self, tokens: u64) {
+    pub(crate) fn set_window(&self, tokens: u64) {
         if let Some(remote) = &self.remote {
             remote.told_to(tokens);
         }
     }
 
-    pub fn queries(&self) -> Option<ServerQueries> {
+    pub(crate) fn queries(&self) -> Option<ServerQueries> {
         self.remote.as_ref().map(|remote| ServerQueries::new(Arc::clone(remote), self.offers.clone()))
     }
 
     /// Returns the states of the servers if they differ from those reported last.
-    pub fn take_changed(&mut self) -> Option<Vec<ServerStatus>> {
+    pub(crate) fn take_changed(&mut self) -> Option<Vec<ServerStatus>> {
         let now = self.remote.as_ref()?.statuses();
         // The offers may change with the states.
         self.offers.forget();
@@ -61,7 +61,7 @@ impl Servers {
     }
 
     /// Asks the user on behalf of a server. A server with too many or too large requests is cancelled, and the user is told why.
-    pub fn ask(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
+    pub(crate) fn ask(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
         if self.remote.is_none() {
             return;
         }
@@ -87,13 +87,13 @@ impl Servers {
     }
 
     /// Passes the user's answer to the server that waits for it.
-    pub fn answer(&mut self, elicitation_id: &str, answer: ElicitationAnswer) {
+    pub(crate) fn answer(&mut self, elicitation_id: &str, answer: ElicitationAnswer) {
         if self.open.remove(elicitation_id).is_none_or(|open| open.send(answer).is_err()) {
             self.notify("the server no longer waits for that answer".to_owned());
         }
     }
 
-    pub fn reconnect(&self, name: &str) {
+    pub(crate) fn reconnect(&self, name: &str) {
         match &self.remote {
             Some(remote) if self.reported.iter().any(|status| status.name == name) => remote.reconnect(name),
             _ => self.notify(format!("unknown MCP server `{name}`")),
@@ -102,7 +102,7 @@ impl Servers {
 
     /// Reads the resources mentioned in a prompt, in order: as bounded text without secrets. If the policy asks, the user approves first.
     /// `kill`: cancelled when the session no longer needs them.
-    pub fn read_resources(
+    pub(crate) fn read_resources(
         &mut self,
         resources: Vec<Resource>,
         redactor: Arc<Redactor>,
@@ -144,7 +144,7 @@ impl Servers {
     }
 
     /// Ends the servers: their open requests, which are cancelled, and their processes.
-    pub async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         self.open.clear();
         if let Some(remote) = self.remote.take() {
             remote.end().await;

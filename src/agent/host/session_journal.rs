@@ -69,16 +69,16 @@ pub(super) struct SessionJournal {
 }
 
 impl SessionJournal {
-    pub fn new(port: Arc<dyn Journal>, sender: EventSender) -> Self {
+    pub(crate) fn new(port: Arc<dyn Journal>, sender: EventSender) -> Self {
         Self { port, unsaved: None, lost: false, sender }
     }
 
     /// Returns whether the user continues without saving.
-    pub fn is_unsaved(&self) -> bool {
+    pub(crate) fn is_unsaved(&self) -> bool {
         self.unsaved.is_some()
     }
 
-    pub async fn commit(&mut self, records: &[Record], durability: Durability) -> Result<(), Failure> {
+    pub(crate) async fn commit(&mut self, records: &[Record], durability: Durability) -> Result<(), Failure> {
         if records.is_empty() {
             return Ok(());
         }
@@ -90,21 +90,21 @@ impl SessionJournal {
         saved.map_err(|error| not_saved(&error, ""))
     }
 
-    pub async fn save_draft(&self, text: String) {
+    pub(crate) async fn save_draft(&self, text: String) {
         if let Err(error) = self.port.save_draft(text).await {
             tracing::warn!(%error, "cannot save the draft");
         }
     }
 
     /// Saves the last output of a command, without waiting.
-    pub fn save_tail(&self, id: CallId, tail: Tail) {
+    pub(crate) fn save_tail(&self, id: CallId, tail: Tail) {
         // The write is queued before the outcome can be, so nothing waits for it.
         drop(self.port.save_tail(id, tail));
     }
 
     /// Continues without saving: a crash loses everything until it can be saved again. `stalled`: there are records to save. Returns
     /// whether to retry them.
-    pub fn go_on_unsaved(&mut self, stalled: bool) -> bool {
+    pub(crate) fn go_on_unsaved(&mut self, stalled: bool) -> bool {
         if self.lost {
             let message = "cannot continue unsaved: another process owns this session now";
             self.emit(EventKind::Notice { message: message.to_owned() });
@@ -145,7 +145,7 @@ impl SessionJournal {
     }
 
     /// Retries the save when the user asks for it, and reports the result.
-    pub async fn save_what_waits_in_memory(&mut self) {
+    pub(crate) async fn save_what_waits_in_memory(&mut self) {
         if let Err(error) = self.save_in_order().await {
             let message = format!("{error}; the session is still unsaved, and a crash would lose it");
             self.emit(EventKind::Notice { message });
@@ -153,7 +153,7 @@ impl SessionJournal {
     }
 
     /// Takes the buffered records out.
-    pub fn take_unsaved(&mut self) -> Vec<Record> {
+    pub(crate) fn take_unsaved(&mut self) -> Vec<Record> {
         self.unsaved.take().map(Unsaved::into_records).unwrap_or_default()
     }
 

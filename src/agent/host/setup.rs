@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// Everything a session needs.
-pub struct Setup {
+pub(crate) struct Setup {
     pub policy: Enforcer,
     pub options: Options,
     pub model: Arc<dyn Model>,

@@ -43,7 +43,7 @@ pub(super) enum Occurrence {
 
 impl Sources {
     /// Waits for the next occurrence.
-    pub async fn next(&mut self, model: &mut ModelClient, policy: &mut PolicySource, timers: Timers) -> Occurrence {
+    pub(crate) async fn next(&mut self, model: &mut ModelClient, policy: &mut PolicySource, timers: Timers) -> Occurrence {
         loop {
             let has_room = self.room.is_there();
             return tokio::select! {

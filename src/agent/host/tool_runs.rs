@@ -41,11 +41,11 @@ pub(super) struct RunRequest {
 }
 
 impl ToolRuns {
-    pub fn new(instructions: NestedInstructions) -> Self {
+    pub(crate) fn new(instructions: NestedInstructions) -> Self {
         Self { runs: HashMap::new(), instructions }
     }
 
-    pub fn start(&mut self, context: &CallContext, request: RunRequest) {
+    pub(crate) fn start(&mut self, context: &CallContext, request: RunRequest) {
         let RunRequest { index, plan, permit, most_bytes, after } = request;
         let (router, inputs) = (context.router(), context.inputs());
         let (redactor, instructions) = (context.redactor(), self.instructions.clone());
@@ -89,12 +89,12 @@ impl ToolRuns {
     }
 
     /// Removes a call that ended.
-    pub fn ended(&mut self, index: usize) {
+    pub(crate) fn ended(&mut self, index: usize) {
         self.runs.remove(&index);
     }
 
     /// Moves a running command to the background; without an ID, the one that has run longest. Returns whether there is one.
-    pub fn move_to_background(&self, id: Option<&CallId>) -> bool {
+    pub(crate) fn move_to_background(&self, id: Option<&CallId>) -> bool {
         let with_id = |id: &CallId| self.runs.values().find(|run| run.is_command && run.id == *id);
         let longest = || {
             let is_in_front = |run: &&ToolRun| run.is_command && !run.background.is_cancelled();
@@ -107,19 +107,19 @@ impl ToolRuns {
         run.is_some()
     }
 
-    pub fn add_output(&mut self, index: usize, text: &str) {
+    pub(crate) fn add_output(&mut self, index: usize, text: &str) {
         if let Some(run) = self.runs.get_mut(&index) {
             run.tail.add(text);
         }
     }
 
     /// Returns when the next save is due for any command.
-    pub fn tail_due(&self) -> Option<tokio::time::Instant> {
+    pub(crate) fn tail_due(&self) -> Option<tokio::time::Instant> {
         self.runs.values().filter(|run| run.is_command).map(|run| run.tail.due()).min()
     }
 
     /// Returns the last output of the commands whose save is due, and starts the wait for their next save.
-    pub fn take_due_tails(&mut self) -> Vec<(CallId, Tail)> {
+    pub(crate) fn take_due_tails(&mut self) -> Vec<(CallId, Tail)> {
         let now = tokio::time::Instant::now();
         let due = self.runs.values_mut().filter(|run| run.is_command && run.tail.due() <= now);
         let tails = due.map(|run| {
@@ -130,7 +130,7 @@ impl ToolRuns {
     }
 
     /// Delivers all instructions again, after the model lost them from its context.
-    pub fn forget_instructions(&self) {
+    pub(crate) fn forget_instructions(&self) {
         self.instructions.forget();
     }
 }

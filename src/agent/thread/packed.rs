@@ -8,7 +8,7 @@ use std::sync::Arc;
 const MORE: usize = 64 << 10;
 
 #[derive(Debug, Clone)]
-pub enum Packed {
+pub(crate) enum Packed {
     Small {
         bytes: Vec<u8>,
         /// Uncompressed length.
@@ -19,12 +19,12 @@ pub enum Packed {
 }
 
 impl Packed {
-    pub fn new(messages: Vec<Arc<Message>>) -> Self {
+    pub(crate) fn new(messages: Vec<Arc<Message>>) -> Self {
         small(&messages).unwrap_or(Self::Plain(messages))
     }
 
     /// Decompresses the messages; `None` on an error.
-    pub fn open(&self) -> Option<Vec<Arc<Message>>> {
+    pub(crate) fn open(&self) -> Option<Vec<Arc<Message>>> {
         match self {
             Self::Small { bytes, length } => {
                 let mut json = Vec::with_capacity(length + 1);

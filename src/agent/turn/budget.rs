@@ -39,26 +39,26 @@ pub(super) struct Budgets {
 }
 
 impl Budgets {
-    pub fn set_paused(&mut self, is_paused: bool) {
+    pub(crate) fn set_paused(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
     }
 
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.is_paused
     }
 
-    pub fn set(&mut self, limit: BudgetLimit) {
+    pub(crate) fn set(&mut self, limit: BudgetLimit) {
         self.set.retain(|one| (one.scope, one.unit) != (limit.scope, limit.unit));
         self.set.push(limit);
         self.warned.retain(|one| *one != (limit.scope, limit.unit));
     }
 
     /// Resets the warnings about task budgets when a task begins.
-    pub fn begin_task(&mut self) {
+    pub(crate) fn begin_task(&mut self) {
         self.warned.retain(|(scope, _)| *scope != Task);
     }
 
-    pub fn mark_warned(&mut self, budgets: &[Budget]) {
+    pub(crate) fn mark_warned(&mut self, budgets: &[Budget]) {
         self.warned.extend(budgets.iter().map(|budget| (budget.scope, budget.unit)));
     }
 }
@@ -75,12 +75,12 @@ pub(super) struct BudgetCheck<'a> {
 
 impl BudgetCheck<'_> {
     /// Returns the limits and their usage.
-    pub fn list(&self) -> Vec<Budget> {
+    pub(crate) fn list(&self) -> Vec<Budget> {
         self.limits().map(|limit| self.shown(&limit)).collect()
     }
 
     /// Returns the limits and their usage, including the steps of a task.
-    pub fn list_with_steps(&self) -> Vec<Budget> {
+    pub(crate) fn list_with_steps(&self) -> Vec<Budget> {
         let mut budgets = self.list();
         let max_steps = self.task.map_or(self.cx.options.max_steps, |task| task.max_steps);
         budgets.push(Budget {
@@ -95,7 +95,7 @@ impl BudgetCheck<'_> {
     }
 
     /// Checks whether this limit may be set; the error says why not.
-    pub fn validate(&self, limit: BudgetLimit) -> Result<(), String> {
+    pub(crate) fn validate(&self, limit: BudgetLimit) -> Result<(), String> {
         let BudgetLimit { scope, unit, limit: amount } = limit;
         if !amount.is_finite() || amount < 0.0 || (unit != CostUsd && amount < 1.0) {
             return Err("no budget was set: expected a number, at least 1 for steps and tokens".to_owned());
@@ -112,7 +112,7 @@ impl BudgetCheck<'_> {
     }
 
     /// Returns budgets that are nearly used up and have not been warned about.
-    pub fn nearly_used(&self) -> Vec<Budget> {
+    pub(crate) fn nearly_used(&self) -> Vec<Budget> {
         let near = |budget: &Budget| budget.limit > 0.0 && budget.used * 100.0 >= budget.limit * BUDGET_WARNING_PERCENT;
         let mut budgets = self.list();
         budgets.retain(|budget| near(budget) && !self.budgets.warned.contains(&(budget.scope, budget.unit)));
@@ -120,7 +120,7 @@ impl BudgetCheck<'_> {
     }
 
     /// Returns why a request with this estimated usage may not be sent.
-    pub fn forbids(&self, next: &Usage) -> Option<Failure> {
+    pub(crate) fn forbids(&self, next: &Usage) -> Option<Failure> {
         let tokens = (next.input_tokens + next.output_tokens) as f64;
         let cost = self.cx.options.model.cost_usd(next);
         for limit in self.limits() {
@@ -143,7 +143,7 @@ impl BudgetCheck<'_> {
     }
 
     /// Returns why no further step may start.
-    pub fn out_of_steps(&self) -> Option<Failure> {
+    pub(crate) fn out_of_steps(&self) -> Option<Failure> {
         let limit = self.limits().find(|limit| limit.unit == Steps)?;
         let used = self.used(limit.scope, limit.unit);
         (used + 1.0 > limit.limit).then(|| self.exceeded(&limit, used, 1.0))

@@ -89,7 +89,7 @@ pub(super) struct Pending {
 }
 
 impl Call {
-    pub fn new(call: ToolCall, state: CallState) -> Self {
+    pub(crate) fn new(call: ToolCall, state: CallState) -> Self {
         Self {
             summary: call.tool_name.clone(),
             call,
@@ -116,25 +116,25 @@ impl Call {
         }
     }
 
-    pub fn runs(&mut self) {
+    pub(crate) fn runs(&mut self) {
         self.state = CallState::Running;
         if let Some(held) = &mut self.held {
             held.runs_again();
         }
     }
 
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         matches!(self.state, CallState::Done(_))
     }
 
-    pub fn refuse(&mut self, code: ErrorCode, message: impl Into<String>) {
+    pub(crate) fn refuse(&mut self, code: ErrorCode, message: impl Into<String>) {
         let error = ToolError::new(code, message);
         let refused = ToolResult::refused(self.call.tool_call_id.clone(), self.call.tool_name.clone(), error);
         self.settle(refused);
     }
 
     /// Sets the result. An earlier result is kept if the new one contains nothing.
-    pub fn settle(&mut self, result: ToolResult) {
+    pub(crate) fn settle(&mut self, result: ToolResult) {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
         if !self.left.is_empty() {
             let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
@@ -147,14 +147,14 @@ impl Call {
     }
 
     /// Returns what runs if the command line differs from the proposed or started one; `None` if it was edited back.
-    pub fn edited(&self, plan: &Plan) -> Option<Edited> {
+    pub(crate) fn edited(&self, plan: &Plan) -> Option<Edited> {
         let runs = Edited { summary: plan.summary.clone(), actions: plan.actions.clone() };
         let is_another = self.has_another_line() && self.announced.as_ref() != Some(&runs);
         (self.amended.began || is_another).then_some(runs)
     }
 
     /// Returns whether the last change set the command line back to the proposed one, so that there is nothing to report.
-    pub fn is_line_again(&self) -> bool {
+    pub(crate) fn is_line_again(&self) -> bool {
         self.amended.by.last().is_some_and(Amendment::is_another_line)
     }
 
@@ -163,24 +163,24 @@ impl Call {
     }
 
     /// Uses the edited command, and reports the call in this form from here on.
-    pub fn runs_as(&mut self, edited: &Edited) {
+    pub(crate) fn runs_as(&mut self, edited: &Edited) {
         self.amended.began = true;
         self.plan_as(edited);
     }
 
     /// Sets the actions and paths of the call as planned or edited.
-    pub fn plan_as(&mut self, Edited { summary, actions }: &Edited) {
+    pub(crate) fn plan_as(&mut self, Edited { summary, actions }: &Edited) {
         self.summary.clone_from(summary);
         self.touches = actions.iter().filter_map(touched).collect();
         self.ran = side_effects::ran(actions, summary, self.changes);
     }
 
-    pub fn proposes_files(&self) -> bool {
+    pub(crate) fn proposes_files(&self) -> bool {
         self.changes && self.proposal.as_ref().is_some_and(|proposal| !proposal.paths.is_empty())
     }
 
     /// Marks the plan as edited or renewed, for the approval.
-    pub fn marks(&self, plan: &mut Plan) {
+    pub(crate) fn marks(&self, plan: &mut Plan) {
         plan.amends.offer.renewed = self.amended.renewed;
         if self.has_another_line() {
             plan.amends.offer.edited = self.edited(plan).is_some();
@@ -188,17 +188,17 @@ impl Call {
     }
 
     /// Returns whether an earlier call has to be done first.
-    pub fn waits(&self, before: &[Call]) -> bool {
+    pub(crate) fn waits(&self, before: &[Call]) -> bool {
         before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
     }
 
     /// Makes the call wait for an earlier one. It is planned and judged again afterwards, because its effect may have changed.
-    pub fn defer(&mut self) {
+    pub(crate) fn defer(&mut self) {
         self.state = CallState::Deferred;
     }
 
     /// Returns the result, once there is one.
-    pub fn done(&self) -> Option<ToolResult> {
+    pub(crate) fn done(&self) -> Option<ToolResult> {
         match &self.state {
             CallState::Done(result) => Some(result.clone()),
             CallState::Deferred
@@ -211,7 +211,7 @@ impl Call {
     }
 
     /// Sets a result that says that the outcome is unknown.
-    pub fn outcome_unknown(&mut self) {
+    pub(crate) fn outcome_unknown(&mut self) {
         let mut message = match &self.partly {
             Some(words) => {
                 format!("aye exited while this ran, and it is partly done; {words}. Check the result before you repeat it")
@@ -235,7 +235,7 @@ impl Call {
 
     /// Returns where to look for leftovers of an unfinished file change: next to the file, under another name. Each of several files is either
     /// old or new.
-    pub fn leftovers(&self) -> String {
+    pub(crate) fn leftovers(&self) -> String {
         match self.touches.as_slice() {
             [] => String::new(),
             [_] => " (an unfinished copy or removal may be next to the file as `.aye-…`)".to_owned(),

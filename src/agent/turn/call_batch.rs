@@ -23,7 +23,7 @@ pub(super) struct CallBatch {
 /// Requested calls, and queries about them.
 impl CallBatch {
     /// Returns the calls of a response. `rows`: how often each was repeated; `cut`: the response reached its output limit.
-    pub fn requested(calls: Vec<ToolCall>, rows: Vec<RepeatCount>, cut: bool) -> Self {
+    pub(crate) fn requested(calls: Vec<ToolCall>, rows: Vec<RepeatCount>, cut: bool) -> Self {
         let call = |(call, row): (ToolCall, RepeatCount)| {
             let state = match &call.arguments {
                 Arguments::Object(_) => CallState::Planning,
@@ -35,15 +35,15 @@ impl CallBatch {
     }
 
     /// Returns the call of a command that the user typed.
-    pub fn of_user(call: ToolCall) -> Self {
+    pub(crate) fn of_user(call: ToolCall) -> Self {
         Self { calls: vec![Call::new(call, CallState::Planning)] }
     }
 
-    pub fn restored(calls: Vec<Call>) -> Self {
+    pub(crate) fn restored(calls: Vec<Call>) -> Self {
         Self { calls }
     }
 
-    pub fn calls(&self) -> &[Call] {
+    pub(crate) fn calls(&self) -> &[Call] {
         &self.calls
     }
 
@@ -52,32 +52,32 @@ impl CallBatch {
     }
 
     /// Returns the calls that are not planned yet, with their places.
-    pub fn to_plan(&self) -> Vec<(usize, ToolCall)> {
+    pub(crate) fn to_plan(&self) -> Vec<(usize, ToolCall)> {
         let open = self.calls.iter().enumerate().filter(|(_, call)| matches!(call.state, CallState::Planning));
         open.map(|(index, call)| (index, call.call.clone())).collect()
     }
 
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.calls.iter().all(Call::is_done)
     }
 
     /// Returns whether a call that changes something runs.
-    pub fn is_changing(&self) -> bool {
+    pub(crate) fn is_changing(&self) -> bool {
         self.calls.iter().any(|call| call.changes && matches!(call.state, CallState::Running))
     }
 
     /// Returns whether a pending approval waits for the user.
-    pub fn is_asking(&self) -> bool {
+    pub(crate) fn is_asking(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_)))
     }
 
     /// Returns whether an approval, or a call that a crash left open, waits for the user.
-    pub fn waits_for_user(&self) -> bool {
+    pub(crate) fn waits_for_user(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown))
     }
 
     /// Returns whether nothing happens until the user decides.
-    pub fn only_waits_for_user(&self) -> bool {
+    pub(crate) fn only_waits_for_user(&self) -> bool {
         let still = |call: &Call| {
             matches!(call.state, CallState::Unknown | CallState::Asking(_) | CallState::Deferred | CallState::Done(_))
         };
@@ -85,7 +85,7 @@ impl CallBatch {
     }
 
     /// Returns the task status that describes the calls best for the user: a pending approval comes first.
-    pub fn status(&self) -> TaskStatus {
+    pub(crate) fn status(&self) -> TaskStatus {
         let any = |is: fn(&Call) -> bool| self.calls.iter().any(is);
         let works = |call: &Call| matches!(call.state, CallState::Running | CallState::Previewing(_));
         if self.waits_for_user() {
@@ -98,7 +98,7 @@ impl CallBatch {
     }
 
     /// Returns the pending approvals, each with the path states that its plan found.
-    pub fn approvals(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
+    pub(crate) fn approvals(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         self.calls.iter().filter_map(|call| match &call.state {
             CallState::Asking(pending) if !pending.plan.places.is_empty() => {
                 Some((&pending.approval_id, pending.plan.places.as_slice()))
@@ -108,12 +108,12 @@ impl CallBatch {
     }
 
     /// Returns the ID of the call that waits for this approval.
-    pub fn asking(&self, approval_id: &ApprovalId) -> Option<&CallId> {
+    pub(crate) fn asking(&self, approval_id: &ApprovalId) -> Option<&CallId> {
         self.calls.iter().find(|call| waits_for(call, approval_id)).map(|call| &call.call.tool_call_id)
     }
 
     /// Returns the proposed text of a file.
-    pub fn proposed_text(&self, approval_id: &ApprovalId, file: usize) -> Option<String> {
+    pub(crate) fn proposed_text(&self, approval_id: &ApprovalId, file: usize) -> Option<String> {
         self.calls.iter().find_map(|call| match &call.state {
             CallState::Asking(pending) if pending.approval_id == *approval_id => pending.plan.amends.texts.get(file).cloned(),
             _ => None,
@@ -128,7 +128,7 @@ impl CallBatch {
     }
 
     /// Returns the results in order; the outcome of a call without one is unknown.
-    pub fn results(&mut self, options: &Options) -> Vec<Part> {
+    pub(crate) fn results(&mut self, options: &Options) -> Vec<Part> {
         let most_bytes = options.result_bytes(self.calls.len());
         let result = |call: &mut Call| {
             if !call.is_done() {
@@ -142,7 +142,7 @@ impl CallBatch {
 
 /// Plans, runs and previews.
 impl CallBatch {
-    pub fn on_plans(&mut self, plans: Vec<Planned>, runner: &mut CallRunner<'_>, at: InputTime) {
+    pub(crate) fn on_plans(&mut self, plans: Vec<Planned>, runner: &mut CallRunner<'_>, at: InputTime) {
         let mut batch = Batch::default();
         for (index, plan) in sorted(plans, self.calls.len()).into_iter().enumerate() {
             let (before, from) = self.calls.split_at_mut(index);
@@ -152,14 +152,14 @@ impl CallBatch {
     }
 
     /// Handles the result of a run; only a running call can have one.
-    pub fn on_result(&mut self, index: usize, result: ToolResult, latency_ms: u64, runner: &mut CallRunner<'_>) {
+    pub(crate) fn on_result(&mut self, index: usize, result: ToolResult, latency_ms: u64, runner: &mut CallRunner<'_>) {
         if let Some(call) = self.calls.get_mut(index).filter(|call| matches!(call.state, CallState::Running)) {
             runner.settle_run(call, index, result, latency_ms);
         }
     }
 
     /// Handles the result of a preview. A preview that is no longer needed is dropped.
-    pub fn on_preview(
+    pub(crate) fn on_preview(
         &mut self,
         index: usize,
         ticket: u64,
@@ -195,7 +195,7 @@ impl CallBatch {
     }
 
     /// Plans calls that waited for an earlier one. Returns the results when all calls are done.
-    pub fn advance(&mut self, runner: &mut CallRunner<'_>) -> Option<Vec<Part>> {
+    pub(crate) fn advance(&mut self, runner: &mut CallRunner<'_>) -> Option<Vec<Part>> {
         // A response may have thousands of calls, and this runs whenever one of them ends.
         let Some(open) = self.calls.iter().position(|call| !call.is_done()) else {
             return self.finished(&runner.cx.options);
@@ -213,7 +213,7 @@ impl CallBatch {
     }
 
     /// Withdraws calls that wait for the user or for another call. `first`: the task, if it was not being stopped before.
-    pub fn stop(&mut self, first: Option<TaskId>, runner: &mut CallRunner<'_>, at: InputTime) {
+    pub(crate) fn stop(&mut self, first: Option<TaskId>, runner: &mut CallRunner<'_>, at: InputTime) {
         for call in &mut self.calls {
             match call.state {
                 // The model gets the output so far.
@@ -239,7 +239,7 @@ impl CallBatch {
     }
 
     /// Stops the previews. Nothing was applied, so nothing is lost: they are asked about again.
-    pub fn stop_previews(&self, runner: &mut CallRunner<'_>) {
+    pub(crate) fn stop_previews(&self, runner: &mut CallRunner<'_>) {
         self.calls.iter().for_each(|call| runner.stop_preview(call));
     }
 }
@@ -247,7 +247,13 @@ impl CallBatch {
 /// Decisions of the user and of the policy.
 impl CallBatch {
     /// Carries out the user's decision about an approval. Returns whether a call waits for it.
-    pub fn decide(&mut self, approval_id: &ApprovalId, decision: Decision, runner: &mut CallRunner<'_>, at: InputTime) -> bool {
+    pub(crate) fn decide(
+        &mut self,
+        approval_id: &ApprovalId,
+        decision: Decision,
+        runner: &mut CallRunner<'_>,
+        at: InputTime,
+    ) -> bool {
         let Some(index) = self.calls.iter().position(|call| waits_for(call, approval_id)) else { return false };
         runner.settle_decision(&mut self.calls, index, decision, at);
         true
@@ -255,7 +261,7 @@ impl CallBatch {
 
     /// Denies the approval whose timer has this ticket. Returns whether there is one. Each approval has its own timer, which starts when
     /// the approval is shown.
-    pub fn time_out(&mut self, ticket: u64, runner: &mut CallRunner<'_>, at: InputTime) -> bool {
+    pub(crate) fn time_out(&mut self, ticket: u64, runner: &mut CallRunner<'_>, at: InputTime) -> bool {
         let Some(timeout) = runner.cx.options.approval_timeout else { return false };
         let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.ticket == Some(ticket));
         let Some(call) = self.calls.iter_mut().find(waits) else { return false };
@@ -264,7 +270,7 @@ impl CallBatch {
     }
 
     /// Carries out the user's decision about a call with an unknown outcome. Returns whether there is such a call.
-    pub fn resolve(&mut self, id: &CallId, resolution: Resolution, runner: &mut CallRunner<'_>) -> bool {
+    pub(crate) fn resolve(&mut self, id: &CallId, resolution: Resolution, runner: &mut CallRunner<'_>) -> bool {
         let waits = |call: &Call| call.call.tool_call_id == *id && matches!(call.state, CallState::Unknown);
         let Some(index) = self.calls.iter().position(waits) else { return false };
         let call = &mut self.calls[index];
@@ -288,7 +294,7 @@ impl CallBatch {
     }
 
     /// Denies pending approvals that the new policy denies. Those it would allow still wait, because they were asked.
-    pub fn judge_again(&mut self, runner: &mut CallRunner<'_>, at: InputTime) {
+    pub(crate) fn judge_again(&mut self, runner: &mut CallRunner<'_>, at: InputTime) {
         for call in &mut self.calls {
             let Some(denial) = denied_now(call, runner, at) else { continue };
             if let CallState::Asking(pending) = &call.state {
@@ -302,7 +308,7 @@ impl CallBatch {
     }
 
     /// Answers a question about a rule. A valid rule becomes another offer of the approval. `Err`: the recent commands are needed first.
-    pub fn ask_rule(
+    pub(crate) fn ask_rule(
         &mut self,
         approval_id: &ApprovalId,
         asked: RuleAsked,
@@ -319,7 +325,7 @@ impl CallBatch {
 
     /// Returns the recent commands that required approval, and would not have with this offer; `None` if the approval was decided in the
     /// meantime.
-    pub fn reach(
+    pub(crate) fn reach(
         &mut self,
         approval_id: &ApprovalId,
         offer: usize,
@@ -344,7 +350,7 @@ impl CallBatch {
     }
 
     /// Returns the answer about the rules of an approval that was decided in the meantime.
-    pub fn decided_rule() -> RuleTold {
+    pub(crate) fn decided_rule() -> RuleTold {
         rule_refused("this approval was already decided")
     }
 

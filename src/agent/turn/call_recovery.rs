@@ -16,7 +16,7 @@ use crate::session::{CallStage, OpenCall};
 /// Calls of a step that another process began.
 impl CallBatch {
     /// Ends all open calls with a result, so that every call in the thread has one.
-    pub fn close(&mut self, runner: &mut CallRunner<'_>) {
+    pub(crate) fn close(&mut self, runner: &mut CallRunner<'_>) {
         for call in self.calls_mut().iter_mut().filter(|call| !call.is_done()) {
             runner.announce(call, &[]);
             if call.changes && matches!(call.state, CallState::Running) {
@@ -29,14 +29,14 @@ impl CallBatch {
     }
 
     /// Discards the layers of calls that were not applied yet.
-    pub fn discard_layers(&mut self, runner: &mut CallRunner<'_>) {
+    pub(crate) fn discard_layers(&mut self, runner: &mut CallRunner<'_>) {
         let in_a_layer =
             |call: &&mut Call| call.previewed && call.layered && !call.is_done() && !matches!(call.state, CallState::Running);
         self.calls_mut().iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call));
     }
 
     /// Handles the recovery result of effects that were being applied when the process ended.
-    pub fn settle_commits(&mut self, settled: Vec<ToolResult>, runner: &mut CallRunner<'_>) {
+    pub(crate) fn settle_commits(&mut self, settled: Vec<ToolResult>, runner: &mut CallRunner<'_>) {
         for result in settled {
             let under_way = |call: &&mut Call| {
                 call.previewed && matches!(call.state, CallState::Running) && call.call.tool_call_id == result.tool_call_id
@@ -49,7 +49,11 @@ impl CallBatch {
     }
 
     /// Settles calls by the state of the disk: completed ones are done, and those that did not happen are planned and judged again.
-    pub fn settle_by_disk(&mut self, RecoveredCalls { mut found, mut tails }: RecoveredCalls, runner: &mut CallRunner<'_>) {
+    pub(crate) fn settle_by_disk(
+        &mut self,
+        RecoveredCalls { mut found, mut tails }: RecoveredCalls,
+        runner: &mut CallRunner<'_>,
+    ) {
         let under_way = |call: &&mut Call| call.changes && matches!(call.state, CallState::Running);
         for call in self.calls_mut().iter_mut().filter(under_way) {
             let id = call.call.tool_call_id.clone();
@@ -84,7 +88,7 @@ impl CallBatch {
     }
 
     /// Resumes calls: those that ran and may have changed something are shown to the user; all others are planned and judged again.
-    pub fn resume(&mut self, runner: &mut CallRunner<'_>) {
+    pub(crate) fn resume(&mut self, runner: &mut CallRunner<'_>) {
         let (mut plans, mut reopened) = (Vec::new(), Vec::new());
         for (index, call) in self.calls_mut().iter_mut().enumerate() {
             match &call.state {

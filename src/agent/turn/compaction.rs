@@ -77,22 +77,22 @@ pub(super) enum SummaryOutcome {
 /// Queries about the compaction.
 impl Compactor {
     /// Returns whether a compaction is in progress.
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.work.is_some()
     }
 
     /// Returns whether the request of the task follows the compaction in progress.
-    pub fn precedes_request(&self) -> bool {
+    pub(crate) fn precedes_request(&self) -> bool {
         self.work.as_ref().is_some_and(|work| matches!(work.then, AfterSummary::Request { .. }))
     }
 
     /// Returns when the summary was requested; `None` while that request waits for a retry.
-    pub fn requested_at(&self) -> Option<Timestamp> {
+    pub(crate) fn requested_at(&self) -> Option<Timestamp> {
         self.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.since)
     }
 
     /// Returns the ticket that the summary request waits for.
-    pub fn ticket(&self) -> Option<u64> {
+    pub(crate) fn ticket(&self) -> Option<u64> {
         self.work.as_ref().and_then(|work| work.ticket)
     }
 }
@@ -100,23 +100,23 @@ impl Compactor {
 /// Beginning of a compaction, and its requests.
 impl Compactor {
     /// Requests a compaction before the next request.
-    pub fn want(&mut self, focus: Option<String>) {
+    pub(crate) fn want(&mut self, focus: Option<String>) {
         self.wanted = Some(SummaryRequest { focus });
     }
 
-    pub fn take_wanted(&mut self) -> Option<SummaryRequest> {
+    pub(crate) fn take_wanted(&mut self) -> Option<SummaryRequest> {
         self.wanted.take()
     }
 
     /// Starts the next queued message after the compaction in progress.
-    pub fn start_next_after(&mut self) {
+    pub(crate) fn start_next_after(&mut self) {
         if let Some(work) = self.work.as_mut().filter(|work| work.then == AfterSummary::Nothing) {
             work.then = AfterSummary::Next;
         }
     }
 
     /// Continues a paused task after the compaction in progress. Returns whether there is one.
-    pub fn go_on_after(&mut self, cx: &mut TurnContext) -> bool {
+    pub(crate) fn go_on_after(&mut self, cx: &mut TurnContext) -> bool {
         let Some(work) = &mut self.work else { return false };
         if !matches!(work.then, AfterSummary::Request { .. }) {
             work.then = AfterSummary::GoOn;
@@ -126,7 +126,7 @@ impl Compactor {
     }
 
     /// Starts a compaction; the error says why none would help. The request follows. `task`: the task that is running or may be continued.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         (trigger, focus, then): (CompactionTrigger, Option<String>, AfterSummary),
         task: Option<&TaskId>,
@@ -163,7 +163,7 @@ impl Compactor {
     }
 
     /// Returns the request for the summary, and its estimated tokens.
-    pub fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<(ModelRequest, u64)> {
+    pub(crate) fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<(ModelRequest, u64)> {
         let work = self.work.as_mut()?;
         (work.since, work.ticket) = (at.now, None);
         let mut messages = window.thread().opening(work.cut.index, work.budget);
@@ -186,28 +186,28 @@ impl Compactor {
     }
 
     /// Limits the messages to summarize after the window changed.
-    pub fn limit_budget(&mut self, budget: u64) {
+    pub(crate) fn limit_budget(&mut self, budget: u64) {
         if let Some(work) = &mut self.work {
             work.budget = work.budget.min(budget);
         }
     }
 
     /// Counts a failed attempt. Returns its number.
-    pub fn count_attempt(&mut self) -> Option<u32> {
+    pub(crate) fn count_attempt(&mut self) -> Option<u32> {
         let work = self.work.as_mut().filter(|work| work.ticket.is_none())?;
         work.attempt += 1;
         Some(work.attempt)
     }
 
     /// Waits for this timer before the request is sent again.
-    pub fn wait_for(&mut self, ticket: u64) {
+    pub(crate) fn wait_for(&mut self, ticket: u64) {
         if let Some(work) = &mut self.work {
             work.ticket = Some(ticket);
         }
     }
 
     /// Shortens a summary request that does not fit. Returns whether it can be sent again.
-    pub fn shorten(&mut self, window: &ContextWindow) -> bool {
+    pub(crate) fn shorten(&mut self, window: &ContextWindow) -> bool {
         let Some(work) = &mut self.work else { return false };
         work.halvings += 1;
         let sent: u64 = window.thread().opening(work.cut.index, work.budget).iter().map(|message| message.token_count).sum();
@@ -219,7 +219,7 @@ impl Compactor {
 /// End of a compaction.
 impl Compactor {
     /// Handles the response to the summary request.
-    pub fn on_response(
+    pub(crate) fn on_response(
         &mut self,
         (content, stop_reason): (&[Part], StopReason),
         spent: Spent,
@@ -295,12 +295,12 @@ impl Compactor {
     }
 
     /// Ends the compaction. Returns what follows; `None` if there was none.
-    pub fn finish(&mut self) -> Option<AfterSummary> {
+    pub(crate) fn finish(&mut self) -> Option<AfterSummary> {
         self.work.take().map(|work| work.then)
     }
 
     /// Gives up the compaction; the conversation stays unchanged. If space is needed, the oldest messages are left out.
-    pub fn give_up(&self, why: &str, window: &mut ContextWindow, cx: &mut TurnContext) {
+    pub(crate) fn give_up(&self, why: &str, window: &mut ContextWindow, cx: &mut TurnContext) {
         let Some(work) = &self.work else { return };
         let follows = match work.trigger {
             CompactionTrigger::Asked => "the conversation is unchanged",

@@ -33,20 +33,20 @@ pub(super) enum OverlongRequest {
 
 /// Thread.
 impl ContextWindow {
-    pub fn thread(&self) -> &Thread {
+    pub(crate) fn thread(&self) -> &Thread {
         &self.thread
     }
 
-    pub fn thread_mut(&mut self) -> &mut Thread {
+    pub(crate) fn thread_mut(&mut self) -> &mut Thread {
         &mut self.thread
     }
 
-    pub fn push(&mut self, message: Message) {
+    pub(crate) fn push(&mut self, message: Message) {
         self.thread.push(message);
     }
 
     /// Replaces messages with a summary; also used when restoring a journal.
-    pub fn summarize(&mut self, until: &MessageId, verbatim: &[MessageId], message: Message, cx: &TurnContext) {
+    pub(crate) fn summarize(&mut self, until: &MessageId, verbatim: &[MessageId], message: Message, cx: &TurnContext) {
         if self.thread.compact(until, verbatim, message) {
             self.counting.counted = 0;
             self.be_quiet(cx);
@@ -54,7 +54,7 @@ impl ContextWindow {
     }
 
     /// Removes the summary; also used when restoring a journal.
-    pub fn undo_summary(&mut self, cx: &TurnContext) {
+    pub(crate) fn undo_summary(&mut self, cx: &TurnContext) {
         if self.thread.undo() {
             self.counting.counted = 0;
             // After an undo, no automatic compaction should follow at once.
@@ -63,12 +63,12 @@ impl ContextWindow {
     }
 
     /// Notes that the thread changed otherwise, so that the provider's count no longer applies.
-    pub fn on_rewind(&mut self) {
+    pub(crate) fn on_rewind(&mut self) {
         self.counting.counted = 0;
     }
 
     /// Leaves out the oldest messages that do not fit. `Err`: the rest cannot fit either.
-    pub fn fit(&mut self, cx: &mut TurnContext) -> Result<(), Failure> {
+    pub(crate) fn fit(&mut self, cx: &mut TurnContext) -> Result<(), Failure> {
         let budget = self.message_budget(cx);
         self.drop_to(budget, cx);
         let counting = &self.counting;
@@ -93,7 +93,7 @@ impl ContextWindow {
 
     /// Leaves out the older half, because the provider found the thread too long and there is no summary. Recorded, so that other processes
     /// do the same.
-    pub fn drop_half(&mut self, cx: &mut TurnContext) -> bool {
+    pub(crate) fn drop_half(&mut self, cx: &mut TurnContext) -> bool {
         let tokens = self.thread.tokens() / 2;
         let Some(removed) = self.drop_to(tokens, cx) else { return false };
         cx.out.record(Record::Truncated { tokens, removed });
@@ -109,14 +109,14 @@ impl ContextWindow {
     }
 
     /// Applies a recorded cut to the thread of a journal.
-    pub fn restore_cut(&mut self, tokens: u64) {
+    pub(crate) fn restore_cut(&mut self, tokens: u64) {
         if self.thread.fit(tokens).is_some() {
             self.counting.counted = 0;
         }
     }
 
     /// Restores the thread of a journal to its state at this response.
-    pub fn restore_response(&mut self, usage: Usage, cx: &TurnContext) {
+    pub(crate) fn restore_response(&mut self, usage: Usage, cx: &TurnContext) {
         let budget = self.message_budget(cx);
         self.thread.fit(budget);
         self.begin_request(cx);
@@ -127,51 +127,51 @@ impl ContextWindow {
 /// Sizes.
 impl ContextWindow {
     /// Converts estimated tokens to tokens as the current model counts them.
-    pub fn real(&self, estimated: u64, cx: &TurnContext) -> u64 {
+    pub(crate) fn real(&self, estimated: u64, cx: &TurnContext) -> u64 {
         self.counting.real(cx.model_name(), estimated)
     }
 
     /// Returns the estimated tokens of the system prompt and the tools.
-    pub fn fixed_tokens(&self) -> u64 {
+    pub(crate) fn fixed_tokens(&self) -> u64 {
         self.counting.fixed
     }
 
     /// Returns the tokens reserved for the response.
-    pub fn reserved(cx: &TurnContext) -> u64 {
+    pub(crate) fn reserved(cx: &TurnContext) -> u64 {
         cx.response_limit().min(cx.options.model.context_window * RESERVED_PERCENT / 100)
     }
 
     /// Returns the output limit beside an input of this size. Servers refuse a request that asks for more than their window.
-    pub fn output_limit(&self, cx: &TurnContext) -> u64 {
+    pub(crate) fn output_limit(&self, cx: &TurnContext) -> u64 {
         let left = cx.options.model.context_window.saturating_sub(self.next_input_tokens(cx));
         cx.response_limit().min(left.max(Self::reserved(cx)))
     }
 
     /// Returns the maximum input of a request.
-    pub fn input_limit(&self, cx: &TurnContext) -> u64 {
+    pub(crate) fn input_limit(&self, cx: &TurnContext) -> u64 {
         let beside_the_answer = cx.options.model.context_window - Self::reserved(cx);
         cx.window().min(beside_the_answer).min(self.counting.most(cx.model_name()))
     }
 
     /// Returns the known tokens of the next request as this model counts them: thread, system prompt and tools.
-    pub fn next_input_tokens(&self, cx: &TurnContext) -> u64 {
+    pub(crate) fn next_input_tokens(&self, cx: &TurnContext) -> u64 {
         self.real(self.counting.fixed + self.thread.tokens(), cx)
     }
 
     /// Returns the estimated tokens available for messages. If the rest leaves none, they get a share anyway, because only the provider
     /// knows the exact size.
-    pub fn message_budget(&self, cx: &TurnContext) -> u64 {
+    pub(crate) fn message_budget(&self, cx: &TurnContext) -> u64 {
         let all = self.counting.estimated(cx.model_name(), self.input_limit(cx));
         all.saturating_sub(self.counting.fixed).max(all * RESERVED_PERCENT / 100)
     }
 
     /// Counts the system prompt and the tools, also after the tools changed.
-    pub fn count_fixed(&mut self, cx: &TurnContext) {
+    pub(crate) fn count_fixed(&mut self, cx: &TurnContext) {
         self.counting.fixed = tokens_of(cx.options.system.len()) + tool_tokens(&cx.options.tools);
     }
 
     /// Returns why no request can be sent, if the policy allows fewer tokens than the system prompt and the tools have.
-    pub fn holds_no_request(&self, cx: &TurnContext) -> Option<Failure> {
+    pub(crate) fn holds_no_request(&self, cx: &TurnContext) -> Option<Failure> {
         let most = cx.policy.most_input_tokens()?;
         let needed = self.real(self.counting.fixed, cx);
         if most.limit >= needed as f64 {
@@ -189,20 +189,20 @@ impl ContextWindow {
     }
 
     /// Notes the size of the request, for comparison with the provider's count.
-    pub fn begin_request(&mut self, cx: &TurnContext) {
+    pub(crate) fn begin_request(&mut self, cx: &TurnContext) {
         self.counting.asked = self.counting.fixed + self.thread.tokens();
         self.counting.model.clone_from(&cx.options.model.name);
     }
 
     /// Learns from the provider's count of the request.
-    pub fn learn(&mut self, usage: Usage) {
+    pub(crate) fn learn(&mut self, usage: Usage) {
         // Another model may have been chosen since the request was sent.
         let name = self.counting.model.clone();
         self.counting.learn(&name, usage.input_tokens);
     }
 
     /// Learns that the provider found the request too long.
-    pub fn on_overlong_request(&mut self, cx: &TurnContext) -> OverlongRequest {
+    pub(crate) fn on_overlong_request(&mut self, cx: &TurnContext) -> OverlongRequest {
         let name = self.counting.model.clone();
         let tokens = self.counting.real(&name, self.counting.asked);
         self.counting.too_long(&name, tokens);
@@ -213,12 +213,12 @@ impl ContextWindow {
     }
 
     /// Notes that the request was not too long, because the step got its response or another step begins.
-    pub fn request_fitted(&mut self) {
+    pub(crate) fn request_fitted(&mut self) {
         self.too_long = false;
     }
 
     /// Adds a hint to the failure of a request that cannot be shortened.
-    pub fn with_hint(&self, failure: Failure, cx: &TurnContext) -> Failure {
+    pub(crate) fn with_hint(&self, failure: Failure, cx: &TurnContext) -> Failure {
         let fixed = self.real(self.counting.fixed, cx);
         let hint = if fixed * 2 > self.input_limit(cx) {
             format!(
@@ -232,24 +232,24 @@ impl ContextWindow {
     }
 
     /// Returns the input tokens at which an automatic compaction starts.
-    pub fn threshold(&self, cx: &TurnContext) -> Option<u64> {
+    pub(crate) fn threshold(&self, cx: &TurnContext) -> Option<u64> {
         let percent = cx.options.compact_at_percent.filter(|percent| *percent > 0)?;
         Some((cx.window() * percent / 100).min(self.input_limit(cx) * COMPACT_LATEST_PERCENT / 100))
     }
 
     /// Returns whether an automatic compaction is due.
-    pub fn is_full(&self, cx: &TurnContext) -> bool {
+    pub(crate) fn is_full(&self, cx: &TurnContext) -> bool {
         let tokens = self.next_input_tokens(cx);
         self.threshold(cx).is_some_and(|threshold| tokens >= threshold.max(self.quiet_until))
     }
 
     /// Starts no automatic compaction until the thread has grown.
-    pub fn be_quiet(&mut self, cx: &TurnContext) {
+    pub(crate) fn be_quiet(&mut self, cx: &TurnContext) {
         self.quiet_until = self.next_input_tokens(cx) + cx.window() * COMPACT_GROWTH_PERCENT / 100;
     }
 
     /// Resets what failed before when the model or its known window changes, because it may be needed now.
-    pub fn on_model_change(&mut self) {
+    pub(crate) fn on_model_change(&mut self) {
         self.quiet_until = 0;
     }
 
@@ -261,7 +261,7 @@ impl ContextWindow {
     }
 
     /// Returns the breakdown for the user. `task`: the task that is running or may be continued.
-    pub fn breakdown(&self, task: Option<&TaskId>, cx: &TurnContext) -> ContextUse {
+    pub(crate) fn breakdown(&self, task: Option<&TaskId>, cx: &TurnContext) -> ContextUse {
         let shares = shares(&self.thread, &self.counting, &cx.options);
         let used: u64 = shares.iter().map(|share| share.tokens).sum();
         let window = cx.window();

@@ -17,12 +17,12 @@ pub(super) struct Grants {
 
 impl Grants {
     /// Returns whether a change of the policy files is pending.
-    pub fn is_saving(&self) -> bool {
+    pub(crate) fn is_saving(&self) -> bool {
         self.changes > 0
     }
 
     /// Saves the chosen offer. The approved call runs once whatever the result.
-    pub fn remember(
+    pub(crate) fn remember(
         &mut self,
         always: &Always,
         (remember, directory): (Remember, Option<std::path::PathBuf>),
@@ -58,7 +58,7 @@ impl Grants {
     }
 
     /// Removes the rule saved last.
-    pub fn undo(&mut self, TurnContext { policy, out, .. }: &mut TurnContext) {
+    pub(crate) fn undo(&mut self, TurnContext { policy, out, .. }: &mut TurnContext) {
         match self.saved.pop() {
             None => out.notice("no rule was saved in this session; `aye policy grants list` shows rules saved in other sessions"),
             Some(grant) if grant.scope == GrantScope::Session => {
@@ -73,7 +73,7 @@ impl Grants {
     }
 
     /// Handles the result of a change of the policy files.
-    pub fn on_outcome(&mut self, outcome: RuleFileResult, TurnContext { policy, out, .. }: &mut TurnContext) {
+    pub(crate) fn on_outcome(&mut self, outcome: RuleFileResult, TurnContext { policy, out, .. }: &mut TurnContext) {
         if matches!(outcome, RuleFileResult::Saved(..) | RuleFileResult::Removed(..)) {
             self.changes = self.changes.saturating_sub(1);
         }

@@ -15,7 +15,7 @@ pub(super) struct GuardrailNote(Option<String>);
 
 impl GuardrailNote {
     /// Notes whether a guardrail ended the task, until the next request.
-    pub fn on_task_end(&mut self, end: &TaskEnd) {
+    pub(crate) fn on_task_end(&mut self, end: &TaskEnd) {
         self.0 = match end {
             TaskEnd::Failed { failure } if failure.kind == FailureKind::GuardrailBlocked => {
                 Some(failure.message.chars().take(BLOCKED_CHARS).collect())
@@ -24,12 +24,12 @@ impl GuardrailNote {
         };
     }
 
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.0 = None;
     }
 
     /// Adds the note to the next prompt, for the thread.
-    pub fn add_to_prompt(&mut self, mut prompt: Message) -> Message {
+    pub(crate) fn add_to_prompt(&mut self, mut prompt: Message) -> Message {
         if let Some(why) = self.0.take() {
             after_the_words(&mut prompt, &note(&why));
             prompt.token_count = estimate(&prompt.content);
@@ -38,7 +38,7 @@ impl GuardrailNote {
     }
 
     /// Adds the note to the last message when the same task continues.
-    pub fn add_to_thread(&mut self, thread: &mut Thread) {
+    pub(crate) fn add_to_thread(&mut self, thread: &mut Thread) {
         let Some(why) = self.0.take() else { return };
         let note = note(&why);
         thread.amend_last(|message| match (message.role, message.content.last_mut()) {

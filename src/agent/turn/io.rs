@@ -13,21 +13,21 @@ use jiff::Timestamp;
 
 /// Time of an input; `jitter` is a random number in 0..1.
 #[derive(Debug, Clone, Copy)]
-pub struct InputTime {
+pub(crate) struct InputTime {
     pub now: Timestamp,
     pub jitter: f64,
 }
 
 impl InputTime {
     /// Returns the milliseconds since then; 0 if the clock was set back.
-    pub fn since(self, then: Timestamp) -> u64 {
+    pub(crate) fn since(self, then: Timestamp) -> u64 {
         u64::try_from(self.now.as_millisecond() - then.as_millisecond()).unwrap_or(0)
     }
 }
 
 /// Server resource mentioned in a prompt.
 #[derive(Debug)]
-pub struct Resource {
+pub(crate) struct Resource {
     pub server: String,
     pub uri: String,
     /// Reason to ask the user before the resource is read.
@@ -36,7 +36,7 @@ pub struct Resource {
 
 /// Result of planning a call.
 #[derive(Debug)]
-pub struct Planned {
+pub(crate) struct Planned {
     pub index: usize,
     /// Actions based on the arguments alone, whatever the plan found; empty if they name nothing, or if the plan lists all actions.
     pub scope: Vec<Action>,
@@ -45,7 +45,7 @@ pub struct Planned {
 
 /// Input of the turn machine.
 #[derive(Debug)]
-pub enum Input {
+pub(crate) enum Input {
     Command(Command),
     Delta(Delta),
     ModelFailed(ModelError),
@@ -100,7 +100,7 @@ pub enum Input {
 
 /// Effect for the host to perform.
 #[derive(Debug)]
-pub enum Effect {
+pub(crate) enum Effect {
     Commit(Vec<Record>, Durability),
     Emit {
         task_id: Option<TaskId>,

@@ -34,7 +34,7 @@ use crate::session::Spent;
 use std::path::PathBuf;
 
 /// Turn machine of one session.
-pub struct TurnMachine {
+pub(crate) struct TurnMachine {
     pub(super) cx: TurnContext,
     pub(super) window: ContextWindow,
     pub(super) compactor: Compactor,
@@ -56,7 +56,7 @@ pub struct TurnMachine {
 
 /// Inputs.
 impl TurnMachine {
-    pub fn new(policy: Enforcer, options: Options) -> Self {
+    pub(crate) fn new(policy: Enforcer, options: Options) -> Self {
         let mut machine = Self {
             choice: ModelChoice::new(&options),
             cx: TurnContext::new(policy, options),
@@ -79,7 +79,7 @@ impl TurnMachine {
         machine
     }
 
-    pub fn handle(&mut self, input: Input, at: InputTime) -> Vec<Effect> {
+    pub(crate) fn handle(&mut self, input: Input, at: InputTime) -> Vec<Effect> {
         match input {
             input if self.quitting => self.wind_down(input, at),
             Input::Command(command) => self.command(command, at),
@@ -203,14 +203,14 @@ impl TurnMachine {
 /// The session, and what its host looks up.
 impl TurnMachine {
     /// Starts the session; call this once, before any input.
-    pub fn begin_session(&mut self) -> Vec<Effect> {
+    pub(crate) fn begin_session(&mut self) -> Vec<Effect> {
         self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
         self.cx.out.take()
     }
 
     /// Ends the session; `saved`: everything was saved. A session with an unfinished task is paused: the task continues when the session is
     /// resumed.
-    pub fn end_session(&mut self, saved: bool) -> Vec<Effect> {
+    pub(crate) fn end_session(&mut self, saved: bool) -> Vec<Effect> {
         let is_done = (self.tasks.current().is_none() || self.tasks.is_user_command()) && !self.tasks.has_aside();
         if !saved {
             self.tasks.enter_session(SessionStatus::Failed, &mut self.cx.out);
@@ -230,38 +230,38 @@ impl TurnMachine {
     }
 
     /// Returns whether the session ended, or is paused, with an open task.
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.tasks.session_status() == SessionStatus::Paused
     }
 
     /// Sets whether decisions can be saved; until they can, the session is paused.
-    pub fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
+    pub(crate) fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
         self.tasks.set_stalled(stalled)
     }
 
     /// Returns the number of tasks, the tokens used, and the cost in US dollars if all prices are known.
-    pub fn totals(&self) -> (u32, u64, Option<f64>) {
+    pub(crate) fn totals(&self) -> (u32, u64, Option<f64>) {
         let totals = self.spending.totals();
         (self.cx.numbers.tasks(), totals.tokens(), totals.whole_cost_usd())
     }
 
     /// Returns the session budgets, for a front end that connects.
-    pub fn budgets(&self) -> Vec<Budget> {
+    pub(crate) fn budgets(&self) -> Vec<Budget> {
         self.spending.budgets(&self.tasks, &self.cx)
     }
 
     /// Sets the recovery information. Call this once, before the session is restored.
-    pub fn know(&mut self, known: RecoveredCalls) {
+    pub(crate) fn know(&mut self, known: RecoveredCalls) {
         self.known = known;
     }
 
     /// Sets the servers whose resources a prompt may mention.
-    pub fn know_servers(&mut self, names: Vec<String>) {
+    pub(crate) fn know_servers(&mut self, names: Vec<String>) {
         self.mentions.set_servers(names);
     }
 
     /// Returns the pending approvals, each with the path states that its plan found.
-    pub fn asked_about(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
+    pub(crate) fn asked_about(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         self.tasks.calls().into_iter().flat_map(CallBatch::approvals)
     }
 
@@ -271,12 +271,12 @@ impl TurnMachine {
     }
 
     /// Returns whether the user is asked before the server uses the model; the error says why it may not.
-    pub fn may_sample(&self, server: &str) -> Result<bool, String> {
+    pub(crate) fn may_sample(&self, server: &str) -> Result<bool, String> {
         self.cx.policy.may_sample(server).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
     }
 
     /// Returns the model and the maximum tokens of its response; the error says why such a request may not be sent.
-    pub fn sampling(&mut self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
+    pub(crate) fn sampling(&mut self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
         if let Some(failure) = self.cx.forbids(at.now) {
             return Err(failure);
         }

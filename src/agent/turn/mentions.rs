@@ -33,27 +33,27 @@ pub(super) struct MentionReader {
 
 impl MentionReader {
     /// Returns whether a prompt is waiting for the files it mentions.
-    pub fn is_reading(&self) -> bool {
+    pub(crate) fn is_reading(&self) -> bool {
         self.pending.is_some()
     }
 
     /// Forgets the waiting prompt. Returns whether there was one.
-    pub fn cancel(&mut self) -> bool {
+    pub(crate) fn cancel(&mut self) -> bool {
         self.pending.take().is_some()
     }
 
     /// Sets the servers whose resources a prompt may mention.
-    pub fn set_servers(&mut self, names: Vec<String>) {
+    pub(crate) fn set_servers(&mut self, names: Vec<String>) {
         self.servers = names;
     }
 
     /// Returns what the prompt mentions.
-    pub fn find(&self, text: &str) -> Vec<Mention> {
+    pub(crate) fn find(&self, text: &str) -> Vec<Mention> {
         mentions(text, &self.servers)
     }
 
     /// Plans to read what the queued prompt with this ID mentions. Returns whether the plans follow; otherwise there are none.
-    pub fn begin(&mut self, id: u64, named: Vec<Mention>, out: &mut Outputs) -> bool {
+    pub(crate) fn begin(&mut self, id: u64, named: Vec<Mention>, out: &mut Outputs) -> bool {
         // Server resources are not files, so they are not planned.
         let (offered, files): (Vec<Mention>, Vec<Mention>) = named.iter().cloned().partition(|mention| mention.server.is_some());
         let calls: Vec<ToolCall> = files.iter().enumerate().map(|(at, mention)| mention.call(at)).collect();
@@ -67,7 +67,13 @@ impl MentionReader {
 
     /// Reads the mentioned files that need no approval. The others are left to the model, whose call can be reviewed. Returns whether there
     /// is nothing to read, so that the prompt can start.
-    pub fn on_plans(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, cx: &mut TurnContext, at: InputTime) -> bool {
+    pub(crate) fn on_plans(
+        &mut self,
+        ticket: u64,
+        plans: Vec<Result<Plan, ToolError>>,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> bool {
         let Some(pending) = self.pending.take_if(|pending| pending.id == ticket) else { return false };
         let mut runs = Vec::new();
         let mut read = Vec::new();
@@ -101,19 +107,19 @@ impl MentionReader {
     }
 
     /// Ends the reading of this prompt.
-    pub fn finish(&mut self, ticket: u64) -> Option<PendingPrompt> {
+    pub(crate) fn finish(&mut self, ticket: u64) -> Option<PendingPrompt> {
         self.pending.take_if(|pending| pending.id == ticket)
     }
 }
 
 impl PendingPrompt {
     /// Returns whether these are the mentions that were read. The user may have edited the prompt in the meantime.
-    pub fn named(&self, mentions: &[Mention]) -> bool {
+    pub(crate) fn named(&self, mentions: &[Mention]) -> bool {
         self.named == mentions
     }
 
     /// Returns the content to attach to the prompt.
-    pub fn attachments(&self, results: Vec<ToolResult>, cx: &mut TurnContext) -> Vec<Part> {
+    pub(crate) fn attachments(&self, results: Vec<ToolResult>, cx: &mut TurnContext) -> Vec<Part> {
         let most_bytes = cx.options.result_bytes(results.len());
         let mut parts = Vec::new();
         for (mention, result) in self.mentions.iter().chain(&self.offered).zip(results) {

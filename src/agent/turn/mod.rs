@@ -49,9 +49,9 @@ mod turn_context;
 mod usage;
 mod user_command;
 
-pub use io::{Effect, Input, InputTime, Planned, Resource};
-pub use machine::TurnMachine;
-pub use options::{Allowance, Approver, Options, Unfinished};
-pub use policy::{PolicyChange, SandboxStatus};
-pub use rule_files::RuleFileResult;
-pub use sampling::Sampled;
+pub(crate) use io::{Effect, Input, InputTime, Planned, Resource};
+pub(crate) use machine::TurnMachine;
+pub(crate) use options::{Allowance, Approver, Options, Unfinished};
+pub(crate) use policy::{PolicyChange, SandboxStatus};
+pub(crate) use rule_files::RuleFileResult;
+pub(crate) use sampling::Sampled;

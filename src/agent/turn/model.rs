@@ -29,12 +29,12 @@ pub(super) enum ModelUpdate {
 }
 
 impl ModelChoice {
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self { opening: None, last: None, output_tokens: options.max_output_tokens }
     }
 
     /// Opens a model, after saving an API key for its provider, if given.
-    pub fn open(&mut self, name: String, key: Option<KeyText>, cx: &mut TurnContext) {
+    pub(crate) fn open(&mut self, name: String, key: Option<KeyText>, cx: &mut TurnContext) {
         if let Err(denial) = cx.policy.may_call(&name) {
             return refused(&denial, cx);
         }
@@ -42,7 +42,7 @@ impl ModelChoice {
         cx.out.effect(Effect::OpenModel { key, name });
     }
 
-    pub fn on_opened(&mut self, opened: Result<ModelFacts, Failure>, cx: &mut TurnContext) -> ModelUpdate {
+    pub(crate) fn on_opened(&mut self, opened: Result<ModelFacts, Failure>, cx: &mut TurnContext) -> ModelUpdate {
         let facts = match opened {
             Ok(facts) => facts,
             Err(failure) => {
@@ -72,7 +72,7 @@ impl ModelChoice {
 
     /// Uses the model from the next request on. `current`: what another model is still responding with, and its name. Returns whether the
     /// policy allows the model.
-    pub fn adopt(&self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
+    pub(crate) fn adopt(&self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
         // The policy may have changed since the model was requested.
         if let Err(denial) = cx.policy.may_call(&facts.name) {
             refused(&denial, cx);
@@ -92,13 +92,13 @@ impl ModelChoice {
     }
 
     /// Limits the output to what the session and the model allow.
-    pub fn limit_output(&self, cx: &mut TurnContext) {
+    pub(crate) fn limit_output(&self, cx: &mut TurnContext) {
         let wanted = self.output_tokens;
         cx.options.max_output_tokens = cx.options.model.max_output_tokens.map_or(wanted, |most| most.min(wanted));
     }
 
     /// Restores a choice from the journal.
-    pub fn restore(&mut self, model: String, effort: Option<Effort>, cx: &mut TurnContext) {
+    pub(crate) fn restore(&mut self, model: String, effort: Option<Effort>, cx: &mut TurnContext) {
         if !cx.options.effort_for_this_run {
             cx.options.effort = effort;
         }
@@ -106,7 +106,7 @@ impl ModelChoice {
     }
 
     /// Applies the command line, which overrides the session, and reports a change.
-    pub fn report_model_of_run(&mut self, cx: &mut TurnContext) {
+    pub(crate) fn report_model_of_run(&mut self, cx: &mut TurnContext) {
         let (name, effort) = (cx.options.model.name.clone(), cx.options.effort);
         if name.is_empty() {
             return;

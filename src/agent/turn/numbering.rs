@@ -13,62 +13,62 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    pub fn tasks(&self) -> u32 {
+    pub(crate) fn tasks(&self) -> u32 {
         self.tasks
     }
 
-    pub fn steps(&self) -> u32 {
+    pub(crate) fn steps(&self) -> u32 {
         self.steps
     }
 
-    pub fn next_task(&mut self) -> TaskId {
+    pub(crate) fn next_task(&mut self) -> TaskId {
         self.tasks += 1;
         TaskId::new(format!("task_{:03}", self.tasks))
     }
 
-    pub fn next_step(&mut self) -> StepId {
+    pub(crate) fn next_step(&mut self) -> StepId {
         self.steps += 1;
         StepId::new(format!("step_{:04}", self.steps))
     }
 
-    pub fn next_message(&mut self) -> MessageId {
+    pub(crate) fn next_message(&mut self) -> MessageId {
         self.messages += 1;
         MessageId::new(format!("msg_{:05}", self.messages))
     }
 
-    pub fn next_approval(&mut self) -> ApprovalId {
+    pub(crate) fn next_approval(&mut self) -> ApprovalId {
         self.approvals += 1;
         ApprovalId::new(format!("appr_{:03}", self.approvals))
     }
 
     /// Returns the ticket of the next timer or preview.
-    pub fn next_ticket(&mut self) -> u64 {
+    pub(crate) fn next_ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets
     }
 
     /// Counts a restored task.
-    pub fn count_task(&mut self) {
+    pub(crate) fn count_task(&mut self) {
         self.tasks += 1;
     }
 
     /// Counts a restored step.
-    pub fn count_step(&mut self) {
+    pub(crate) fn count_step(&mut self) {
         self.steps += 1;
     }
 
     /// Continues after the steps of an imported session.
-    pub fn count_steps_to(&mut self, steps: u32) {
+    pub(crate) fn count_steps_to(&mut self, steps: u32) {
         self.steps = self.steps.max(steps);
     }
 
     /// Counts a restored approval.
-    pub fn count_approval(&mut self) {
+    pub(crate) fn count_approval(&mut self) {
         self.approvals += 1;
     }
 
     /// Continues after a restored message.
-    pub fn count_message(&mut self, message_id: &MessageId) {
+    pub(crate) fn count_message(&mut self, message_id: &MessageId) {
         let number = message_id.as_str().rsplit('_').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
         self.messages = self.messages.max(number);
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Authority that decides on approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Approver {
+pub(crate) enum Approver {
     Person,
     /// Nobody: whatever requires approval is denied at once.
     Nobody,
@@ -18,7 +18,7 @@ pub enum Approver {
 
 /// Handling of a task that was not finished when the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfinished {
+pub(crate) enum Unfinished {
     /// Pause the task and ask its approvals again; the user decides.
     Wait,
     /// Continue the task at once.
@@ -29,7 +29,7 @@ pub enum Unfinished {
 
 /// Limit set before the session, with its source.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Allowance {
+pub(crate) struct Allowance {
     pub limit: BudgetLimit,
     /// Source: `config.toml:12`, `--max-steps`.
     pub set_by: String,
@@ -38,7 +38,7 @@ pub struct Allowance {
 }
 
 /// Options of a session.
-pub struct Options {
+pub(crate) struct Options {
     pub model: ModelFacts,
     pub effort: Option<Effort>,
     /// Maximum tokens of a response, if the model supports that many.

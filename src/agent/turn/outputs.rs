@@ -17,43 +17,43 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Adds a record, which is written with the next commit.
-    pub fn record(&mut self, record: Record) {
+    pub(crate) fn record(&mut self, record: Record) {
         self.pending.push(record);
     }
 
     /// Adds records, which are written with the next commit.
-    pub fn records(&mut self, records: Vec<Record>) {
+    pub(crate) fn records(&mut self, records: Vec<Record>) {
         self.pending.extend(records);
     }
 
     /// Commits the records since the last commit, if there are any.
-    pub fn commit(&mut self, durability: Durability) {
+    pub(crate) fn commit(&mut self, durability: Durability) {
         if !self.pending.is_empty() {
             let records = std::mem::take(&mut self.pending);
             self.effects.push(Effect::Commit(records, durability));
         }
     }
 
-    pub fn event(&mut self, kind: EventKind) {
+    pub(crate) fn event(&mut self, kind: EventKind) {
         let (task_id, step_id) = (self.task_id.clone(), self.step_id.clone());
         self.effects.push(Effect::Emit { task_id, step_id, kind });
     }
 
-    pub fn notice(&mut self, message: impl Into<String>) {
+    pub(crate) fn notice(&mut self, message: impl Into<String>) {
         self.event(EventKind::Notice { message: message.into() });
     }
 
-    pub fn effect(&mut self, effect: Effect) {
+    pub(crate) fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
     /// Sets the task and step that later events belong to.
-    pub fn set_scope(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>) {
+    pub(crate) fn set_scope(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>) {
         (self.task_id, self.step_id) = (task_id, step_id);
     }
 
     /// Removes the effects. A state change comes before the events that announce it, so that a reader of these events finds the new state.
-    pub fn take(&mut self) -> Vec<Effect> {
+    pub(crate) fn take(&mut self) -> Vec<Effect> {
         let effects = std::mem::take(&mut self.effects);
         let mut ordered: Vec<Effect> = Vec::with_capacity(effects.len());
         let mut since_change = 0;
@@ -70,7 +70,7 @@ impl Outputs {
     }
 
     #[cfg(test)]
-    pub fn pending(&self) -> &[Record] {
+    pub(crate) fn pending(&self) -> &[Record] {
         &self.pending
     }
 }

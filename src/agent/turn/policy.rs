@@ -24,7 +24,7 @@ impl From<SandboxStatus> for EventKind {
 
 /// Policy that replaces the current one.
 #[derive(Debug)]
-pub struct PolicyChange {
+pub(crate) struct PolicyChange {
     pub enforcer: Enforcer,
     /// Tools offered to the model under it.
     pub tools: Arc<[ToolDefinition]>,

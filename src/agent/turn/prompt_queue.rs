@@ -16,16 +16,16 @@ pub(super) struct PromptQueue {
 }
 
 impl PromptQueue {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
     /// Adds a message: for the next step if it steers, otherwise for after the task.
-    pub fn add(&mut self, text: String, steer: bool, out: &mut Outputs) {
+    pub(crate) fn add(&mut self, text: String, steer: bool, out: &mut Outputs) {
         if text.trim().is_empty() {
             return;
         }
@@ -39,7 +39,7 @@ impl PromptQueue {
     }
 
     /// Puts a prompt first while the files it mentions are read. Returns its ID.
-    pub fn add_first(&mut self, text: String, out: &mut Outputs) -> u64 {
+    pub(crate) fn add_first(&mut self, text: String, out: &mut Outputs) -> u64 {
         let id = self.next_id();
         self.waiting.push_front(Waiting { id, text, steer: false });
         out.record(self.record());
@@ -48,7 +48,7 @@ impl PromptQueue {
     }
 
     /// Changes a queued message, or removes it if the text is empty.
-    pub fn edit(&mut self, id: u64, text: String, out: &mut Outputs) {
+    pub(crate) fn edit(&mut self, id: u64, text: String, out: &mut Outputs) {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.id == id) else {
             out.notice(if text.trim().is_empty() {
                 "that message was already sent to the model"
@@ -66,7 +66,7 @@ impl PromptQueue {
     }
 
     /// Removes the message with this ID, which becomes a task.
-    pub fn take(&mut self, id: u64, out: &mut Outputs) -> Option<String> {
+    pub(crate) fn take(&mut self, id: u64, out: &mut Outputs) -> Option<String> {
         let place = self.waiting.iter().position(|waiting| waiting.id == id)?;
         let waiting = self.waiting.remove(place)?;
         out.record(self.record());
@@ -77,21 +77,21 @@ impl PromptQueue {
     }
 
     /// Removes all messages for the next step, joined into one, because not every provider accepts several user messages in a row.
-    pub fn take_steering(&mut self, out: &mut Outputs) -> Option<String> {
+    pub(crate) fn take_steering(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering()?;
         self.changed(out);
         Some(text)
     }
 
     /// Removes the next message: steering messages whose step never came first, then the oldest prompt.
-    pub fn take_next(&mut self, out: &mut Outputs) -> Option<String> {
+    pub(crate) fn take_next(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering().or_else(|| self.waiting.pop_front().map(|waiting| waiting.text))?;
         self.changed(out);
         Some(text)
     }
 
     /// Turns steering messages of a failed task into prompts, so that they steer no other task.
-    pub fn stop_steering(&mut self, out: &mut Outputs) {
+    pub(crate) fn stop_steering(&mut self, out: &mut Outputs) {
         if self.waiting.iter().any(|waiting| waiting.steer) {
             self.waiting.iter_mut().for_each(|waiting| waiting.steer = false);
             self.changed(out);
@@ -99,7 +99,7 @@ impl PromptQueue {
     }
 
     /// Moves all messages to the draft, because a user who stops a task does not want the queued ones to run.
-    pub fn return_all_to_draft(&mut self, out: &mut Outputs) {
+    pub(crate) fn return_all_to_draft(&mut self, out: &mut Outputs) {
         if self.is_empty() {
             return;
         }
@@ -111,7 +111,7 @@ impl PromptQueue {
     }
 
     /// Moves a message that came too late, or exceeds the limit, to the draft.
-    pub fn return_to_draft(&self, text: String, out: &mut Outputs) {
+    pub(crate) fn return_to_draft(&self, text: String, out: &mut Outputs) {
         if !text.trim().is_empty() {
             out.effect(Effect::SaveDraft(text.clone()));
             out.event(EventKind::DraftRestored { text });
@@ -121,7 +121,7 @@ impl PromptQueue {
     }
 
     /// Restores the queue from the journal. Older versions stored no IDs.
-    pub fn restore(&mut self, prompts: Vec<Waiting>) {
+    pub(crate) fn restore(&mut self, prompts: Vec<Waiting>) {
         let last = prompts.iter().map(|waiting| waiting.id).max().unwrap_or(0);
         self.last_id = self.last_id.max(last);
         self.waiting = prompts.into();
@@ -132,12 +132,12 @@ impl PromptQueue {
     }
 
     /// Returns the event that shows the queue.
-    pub fn event(&self) -> EventKind {
+    pub(crate) fn event(&self) -> EventKind {
         EventKind::QueueChanged { waiting: self.waiting.iter().cloned().collect() }
     }
 
     #[cfg(test)]
-    pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting> {
         self.waiting.iter()
     }
 

@@ -30,25 +30,25 @@ pub(super) struct ResponseStream {
 
 impl ResponseStream {
     /// Returns the stream of a request; `attempt` counts retries of the same request.
-    pub fn new(attempt: u32, now: Timestamp) -> Self {
+    pub(crate) fn new(attempt: u32, now: Timestamp) -> Self {
         Self { attempt, since: now, unsaved: String::new(), saved_at: now, shown: false, content: Vec::new() }
     }
 
-    pub fn attempt(&self) -> u32 {
+    pub(crate) fn attempt(&self) -> u32 {
         self.attempt
     }
 
     /// Returns when the request was sent.
-    pub fn since(&self) -> Timestamp {
+    pub(crate) fn since(&self) -> Timestamp {
         self.since
     }
 
-    pub fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         self.shown
     }
 
     /// Shows the text at once; it is in the journal at most `PARTIAL_SAVE_MS` later.
-    pub fn on_text(&mut self, text: String, step_id: Option<StepId>, out: &mut Outputs, now: Timestamp) {
+    pub(crate) fn on_text(&mut self, text: String, step_id: Option<StepId>, out: &mut Outputs, now: Timestamp) {
         self.shown = true;
         self.unsaved.push_str(&text);
         match self.content.last_mut() {
@@ -68,7 +68,7 @@ impl ResponseStream {
         }
     }
 
-    pub fn on_reasoning(&mut self, text: String, out: &mut Outputs) {
+    pub(crate) fn on_reasoning(&mut self, text: String, out: &mut Outputs) {
         // Without the provider's signature, it is only shown to the user.
         match self.content.last_mut() {
             Some(Part::Reasoning { text: before, .. }) => before.push_str(&text),
@@ -78,12 +78,12 @@ impl ResponseStream {
     }
 
     /// Removes the content streamed so far.
-    pub fn take_content(&mut self) -> Vec<Part> {
+    pub(crate) fn take_content(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.content)
     }
 
     /// Records the text that is not yet in the journal. Returns whether there was any.
-    pub fn save(&mut self, step_id: &StepId, out: &mut Outputs) -> bool {
+    pub(crate) fn save(&mut self, step_id: &StepId, out: &mut Outputs) -> bool {
         let text = std::mem::take(&mut self.unsaved);
         let is_unsaved = !text.is_empty();
         if is_unsaved {
@@ -93,7 +93,7 @@ impl ResponseStream {
     }
 
     /// Discards the text streamed so far. The journal and the screen keep it, the thread does not.
-    pub fn discard(&mut self, reason: &str, step_id: Option<StepId>, out: &mut Outputs) {
+    pub(crate) fn discard(&mut self, reason: &str, step_id: Option<StepId>, out: &mut Outputs) {
         let Some(step_id) = step_id else { return };
         self.save(&step_id, out);
         out.record(Record::AnswerDiscarded { step_id, reason: reason.to_owned() });

@@ -23,7 +23,7 @@ use crate::session::{Applied, CallChange, Change, OpenCall, SessionState, Spent}
 impl TurnMachine {
     /// Restores the session from its records; call this once, on a new machine. `settled` contains the known outcomes of calls that were
     /// running when the process ended.
-    pub fn restore(
+    pub(crate) fn restore(
         &mut self,
         records: Vec<Record>,
         settled: Vec<ToolResult>,

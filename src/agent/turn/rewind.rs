@@ -105,12 +105,12 @@ pub(super) struct AfterRewind {
 }
 
 impl Rewinds {
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.under_way.is_some()
     }
 
     /// Adds a prompt as a rewind point and ends the possibility of a redo. `number` and `first_step` count over the session.
-    pub fn add_point(&mut self, prompt: &Message, number: u32, first_step: u64) {
+    pub(crate) fn add_point(&mut self, prompt: &Message, number: u32, first_step: u64) {
         self.done.clear();
         self.under_way = None;
         self.points.push(Point {
@@ -127,14 +127,14 @@ impl Rewinds {
         });
     }
 
-    pub fn count_step(&mut self) {
+    pub(crate) fn count_step(&mut self) {
         if let Some(point) = self.points.last_mut() {
             point.steps += 1;
         }
     }
 
     /// Adds a call of the last prompt that ran.
-    pub fn add_side_effects(&mut self, SideEffects { command, lasting }: SideEffects) {
+    pub(crate) fn add_side_effects(&mut self, SideEffects { command, lasting }: SideEffects) {
         let Some(point) = self.points.last_mut() else { return };
         for (one, list) in [(command, &mut point.commands), (lasting, &mut point.lasting)] {
             if let Some(one) = one.filter(|one| list.len() < COMMANDS && !list.contains(one)) {
@@ -143,13 +143,13 @@ impl Rewinds {
         }
     }
 
-    pub fn list_points(&self) -> Effect {
+    pub(crate) fn list_points(&self) -> Effect {
         let points = self.points.iter().map(Point::told).collect();
         Effect::TellRewindPoints { points, can_redo: !self.done.is_empty() }
     }
 
     /// Plans a rewind.
-    pub fn plan(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<Effect, String> {
+    pub(crate) fn plan(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<Effect, String> {
         let aim = self.resolve(target, scope, thread)?;
         let plan = RewindPlan {
             target: aim.target,
@@ -165,7 +165,7 @@ impl Rewinds {
     }
 
     /// Starts a rewind, recorded before anything is undone. Returns its number if there are no files to wait for.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         aim: ResolvedTarget,
         overwrite: Vec<PathBuf>,
@@ -191,7 +191,7 @@ impl Rewinds {
     }
 
     /// Finishes a rewind: records it, reports it, and cuts the conversation.
-    pub fn finish(
+    pub(crate) fn finish(
         &mut self,
         number: u32,
         outcome: Result<FilesRewound, String>,
@@ -296,7 +296,7 @@ impl Rewinds {
     }
 
     /// Adds the note to the prompt, for the thread.
-    pub fn with_note(&mut self, mut prompt: Message) -> Message {
+    pub(crate) fn with_note(&mut self, mut prompt: Message) -> Message {
         if let Some(note) = self.note.take() {
             // The first part stays the typed text.
             let place = prompt.content.len().min(1);
@@ -307,7 +307,7 @@ impl Rewinds {
     }
 
     /// Restores the start of a rewind from the journal.
-    pub fn restore_start(
+    pub(crate) fn restore_start(
         &mut self,
         id: &str,
         (target, scope): (&RewindTarget, RewindScope),
@@ -321,7 +321,13 @@ impl Rewinds {
     }
 
     /// Restores the end of a rewind from the journal.
-    pub fn restore_end(&mut self, id: &str, from: Option<&MessageId>, rewound: &Rewound, thread: &mut Thread) -> RewindEffect {
+    pub(crate) fn restore_end(
+        &mut self,
+        id: &str,
+        from: Option<&MessageId>,
+        rewound: &Rewound,
+        thread: &mut Thread,
+    ) -> RewindEffect {
         self.under_way = None;
         let number = FileRewind::number_of(&TaskId::new(id)).unwrap_or(self.count);
         self.count = self.count.max(number);
@@ -329,7 +335,7 @@ impl Rewinds {
     }
 
     /// Completes a rewind that the previous process started; `None` if there was none.
-    pub fn resume(&mut self, begins_next: bool, then: Unfinished, step: u64) -> Option<Effect> {
+    pub(crate) fn resume(&mut self, begins_next: bool, then: Unfinished, step: u64) -> Option<Effect> {
         let under_way = self.under_way.as_mut()?;
         (under_way.begins_next, under_way.then) = (begins_next, Some(then));
         let (number, overwrite) = (under_way.number, under_way.overwrite.clone());
@@ -339,7 +345,7 @@ impl Rewinds {
     }
 
     /// Resolves a target.
-    pub fn resolve(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<ResolvedTarget, String> {
+    pub(crate) fn resolve(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<ResolvedTarget, String> {
         let points = &self.points;
         let nothing = || "nothing to rewind to: this conversation has no messages yet".to_owned();
         let (task_id, step_id) = match target {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Rule saved in this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
+pub(crate) struct Grant {
     pub rules: Vec<GrantRule>,
     pub scope: GrantScope,
     /// Rule names, as in verdicts.
@@ -17,7 +17,7 @@ pub struct Grant {
 
 /// Result of reading or changing the policy files.
 #[derive(Debug)]
-pub enum RuleFileResult {
+pub(crate) enum RuleFileResult {
     Saved(Grant, Result<Saved, String>),
     Removed(Grant, Result<Saved, String>),
     Listed(Result<Vec<String>, String>),
@@ -31,7 +31,7 @@ pub enum RuleFileResult {
 
 impl RuleFileResult {
     /// Returns whether commands get access to other directories from now on.
-    pub fn changes_what_is_seen(&self) -> bool {
+    pub(crate) fn changes_what_is_seen(&self) -> bool {
         match self {
             Self::Saved(grant, Ok(_)) | Self::Removed(grant, Ok(_)) => {
                 grant.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }))

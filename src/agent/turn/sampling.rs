@@ -4,7 +4,7 @@ use crate::protocol::{ModelFacts, StopReason, Usage};
 
 /// Result of a sampling request.
 #[derive(Debug)]
-pub struct Sampled {
+pub(crate) struct Sampled {
     pub server: String,
     /// Model that responded.
     pub model: ModelFacts,

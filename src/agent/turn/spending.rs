@@ -20,46 +20,53 @@ pub(super) struct Spending {
 
 /// Requests and their usage.
 impl Spending {
-    pub fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         self.usage.totals()
     }
 
-    pub fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
+    pub(crate) fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
         self.usage.begin_request(model, tokens);
     }
 
-    pub fn on_delta(&mut self, delta: &Delta) {
+    pub(crate) fn on_delta(&mut self, delta: &Delta) {
         self.usage.on_delta(delta);
     }
 
     /// Returns the model of the current request.
-    pub fn request_model(&self, cx: &TurnContext) -> String {
+    pub(crate) fn request_model(&self, cx: &TurnContext) -> String {
         self.usage.request_model().unwrap_or(cx.model_name()).to_owned()
     }
 
     /// Adds usage to the totals of the session and the task; also used when restoring a journal.
-    pub fn count(&mut self, usage: Usage, cost_usd: Option<f64>, tasks: &mut Tasks) {
+    pub(crate) fn count(&mut self, usage: Usage, cost_usd: Option<f64>, tasks: &mut Tasks) {
         let spent = Spent { usage, cost_usd, estimated: false };
         self.usage.add(spent);
         tasks.add_usage(spent);
     }
 
     /// Counts the usage of a response; what its provider did not report is estimated and marked so.
-    pub fn end_request(&mut self, usage: Usage, content: &[Part], tasks: &mut Tasks, cx: &TurnContext, at: InputTime) -> Spent {
+    pub(crate) fn end_request(
+        &mut self,
+        usage: Usage,
+        content: &[Part],
+        tasks: &mut Tasks,
+        cx: &TurnContext,
+        at: InputTime,
+    ) -> Spent {
         let spent = self.usage.end_with_answer(usage, content, &cx.options.model, at);
         self.count(spent.usage, spent.cost_usd, tasks);
         spent
     }
 
     /// Counts a request whose response the user interrupted; `None` if nothing arrived.
-    pub fn interrupt_request(&mut self, tasks: &mut Tasks, cx: &TurnContext) -> Option<Spent> {
+    pub(crate) fn interrupt_request(&mut self, tasks: &mut Tasks, cx: &TurnContext) -> Option<Spent> {
         let spent = self.usage.end_without_answer(None, &cx.options.model)?;
         self.count(spent.usage, spent.cost_usd, tasks);
         Some(spent)
     }
 
     /// Counts and records a request without a response.
-    pub fn waste(&mut self, error: Option<&ModelError>, tasks: &mut Tasks, cx: &mut TurnContext) -> Option<Spent> {
+    pub(crate) fn waste(&mut self, error: Option<&ModelError>, tasks: &mut Tasks, cx: &mut TurnContext) -> Option<Spent> {
         let spent = self.usage.end_without_answer(error, &cx.options.model)?;
         let Spent { usage, cost_usd, estimated } = spent;
         self.count(usage, cost_usd, tasks);
@@ -68,7 +75,7 @@ impl Spending {
     }
 
     /// Counts a response that was interrupted by the end of the previous process, because it was billed but never counted.
-    pub fn count_lost(&mut self, bytes: usize, input_tokens: u64, tasks: &mut Tasks, cx: &mut TurnContext) {
+    pub(crate) fn count_lost(&mut self, bytes: usize, input_tokens: u64, tasks: &mut Tasks, cx: &mut TurnContext) {
         let output_tokens = (bytes / BYTES_PER_TOKEN) as u64;
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
         let cost_usd = self.usage.charge(usage, &cx.options.model);
@@ -79,7 +86,7 @@ impl Spending {
     }
 
     /// Reports the result and cost of any request, and warns once about each budget that is nearly used up.
-    pub fn report(&mut self, request: CompletedRequest, tasks: &Tasks, cx: &mut TurnContext) {
+    pub(crate) fn report(&mut self, request: CompletedRequest, tasks: &Tasks, cx: &mut TurnContext) {
         let CompletedRequest { spent, stop_reason, latency_ms, model } = request;
         cx.out.event(EventKind::LlmRequestCompleted {
             model,
@@ -94,18 +101,18 @@ impl Spending {
     }
 
     /// Estimates the usage of the next request.
-    pub fn next_request(&self, input_tokens: u64, cx: &TurnContext, at: InputTime) -> Usage {
+    pub(crate) fn next_request(&self, input_tokens: u64, cx: &TurnContext, at: InputTime) -> Usage {
         self.usage.next_request(input_tokens, &cx.options.model, cx.options.max_output_tokens, at)
     }
 
     /// Resets the warnings and counts of the task when one begins.
-    pub fn begin_task(&mut self) {
+    pub(crate) fn begin_task(&mut self) {
         self.usage.begin_task();
         self.budgets.begin_task();
     }
 
     /// Notes the usage of the finished task, so that it can still be shown.
-    pub fn end_task(&mut self, tasks: &Tasks) {
+    pub(crate) fn end_task(&mut self, tasks: &Tasks) {
         self.usage.end_task(self.task_usage(tasks));
     }
 
@@ -122,31 +129,31 @@ impl Spending {
     }
 
     /// Returns the session budgets, for a front end that connects.
-    pub fn budgets(&self, tasks: &Tasks, cx: &TurnContext) -> Vec<Budget> {
+    pub(crate) fn budgets(&self, tasks: &Tasks, cx: &TurnContext) -> Vec<Budget> {
         self.check(tasks, cx).list()
     }
 
-    pub fn show_budgets(&self, tasks: &Tasks, cx: &mut TurnContext) {
+    pub(crate) fn show_budgets(&self, tasks: &Tasks, cx: &mut TurnContext) {
         let budgets = self.check(tasks, cx).list_with_steps();
         cx.out.event(EventKind::BudgetShown { budgets });
     }
 
     /// Warns once about each budget that is nearly used up.
-    pub fn warn(&mut self, tasks: &Tasks, cx: &mut TurnContext) {
+    pub(crate) fn warn(&mut self, tasks: &Tasks, cx: &mut TurnContext) {
         for budget in self.nearly_used(tasks, cx) {
             cx.out.event(EventKind::BudgetApproaching { budget });
         }
     }
 
     /// Returns budgets that are nearly used up, each only once.
-    pub fn nearly_used(&mut self, tasks: &Tasks, cx: &TurnContext) -> Vec<Budget> {
+    pub(crate) fn nearly_used(&mut self, tasks: &Tasks, cx: &TurnContext) -> Vec<Budget> {
         let budgets = self.check(tasks, cx).nearly_used();
         self.budgets.mark_warned(&budgets);
         budgets
     }
 
     /// Sets a budget; the error says why not.
-    pub fn set_budget(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) -> Result<(), String> {
+    pub(crate) fn set_budget(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) -> Result<(), String> {
         self.check(tasks, cx).validate(limit)?;
         self.apply_limit(limit, tasks, cx);
         cx.keep(Record::BudgetSet { limit });
@@ -155,7 +162,7 @@ impl Spending {
     }
 
     /// Restores a budget that the user set in the session.
-    pub fn restore_budget(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) {
+    pub(crate) fn restore_budget(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) {
         let is_for_this_run = cx
             .options
             .limits
@@ -177,21 +184,21 @@ impl Spending {
     }
 
     /// Notes whether the task is paused because a budget is used up.
-    pub fn set_paused(&mut self, is_paused: bool) {
+    pub(crate) fn set_paused(&mut self, is_paused: bool) {
         self.budgets.set_paused(is_paused);
     }
 
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.budgets.is_paused()
     }
 
     /// Returns why no further step may start.
-    pub fn out_of_steps(&self, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
+    pub(crate) fn out_of_steps(&self, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
         self.check(tasks, cx).out_of_steps()
     }
 
     /// Returns why a request with this estimated usage may not be sent.
-    pub fn forbids(&self, next: &Usage, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
+    pub(crate) fn forbids(&self, next: &Usage, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
         self.check(tasks, cx).forbids(next)
     }
 }

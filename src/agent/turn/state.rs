@@ -98,24 +98,24 @@ impl Default for States {
 }
 
 impl States {
-    pub fn session(&self) -> SessionStatus {
+    pub(crate) fn session(&self) -> SessionStatus {
         self.session
     }
 
-    pub fn task(&self) -> TaskStatus {
+    pub(crate) fn task(&self) -> TaskStatus {
         self.status
     }
 
-    pub fn is_stalled(&self) -> bool {
+    pub(crate) fn is_stalled(&self) -> bool {
         self.stalled
     }
 
-    pub fn set_stalled(&mut self, stalled: bool) {
+    pub(crate) fn set_stalled(&mut self, stalled: bool) {
         self.stalled = stalled;
     }
 
     /// Changes the session state. Returns whether it changed; an invalid transition is rejected.
-    pub fn session_to(&mut self, to: SessionStatus) -> bool {
+    pub(crate) fn session_to(&mut self, to: SessionStatus) -> bool {
         let from = self.session;
         if from == to {
             return false;
@@ -128,7 +128,7 @@ impl States {
         true
     }
 
-    pub fn task_to(&mut self, to: TaskStatus) -> bool {
+    pub(crate) fn task_to(&mut self, to: TaskStatus) -> bool {
         let from = self.status;
         if from == to {
             return false;

@@ -78,36 +78,36 @@ impl Task {
         Self { max_steps: self.step_count.saturating_add(more), ..self }
     }
 
-    pub fn id(&self) -> &TaskId {
+    pub(crate) fn id(&self) -> &TaskId {
         &self.id
     }
 
-    pub fn step_id(&self) -> Option<&StepId> {
+    pub(crate) fn step_id(&self) -> Option<&StepId> {
         self.step_id.as_ref()
     }
 
-    pub fn step_count(&self) -> u32 {
+    pub(crate) fn step_count(&self) -> u32 {
         self.step_count
     }
 
-    pub fn max_steps(&self) -> u32 {
+    pub(crate) fn max_steps(&self) -> u32 {
         self.max_steps
     }
 
-    pub fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         self.totals
     }
 
-    pub fn is_cancelling(&self) -> bool {
+    pub(crate) fn is_cancelling(&self) -> bool {
         self.cancelling
     }
 
-    pub fn user_command(&self) -> Option<&UserCommand> {
+    pub(crate) fn user_command(&self) -> Option<&UserCommand> {
         self.user_command.as_ref()
     }
 
     /// Returns the text of the response whose last part is this.
-    pub fn response_text(&self, last: &str) -> String {
+    pub(crate) fn response_text(&self, last: &str) -> String {
         self.parts.with(last)
     }
 }
@@ -127,46 +127,46 @@ pub(super) struct Tasks {
 
 /// Queries about the tasks.
 impl Tasks {
-    pub fn current(&self) -> Option<&Task> {
+    pub(crate) fn current(&self) -> Option<&Task> {
         self.current.as_ref()
     }
 
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some()
     }
 
-    pub fn has_aside(&self) -> bool {
+    pub(crate) fn has_aside(&self) -> bool {
         self.aside.is_some()
     }
 
     /// Returns the task that a continued conversation belongs to: a task that ended early counts too.
-    pub fn continued_id(&self) -> Option<TaskId> {
+    pub(crate) fn continued_id(&self) -> Option<TaskId> {
         self.current.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone())
     }
 
     /// Returns the task and the step of the next message.
-    pub fn message_scope(&self) -> Option<(TaskId, Option<StepId>)> {
+    pub(crate) fn message_scope(&self) -> Option<(TaskId, Option<StepId>)> {
         self.current.as_ref().map(|task| (task.id.clone(), task.step_id.clone()))
     }
 
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         matches!(self.phase(), Some(Phase::Paused))
     }
 
-    pub fn is_cancelling(&self) -> bool {
+    pub(crate) fn is_cancelling(&self) -> bool {
         self.current.as_ref().is_some_and(|task| task.cancelling)
     }
 
     /// Returns whether a command of the user takes the place of a task.
-    pub fn is_user_command(&self) -> bool {
+    pub(crate) fn is_user_command(&self) -> bool {
         self.current.as_ref().is_some_and(|task| task.user_command.is_some())
     }
 
-    pub fn phase(&self) -> Option<&Phase> {
+    pub(crate) fn phase(&self) -> Option<&Phase> {
         self.current.as_ref().map(|task| &task.phase)
     }
 
-    pub fn stream(&self) -> Option<&ResponseStream> {
+    pub(crate) fn stream(&self) -> Option<&ResponseStream> {
         match self.phase() {
             Some(Phase::Requesting(stream)) => Some(stream),
             Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused) | None => None,
@@ -174,7 +174,7 @@ impl Tasks {
     }
 
     /// Returns the streaming response, and its step.
-    pub fn stream_mut(&mut self) -> Option<(&mut ResponseStream, Option<StepId>)> {
+    pub(crate) fn stream_mut(&mut self) -> Option<(&mut ResponseStream, Option<StepId>)> {
         let task = self.current.as_mut()?;
         match &mut task.phase {
             Phase::Requesting(stream) => Some((stream, task.step_id.clone())),
@@ -182,14 +182,14 @@ impl Tasks {
         }
     }
 
-    pub fn calls(&self) -> Option<&CallBatch> {
+    pub(crate) fn calls(&self) -> Option<&CallBatch> {
         match self.phase() {
             Some(Phase::Working(batch)) => Some(batch),
             Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => None,
         }
     }
 
-    pub fn calls_mut(&mut self) -> Option<CurrentCalls<'_>> {
+    pub(crate) fn calls_mut(&mut self) -> Option<CurrentCalls<'_>> {
         let task = self.current.as_mut()?;
         let Phase::Working(batch) = &mut task.phase else { return None };
         Some(CurrentCalls {
@@ -202,7 +202,7 @@ impl Tasks {
     }
 
     /// Returns the usage of the current task, or of one that ended early.
-    pub fn usage(&self) -> Option<TaskUsage> {
+    pub(crate) fn usage(&self) -> Option<TaskUsage> {
         let task = self.current.as_ref().or(self.ended.as_ref())?;
         Some(TaskUsage { totals: task.totals, step_count: task.step_count, max_steps: task.max_steps })
     }
@@ -218,28 +218,28 @@ impl Tasks {
         SessionState { session_status: self.states.session(), task: now.or_else(last) }
     }
 
-    pub fn session_status(&self) -> SessionStatus {
+    pub(crate) fn session_status(&self) -> SessionStatus {
         self.states.session()
     }
 
-    pub fn task_status(&self) -> TaskStatus {
+    pub(crate) fn task_status(&self) -> TaskStatus {
         self.states.task()
     }
 
     #[cfg(test)]
-    pub fn ended(&self) -> Option<&Task> {
+    pub(crate) fn ended(&self) -> Option<&Task> {
         self.ended.as_ref()
     }
 
     #[cfg(test)]
-    pub fn states(&self) -> &States {
+    pub(crate) fn states(&self) -> &States {
         &self.states
     }
 }
 
 /// Changes of the states.
 impl Tasks {
-    pub fn enter_session(&mut self, to: SessionStatus, out: &mut Outputs) {
+    pub(crate) fn enter_session(&mut self, to: SessionStatus, out: &mut Outputs) {
         // The session is paused for the disk, whatever happens behind that.
         if to == Running && self.states.is_stalled() {
             return;
@@ -249,7 +249,7 @@ impl Tasks {
         }
     }
 
-    pub fn enter(&mut self, to: TaskStatus, out: &mut Outputs) {
+    pub(crate) fn enter(&mut self, to: TaskStatus, out: &mut Outputs) {
         if self.states.task_to(to) {
             self.reported = self.state().task;
             out.event(self.state_changed());
@@ -257,7 +257,7 @@ impl Tasks {
     }
 
     /// Sets whether decisions can be saved; until they can, the session is paused. Returns the event of the change.
-    pub fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
+    pub(crate) fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
         self.states.set_stalled(stalled);
         let waits = stalled || self.is_paused();
         self.states.session_to(if waits { Paused } else { Running }).then(|| self.state_changed())
@@ -269,7 +269,7 @@ impl Tasks {
     }
 
     /// Sets the task status that describes the calls.
-    pub fn enter_for_calls(&mut self, out: &mut Outputs) {
+    pub(crate) fn enter_for_calls(&mut self, out: &mut Outputs) {
         if let Some(status) = self.calls().map(CallBatch::status) {
             self.enter(status, out);
         }
@@ -279,13 +279,13 @@ impl Tasks {
 /// Beginnings and ends of tasks.
 impl Tasks {
     /// Starts a task; one that ended early is forgotten.
-    pub fn begin(&mut self, id: TaskId, max_steps: u32, out: &mut Outputs) {
+    pub(crate) fn begin(&mut self, id: TaskId, max_steps: u32, out: &mut Outputs) {
         self.ended = None;
         self.set_current(Some(Task::new(id, max_steps)), out);
     }
 
     /// Ends the current task. One that did not complete can be continued.
-    pub fn end(&mut self, end: &TaskEnd, out: &mut Outputs) {
+    pub(crate) fn end(&mut self, end: &TaskEnd, out: &mut Outputs) {
         let task = self.current.take();
         match end {
             TaskEnd::Completed => {}
@@ -295,7 +295,7 @@ impl Tasks {
     }
 
     /// Ends a task of the previous process. Returns its ID and the number of its steps.
-    pub fn end_restored(&mut self, end: &TaskEnd, out: &mut Outputs) -> Option<(TaskId, u32)> {
+    pub(crate) fn end_restored(&mut self, end: &TaskEnd, out: &mut Outputs) -> Option<(TaskId, u32)> {
         let task = self.current.take()?;
         let ended = (task.id.clone(), task.step_count);
         self.ended = Some(task).filter(|_| *end != TaskEnd::Completed);
@@ -304,23 +304,23 @@ impl Tasks {
     }
 
     /// Drops the current task.
-    pub fn drop_current(&mut self, out: &mut Outputs) {
+    pub(crate) fn drop_current(&mut self, out: &mut Outputs) {
         self.set_current(None, out);
     }
 
-    pub fn forget_ended(&mut self) {
+    pub(crate) fn forget_ended(&mut self) {
         self.ended = None;
     }
 
     /// Continues the task that ended early with so many steps. Returns whether there is one.
-    pub fn continue_ended(&mut self, max_steps: u32, out: &mut Outputs) -> bool {
+    pub(crate) fn continue_ended(&mut self, max_steps: u32, out: &mut Outputs) -> bool {
         let Some(task) = self.ended.take() else { return false };
         self.set_current(Some(task.with_steps(max_steps)), out);
         true
     }
 
     /// Puts a command of the user in place of a task; a paused task is set aside.
-    pub fn begin_user_command(
+    pub(crate) fn begin_user_command(
         &mut self,
         (id, step_id): (TaskId, StepId),
         call: ToolCall,
@@ -338,7 +338,7 @@ impl Tasks {
     }
 
     /// Ends a command of the user; the task set aside continues to wait.
-    pub fn end_user_command(&mut self, out: &mut Outputs) {
+    pub(crate) fn end_user_command(&mut self, out: &mut Outputs) {
         let aside = self.aside.take();
         self.set_current(aside, out);
     }
@@ -357,34 +357,34 @@ impl Tasks {
 
 /// Steps of the current task.
 impl Tasks {
-    pub fn set_phase(&mut self, phase: Phase) {
+    pub(crate) fn set_phase(&mut self, phase: Phase) {
         if let Some(task) = &mut self.current {
             task.phase = phase;
         }
     }
 
-    pub fn set_step(&mut self, step_id: Option<StepId>, out: &mut Outputs) {
+    pub(crate) fn set_step(&mut self, step_id: Option<StepId>, out: &mut Outputs) {
         if let Some(task) = &mut self.current {
             task.step_id = step_id;
         }
         self.set_scope(out);
     }
 
-    pub fn set_step_count(&mut self, step_count: u32) {
+    pub(crate) fn set_step_count(&mut self, step_count: u32) {
         if let Some(task) = &mut self.current {
             task.step_count = step_count;
         }
     }
 
     /// Counts a completed step. Returns the number of steps and their limit.
-    pub fn complete_step(&mut self) -> Option<(u32, u32)> {
+    pub(crate) fn complete_step(&mut self) -> Option<(u32, u32)> {
         let task = self.current.as_mut()?;
         task.step_count += 1;
         Some((task.step_count, task.max_steps))
     }
 
     /// Limits the tasks to so many steps.
-    pub fn set_max_steps(&mut self, max_steps: u32) {
+    pub(crate) fn set_max_steps(&mut self, max_steps: u32) {
         for task in [&mut self.current, &mut self.ended].into_iter().flatten() {
             task.max_steps = max_steps;
         }
@@ -392,43 +392,43 @@ impl Tasks {
 
     /// Applies the step limit of this run to the restored task. If nobody can raise the limit (`adds`), or the task has used it up, it
     /// gets that many steps in addition to the completed ones.
-    pub fn limit_restored(&mut self, max_steps: u32, adds: bool) {
+    pub(crate) fn limit_restored(&mut self, max_steps: u32, adds: bool) {
         self.current = self.current.take().map(|task| {
             if adds || task.step_count >= max_steps { task.with_steps(max_steps) } else { Task { max_steps, ..task } }
         });
     }
 
     /// Marks the task as being stopped. Returns whether it was not before; `None` if there is no task.
-    pub fn cancel(&mut self) -> Option<bool> {
+    pub(crate) fn cancel(&mut self) -> Option<bool> {
         self.current.as_mut().map(|task| !std::mem::replace(&mut task.cancelling, true))
     }
 
-    pub fn stop_cancelling(&mut self) {
+    pub(crate) fn stop_cancelling(&mut self) {
         if let Some(task) = &mut self.current {
             task.cancelling = false;
         }
     }
 
     /// Adds to the usage of the task.
-    pub fn add_usage(&mut self, spent: Spent) {
+    pub(crate) fn add_usage(&mut self, spent: Spent) {
         if let Some(task) = &mut self.current {
             task.totals.add(spent);
         }
     }
 
     /// Adds a response to the text that its model may be asked to continue.
-    pub fn add_response(&mut self, message: &Message, stop_reason: StopReason) {
+    pub(crate) fn add_response(&mut self, message: &Message, stop_reason: StopReason) {
         if let Some(task) = &mut self.current {
             task.parts.note(message, stop_reason);
         }
     }
 
-    pub fn guard_mut(&mut self) -> Option<&mut LoopGuard> {
+    pub(crate) fn guard_mut(&mut self) -> Option<&mut LoopGuard> {
         self.current.as_mut().map(|task| &mut task.guard)
     }
 
     /// Notes the results of a completed step.
-    pub fn note_outcomes(&mut self, message: &Message) {
+    pub(crate) fn note_outcomes(&mut self, message: &Message) {
         let results = message.content.iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(result),
             _ => None,

@@ -21,7 +21,7 @@ pub(super) struct TurnContext {
 }
 
 impl TurnContext {
-    pub fn new(policy: Enforcer, options: Options) -> Self {
+    pub(crate) fn new(policy: Enforcer, options: Options) -> Self {
         Self {
             policy,
             options,
@@ -33,7 +33,7 @@ impl TurnContext {
     }
 
     /// Records a choice of the user. A session without messages is not saved, so there the record waits for the first prompt.
-    pub fn keep(&mut self, record: Record) {
+    pub(crate) fn keep(&mut self, record: Record) {
         if self.numbers.tasks() == 0 {
             self.choices.push(record);
         } else {
@@ -43,19 +43,19 @@ impl TurnContext {
     }
 
     /// Records earlier choices with the first prompt.
-    pub fn record_choices(&mut self) {
+    pub(crate) fn record_choices(&mut self) {
         self.out.records(std::mem::take(&mut self.choices));
     }
 
     /// Records the policy in force, before anything is decided by it.
-    pub fn record_policy(&mut self) {
+    pub(crate) fn record_policy(&mut self) {
         if !std::mem::replace(&mut self.is_policy_recorded, true) {
             self.out.record(Record::PolicyInForce { layers: self.policy.layers(), mode: Some(self.policy.mode()) });
         }
     }
 
     /// Records another policy; if nothing was decided yet, with the first record.
-    pub fn record_policy_change(&mut self) {
+    pub(crate) fn record_policy_change(&mut self) {
         if self.is_policy_recorded {
             self.is_policy_recorded = false;
             self.record_policy();
@@ -63,7 +63,7 @@ impl TurnContext {
     }
 
     /// Returns a new message of a task.
-    pub fn message(
+    pub(crate) fn message(
         &mut self,
         role: Role,
         content: Vec<Part>,
@@ -81,21 +81,21 @@ impl TurnContext {
         }
     }
 
-    pub fn model_name(&self) -> &str {
+    pub(crate) fn model_name(&self) -> &str {
         &self.options.model.name
     }
 
     /// Returns the context window of the model, or the smaller limit of the policy.
-    pub fn window(&self) -> u64 {
+    pub(crate) fn window(&self) -> u64 {
         self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.model.context_window, u64::min)
     }
 
-    pub fn response_limit(&self) -> u64 {
+    pub(crate) fn response_limit(&self) -> u64 {
         self.policy.llm().filter_map(|limits| limits.max_output_tokens).fold(self.options.max_output_tokens, u64::min)
     }
 
     /// Returns why no request may be sent, apart from the budgets and the size.
-    pub fn forbids(&self, now: Timestamp) -> Option<Failure> {
+    pub(crate) fn forbids(&self, now: Timestamp) -> Option<Failure> {
         if let Some(message) = self.policy.expired(now) {
             return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then continue"));
         }

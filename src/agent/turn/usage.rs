@@ -49,27 +49,27 @@ struct CountedRequest {
 }
 
 impl UsageLedger {
-    pub fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         self.totals
     }
 
     /// Adds to the totals; also used when restoring a journal.
-    pub fn add(&mut self, spent: Spent) {
+    pub(crate) fn add(&mut self, spent: Spent) {
         self.totals.add(spent);
     }
 
     /// Starts a request with this many tokens. Its price is that of the model it is sent to, even if another model is chosen before the response.
-    pub fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
+    pub(crate) fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
         self.request = Some(OpenRequest { model, tokens, heard_bytes: 0 });
     }
 
     /// Returns the model of the current request.
-    pub fn request_model(&self) -> Option<&str> {
+    pub(crate) fn request_model(&self) -> Option<&str> {
         self.request.as_ref().map(|request| request.model.name.as_str())
     }
 
     /// Counts a part of the response.
-    pub fn on_delta(&mut self, delta: &Delta) {
+    pub(crate) fn on_delta(&mut self, delta: &Delta) {
         let bytes = match delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.len(),
             // The event has the total length, not the new bytes; 1 marks that something arrived.
@@ -83,13 +83,13 @@ impl UsageLedger {
 
     /// Ends the current request with this usage. Returns its cost, if the price is known: that of the model it was sent to, otherwise that
     /// of `model`.
-    pub fn charge(&mut self, usage: Usage, model: &ModelFacts) -> Option<f64> {
+    pub(crate) fn charge(&mut self, usage: Usage, model: &ModelFacts) -> Option<f64> {
         let request = self.request.take().map(|request| request.model);
         request.as_ref().unwrap_or(model).cost_usd(&usage)
     }
 
     /// Ends the current request with a response. What its provider did not report is estimated.
-    pub fn end_with_answer(&mut self, usage: Usage, content: &[Part], model: &ModelFacts, at: InputTime) -> Spent {
+    pub(crate) fn end_with_answer(&mut self, usage: Usage, content: &[Part], model: &ModelFacts, at: InputTime) -> Spent {
         let mut counted = usage;
         if usage.input_tokens == 0 {
             counted.input_tokens = self.request.as_ref().map_or(0, |request| request.tokens);
@@ -110,7 +110,7 @@ impl UsageLedger {
 
     /// Ends the current request without a response. If its provider reported no usage, it is estimated from what arrived; a request to
     /// which nothing came back is not counted.
-    pub fn end_without_answer(&mut self, error: Option<&ModelError>, model: &ModelFacts) -> Option<Spent> {
+    pub(crate) fn end_without_answer(&mut self, error: Option<&ModelError>, model: &ModelFacts) -> Option<Spent> {
         let told = error.and_then(|error| error.usage).filter(|usage| *usage != Usage::default());
         let guessed = self.request.as_ref().filter(|request| request.heard_bytes > 0).map(|request| Usage {
             input_tokens: request.tokens,
@@ -123,7 +123,7 @@ impl UsageLedger {
     }
 
     /// Estimates the usage of the next request. `at` decides whether the last request is still in the provider's cache.
-    pub fn next_request(&self, input_tokens: u64, model: &ModelFacts, max_output_tokens: u64, at: InputTime) -> Usage {
+    pub(crate) fn next_request(&self, input_tokens: u64, model: &ModelFacts, max_output_tokens: u64, at: InputTime) -> Usage {
         let input_tokens = input_tokens.min(model.context_window);
         let output_tokens = max_output_tokens.min(OUTPUT_GUESS_TOKENS);
         let mut next = Usage { input_tokens, output_tokens, ..Usage::default() };
@@ -141,17 +141,17 @@ impl UsageLedger {
     }
 
     /// Resets the usage of the task when one begins.
-    pub fn begin_task(&mut self) {
+    pub(crate) fn begin_task(&mut self) {
         self.done = None;
     }
 
     /// Ends a task; its usage can still be shown.
-    pub fn end_task(&mut self, usage: Option<TaskUsage>) {
+    pub(crate) fn end_task(&mut self, usage: Option<TaskUsage>) {
         self.done = usage;
     }
 
     /// Returns the usage of the last finished task.
-    pub fn last_task(&self) -> Option<TaskUsage> {
+    pub(crate) fn last_task(&self) -> Option<TaskUsage> {
         self.done
     }
 }

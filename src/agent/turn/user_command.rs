@@ -21,20 +21,20 @@ pub(super) struct UserCommand {
 }
 
 impl UserCommand {
-    pub fn typed(line: &str, shared: bool) -> Self {
+    pub(crate) fn typed(line: &str, shared: bool) -> Self {
         Self { line: line.to_owned(), shared, typed: true }
     }
 
-    pub fn restored(line: &str, shared: bool) -> Self {
+    pub(crate) fn restored(line: &str, shared: bool) -> Self {
         Self { line: line.to_owned(), shared, typed: false }
     }
 
-    pub fn is_typed(&self) -> bool {
+    pub(crate) fn is_typed(&self) -> bool {
         self.typed
     }
 
     /// Returns the call that runs it.
-    pub fn call(&self, number: u32) -> ToolCall {
+    pub(crate) fn call(&self, number: u32) -> ToolCall {
         ToolCall {
             tool_call_id: CallId::new(format!("own_{number:03}")),
             tool_name: TOOL.to_owned(),
@@ -43,7 +43,7 @@ impl UserCommand {
     }
 
     /// Returns the command and its output for the thread, if it is shared and ran.
-    pub fn report(&self, result: Option<ToolResult>, most_bytes: usize) -> Option<String> {
+    pub(crate) fn report(&self, result: Option<ToolResult>, most_bytes: usize) -> Option<String> {
         let result = result.filter(|result| self.shared && ran(result))?;
         Some(format!("[The user ran this command:]\n$ {}\n{}", self.line, result.fitted(most_bytes).text_for_model()))
     }
@@ -54,12 +54,12 @@ impl UserCommand {
 pub(super) struct UserCommandOutputs(Vec<String>);
 
 impl UserCommandOutputs {
-    pub fn add(&mut self, output: Option<String>) {
+    pub(crate) fn add(&mut self, output: Option<String>) {
         self.0.extend(output);
     }
 
     /// Adds the outputs to the prompt, for the thread.
-    pub fn add_to_prompt(&mut self, mut prompt: Message) -> Message {
+    pub(crate) fn add_to_prompt(&mut self, mut prompt: Message) -> Message {
         for output in std::mem::take(&mut self.0).iter().rev() {
             after_the_words(&mut prompt, output);
             prompt.token_count = estimate(&prompt.content);
@@ -68,7 +68,7 @@ impl UserCommandOutputs {
     }
 
     /// Adds the outputs to the last message when the same task continues, unless it is the model's.
-    pub fn add_to_thread(&mut self, thread: &mut Thread) {
+    pub(crate) fn add_to_thread(&mut self, thread: &mut Thread) {
         if thread.last().is_none_or(|last| last.role == Role::Assistant) {
             return;
         }

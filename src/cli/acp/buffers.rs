@@ -5,7 +5,7 @@ use crate::ports;
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use std::path::{Path, PathBuf};
 
-pub struct OfEditor {
+pub(crate) struct OfEditor {
     buffers: Buffers,
     /// The directories of the session: their canonical paths, and their paths in the editor.
     directories: Vec<(PathBuf, PathBuf)>,
@@ -13,7 +13,7 @@ pub struct OfEditor {
 
 impl OfEditor {
     /// Returns the buffers of the editor that requested the session, if it shares its files.
-    pub fn of(asked: &SessionOpening) -> Option<Self> {
+    pub(crate) fn of(asked: &SessionOpening) -> Option<Self> {
         let buffers = asked.buffers.clone()?;
         let real = |given: &PathBuf| given.canonicalize().ok().map(|real| (real, given.clone()));
         let directories = std::iter::once(&asked.directory).chain(&asked.more).filter_map(real).collect();

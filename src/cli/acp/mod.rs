@@ -46,7 +46,7 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 /// Maximum number of sessions in a list.
 const MAX_LISTED: usize = 5_000;
 
-pub fn run(common: &Common) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
     let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before the editor sends a request.
     place.policy(common.policy.as_deref(), None)?;

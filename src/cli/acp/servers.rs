@@ -15,7 +15,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Returns the valid servers, and an error for each of the others. They count as servers of the user, for this session,
 /// under the policy.
-pub fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
+pub(crate) fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems, mut names) = (Vec::<Spec>::new(), Vec::new(), HashSet::new());
     let left_out = servers.len().saturating_sub(MAX);
     if left_out > 0 {

@@ -15,13 +15,13 @@ use std::sync::Arc;
 /// Size in bytes above which only the changed parts of a file are shown.
 const TEXT_BYTES: u64 = 128 << 10;
 
-pub struct SessionFiles {
+pub(crate) struct SessionFiles {
     roots: Vec<PathBuf>,
     artifacts: Arc<ArtifactStore>,
 }
 
 impl SessionFiles {
-    pub fn new(place: &AppContext, session: &SessionId) -> Self {
+    pub(crate) fn new(place: &AppContext, session: &SessionId) -> Self {
         Self { roots: place.roots.clone(), artifacts: Arc::new(place.artifacts(Some(session))) }
     }
 }

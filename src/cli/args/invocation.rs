@@ -17,13 +17,13 @@ use clap_complete::Shell;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invocation {
+pub(crate) struct Invocation {
     pub common: Common,
     pub action: Action,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     Interactive {
         prompt: Option<String>,
         session: SessionChoice,
@@ -85,7 +85,7 @@ pub enum Action {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExecPrompt {
+pub(crate) enum ExecPrompt {
     Text(String),
     /// The whole of stdin, unchanged.
     Stdin,
@@ -96,7 +96,7 @@ pub enum ExecPrompt {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputFormat {
+pub(crate) enum OutputFormat {
     Text,
     Json,
     StreamJson,

@@ -1,17 +1,17 @@
 //! Parses the command line into one checked invocation.
 
-pub mod definition;
+pub(crate) mod definition;
 mod examples;
 mod help;
-pub mod invocation;
+pub(crate) mod invocation;
 mod other_agents;
 mod pages;
 mod single_word;
 mod usage_error;
 
 use crate::cli::session_ids::looks_like_an_id;
-pub use invocation::{Action, ExecPrompt, Invocation, OutputFormat};
-pub use pages::{completions, manual, write_manual};
+pub(crate) use invocation::{Action, ExecPrompt, Invocation, OutputFormat};
+pub(crate) use pages::{completions, manual, write_manual};
 
 use crate::host::nesting::Nesting;
 use clap::FromArgMatches;
@@ -26,7 +26,7 @@ const REPEATABLE: [&str; 2] = ["--add-dir", "--set"];
 
 /// The text to print instead of running, and its destination.
 #[derive(Debug)]
-pub enum ParseExit {
+pub(crate) enum ParseExit {
     /// The text of `--help` or `--version`: on stdout, exit code 0.
     Told(clap::Error),
     /// A usage error: on stderr, exit code 2.
@@ -34,7 +34,7 @@ pub enum ParseExit {
 }
 
 /// Parses the arguments, including the program name.
-pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, ParseExit> {
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, ParseExit> {
     let (words, line) = read_any(words.into_iter().collect());
     let is_literal = words.iter().any(|word| word == "--");
     let asks_for_help =

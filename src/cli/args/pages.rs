@@ -27,19 +27,19 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 /// Returns a completion script. It completes global options after every subcommand.
-pub fn completions(shell: Shell) -> String {
+pub(crate) fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Line::command(), "aye", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
 /// Returns the page of aye itself.
-pub fn manual() -> io::Result<String> {
+pub(crate) fn manual() -> io::Result<String> {
     page(&built(), "").map(|page| String::from_utf8_lossy(&page).into_owned())
 }
 
 /// Writes that page and the pages of all subcommands.
-pub fn write_manual(directory: &Path) -> io::Result<()> {
+pub(crate) fn write_manual(directory: &Path) -> io::Result<()> {
     write_pages(&built(), "", directory)
 }
 

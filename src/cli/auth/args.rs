@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub enum AuthSub {
+pub(crate) enum AuthSub {
     /// Save the API key of a provider
     ///
     /// aye reads the key from the terminal without showing it. It saves the key in the keyring of the system, or in
@@ -38,7 +38,7 @@ pub enum AuthSub {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AuthAction {
+pub(crate) enum AuthAction {
     LogIn { provider: Option<String>, key_on_stdin: bool },
     LogOut(LogOut),
     Status { json: bool, check: bool },
@@ -46,13 +46,13 @@ pub enum AuthAction {
 
 /// The saved keys to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LogOut {
+pub(crate) enum LogOut {
     Of(String),
     All,
 }
 
 impl AuthSub {
-    pub fn check(self) -> AuthAction {
+    pub(crate) fn check(self) -> AuthAction {
         match self {
             Self::Login { provider, key_stdin } => AuthAction::LogIn { provider, key_on_stdin: key_stdin },
             Self::Logout { provider: Some(provider), .. } => AuthAction::LogOut(LogOut::Of(provider)),
@@ -64,7 +64,7 @@ impl AuthSub {
 
 impl AuthAction {
     /// Returns true if the action changes saved keys, which a command that aye runs must not do.
-    pub fn changes_keys(&self) -> bool {
+    pub(crate) fn changes_keys(&self) -> bool {
         match self {
             Self::LogIn { .. } | Self::LogOut(_) => true,
             Self::Status { .. } => false,

@@ -1,6 +1,6 @@
 //! `aye auth`: API keys of providers, saved where only the user can read them.
 
-pub mod args;
+pub(crate) mod args;
 
 use crate::config::{ConfigError, KeyStorage};
 use crate::host::api_keys::{GOES_BEFORE, KEY_BYTES, check_place_of_file, keep};
@@ -23,7 +23,7 @@ use std::io::{IsTerminal, Read};
 const SHOWN_OF: usize = 16;
 const MAX_SHOWN: usize = 4;
 
-pub fn run(place: &AppContext, asked: AuthAction) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, asked: AuthAction) -> Result<Exit, CliError> {
     match asked {
         AuthAction::LogIn { provider, key_on_stdin } => log_in(place, provider, key_on_stdin),
         AuthAction::LogOut(LogOut::Of(provider)) => log_out(place, &[key_name(place, &provider)?]),

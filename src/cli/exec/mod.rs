@@ -1,6 +1,6 @@
 //! `aye exec`: runs one task without a screen.
 
-pub mod piped_input;
+pub(crate) mod piped_input;
 
 use super::args::{ExecPrompt, OutputFormat};
 use crate::agent::{self, Approver, Unfinished};
@@ -30,7 +30,7 @@ use tokio::time::{Instant, sleep_until};
 /// Time for running tools to end after a signal.
 const GRACE: Duration = Duration::from_secs(8);
 
-pub struct Request {
+pub(crate) struct Request {
     pub prompt: ExecPrompt,
     /// True if piped input belongs to the prompt.
     pub takes_input: bool,
@@ -83,7 +83,7 @@ impl ExecInput {
     }
 }
 
-pub fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;

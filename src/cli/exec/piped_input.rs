@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longest input that is accepted, in bytes.
-pub const MAX_READ: usize = 10 << 20;
+pub(crate) const MAX_READ: usize = 10 << 20;
 /// Maximum bytes attached to the prompt.
 const MAX_ATTACHED: u64 = 256 << 10;
 const CHUNK_BYTES: usize = 64 << 10;
@@ -38,7 +38,7 @@ const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(1), first_byte: 
 
 /// The input that was read.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Piped {
+pub(crate) struct Piped {
     pub text: String,
 }
 
@@ -48,7 +48,7 @@ pub struct Piped {
 /// # Errors
 ///
 /// If standard input cannot be read, is larger than [`MAX_READ`], or is not text.
-pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, CliError> {
+pub(crate) fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, CliError> {
     if !is_connected() {
         return Ok(None);
     }
@@ -79,7 +79,7 @@ pub fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, CliError> {
 }
 
 /// Returns the error for an input that is larger than [`MAX_READ`].
-pub fn too_large() -> CliError {
+pub(crate) fn too_large() -> CliError {
     let most = size(MAX_READ as u64);
     CliError::usage(format!(
         "standard input is larger than {most}\nhint: save it to a file in the workspace and name the file in the prompt\nhint: pass `--no-stdin` to run without it"
@@ -134,7 +134,7 @@ fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut
 /// # Errors
 ///
 /// If it is binary data.
-pub fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, CliError> {
+pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, CliError> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes)
         && (encoding == UTF_16LE || encoding == UTF_16BE)
     {
@@ -170,7 +170,7 @@ fn looks_binary(bytes: &[u8]) -> bool {
 }
 
 /// Storage for a long input, and the limit for the prompt.
-pub struct Room<'a> {
+pub(crate) struct Room<'a> {
     pub redactor: &'a Redactor,
     pub artifacts: Option<&'a dyn Artifacts>,
     /// Context window of the model in tokens. The input may have as many bytes, about a quarter of the window.
@@ -179,7 +179,7 @@ pub struct Room<'a> {
 
 /// Returns the prompt with the input after it. Of a long input, the prompt gets the beginning and the end; the whole
 /// input becomes an artifact.
-pub fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(&str)) -> String {
+pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(&str)) -> String {
     let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
     if input.text.len() <= most {
         say(&format!("attached standard input ({})", size(input.text.len() as u64)));

@@ -1,11 +1,11 @@
 //! The screen and the session behind it.
 
-pub mod session_lock;
-pub mod session_open;
-pub mod session_prompt;
-pub mod session_runner;
-pub mod session_start;
-pub mod start_hints;
+pub(crate) mod session_lock;
+pub(crate) mod session_open;
+pub(crate) mod session_prompt;
+pub(crate) mod session_runner;
+pub(crate) mod session_start;
+pub(crate) mod start_hints;
 
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::exit_summary::farewell;
@@ -39,7 +39,7 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 const STARTED: Duration = Duration::from_millis(1500);
 
 /// A request for a screen, from the command line or from the previous screen.
-pub struct Request {
+pub(crate) struct Request {
     prompt: Option<String>,
     session: SessionChoice,
     /// Input that was typed in the meantime.
@@ -49,19 +49,19 @@ pub struct Request {
 
 /// The place, model and mode of the previous session.
 #[derive(Clone)]
-pub struct PreviousSession {
+pub(crate) struct PreviousSession {
     pub workspace: PathBuf,
     pub model: Option<String>,
     pub mode: Mode,
 }
 
 impl Request {
-    pub fn new(prompt: Option<String>, session: SessionChoice) -> Self {
+    pub(crate) fn new(prompt: Option<String>, session: SessionChoice) -> Self {
         Self { prompt, session, typed: String::new(), before: None }
     }
 }
 
-pub fn run(common: &Common, mut request: Request) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, mut request: Request) -> Result<Exit, CliError> {
     let watch = Watch::begin();
     loop {
         match screen(common, request, &watch)? {

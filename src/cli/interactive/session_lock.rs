@@ -10,19 +10,19 @@ use crate::tui::{LockAnswer, LockQuestion, StartupQuestion};
 use tokio::sync::{mpsc, oneshot};
 
 /// The session of a screen: ready, or owned by another process.
-pub enum SessionStart {
+pub(crate) enum SessionStart {
     Ready(Box<ClaimedSession>),
     Held(Box<LockedSession>),
 }
 
 /// A session that another process owns.
-pub struct LockedSession {
+pub(crate) struct LockedSession {
     pub id: SessionId,
     pub builder: SessionBuilder,
 }
 
 /// The outcome of the question.
-pub enum LockOutcome {
+pub(crate) enum LockOutcome {
     Ours(Box<ClaimedSession>),
     /// The session is shown read-only; it is not claimed and nothing runs.
     ReadOnly(Box<ReadOnlySession>),
@@ -30,7 +30,7 @@ pub enum LockOutcome {
 }
 
 /// The end of a session as another process has written it.
-pub struct ReadOnlySession {
+pub(crate) struct ReadOnlySession {
     pub builder: SessionBuilder,
     pub id: SessionId,
     pub tail: SessionPart,
@@ -47,7 +47,7 @@ enum LockAttempt {
 
 impl LockedSession {
     /// Asks until an answer leads to a session.
-    pub async fn ask(self, ahead: &mpsc::UnboundedSender<StartupQuestion>) -> LockOutcome {
+    pub(crate) async fn ask(self, ahead: &mpsc::UnboundedSender<StartupQuestion>) -> LockOutcome {
         let Self { id, builder } = self;
         let store = builder.store().clone();
         let mut problem = None;

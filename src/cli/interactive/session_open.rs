@@ -19,7 +19,7 @@ use crate::store::Store;
 use tokio::sync::mpsc;
 
 /// The request for a session.
-pub struct SessionOpener {
+pub(crate) struct SessionOpener {
     pub common: Common,
     pub place: AppContext,
     pub choice: SessionChoice,
@@ -34,7 +34,7 @@ pub struct SessionOpener {
 }
 
 /// The outcome of opening.
-pub enum OpenOutcome {
+pub(crate) enum OpenOutcome {
     /// The user has to choose among several sessions; nothing else is open.
     Several(QueryHandler),
     One(Box<SessionRunner>),
@@ -42,7 +42,7 @@ pub enum OpenOutcome {
 
 impl SessionOpener {
     /// Claims the chosen session, or creates a new one. Waits while another process is asked to exit.
-    pub fn open(self, store: Store) -> Result<OpenOutcome, CliError> {
+    pub(crate) fn open(self, store: Store) -> Result<OpenOutcome, CliError> {
         let Self { common, place, choice, before, here, events, watch, sets_up } = self;
         let started_in = place.workspace.clone();
         if choice == SessionChoice::Pick && session_prompt::has_several(&store, &place)? {

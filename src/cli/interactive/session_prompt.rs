@@ -12,7 +12,7 @@ use std::io::BufRead;
 const MAX_SHOWN: usize = 9;
 
 /// Lists the sessions of the workspace, most recent first, and asks for one; Enter chooses the first.
-pub fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> Result<SessionChoice, CliError> {
+pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> Result<SessionChoice, CliError> {
     if choice != SessionChoice::Pick {
         return Ok(choice);
     }
@@ -42,7 +42,7 @@ pub fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> Result<S
 }
 
 /// Returns true if there is more than one session to choose from.
-pub fn has_several(store: &Store, place: &AppContext) -> Result<bool, CliError> {
+pub(crate) fn has_several(store: &Store, place: &AppContext) -> Result<bool, CliError> {
     Ok(offered(store, place)?.len() > 1)
 }
 

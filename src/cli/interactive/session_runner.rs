@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The state that is left after the screen has closed.
 #[derive(Default)]
-pub struct SessionOutcome {
+pub(crate) struct SessionOutcome {
     /// The files changed by the session.
     pub changed: ChangedFiles,
     /// The session, once it was opened.
@@ -32,7 +32,7 @@ pub struct SessionOutcome {
 }
 
 /// An opened session that is not running yet.
-pub struct SessionRunner {
+pub(crate) struct SessionRunner {
     pub session: SessionStart,
     /// True if it is not in the directory where the screen started.
     pub moved: bool,
@@ -59,7 +59,7 @@ type TrustDecision = oneshot::Receiver<TrustAnswer>;
 
 impl SessionRunner {
     /// Runs the session to its end. Returns the files it changed.
-    pub async fn run(self, wires: TuiChannels, opened: &mut Option<SessionId>) -> ChangedFiles {
+    pub(crate) async fn run(self, wires: TuiChannels, opened: &mut Option<SessionId>) -> ChangedFiles {
         let nothing = ChangedFiles::default;
         let TuiChannels { start, ahead, commands, queries, events } = wires;
         let Self { session, moved, wanted, desk, watch, sets_up } = self;
@@ -280,6 +280,6 @@ async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCom
 }
 
 /// Waits until the user leaves a screen on which nothing can run.
-pub async fn wait_for_the_end(mut commands: mpsc::Receiver<SessionCommand>) {
+pub(crate) async fn wait_for_the_end(mut commands: mpsc::Receiver<SessionCommand>) {
     while commands.recv().await.is_some() {}
 }

@@ -9,7 +9,7 @@ use crate::store::Store;
 use crate::tui::StartupQuestion;
 
 /// Opens the store and the session behind the screen, and runs the session to its end.
-pub async fn open(opening: SessionOpener, wires: TuiChannels) -> SessionOutcome {
+pub(crate) async fn open(opening: SessionOpener, wires: TuiChannels) -> SessionOutcome {
     let opened = tokio::task::spawn_blocking(move || {
         let store = match Store::open(&opening.place.directories.data) {
             Ok(store) => store,
@@ -28,7 +28,7 @@ pub async fn open(opening: SessionOpener, wires: TuiChannels) -> SessionOutcome 
     }
 }
 
-pub async fn run(opened: OpenOutcome, wires: TuiChannels) -> SessionOutcome {
+pub(crate) async fn run(opened: OpenOutcome, wires: TuiChannels) -> SessionOutcome {
     match opened {
         OpenOutcome::Several(desk) => {
             desk.follow_keys();

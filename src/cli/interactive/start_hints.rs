@@ -22,7 +22,7 @@ const TITLE_CHARS: usize = 48;
 const UNDONE: [&str; 2] = ["TODO", "FIXME"];
 
 /// Returns the line about the last session, and a task suggestion. Both read the disk in parallel to the start.
-pub async fn hints(store: &Store, place: &AppContext) -> (Option<String>, Option<String>) {
+pub(crate) async fn hints(store: &Store, place: &AppContext) -> (Option<String>, Option<String>) {
     let (store, here, workspace) = (store.clone(), place.clone(), place.workspace.clone());
     // In a home directory or the root directory, there is no project to search.
     let is_project = workspace != place.home && workspace.parent().is_some();
@@ -52,7 +52,7 @@ fn words(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, now: j
 }
 
 /// Returns when the first policy layer expires: `expires in 6 d`.
-pub fn ends(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
+pub(crate) fn ends(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
     let end = policy.layers.iter().filter_map(|layer| layer.bundle.expires_at).min()?;
     Some(match end.as_second().saturating_sub(now.as_second()) {
         ..=0 => "expired".to_owned(),

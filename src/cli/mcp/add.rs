@@ -11,7 +11,7 @@ use crate::policy::redact::names_a_secret;
 use crate::text::clean;
 use std::fmt::Write as _;
 
-pub fn add(place: &AppContext, name: &str, given: NewServerWords) -> Result<Exit, CliError> {
+pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Result<Exit, CliError> {
     check_name(name).map_err(CliError::usage)?;
     if let Some(url) = &given.url {
         check_url(url).map_err(CliError::usage)?;
@@ -64,7 +64,7 @@ pub fn add(place: &AppContext, name: &str, given: NewServerWords) -> Result<Exit
     Ok(Exit::Completed)
 }
 
-pub fn remove(place: &AppContext, name: &str) -> Result<Exit, CliError> {
+pub(crate) fn remove(place: &AppContext, name: &str) -> Result<Exit, CliError> {
     let file = place.directories.config_file();
     if !change(place, |old| without_server(old, name))? {
         return Err(CliError::usage(format!(

@@ -12,7 +12,7 @@ use crate::policy::Bundle;
 use crate::text::clean;
 use std::path::Path;
 
-pub fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
     if common.policy.is_some() {
         return Err(CliError::usage("`aye mcp allow` changes your policy.toml; leave out `--policy`"));
     }

@@ -5,7 +5,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
-pub enum McpSub {
+pub(crate) enum McpSub {
     /// List MCP servers and the tools that the policy allows
     List {
         /// Print JSON
@@ -89,7 +89,7 @@ pub enum McpSub {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AskArg {
+pub(crate) enum AskArg {
     /// Nobody: such calls are denied
     Never,
     /// The user of the client, for clients that do not approve themselves
@@ -105,7 +105,7 @@ fn transports() -> PossibleValuesParser {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum McpAction {
+pub(crate) enum McpAction {
     List { json: bool },
     Add { name: String, server: NewServerWords },
     Remove { name: String },
@@ -118,7 +118,7 @@ pub enum McpAction {
 
 /// The new server, as given on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewServerWords {
+pub(crate) struct NewServerWords {
     pub url: Option<String>,
     pub command: Vec<String>,
     pub headers: Vec<(String, String)>,
@@ -129,7 +129,7 @@ pub struct NewServerWords {
 }
 
 impl McpSub {
-    pub fn check(self) -> Result<McpAction, String> {
+    pub(crate) fn check(self) -> Result<McpAction, String> {
         Ok(match self {
             Self::List { json } => McpAction::List { json },
             Self::Add { name, url, headers, env, network, bearer_token_env, kind, command } => {
@@ -163,7 +163,7 @@ fn pairs(given: &[String], between: char, flag: &str, expected: &str) -> Result<
 
 impl McpAction {
     /// Returns true if the action changes servers or tokens, which a command that aye runs must not do.
-    pub fn changes_servers(&self) -> bool {
+    pub(crate) fn changes_servers(&self) -> bool {
         match self {
             Self::Add { .. } | Self::Remove { .. } | Self::LogIn { .. } | Self::LogOut { .. } | Self::Allow { .. } => true,
             Self::List { .. } | Self::Test { .. } | Self::Serve { .. } => false,

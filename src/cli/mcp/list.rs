@@ -38,7 +38,7 @@ struct Listed {
     notes: Vec<String>,
 }
 
-pub fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
     let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let (servers, problems) = found(place, Some(&project));

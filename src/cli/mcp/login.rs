@@ -57,7 +57,7 @@ impl SignInPage<'_> {
     }
 }
 
-pub fn log_in(place: &AppContext, common: &Common, name: &str, no_browser: bool) -> Result<Exit, CliError> {
+pub(crate) fn log_in(place: &AppContext, common: &Common, name: &str, no_browser: bool) -> Result<Exit, CliError> {
     let spec = named(place, common, name)?;
     if !place.settings.uses_keyring() {
         check_place_of_file(place)?;
@@ -72,7 +72,7 @@ pub fn log_in(place: &AppContext, common: &Common, name: &str, no_browser: bool)
     Ok(Exit::Completed)
 }
 
-pub fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> {
+pub(crate) fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> {
     let text = if forget(place, name)? {
         format!("deleted the tokens of `{name}`; its authorization server may still list aye\n")
     } else {

@@ -2,7 +2,7 @@
 
 mod add;
 mod allow;
-pub mod args;
+pub(crate) mod args;
 mod list;
 mod login;
 mod test_server;
@@ -13,7 +13,7 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use args::McpAction;
 
-pub fn run(place: &AppContext, common: &Common, asked: McpAction) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, asked: McpAction) -> Result<Exit, CliError> {
     match asked {
         McpAction::List { json } => list::run(place, common, json),
         McpAction::Add { name, server } => add::add(place, &name, server),

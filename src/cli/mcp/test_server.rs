@@ -55,7 +55,7 @@ struct Judged {
     reason: String,
 }
 
-pub fn run(place: &AppContext, common: &Common, name: &str, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -> Result<Exit, CliError> {
     let spec = named(place, common, name)?;
     if let Some(why) = &spec.off {
         return Err(CliError::usage(format!("server `{name}` is off: {why}")));

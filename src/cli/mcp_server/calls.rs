@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 const CLIENTS_PERSON: &str = "the user of the client";
 
 /// The state that all calls share.
-pub struct Calls {
+pub(crate) struct Calls {
     pub bench: ToolRunner,
     pub asks: Asks,
     /// Timeout of an approval.
@@ -59,7 +59,7 @@ struct ClientCall {
 }
 
 impl Calls {
-    pub fn new(
+    pub(crate) fn new(
         bench: ToolRunner,
         asks: Asks,
         patience: Duration,
@@ -72,7 +72,7 @@ impl Calls {
         Self { bench, asks, patience, redactor, artifacts, end, offers, order, waiting, count }
     }
 
-    pub fn tools(&self) -> Vec<Tool> {
+    pub(crate) fn tools(&self) -> Vec<Tool> {
         self.offers.iter().map(|offer| offer.tool.clone()).collect()
     }
 
@@ -86,7 +86,7 @@ impl Calls {
         Err(ErrorData::invalid_params(format!("there is no tool `{shown}`; call `tools/list` for the tools"), None))
     }
 
-    pub async fn call(
+    pub(crate) async fn call(
         self: &Arc<Self>,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
@@ -275,7 +275,7 @@ impl Calls {
     }
 
     /// Ends background work and pending approvals.
-    pub async fn leave(&self) {
+    pub(crate) async fn leave(&self) {
         self.end.cancel();
         self.bench.router.end_commands().await;
         let waits = self.waiting.end();

@@ -12,20 +12,20 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// Maximum bytes of the text of a result; it applies to all tools, some of which have lower limits.
-pub const TEXT_BYTES: usize = 256 << 10;
+pub(crate) const TEXT_BYTES: usize = 256 << 10;
 /// Maximum bytes of an image; larger ones are only named.
 const IMAGE_BYTES: u64 = 5 << 20;
 const MAX_IMAGES: usize = 8;
 
 /// A tool that is offered to other agents.
-pub struct Offer {
+pub(crate) struct Offer {
     pub tool: Tool,
     /// True if its results also have structured content.
     pub structured: bool,
 }
 
 /// Returns the tools that the policy offers, without those that need a session.
-pub fn offers(bench: &ToolRunner) -> Vec<Offer> {
+pub(crate) fn offers(bench: &ToolRunner) -> Vec<Offer> {
     let served = |definition: ToolDefinition| bench.router.served(&definition.tool_name).map(|served| offer(definition, served));
     offered_tools::offered(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
 }
@@ -50,7 +50,7 @@ fn offer(definition: ToolDefinition, served: Served) -> Offer {
 }
 
 /// Returns the result of a call for the client.
-pub async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artifacts>) -> CallToolResult {
+pub(crate) async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artifacts>) -> CallToolResult {
     let result = result.fitted(TEXT_BYTES);
     if result.status != ToolStatus::Succeeded {
         return CallToolResult::error(vec![ContentBlock::text(result.text_for_model())]);

@@ -31,7 +31,7 @@ const APPROVAL: &str = "approval";
 
 /// The way in which the client can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Means {
+pub(crate) enum Means {
     /// The client has announced no such capability.
     None,
     /// By a request during the call.
@@ -41,7 +41,7 @@ pub enum Means {
 }
 
 impl Means {
-    pub fn of(context: &RequestContext<RoleServer>) -> Self {
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         let shows_forms = context
             .client_capabilities()
             .and_then(|capabilities| capabilities.elicitation)
@@ -58,7 +58,7 @@ impl Means {
 
 /// The answer. Only the exact value approves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub(crate) enum Answer {
     Yes,
     No,
 }
@@ -70,7 +70,7 @@ impl Answer {
     }
 
     /// Returns the answer in a repeated call.
-    pub fn among(answers: &rmcp::model::InputResponses) -> Self {
+    pub(crate) fn among(answers: &rmcp::model::InputResponses) -> Self {
         let result = answers.get(APPROVAL).and_then(|answer| serde_json::from_value(answer.clone()).ok());
         result.map_or(Self::No, |result| Self::of(&result))
     }
@@ -78,7 +78,7 @@ impl Answer {
 
 /// Returns the form, with all facts for the decision. They come from outside, so they are shortened and control
 /// characters are removed.
-pub fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
+pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
     let proposal = plan.proposal.as_ref();
     let mut message = format!("aye: {}\n", truncated(&plan.summary, LINE_BYTES));
     let _ =
@@ -103,7 +103,7 @@ pub fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, Err
 }
 
 /// Asks during the call. No support or no answer in time is a denial.
-pub async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams, patience: Duration) -> Answer {
+pub(crate) async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams, patience: Duration) -> Answer {
     match context.peer.create_elicitation_with_timeout(form, Some(patience)).await {
         Ok(result) => Answer::of(&result),
         Err(error) => {
@@ -114,7 +114,7 @@ pub async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams
 }
 
 /// A call that ended with its question.
-pub struct PendingQuestion {
+pub(crate) struct PendingQuestion {
     name: String,
     arguments: Option<JsonObject>,
     until: Instant,
@@ -124,11 +124,11 @@ pub struct PendingQuestion {
 
 /// The calls that wait to be repeated.
 #[derive(Default)]
-pub struct Waiting(Mutex<HashMap<String, PendingQuestion>>);
+pub(crate) struct Waiting(Mutex<HashMap<String, PendingQuestion>>);
 
 impl Waiting {
     /// Stores the plan as it was shown, under an unguessable name.
-    pub fn keep(
+    pub(crate) fn keep(
         &self,
         (name, arguments): (String, Option<JsonObject>),
         (plan, question): (Plan, Question),
@@ -154,7 +154,7 @@ impl Waiting {
 
     /// Removes and returns the question of this call. It can only be answered once, and only by a call with the same
     /// arguments.
-    pub fn take(&self, state: &str, name: &str, arguments: Option<&JsonObject>) -> Option<PendingQuestion> {
+    pub(crate) fn take(&self, state: &str, name: &str, arguments: Option<&JsonObject>) -> Option<PendingQuestion> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits =
             |waits: &PendingQuestion| waits.name == name && waits.arguments.as_ref() == arguments && waits.until > Instant::now();
@@ -162,13 +162,13 @@ impl Waiting {
     }
 
     /// Removes and returns all pending approvals at the end.
-    pub fn end(&self) -> Vec<PendingQuestion> {
+    pub(crate) fn end(&self) -> Vec<PendingQuestion> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, waits)| waits).collect()
     }
 }
 
 /// Drops a value on another thread, because the files of a preview may take long to remove.
-pub fn let_go<T: Send + 'static>(what: T) {
+pub(crate) fn let_go<T: Send + 'static>(what: T) {
     drop(tokio::task::spawn_blocking(move || drop(what)));
 }
 

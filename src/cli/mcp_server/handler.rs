@@ -13,7 +13,7 @@ use std::sync::Arc;
 const METHODS: &[&str] = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
 
 #[derive(Clone)]
-pub struct Handler {
+pub(crate) struct Handler {
     pub calls: Arc<Calls>,
     /// Instructions for the model of the client.
     pub instructions: Arc<str>,

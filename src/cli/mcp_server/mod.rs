@@ -37,13 +37,13 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 
 /// The approver of calls while aye serves its tools to another agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asks {
+pub(crate) enum Asks {
     Nobody,
     /// The user of the client.
     Client,
 }
 
-pub fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exit, CliError> {
     let _log = start_log(place, common.verbosity);
     let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
     project.ignored().iter().for_each(|line| warn(line));

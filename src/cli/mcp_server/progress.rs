@@ -16,7 +16,12 @@ const PAUSE: Duration = Duration::from_millis(250);
 const MESSAGE_BYTES: usize = 2 << 10;
 
 /// Sends progress until the command closes its output. The final output is part of the result.
-pub async fn tell(mut chunks: mpsc::Receiver<String>, redactor: Arc<Redactor>, peer: Peer<RoleServer>, token: ProgressToken) {
+pub(crate) async fn tell(
+    mut chunks: mpsc::Receiver<String>,
+    redactor: Arc<Redactor>,
+    peer: Peer<RoleServer>,
+    token: ProgressToken,
+) {
     let mut stream = Stream::new(redactor);
     let (mut printed, mut since) = (0_u64, String::new());
     let mut next = Instant::now();

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::watch;
 
 #[derive(Default)]
-pub struct Scheduler {
+pub(crate) struct Scheduler {
     running: Mutex<Vec<Footprint>>,
     /// Notified when a call ends.
     over: watch::Sender<u64>,
@@ -22,7 +22,7 @@ struct Footprint {
 }
 
 /// Permission to run, which dropping returns.
-pub struct RunSlot<'a> {
+pub(crate) struct RunSlot<'a> {
     order: &'a Scheduler,
     number: u64,
     /// True if an earlier call may have changed the resources of this one.
@@ -37,7 +37,7 @@ impl Footprint {
 
 impl Scheduler {
     /// Waits until no running call conflicts with this plan.
-    pub fn turn<'a>(&'a self, plan: &Plan) -> impl Future<Output = RunSlot<'a>> + Send + use<'a> {
+    pub(crate) fn turn<'a>(&'a self, plan: &Plan) -> impl Future<Output = RunSlot<'a>> + Send + use<'a> {
         let claim = Footprint { number: 0, changes: plan.changes, touches: plan.touches(), runs: plan.runs.clone() };
         async move {
             let mut over = self.over.subscribe();

@@ -20,7 +20,7 @@ const BUSY: ErrorCode = ErrorCode(-32000);
 
 /// One end of the connection. Cheap to clone; only one clone may receive at a time.
 #[derive(Clone)]
-pub struct ClientTransport {
+pub(crate) struct ClientTransport {
     lines: Arc<Mutex<mpsc::Receiver<Line>>>,
     out: Arc<Outbox>,
     requests: Arc<Semaphore>,
@@ -33,7 +33,7 @@ pub struct ClientTransport {
 struct Underway(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
 
 impl ClientTransport {
-    pub fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client) -> Self {
         Self {
             lines: Arc::new(Mutex::new(client.lines)),
             out: Arc::new(client.out),
@@ -42,12 +42,12 @@ impl ClientTransport {
         }
     }
 
-    pub fn deaf(&self) -> CancellationToken {
+    pub(crate) fn deaf(&self) -> CancellationToken {
         self.deaf.clone()
     }
 
     /// Waits for the last lines to be written, for a limited time.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         if let Some(out) = Arc::into_inner(self.out) {
             out.close().await;
         }

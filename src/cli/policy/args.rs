@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
-pub enum PolicySub {
+pub(crate) enum PolicySub {
     /// Explain the verdict for a command or tool call
     ///
     /// Nothing is run. The exit code is 0 for every verdict, and 2 if the policy or the call is invalid.
@@ -86,7 +86,7 @@ pub enum PolicySub {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum GrantsSub {
+pub(crate) enum GrantsSub {
     /// List saved rules with the file and line of each
     List {
         /// Print one JSON object per rule
@@ -108,13 +108,13 @@ pub enum GrantsSub {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GrantsAction {
+pub(crate) enum GrantsAction {
     List { json: bool },
     Revoke { names: Vec<String>, all: bool, expired: bool },
 }
 
 #[derive(Debug, Args)]
-pub struct ExplainArgs {
+pub(crate) struct ExplainArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -135,7 +135,7 @@ pub struct ExplainArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct InitArgs {
+pub(crate) struct InitArgs {
     /// Choose what the policy allows without asking
     #[arg(long, value_enum, default_value_t, conflicts_with = "project")]
     preset: Preset,
@@ -169,7 +169,7 @@ impl ValueEnum for Preset {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PolicyAction {
+pub(crate) enum PolicyAction {
     Explain { subject: Subject, json: bool },
     Show { form: ShowForm },
     Test { files: Vec<PathBuf>, json: bool },
@@ -184,7 +184,7 @@ pub enum PolicyAction {
 
 /// The command or call to explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub(crate) enum Subject {
     /// One word is a shell line; several are a program and its arguments.
     Command { words: Vec<String>, cwd: Option<String> },
     /// A tool call; `arguments` as on the command line of `aye tool call`.
@@ -192,14 +192,14 @@ pub enum Subject {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShowForm {
+pub(crate) enum ShowForm {
     Table,
     Json,
     Toml,
 }
 
 impl PolicySub {
-    pub fn check(self) -> PolicyAction {
+    pub(crate) fn check(self) -> PolicyAction {
         match self {
             Self::Explain(ExplainArgs { json, tool: Some(tool), args, .. }) => {
                 PolicyAction::Explain { subject: Subject::Call { tool, arguments: args.unwrap_or_default() }, json }
@@ -234,7 +234,7 @@ impl PolicySub {
 
 impl PolicyAction {
     /// Returns true if the action changes the policy, which a command that aye runs must not do.
-    pub fn changes_the_policy(&self) -> bool {
+    pub(crate) fn changes_the_policy(&self) -> bool {
         match self {
             Self::Init { place, .. } => *place != InitPlace::Stdout,
             Self::Grants(GrantsAction::Revoke { .. }) => true,

@@ -28,7 +28,7 @@ struct Answer<'a> {
 }
 
 /// Prints one verdict per line, whatever the line is. The exit code does not depend on the verdicts.
-pub fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
     let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));

@@ -21,7 +21,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 
 /// Both verdicts for a call, with the places of the rules.
-pub struct ExplainedCall {
+pub(crate) struct ExplainedCall {
     /// The verdict by the rules, in a sandbox.
     pub by_rules: Explanation,
     /// The verdict here and now.
@@ -33,7 +33,7 @@ pub struct ExplainedCall {
 }
 
 /// A simple command of a shell line, or one action of a call.
-pub struct Step {
+pub(crate) struct Step {
     pub text: String,
     pub verdict: VerdictKind,
     pub rule: String,
@@ -42,7 +42,7 @@ pub struct Step {
     pub critical: bool,
 }
 
-pub fn run(place: &AppContext, common: &Common, subject: Subject, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: bool) -> Result<Exit, CliError> {
     let (name, arguments) = match subject {
         Subject::Command { words, cwd } => ("RunCommand".to_owned(), command(&words, cwd)),
         Subject::Call { tool, arguments } => {
@@ -96,7 +96,7 @@ fn command(words: &[String], cwd: Option<String>) -> Arguments {
 }
 
 /// Returns the commands of a shell line, or the actions of a call.
-pub fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&Action) -> Explanation) -> Vec<Step> {
+pub(crate) fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&Action) -> Explanation) -> Vec<Step> {
     if !whole.parts.is_empty() {
         let step = |part: &crate::protocol::CommandPart| Step {
             text: part.text.clone(),
@@ -139,7 +139,7 @@ fn what(action: &Action) -> String {
 /// The output of `aye policy check`, and its place.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ExplainOutput<'a> {
+pub(crate) struct ExplainOutput<'a> {
     #[serde(flatten)]
     explanation: &'a Explanation,
     mode: Mode,
@@ -162,7 +162,7 @@ struct RuntimeVerdict<'a> {
 }
 
 impl ExplainedCall {
-    pub fn as_json(&self) -> ExplainOutput<'_> {
+    pub(crate) fn as_json(&self) -> ExplainOutput<'_> {
         let origin = self.origins.first().and_then(|(_, origin)| origin.as_ref());
         ExplainOutput {
             explanation: &self.by_rules,
@@ -174,7 +174,7 @@ impl ExplainedCall {
         }
     }
 
-    pub fn as_text(&self, paint: &Paint) -> String {
+    pub(crate) fn as_text(&self, paint: &Paint) -> String {
         let mut rows = self.head(paint);
         rows.push(String::new());
         rows.extend(self.table(paint));

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-pub fn run(place: &AppContext, action: GrantsAction) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, action: GrantsAction) -> Result<Exit, CliError> {
     match action {
         GrantsAction::List { json } => list(place, json),
         GrantsAction::Revoke { names, all, expired } => revoke(place, &names, all, expired),

@@ -6,7 +6,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::policy_templates::{InitPlace, Template, text_of, write};
 
-pub fn run(place: &AppContext, template: Template, to: InitPlace) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, template: Template, to: InitPlace) -> Result<Exit, CliError> {
     let text = text_of(template);
     if to == InitPlace::Stdout {
         say(&text);

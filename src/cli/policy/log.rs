@@ -8,7 +8,7 @@ use crate::host::startup::open_store;
 use crate::store::DecisionFilter;
 use std::fmt::Write as _;
 
-pub fn run(place: &AppContext, filter: &DecisionFilter, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, filter: &DecisionFilter, json: bool) -> Result<Exit, CliError> {
     let decisions = open_store(place)?.decisions(filter)?;
     if json {
         decisions.iter().for_each(crate::host::console::say_json);

@@ -1,10 +1,10 @@
 //! `aye policy`: shows, explains, tests and edits the policy. No call is run.
 
-pub mod args;
+pub(crate) mod args;
 mod check;
 mod explain;
 mod grants;
-pub mod init;
+pub(crate) mod init;
 mod log;
 mod origin;
 mod paint;
@@ -33,7 +33,7 @@ use crate::tools::{self, SandboxPolicy, Toolset};
 use args::PolicyAction;
 use server_tools::ServerTools;
 
-pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliError> {
     match action {
         PolicyAction::Check => check::run(&AppContext::find(common)?, common),
         PolicyAction::Redact { jsonl } => redact::run(&AppContext::find(common)?, common, jsonl),

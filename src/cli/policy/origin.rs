@@ -5,13 +5,13 @@ use crate::policy::entry_at;
 use std::path::{Path, PathBuf};
 
 /// The text of the policy files in force.
-pub struct Origins {
+pub(crate) struct Origins {
     files: Vec<(String, PathBuf, String)>,
 }
 
 /// A place in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub(crate) struct Origin {
     pub file: PathBuf,
     pub line: usize,
     /// The source line, or the first lines of the table.
@@ -19,7 +19,7 @@ pub struct Origin {
 }
 
 impl Origins {
-    pub fn of(policy: &Policy) -> Self {
+    pub(crate) fn of(policy: &Policy) -> Self {
         let files = policy.layers.iter().filter_map(|layer| {
             let file = layer.file.clone()?;
             let text = policy_bytes(&file).ok().flatten().unwrap_or_default();
@@ -31,7 +31,7 @@ impl Origins {
     }
 
     /// Finds a rule by its name in verdicts, such as `user:31`.
-    pub fn find(&self, rule: &str) -> Option<Origin> {
+    pub(crate) fn find(&self, rule: &str) -> Option<Origin> {
         let (scope, line) = rule.split_once(':')?;
         let line: usize = line.parse().ok()?;
         let (_, file, text) = self.files.iter().find(|(known, ..)| known == scope)?;
@@ -40,11 +40,11 @@ impl Origins {
 }
 
 impl Origin {
-    pub fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         place(&self.file, self.line)
     }
 }
 
-pub fn place(file: &Path, line: usize) -> String {
+pub(crate) fn place(file: &Path, line: usize) -> String {
     format!("{}:{line}", file.display())
 }

@@ -13,13 +13,13 @@ const WIDEST: usize = 140;
 const MAX_ROWS: usize = 40;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Paint {
+pub(crate) struct Paint {
     pub width: usize,
     colors: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub enum Tone {
+pub(crate) enum Tone {
     Good,
     Careful,
     Bad,
@@ -29,7 +29,7 @@ pub enum Tone {
 
 impl Paint {
     /// Returns the format for stdout.
-    pub fn of_stdout(color: Color) -> Self {
+    pub(crate) fn of_stdout(color: Color) -> Self {
         let seen = std::io::stdout().is_terminal();
         let refused = color == Color::Never || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let width = terminal_size::terminal_size().filter(|_| seen).map(|(width, _)| usize::from(width.0));
@@ -37,16 +37,16 @@ impl Paint {
     }
 
     #[cfg(test)]
-    pub fn plain(width: usize) -> Self {
+    pub(crate) fn plain(width: usize) -> Self {
         Self { width, colors: false }
     }
 
     #[cfg(test)]
-    pub fn colored(width: usize) -> Self {
+    pub(crate) fn colored(width: usize) -> Self {
         Self { width, colors: true }
     }
 
-    pub fn tone(&self, tone: Tone, text: &str) -> String {
+    pub(crate) fn tone(&self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Good => 32,
             Tone::Careful => 33,
@@ -58,7 +58,7 @@ impl Paint {
     }
 
     /// Returns `allow`, `ask` or `deny`, padded to a number of cells.
-    pub fn verdict(&self, verdict: VerdictKind, cells: usize) -> String {
+    pub(crate) fn verdict(&self, verdict: VerdictKind, cells: usize) -> String {
         let tone = match verdict {
             VerdictKind::Allow => Tone::Good,
             VerdictKind::Ask => Tone::Careful,
@@ -68,7 +68,7 @@ impl Paint {
     }
 
     /// Returns the risk, padded to a number of cells. Critical risk is marked.
-    pub fn risk(&self, risk: Risk, critical: bool, cells: usize) -> String {
+    pub(crate) fn risk(&self, risk: Risk, critical: bool, cells: usize) -> String {
         let text = format!("{:cells$}", if critical { "CRITICAL" } else { risk.as_str() });
         match risk {
             Risk::Low => self.tone(Tone::Quiet, &text),
@@ -78,14 +78,14 @@ impl Paint {
     }
 
     /// Returns a sentence as rows, indented from the second row on.
-    pub fn sentence(&self, text: &str, indent: usize) -> Vec<String> {
+    pub(crate) fn sentence(&self, text: &str, indent: usize) -> Vec<String> {
         let text = text::reveal(text).replace('\n', " ");
         let rows = text::wrap(&text, self.width.saturating_sub(indent).max(NARROWEST / 2));
         rows.into_iter().map(|row| text[row].to_owned()).collect()
     }
 
     /// Returns code as rows, with all its characters.
-    pub fn code(&self, text: &str, indent: usize) -> Vec<String> {
+    pub(crate) fn code(&self, text: &str, indent: usize) -> Vec<String> {
         let text = text::expand_tabs(&text::reveal(text)).into_owned();
         let width = self.width.saturating_sub(indent).max(NARROWEST / 2);
         let mut rows: Vec<String> = Vec::new();
@@ -104,7 +104,7 @@ impl Paint {
     }
 
     /// Returns a text, cut or padded to a number of cells.
-    pub fn cell(text: &str, cells: usize) -> String {
+    pub(crate) fn cell(text: &str, cells: usize) -> String {
         let shown = text::truncate(text, cells);
         let blanks = cells.saturating_sub(text::width(&shown));
         format!("{shown}{}", " ".repeat(blanks))

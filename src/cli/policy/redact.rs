@@ -37,7 +37,7 @@ struct Answer {
     redacted: Vec<RedactionReport>,
 }
 
-pub fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
     let rules = place.enforcer(&policy, Sandbox::Absent, place.mode).redactions();
     let redactor = redaction::redactor(place, rules.clone(), &[]);

@@ -4,9 +4,9 @@ use crate::host::console::say;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 
-pub const SCHEMA: &str = include_str!("../../../assets/policy/schema.json");
+pub(crate) const SCHEMA: &str = include_str!("../../../assets/policy/schema.json");
 
-pub fn run() -> Result<Exit, CliError> {
+pub(crate) fn run() -> Result<Exit, CliError> {
     say(SCHEMA);
     Ok(Exit::Completed)
 }

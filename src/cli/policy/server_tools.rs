@@ -13,14 +13,14 @@ use std::sync::Arc;
 const BETWEEN: [&str; 2] = [":", "__"];
 
 /// The configured servers, and their last known tools.
-pub struct ServerTools {
+pub(crate) struct ServerTools {
     servers: Vec<String>,
     tools: Arc<[RemoteTool]>,
     pins: Pins,
 }
 
 impl ServerTools {
-    pub fn known(place: &AppContext, project: Option<&ProjectConfig>) -> Self {
+    pub(crate) fn known(place: &AppContext, project: Option<&ProjectConfig>) -> Self {
         let (specs, _) = specs::specs(place, project);
         let servers = specs.iter().map(|spec| spec.name.clone()).collect();
         let directory = place.directories.data.join("mcp");
@@ -31,7 +31,7 @@ impl ServerTools {
 
     /// Returns the call that a name means: `SERVER/TOOL` or `Mcp.SERVER/TOOL`, and for a configured server also
     /// `SERVER:TOOL` or `SERVER__TOOL`. An unknown tool gets the verdict of a new tool.
-    pub fn action(&self, called: &str) -> Option<Action> {
+    pub(crate) fn action(&self, called: &str) -> Option<Action> {
         let (server, tool) = named(called).or_else(|| self.configured(called))?;
         let known = self.servers.iter().find(|known| known.eq_ignore_ascii_case(server)).map_or(server, String::as_str);
         let of_server = self.tools.iter().filter(|one| one.server == known);
@@ -58,13 +58,13 @@ impl ServerTools {
 }
 
 /// Returns the server and the tool, if the name has the form used in policies.
-pub fn named(called: &str) -> Option<(&str, &str)> {
+pub(crate) fn named(called: &str) -> Option<(&str, &str)> {
     let (server, tool) = called.strip_prefix("Mcp.").unwrap_or(called).split_once('/')?;
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
 /// Returns true if a name has the form `SERVER:TOOL` or `SERVER__TOOL`.
-pub fn is_server_form(called: &str) -> bool {
+pub(crate) fn is_server_form(called: &str) -> bool {
     let is_form = |(server, tool): (&str, &str)| !server.is_empty() && !tool.is_empty();
     BETWEEN.iter().filter_map(|between| called.split_once(between)).any(is_form)
 }
@@ -72,7 +72,7 @@ pub fn is_server_form(called: &str) -> bool {
 #[cfg(test)]
 impl ServerTools {
     /// Returns the state without configured servers.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { servers: Vec::new(), tools: Vec::new().into(), pins: Pins::at("nowhere".into()) }
     }
 }

@@ -23,7 +23,7 @@ const ALIGNED_CELLS: usize = 72;
 /// The policy in force.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct InForce {
+pub(crate) struct InForce {
     pub layers: Vec<LayerInForce>,
     pub mode: Mode,
     pub workspace: PathBuf,
@@ -36,7 +36,7 @@ pub struct InForce {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LayerInForce {
+pub(crate) struct LayerInForce {
     pub scope: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub struct LayerInForce {
     pub session_id: Option<String>,
 }
 
-pub fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result<Exit, CliError> {
     let policy = super::in_force(place, common)?;
     let mut layers: Vec<Layer> = policy.layers.iter().flat_map(|layer| [Some(layer.clone()), layer.base()]).flatten().collect();
     layers.sort_by_key(|layer| layer.scope);
@@ -85,7 +85,7 @@ fn project(place: &AppContext, common: &Common, policy: &Policy) -> String {
 }
 
 impl LayerInForce {
-    pub fn of(layer: &Layer) -> Self {
+    pub(crate) fn of(layer: &Layer) -> Self {
         Self {
             scope: layer.scope.rule(0).split(':').next().unwrap_or_default().to_owned(),
             file: layer.file.clone(),
@@ -128,7 +128,7 @@ impl InForce {
         entry.file.as_ref().map_or_else(|| entry.origin.clone(), |file| format!("{}:{}", self.shown(file), entry.line))
     }
 
-    pub fn as_text(&self, paint: &Paint, now: jiff::Timestamp) -> String {
+    pub(crate) fn as_text(&self, paint: &Paint, now: jiff::Timestamp) -> String {
         let mut out = self.head(paint, now);
         let origins = self.entries.iter().map(|entry| crate::text::width(&self.origin(entry))).max().unwrap_or_default();
         let widest = self.entries.iter().map(|entry| crate::text::width(&stated(entry)));
@@ -206,7 +206,7 @@ impl InForce {
 
     /// Returns a single policy of all layers: lists of blocked items are combined; of other keys the first one is used,
     /// and the rest are comments.
-    pub fn as_toml(&self) -> String {
+    pub(crate) fn as_toml(&self) -> String {
         let mut out = String::new();
         for layer in &self.layers {
             let file = layer

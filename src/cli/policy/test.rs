@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// A set of tests, and the layers they run against.
-pub struct Suite {
+pub(crate) struct Suite {
     pub file: PathBuf,
     pub bundle: Bundle,
     pub policy: Policy,
@@ -24,7 +24,7 @@ pub struct Suite {
 
 /// The outcome of all tests.
 #[derive(Debug, Default, Serialize)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub tests: usize,
     pub failed: usize,
     /// Number of `match` and `not_match` examples, which passed when the files were read.
@@ -34,7 +34,7 @@ pub struct Outcome {
 
 /// A failed test.
 #[derive(Debug, Serialize)]
-pub struct Failure {
+pub(crate) struct Failure {
     pub file: PathBuf,
     pub line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct Failure {
     pub reason: String,
 }
 
-pub fn run(place: &AppContext, common: &Common, files: &[PathBuf], json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, files: &[PathBuf], json: bool) -> Result<Exit, CliError> {
     let suites = if files.is_empty() { in_force(place, common)? } else { named(place, common, files)? };
     let mut outcome = Outcome::default();
     for suite in &suites {
@@ -91,17 +91,17 @@ fn named(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<S
     Ok(suites)
 }
 
-pub fn read(file: &Path) -> Result<Bundle, CliError> {
+pub(crate) fn read(file: &Path) -> Result<Bundle, CliError> {
     let bytes = policy_bytes(file)?.ok_or_else(|| CliError::usage(format!("policy file `{}` does not exist", file.display())))?;
     Bundle::parse_bytes(&bytes, &file.display().to_string()).map_err(|error| crate::host::policy_error::broken(&error, &bytes))
 }
 
 /// Returns true if a project's policy is stored at this path.
-pub fn is_of_project(file: &Path) -> bool {
+pub(crate) fn is_of_project(file: &Path) -> bool {
     file.ends_with(".aye/policy.toml") || std::path::absolute(file).is_ok_and(|file| file.ends_with(".aye/policy.toml"))
 }
 
-pub fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) -> Result<(), CliError> {
+pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) -> Result<(), CliError> {
     outcome.examples += suite.bundle.examples();
     let servers = ServerTools::known(place, None);
     let mut enforcers: Vec<(Mode, Enforcer, Toolset)> = Vec::new();
@@ -137,7 +137,7 @@ pub fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) -> Result
 }
 
 /// Returns an error for a test of an unknown tool, which would test nothing.
-pub fn known(test: &Test, bundle: &Bundle) -> Result<(), String> {
+pub(crate) fn known(test: &Test, bundle: &Bundle) -> Result<(), String> {
     // A policy does not know the servers and their tools, so any such name is accepted.
     if named_of_server(&test.tool).is_some() || is_server_form(&test.tool) {
         return Ok(());

@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 
 /// The report on one file.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     pub file: PathBuf,
     pub mistakes: Vec<Remark>,
     pub warnings: Vec<Remark>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Remark {
+pub(crate) struct Remark {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     pub message: String,
@@ -32,7 +32,7 @@ pub struct Remark {
     pub source: Option<String>,
 }
 
-pub fn run(place: &AppContext, common: &Common, file: Option<&Path>, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, file: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let mut reports = Vec::new();
     for file in file.map_or_else(|| in_force(place, common), |file| vec![(file.to_owned(), true)]) {
         let (file, named) = file;
@@ -56,7 +56,7 @@ fn in_force(place: &AppContext, common: &Common) -> Vec<(PathBuf, bool)> {
     vec![(PathBuf::from(MANAGED), false), own, (place.workspace.join(".aye/policy.toml"), false)]
 }
 
-pub fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {
+pub(crate) fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {
     let name = file.display().to_string();
     let remark = |error: &BundleError, text: &str| Remark {
         line: error.line,
@@ -94,7 +94,7 @@ fn unsupported(bundle: &Bundle, text: &str) -> Option<(usize, String)> {
     Some((line, message))
 }
 
-pub fn text(reports: &[Report], paint: &Paint) -> String {
+pub(crate) fn text(reports: &[Report], paint: &Paint) -> String {
     let mut out = String::new();
     for report in reports {
         let said = report.mistakes.iter().map(|remark| (Tone::Bad, "error", remark));

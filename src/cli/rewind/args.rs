@@ -6,7 +6,7 @@ use crate::protocol::RewindScope;
 use clap::Args;
 
 #[derive(Debug, Args)]
-pub struct RewindArgs {
+pub(crate) struct RewindArgs {
     /// Session ID [default: the latest session of this project]
     #[arg(value_parser = session_id)]
     pub session: Option<String>,
@@ -37,7 +37,7 @@ pub struct RewindArgs {
 }
 
 impl RewindArgs {
-    pub fn check(self) -> Request {
+    pub(crate) fn check(self) -> Request {
         Request {
             session: self.session,
             to: self.to,

@@ -1,6 +1,6 @@
 //! `aye rewind`: rewinds to before a prompt, or redoes a rewind, without a screen and without a model.
 
-pub mod args;
+pub(crate) mod args;
 
 use crate::agent;
 use crate::host::console::{say, say_json};
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use tokio::sync::mpsc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub(crate) struct Request {
     pub session: Option<String>,
     /// The number of a prompt, or the ID of its task.
     pub to: Option<String>,
@@ -38,7 +38,7 @@ pub struct Request {
 
 /// The mode of the command: plan, ask or apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// Show what would happen.
     Plan,
     /// Rewind if the user confirms.
@@ -47,7 +47,7 @@ pub enum Form {
     Yes,
 }
 
-pub fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
     let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;

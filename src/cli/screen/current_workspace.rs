@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A handle. All clones share the same state.
 #[derive(Clone)]
-pub struct CurrentWorkspace(Arc<Mutex<Inner>>);
+pub(crate) struct CurrentWorkspace(Arc<Mutex<Inner>>);
 
 struct Inner {
     place: AppContext,
@@ -20,21 +20,21 @@ struct Inner {
 }
 
 impl CurrentWorkspace {
-    pub fn new(place: &AppContext, policy: &Policy) -> Self {
+    pub(crate) fn new(place: &AppContext, policy: &Policy) -> Self {
         Self(Arc::new(Mutex::new(Inner { place: place.clone(), rules: policy.redactions(), redactor: None })))
     }
 
     /// Sets the place and the policy of the session.
-    pub fn moves_to(&self, place: &AppContext, policy: &Policy) {
+    pub(crate) fn moves_to(&self, place: &AppContext, policy: &Policy) {
         *self.spot() = Inner { place: place.clone(), rules: policy.redactions(), redactor: None };
     }
 
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.spot().place.workspace.clone()
     }
 
     /// Returns the redactor for the prompt history.
-    pub fn redactor(&self) -> Arc<Redactor> {
+    pub(crate) fn redactor(&self) -> Arc<Redactor> {
         let mut spot = self.spot();
         let Inner { place, rules, redactor } = &mut *spot;
         redactor.get_or_insert_with(|| redaction::redactor(place, rules.clone(), &[])).clone()

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// File in the data directory for text that no clipboard accepted.
 const COPIED: &str = "copied.txt";
 
-pub fn clipboard(place: &AppContext) -> Clipboard {
+pub(crate) fn clipboard(place: &AppContext) -> Clipboard {
     let own = place.clone();
     let offer = move |text: &str| {
         let program = clipboard::find(|name| own.environment.get(name).map(str::to_owned))?;
@@ -43,7 +43,7 @@ pub fn clipboard(place: &AppContext) -> Clipboard {
 }
 
 /// Opens files and texts in the user's editor, in the workspace.
-pub fn shows(here: &CurrentWorkspace) -> OpenInEditor {
+pub(crate) fn shows(here: &CurrentWorkspace) -> OpenInEditor {
     let here = here.clone();
     OpenInEditor(Arc::new(move |shown| match shown {
         EditorTarget::File(path) => {

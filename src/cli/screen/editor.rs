@@ -14,12 +14,12 @@ const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
 const USUAL: &str = "vi";
 
 /// Opens a text and returns the edited text when the editor ends. On error the original text is unchanged.
-pub fn edit(name: &str, text: &str) -> Result<String, String> {
+pub(crate) fn edit(name: &str, text: &str) -> Result<String, String> {
     edit_with(&chosen(), name, text)
 }
 
 /// Opens a file in place.
-pub fn open(path: &Path, directory: &Path) -> Result<(), String> {
+pub(crate) fn open(path: &Path, directory: &Path) -> Result<(), String> {
     run(&chosen(), path, Some(directory))
 }
 

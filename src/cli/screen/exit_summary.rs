@@ -12,7 +12,7 @@ const SIGINT: i32 = 2;
 const MAX_NAMED: usize = 12;
 
 /// Prints how the session ended, and returns the exit code.
-pub fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
+pub(crate) fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
     let mut text = String::new();
     if let Some(answer) = &outcome.last_answer {
         text.push_str(&crate::text::clean(answer.trim_end()));

@@ -1,10 +1,10 @@
 //! The screen of a session or of first-time setup: its options, its channels, and the text after it.
 
-pub mod current_workspace;
-pub mod desktop;
-pub mod editor;
-pub mod exit_summary;
-pub mod tui_options;
+pub(crate) mod current_workspace;
+pub(crate) mod desktop;
+pub(crate) mod editor;
+pub(crate) mod exit_summary;
+pub(crate) mod tui_options;
 
 use crate::agent;
 use crate::host::context::AppContext;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// The channels between the session and the screen.
-pub struct TuiChannels {
+pub(crate) struct TuiChannels {
     pub start: oneshot::Sender<Start>,
     pub ahead: mpsc::UnboundedSender<StartupQuestion>,
     pub commands: mpsc::Receiver<SessionCommand>,
@@ -26,7 +26,7 @@ pub struct TuiChannels {
 }
 
 /// Creates a screen, and the other ends of its channels.
-pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, TuiChannels) {
+pub(crate) fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, TuiChannels) {
     tui::on_let_go(allocator::give_back);
     fatal_signals::before_death(tui::give_back_at_once);
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
@@ -49,7 +49,7 @@ pub fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> 
 }
 
 /// Returns true if the session uses line-based output: if it is configured, or if no screen can be drawn.
-pub fn is_plain(common: &Common, place: &AppContext) -> bool {
+pub(crate) fn is_plain(common: &Common, place: &AppContext) -> bool {
     let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
     common.plain || is_dumb || place.settings.plain() || !io::stdout().is_terminal()
 }

@@ -10,7 +10,7 @@ use crate::tui::{Background, Colours, Emulator, GuardTiming, HistoryRedactor, No
 use std::sync::Arc;
 
 /// Returns the options of the screen; `here` is the place of its session.
-pub fn options(place: &AppContext, here: &CurrentWorkspace, color: Color) -> Options {
+pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color) -> Options {
     let own = here.clone();
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
     let screen = place.settings.screen();

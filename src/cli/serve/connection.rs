@@ -25,7 +25,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The end of the connection with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionEnd {
+pub(crate) enum SessionEnd {
     /// The client called `Shutdown`, or the session ended by itself.
     Done,
     /// The client disconnected; `worked`: during a task.
@@ -36,7 +36,7 @@ pub enum SessionEnd {
 }
 
 /// Signals that end the process.
-pub struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     /// A process under `nohup` outlives its terminal.
@@ -44,7 +44,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    pub fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -52,7 +52,7 @@ impl Signals {
         })
     }
 
-    pub async fn next(&mut self) -> Exit {
+    pub(crate) async fn next(&mut self) -> Exit {
         let hung_up = async {
             match &mut self.hang_up {
                 Some(hang_up) => drop(hang_up.recv().await),
@@ -76,7 +76,7 @@ struct Run {
     session: StartedSession,
 }
 
-pub struct Host {
+pub(crate) struct Host {
     client: Client,
     opener: SessionFactory,
     desk: ClientConnection,
@@ -102,13 +102,13 @@ enum Next {
 }
 
 impl Host {
-    pub fn new(client: Client, opener: SessionFactory) -> Self {
+    pub(crate) fn new(client: Client, opener: SessionFactory) -> Self {
         let (desk, commands) = (ClientConnection::default(), VecDeque::new());
         Self { client, opener, desk, run: None, opening: None, commands, ends: false, deaf: false }
     }
 
     /// Serves the client until it disconnects or ends the process.
-    pub async fn run(mut self, signals: &mut Signals) -> SessionEnd {
+    pub(crate) async fn run(mut self, signals: &mut Signals) -> SessionEnd {
         let mut soon = None;
         let left = loop {
             if self.ends {

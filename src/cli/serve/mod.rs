@@ -2,12 +2,12 @@
 
 mod connection;
 mod session_open;
-pub mod transport;
+pub(crate) mod transport;
 
 use crate::host::console::warn;
 use crate::host::startup;
 use crate::host::startup::start_log;
-pub use connection::Signals;
+pub(crate) use connection::Signals;
 
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -26,12 +26,12 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 
 /// The way to reach the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Door {
+pub(crate) enum Door {
     Stdio,
     Socket(PathBuf),
 }
 
-pub fn run(common: &Common, door: &Door) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, door: &Door) -> Result<Exit, CliError> {
     let place = AppContext::find(common)?;
     let _log = start_log(&place, common.verbosity);
     let opener = SessionFactory::new(common);

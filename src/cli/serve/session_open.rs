@@ -19,12 +19,12 @@ use tokio::runtime::Handle;
 
 /// Opens sessions according to the command line and the client.
 #[derive(Clone)]
-pub struct SessionFactory {
+pub(crate) struct SessionFactory {
     common: Common,
 }
 
 /// A session that is ready to start, and the response to the client.
-pub struct OpenSession {
+pub(crate) struct OpenSession {
     pub prepared: PreparedSession,
     pub told: OpenedSession,
 }
@@ -51,12 +51,12 @@ impl From<OpeningRequest> for SessionRequest {
 }
 
 impl SessionFactory {
-    pub fn new(common: &Common) -> Self {
+    pub(crate) fn new(common: &Common) -> Self {
         Self { common: common.clone() }
     }
 
     /// Opens a session. Reads the disk and may query local servers, so it must not run on a thread that others need.
-    pub fn open(&self, asked: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
+    pub(crate) fn open(&self, asked: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
         let wanted = SessionRequest::from(asked);
         let mode = self.mode(wanted.mode)?;
         if let Some(directory) = &wanted.directory {

@@ -22,13 +22,13 @@ const MAX_BACKLOG_BYTES: usize = 64 << 20;
 const FLUSH: Duration = Duration::from_secs(2);
 
 /// A client, as seen by the session.
-pub struct Client {
+pub(crate) struct Client {
     pub lines: mpsc::Receiver<Line>,
     pub out: Outbox,
 }
 
 /// The messages on their way to the client.
-pub struct Outbox {
+pub(crate) struct Outbox {
     queue: mpsc::UnboundedSender<Vec<u8>>,
     /// Number of waiting bytes.
     backlog: watch::Sender<usize>,
@@ -39,11 +39,11 @@ pub struct Outbox {
 }
 
 impl Client {
-    pub fn stdio() -> io::Result<Self> {
+    pub(crate) fn stdio() -> io::Result<Self> {
         Self::of(io::stdin(), io::stdout())
     }
 
-    pub fn at(stream: UnixStream) -> io::Result<Self> {
+    pub(crate) fn at(stream: UnixStream) -> io::Result<Self> {
         Self::of(stream.try_clone()?, Socket(stream))
     }
 
@@ -67,7 +67,7 @@ impl Client {
 
 impl Outbox {
     /// Queues a message. Never waits; a client that reads nothing is disconnected eventually.
-    pub fn send(&self, message: &impl Serialize) {
+    pub(crate) fn send(&self, message: &impl Serialize) {
         let mut bytes = Vec::new();
         if let Err(error) = lines::write(&mut bytes, message) {
             return tracing::error!(%error, "cannot serialize a message");
@@ -82,27 +82,27 @@ impl Outbox {
         }
     }
 
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         *self.backlog.borrow() <= BACKLOG_BYTES
     }
 
     /// Waits until there is room, or until there is none.
-    pub async fn changed(&self, had_room: bool) {
+    pub(crate) async fn changed(&self, had_room: bool) {
         let has = |backlog: &usize| *backlog <= BACKLOG_BYTES;
         // The sender is alive.
         let _ = self.backlog.subscribe().wait_for(|backlog| has(backlog) != had_room).await;
     }
 
-    pub async fn gone(&self) {
+    pub(crate) async fn gone(&self) {
         self.gone.cancelled().await;
     }
 
-    pub fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.gone.is_cancelled()
     }
 
     /// Waits for the last lines to be written, for a limited time.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         let Self { queue, done, .. } = self;
         drop(queue);
         // Messages that the client does not read are dropped.
@@ -131,7 +131,7 @@ impl Drop for Socket {
 }
 
 /// Sends the reason to a rejected client, if it reads at once.
-pub fn refuse(stream: UnixStream, why: &Outgoing) {
+pub(crate) fn refuse(stream: UnixStream, why: &Outgoing) {
     let mut bytes = Vec::new();
     if lines::write(&mut bytes, why).is_ok() && stream.set_nonblocking(true).is_ok() {
         let _ = (&stream).write_all(&bytes);

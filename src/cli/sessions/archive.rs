@@ -7,7 +7,7 @@ use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::transfer::format::one_line;
 
-pub fn run(place: &AppContext, id: &str, archived: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, id: &str, archived: bool) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     store.archive(&summary.session_id, archived)?;

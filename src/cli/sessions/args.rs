@@ -1,12 +1,12 @@
 //! `aye sessions …`: clap definition and checked action.
 
 use crate::cli::session_ids::session_id;
-pub use crate::protocol::ExportForm;
+pub(crate) use crate::protocol::ExportForm;
 use clap::{Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
-pub enum SessionsSub {
+pub(crate) enum SessionsSub {
     /// List the sessions of this project
     List {
         /// Print JSON
@@ -114,7 +114,7 @@ pub enum SessionsSub {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormArg {
+pub(crate) enum FormArg {
     /// JSON that `aye sessions import` reads
     Json,
     /// Markdown, to read or share
@@ -124,7 +124,7 @@ pub enum FormArg {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionsAction {
+pub(crate) enum SessionsAction {
     List { json: bool, scope: SessionScope, archived: bool },
     Show { id: String, json: bool },
     Search { text: String, json: bool, scope: SessionScope },
@@ -139,20 +139,20 @@ pub enum SessionsAction {
 
 /// Whether the export includes the content of artifacts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithArtifacts {
+pub(crate) enum WithArtifacts {
     No,
     Yes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PruneRun {
+pub(crate) enum PruneRun {
     /// `--dry-run`
     Say,
     Do,
 }
 
 impl SessionsSub {
-    pub fn check(self) -> Result<SessionsAction, String> {
+    pub(crate) fn check(self) -> Result<SessionsAction, String> {
         let scope = |all| if all { SessionScope::All } else { SessionScope::Project };
         Ok(match self {
             Self::List { json, all, archived } => SessionsAction::List { json, scope: scope(all), archived },
@@ -194,7 +194,7 @@ impl SessionsSub {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionScope {
+pub(crate) enum SessionScope {
     Project,
     All,
 }

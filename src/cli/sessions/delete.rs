@@ -7,7 +7,7 @@ use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::host::stored_sessions::forget;
 
-pub fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     forget(&store, place, &summary.session_id)?;

@@ -9,7 +9,7 @@ use crate::host::startup::open_store;
 use crate::transfer::export::{Present, contents, page, write};
 use std::path::Path;
 
-pub fn run(
+pub(crate) fn run(
     place: &AppContext,
     id: &str,
     form: ExportForm,

@@ -9,7 +9,7 @@ use crate::host::stored_sessions::fork;
 use crate::protocol::ForkUntil;
 use crate::transfer::format::one_line;
 
-pub fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     let new = fork(&store, place, &summary.session_id, &ForkUntil::End)?;

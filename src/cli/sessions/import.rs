@@ -13,7 +13,7 @@ use std::path::Path;
 /// Maximum bytes of a file.
 const FILE_BYTES: u64 = 1 << 30;
 
-pub fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
     let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let text = read(file).map_err(|reason| CliError::usage(format!("cannot read `{name}`: {reason}")))?;
     let store = open_store(place)?;

@@ -35,7 +35,7 @@ struct Listed<'a> {
     artifact_bytes: u64,
 }
 
-pub fn run(place: &AppContext, json: bool, scope: SessionScope, archived: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, json: bool, scope: SessionScope, archived: bool) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let workspace = match scope {
         SessionScope::Project => Some(place.workspace_id()),
@@ -89,7 +89,7 @@ fn listed(summary: &SessionSummary, tally: Tally, size: Size, artifact_bytes: u6
 }
 
 /// Returns the line of a session for a list.
-pub fn line(session: &SessionSummary) -> String {
+pub(crate) fn line(session: &SessionSummary) -> String {
     let id: String = session.session_id.as_str().chars().take(8).collect();
     let state = open(session).unwrap_or("idle");
     let title = session.title.as_deref().unwrap_or("(draft only)");

@@ -1,12 +1,12 @@
 //! `aye sessions`: lists, shows, searches, exports and manages sessions.
 
 mod archive;
-pub mod args;
+pub(crate) mod args;
 mod delete;
 mod export;
 mod fork;
 mod import;
-pub mod list;
+pub(crate) mod list;
 mod prune;
 mod rename;
 mod search;
@@ -17,7 +17,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use args::SessionsAction;
 
-pub fn run(place: &AppContext, asked: SessionsAction) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, asked: SessionsAction) -> Result<Exit, CliError> {
     match asked {
         SessionsAction::List { json, scope, archived } => list::run(place, json, scope, archived),
         SessionsAction::Show { id, json } => show::run(place, &id, json),

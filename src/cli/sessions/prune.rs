@@ -12,7 +12,7 @@ use crate::store::GiveBack;
 use crate::transfer::format::{counted, in_bytes, one_line};
 use std::fmt::Write as _;
 
-pub fn run(
+pub(crate) fn run(
     place: &AppContext,
     run: PruneRun,
     older_than: Option<u32>,

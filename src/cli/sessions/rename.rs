@@ -8,7 +8,7 @@ use crate::host::startup::open_store;
 use crate::host::stored_sessions::rename;
 use crate::transfer::format::one_line;
 
-pub fn run(place: &AppContext, id: &str, title: &str) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, id: &str, title: &str) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     let title = rename(&store, &summary.session_id, title)?;

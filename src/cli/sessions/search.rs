@@ -28,7 +28,7 @@ struct Hit<'a> {
     line: String,
 }
 
-pub fn run(place: &AppContext, text: &str, json: bool, scope: SessionScope) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScope) -> Result<Exit, CliError> {
     let pattern = pattern(text)?;
     let store = open_store(place)?;
     let workspace = match scope {

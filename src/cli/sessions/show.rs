@@ -12,7 +12,7 @@ use crate::transfer::format::one_line;
 use crate::workspace::identity::workspace_id;
 use std::collections::HashMap;
 
-pub fn run(place: &AppContext, id: &str, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, id: &str, json: bool) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     let loaded = store.load(&summary.session_id)?;

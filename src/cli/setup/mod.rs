@@ -25,7 +25,7 @@ struct Chosen {
 }
 
 /// Runs the setup. `yes`: asks nothing. `--policy` names a preset here, and `-m` the model.
-pub fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let preset = common.policy.as_ref().map(|given| preset_of(&given.to_string_lossy())).transpose()?;
     // Here, `--policy` does not name a file.
     let place = AppContext::find(&Common { policy: None, ..common.clone() })?;

@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 /// Time to wait for pending writes after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(65);
 
-pub fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError> {
     let _log = start_log(place, common.verbosity);
     // The setup may be meant to fix an invalid policy.
     let policy = place.policy(None, None).unwrap_or_else(|_| Policy::of(Vec::new(), String::new()));

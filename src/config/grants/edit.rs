@@ -16,14 +16,14 @@ const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
 
 /// A text with added rules, and the line of the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Added {
+pub(crate) struct Added {
     pub text: String,
     pub line: usize,
 }
 
 /// A text in which the tools of an MCP server are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WithServer {
+pub(crate) struct WithServer {
     pub text: String,
     /// Whether no tool was listed before, so that each call needs approval now.
     pub is_first: bool,
@@ -62,13 +62,13 @@ impl<'a> Ends<'a> {
 }
 
 /// Returns the allow rules of a text that have the form of a saved rule, in the order of their lines.
-pub fn list(text: &str) -> Result<Vec<SavedRule>, String> {
+pub(crate) fn list(text: &str) -> Result<Vec<SavedRule>, String> {
     let (_, text) = Ends::take(text);
     Ok(found(&text)?.into_iter().map(|(_, kept)| kept).collect())
 }
 
 /// Adds rules. An existing rule is not repeated, but gets the new end date.
-pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timestamp>) -> Result<Added, String> {
+pub(crate) fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timestamp>) -> Result<Added, String> {
     let (ends, before) = Ends::take(text);
     let mut document = parse(&before)?;
     for rule in rules {
@@ -96,7 +96,7 @@ pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timest
 
 /// Adds all tools of an MCP server to the tools that may be called. `None` if they are listed already. If no tool was listed, each
 /// call needs approval.
-pub fn with_server(text: &str, server: &str) -> Result<Option<WithServer>, String> {
+pub(crate) fn with_server(text: &str, server: &str) -> Result<Option<WithServer>, String> {
     let (ends, before) = Ends::take(text);
     let mut document = parse(&before)?;
     let pattern = format!("{server}/*");
@@ -115,7 +115,7 @@ pub fn with_server(text: &str, server: &str) -> Result<Option<WithServer>, Strin
 }
 
 /// Removes the chosen rules. Returns the new text and the removed rules.
-pub fn removed(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -> Result<(String, Vec<SavedRule>), String> {
+pub(crate) fn removed(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -> Result<(String, Vec<SavedRule>), String> {
     let (ends, text) = Ends::take(text);
     let mut document = parse(&text)?;
     let (mut places, mut gone) = (Vec::new(), Vec::new());

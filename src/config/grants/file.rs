@@ -20,7 +20,7 @@ pub(super) enum Existing {
 }
 
 /// Locks the rules for a change, so that two processes cannot undo each other's changes.
-pub fn lock(config_dir: &Path) -> Result<File, ConfigError> {
+pub(crate) fn lock(config_dir: &Path) -> Result<File, ConfigError> {
     let path = config_dir.join("grants.lock");
     let taken = make_private(config_dir).and_then(|()| crate::sys::file::lock(&path));
     taken.map_err(|error| ConfigError::one(format!("cannot lock `{}`: {error}; {}", path.display(), what_to_do(&error))))
@@ -34,7 +34,7 @@ fn what_to_do(error: &std::io::Error) -> &'static str {
 }
 
 /// Returns the text of a file; `None` if it does not exist. Follows symlinks.
-pub fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     let Some(bytes) = bytes_of(&located(path)?, path)? else { return Ok(None) };
     text(bytes, path).map(Some)
 }
@@ -44,7 +44,10 @@ pub fn read(path: &Path) -> Result<Option<String>, ConfigError> {
 ///
 /// If another program changes the file at the same time, `edit` is called again, so that no change is lost. On error
 /// the file is unchanged.
-pub fn change<T>(path: &Path, mut edit: impl FnMut(Option<&str>) -> Result<(String, T), ConfigError>) -> Result<T, ConfigError> {
+pub(crate) fn change<T>(
+    path: &Path,
+    mut edit: impl FnMut(Option<&str>) -> Result<(String, T), ConfigError>,
+) -> Result<T, ConfigError> {
     for _ in 0..TRIES {
         let place = located(path)?;
         let old = bytes_of(&place, path)?;

@@ -5,19 +5,19 @@ mod file;
 #[cfg(test)]
 mod tests;
 
-pub use edit::{Added, added, list, removed, with_server};
-pub use file::{change, lock, read};
+pub(crate) use edit::{Added, added, list, removed, with_server};
+pub(crate) use file::{change, lock, read};
 
 use crate::protocol::GrantRule;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
 /// The start of the reason of a saved rule, which tells it from rules written by hand.
-pub const REASON: &str = "allowed by you on ";
+pub(crate) const REASON: &str = "allowed by you on ";
 
 /// A rule in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SavedRule {
+pub(crate) struct SavedRule {
     pub line: usize,
     pub rule: GrantRule,
     pub reason: String,
@@ -26,22 +26,22 @@ pub struct SavedRule {
 
 impl SavedRule {
     /// Returns the day on which the rule was saved; `None` for a rule written by hand.
-    pub fn since(&self) -> Option<&str> {
+    pub(crate) fn since(&self) -> Option<&str> {
         self.reason.strip_prefix(REASON)
     }
 
-    pub fn is_expired(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 }
 
 /// Returns the path of the rules of one project.
-pub fn project_file(config_dir: &Path, workspace: &Path) -> PathBuf {
+pub(crate) fn project_file(config_dir: &Path, workspace: &Path) -> PathBuf {
     projects(config_dir).join(super::trust::directory_name(workspace)).join("policy.toml")
 }
 
 /// Returns the path of the rules for all projects.
-pub fn user_file(config_dir: &Path) -> PathBuf {
+pub(crate) fn user_file(config_dir: &Path) -> PathBuf {
     config_dir.join("policy.toml")
 }
 
@@ -56,7 +56,7 @@ struct Owner {
 }
 
 /// Saves which directory the rules of a project apply to; the name of the rule directory does not show it.
-pub fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<()> {
+pub(crate) fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<()> {
     let path = file.with_file_name("project.toml");
     let owner = Owner { directory: workspace.to_string_lossy().into_owned() };
     let text = toml::to_string(&owner).map_err(std::io::Error::other)?;
@@ -67,7 +67,7 @@ pub fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<()> {
 }
 
 /// Returns all project rule files, each with its project directory if that is known.
-pub fn project_files(config_dir: &Path) -> Vec<(PathBuf, Option<String>)> {
+pub(crate) fn project_files(config_dir: &Path) -> Vec<(PathBuf, Option<String>)> {
     let Ok(entries) = std::fs::read_dir(projects(config_dir)) else { return Vec::new() };
     let mut found: Vec<_> = entries
         .filter_map(|entry| Some(entry.ok()?.path().join("policy.toml")))

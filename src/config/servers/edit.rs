@@ -6,7 +6,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 /// The new content of `[mcp.servers.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NewServer {
+pub(crate) struct NewServer {
     pub command: Option<String>,
     pub args: Vec<String>,
     pub env: Vec<(String, String)>,
@@ -18,7 +18,7 @@ pub struct NewServer {
 }
 
 /// Adds a server to the text; returns `None` if the name is taken.
-pub fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigEdit {
+pub(crate) fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigEdit {
     let mut document = parsed(text)?;
     let mut table: &mut dyn toml_edit::TableLike = document.as_table_mut();
     for part in ["mcp", "servers"] {
@@ -70,7 +70,7 @@ pub fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigEdit {
 }
 
 /// Removes a server from the text; returns `None` if there is none with this name.
-pub fn without_server(text: &str, name: &str) -> ConfigEdit {
+pub(crate) fn without_server(text: &str, name: &str) -> ConfigEdit {
     let mut document = parsed(text)?;
     let mcp = document.get_mut("mcp").and_then(Item::as_table_like_mut);
     let servers = mcp.and_then(|mcp| mcp.get_mut("servers")).and_then(Item::as_table_like_mut);

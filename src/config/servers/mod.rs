@@ -7,8 +7,8 @@ mod project;
 mod tests;
 mod user;
 
-pub use edit::{NewServer, with_server, without_server};
-pub use project::of_project;
+pub(crate) use edit::{NewServer, with_server, without_server};
+pub(crate) use project::of_project;
 
 use super::address::{check_header, check_server};
 use super::{ConfigError, Environment};
@@ -20,7 +20,7 @@ const MAX_LETTERS: usize = 64;
 
 /// A server that is enabled or off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub(crate) struct Server {
     pub name: String,
     /// The file and line of the entry, or the file alone.
     pub place: String,
@@ -36,13 +36,13 @@ pub struct Server {
 
 /// The transport of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ServerTransport {
+pub(crate) enum ServerTransport {
     Program { argv: Vec<String>, environment: Values, directory: Option<PathBuf>, network: bool },
     Http { url: String, kind: HttpKind, headers: Values, oauth: OAuth },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum HttpKind {
+pub(crate) enum HttpKind {
     #[default]
     Auto,
     Streamable,
@@ -51,7 +51,7 @@ pub enum HttpKind {
 
 /// OAuth settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OAuth {
+pub(crate) struct OAuth {
     pub client_id: Option<String>,
     pub scopes: Vec<String>,
     pub redirect_port: Option<u16>,
@@ -59,7 +59,7 @@ pub struct OAuth {
 
 /// Names and values. They are never printed, because a value may be a secret.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Values(pub Vec<(String, String)>);
+pub(crate) struct Values(pub Vec<(String, String)>);
 
 impl std::fmt::Debug for Values {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Values {
 }
 
 impl Values {
-    pub fn names(&self, name: &str) -> bool {
+    pub(crate) fn names(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
     }
 }
@@ -78,7 +78,7 @@ type ConfigEdit = Result<Option<String>, ConfigError>;
 
 /// The servers of one file.
 #[derive(Debug, Default)]
-pub struct Servers {
+pub(crate) struct Servers {
     pub servers: Vec<Server>,
     /// Sentences about invalid entries and about risks in others.
     pub problems: Vec<String>,
@@ -87,7 +87,7 @@ pub struct Servers {
 }
 
 /// Checks the name of a server, or returns the reason why it is invalid.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     if (1..=MAX_LETTERS).contains(&name.len()) && name.chars().all(plain) {
         return Ok(());
@@ -97,7 +97,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// Checks the URL of a server, or returns the reason why it is invalid.
-pub fn check_url(url: &str) -> Result<(), String> {
+pub(crate) fn check_url(url: &str) -> Result<(), String> {
     check_server(url)
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 const MAX_SERVERS: usize = 100;
 
 /// Parses the servers of a project. `withheld`: environment variables that no server gets.
-pub fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> Servers {
+pub(crate) fn of_project(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> Servers {
     let mut found = Servers::default();
     let place = format!("`{}`", file.display());
     let document: Value = match serde_json::from_slice(bytes) {

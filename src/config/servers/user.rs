@@ -12,7 +12,7 @@ use std::time::Duration;
 impl Settings {
     /// Returns the user's servers. `${VAR}` is read from the environment; a relative directory is relative to the
     /// workspace.
-    pub fn servers(&self, environment: &Environment, workspace: &Path, home: &Path) -> Servers {
+    pub(crate) fn servers(&self, environment: &Environment, workspace: &Path, home: &Path) -> Servers {
         let mut found = Servers::default();
         for name in self.server_names() {
             let entry = Description { settings: self, name: &name, environment, workspace, home };
@@ -27,7 +27,7 @@ impl Settings {
     }
 
     /// Returns all names in `[mcp.servers]`.
-    pub fn server_names(&self) -> Vec<String> {
+    pub(crate) fn server_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for path in self.values.keys() {
             if let [mcp, servers, name, ..] = path.as_slice()

@@ -7,9 +7,9 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 /// The directory of a project's tool manifests.
-pub const TOOLS: &str = ".aye/tools";
+pub(crate) const TOOLS: &str = ".aye/tools";
 /// The directory of a project's slash commands.
-pub const COMMANDS: &str = ".aye/commands";
+pub(crate) const COMMANDS: &str = ".aye/commands";
 /// Maximum bytes of a text file.
 const TEXT_BYTES: u64 = 1 << 20;
 /// Maximum bytes of a program, which is hashed but not stored.
@@ -24,7 +24,7 @@ const MAX_ENTRIES: usize = 10_000;
 
 /// A file of a project that needs trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub(crate) struct Item {
     /// The path, relative to the workspace if it is inside.
     pub name: String,
     pub kind: Kind,
@@ -32,7 +32,7 @@ pub struct Item {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Policy,
     Config,
     Command,
@@ -47,7 +47,7 @@ pub enum Kind {
 
 /// The content of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub(crate) enum Content {
     Text(Vec<u8>),
     /// A program, or text that is stored elsewhere.
     Hashed {
@@ -69,7 +69,7 @@ pub enum Content {
 
 impl Item {
     /// Returns a string that identifies the content.
-    pub fn fingerprint(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         match &self.content {
             Content::Text(bytes) => blake3::hash(bytes).to_hex().to_string(),
             Content::Hashed { hash, .. } => hash.clone(),
@@ -80,7 +80,7 @@ impl Item {
     }
 
     /// Returns the text, if it was stored.
-    pub fn text(&self) -> Option<&[u8]> {
+    pub(crate) fn text(&self) -> Option<&[u8]> {
         match &self.content {
             Content::Text(bytes) => Some(bytes),
             Content::Hashed { .. } | Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => None,
@@ -88,12 +88,12 @@ impl Item {
     }
 
     /// Returns true if the item could take effect.
-    pub fn counts(&self) -> bool {
+    pub(crate) fn counts(&self) -> bool {
         matches!(self.content, Content::Text(_) | Content::Hashed { .. })
     }
 
     /// Returns a short description: the kind, and why the item is ignored.
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let kind = match self.kind {
             Kind::Policy => "policy, can only tighten",
             Kind::Config => "settings",
@@ -116,12 +116,12 @@ impl Item {
 }
 
 /// Returns the policy of a project in its current state.
-pub fn policy(workspace: &Path) -> Option<Item> {
+pub(crate) fn policy(workspace: &Path) -> Option<Item> {
     item(workspace, ".aye/policy.toml", Kind::Policy, Keep::Text)
 }
 
 /// Returns all items, in the order of the trust prompt. Missing files are left out.
-pub fn collect(workspace: &Path, instructions: &InstructionFiles) -> Vec<Item> {
+pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles) -> Vec<Item> {
     let mut items = Vec::new();
     let one = |name: &str, kind| item(workspace, name, kind, Keep::Text);
     items.extend(policy(workspace));
@@ -158,12 +158,12 @@ enum Keep {
 }
 
 /// Returns the item of an instruction file, with the part that the model would get.
-pub fn told(workspace: &Path, file: &InstructionFile) -> Item {
+pub(crate) fn told(workspace: &Path, file: &InstructionFile) -> Item {
     let content = Content::Hashed { hash: file.digest(), bytes: file.text.len() as u64 };
     Item { name: relative(workspace, &file.path), kind: Kind::Instructions, content }
 }
 
-pub fn relative(workspace: &Path, path: &Path) -> String {
+pub(crate) fn relative(workspace: &Path, path: &Path) -> String {
     path.strip_prefix(workspace).unwrap_or(path).to_string_lossy().into_owned()
 }
 
@@ -203,7 +203,7 @@ fn content(workspace: &Path, path: &Path, keep: Keep) -> Option<Content> {
 }
 
 /// Returns the bytes of a regular file whose path has no symlinks; `None` if there are more than `most`.
-pub fn read_small(real: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
+pub(crate) fn read_small(real: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(real)?.take(most + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
@@ -322,7 +322,7 @@ const INTERPRETERS: &[&str] = &[
 
 /// Returns the files of the project that a command line runs: its program, and the scripts passed to it. Data files
 /// such as a database or a log are not included, because they change with every call.
-pub fn programs_of(words: &[String], directory: Option<&str>, workspace: &Path) -> Vec<String> {
+pub(crate) fn programs_of(words: &[String], directory: Option<&str>, workspace: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let interpreter = words.first().is_some_and(|program| {
         let name = program.rsplit('/').next().unwrap_or(program);

@@ -10,7 +10,7 @@ const POINTER_BYTES: u64 = 4096;
 ///
 /// A `.git` file names a directory, whose `commondir` names another one. Either could point to a directory that the
 /// user trusts, so both are part of the trust record.
-pub fn repository(real: &Path) -> String {
+pub(crate) fn repository(real: &Path) -> String {
     let git = real.join(".git");
     let pointer = match git.symlink_metadata() {
         Ok(metadata) if metadata.is_file() => line(&git),
@@ -33,7 +33,7 @@ fn line(path: &Path) -> Option<String> {
 const CONFIG_BYTES: u64 = 256 << 10;
 
 /// Returns the URL of `origin` or of the first remote, without user name and password.
-pub fn remote(real: &Path) -> Option<String> {
+pub(crate) fn remote(real: &Path) -> Option<String> {
     let bytes = read_small(&real.join(".git/config").canonicalize().ok()?, CONFIG_BYTES).ok()??;
     address(&String::from_utf8_lossy(&bytes))
 }

@@ -7,7 +7,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub use contents::{Content, Item, Kind, programs_of};
+pub(crate) use contents::{Content, Item, Kind, programs_of};
 
 use super::{ConfigError, InstructionFile, instructions};
 use contents::{collect, relative, told};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A directory and its files that need trust.
-pub struct Project {
+pub(crate) struct Project {
     real: PathBuf,
     items: Vec<Item>,
     instructions: Vec<InstructionFile>,
@@ -27,7 +27,7 @@ pub struct Project {
 
 /// The trust status of a project.
 #[derive(Debug, PartialEq, Eq)]
-pub enum TrustStatus {
+pub(crate) enum TrustStatus {
     Trusted(Trusted),
     /// The project changed since it was trusted, with descriptions of the changes.
     Changed(Vec<String>),
@@ -36,34 +36,34 @@ pub enum TrustStatus {
 
 /// Proof of trust, which gives access to the project's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trusted(());
+pub(crate) struct Trusted(());
 
 impl Trusted {
     /// Trusts the project for this run (`--trust`).
-    pub fn for_this_run() -> Self {
+    pub(crate) fn for_this_run() -> Self {
         Self(())
     }
 }
 
 impl Project {
     /// Examines a directory by its canonical path. Its files are not accessible until it is trusted.
-    pub fn examine(real: &Path) -> Self {
+    pub(crate) fn examine(real: &Path) -> Self {
         let instructions = instructions::of_project(real);
         Self { real: real.to_owned(), items: collect(real, &instructions), instructions: instructions.files, nested: None }
     }
 
     /// Returns the items for the trust prompt, including those that are too large or outside.
-    pub fn items(&self) -> &[Item] {
+    pub(crate) fn items(&self) -> &[Item] {
         &self.items
     }
 
     /// Searches for instruction files below the project, for the trust prompt. Walks the workspace, within limits.
-    pub fn look_for_nested(&mut self) {
+    pub(crate) fn look_for_nested(&mut self) {
         self.nested = Some(nested::look(&self.real));
     }
 
     /// Returns the instruction files that were found, as items of the trust prompt.
-    pub fn nested(&self) -> Vec<Item> {
+    pub(crate) fn nested(&self) -> Vec<Item> {
         let Some(nested) = &self.nested else { return Vec::new() };
         let mut items: Vec<Item> = nested.files.iter().map(|file| told(&self.real, file)).collect();
         if nested.is_cut {
@@ -75,7 +75,7 @@ impl Project {
 
     /// Describes the known instruction files below the project that changed since it was trusted. Returns none if it is
     /// not trusted.
-    pub fn nested_changes(&self, config_dir: &Path) -> Vec<String> {
+    pub(crate) fn nested_changes(&self, config_dir: &Path) -> Vec<String> {
         let Some(kept) = self.note_about_it(config_dir) else { return Vec::new() };
         let changed = kept.nested.iter().filter_map(|(name, digest)| {
             let path = self.real.join(name);
@@ -90,7 +90,7 @@ impl Project {
     }
 
     /// Records an untrusted instruction file below the project, so that the next trust prompt lists it.
-    pub fn met(real: &Path, config_dir: &Path, name: &str) {
+    pub(crate) fn met(real: &Path, config_dir: &Path, name: &str) {
         let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
         if let StoredTrust::Note(mut note) = record::read(&path)
             && note.nested.len() < 2 * nested::MAX_FILES
@@ -113,7 +113,7 @@ impl Project {
     }
 
     /// Returns the names and texts of the files for the trust prompt: the bytes that were hashed, for display only.
-    pub fn texts(&self) -> Vec<(String, Vec<u8>)> {
+    pub(crate) fn texts(&self) -> Vec<(String, Vec<u8>)> {
         let told = |item: &Item| {
             let nested = self.nested.iter().flat_map(|nested| &nested.files);
             let file = self.instructions.iter().chain(nested).find(|file| file.path == self.real.join(&item.name))?;
@@ -128,21 +128,21 @@ impl Project {
     }
 
     /// Returns the remote URL from the git directory, without running git.
-    pub fn remote(&self) -> Option<String> {
+    pub(crate) fn remote(&self) -> Option<String> {
         git::remote(&self.real)
     }
 
     /// Returns the items that trust would let take effect.
-    pub fn brings(&self) -> impl Iterator<Item = &Item> {
+    pub(crate) fn brings(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.counts())
     }
 
-    pub fn instructions(&self, _proof: &Trusted) -> &[InstructionFile] {
+    pub(crate) fn instructions(&self, _proof: &Trusted) -> &[InstructionFile] {
         &self.instructions
     }
 
     /// Returns the project's policy, if there is one: its path, and the bytes that were hashed or an error.
-    pub fn policy(&self) -> Option<(PathBuf, Result<&[u8], String>)> {
+    pub(crate) fn policy(&self) -> Option<(PathBuf, Result<&[u8], String>)> {
         let item = self.items.iter().find(|item| item.kind == Kind::Policy)?;
         let bytes = match &item.content {
             Content::Text(bytes) => Ok(bytes.as_slice()),
@@ -154,43 +154,43 @@ impl Project {
     }
 
     /// Returns the readable files of one kind, with the bytes that were hashed.
-    pub fn texts_of(&self, kind: Kind, _proof: &Trusted) -> Vec<(PathBuf, &[u8])> {
+    pub(crate) fn texts_of(&self, kind: Kind, _proof: &Trusted) -> Vec<(PathBuf, &[u8])> {
         let items = self.items.iter().filter(|item| item.kind == kind);
         items.filter_map(|item| Some((self.real.join(&item.name), item.text()?))).collect()
     }
 
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.real
     }
 
     /// Returns the names and hashes of the trusted files; empty if the user was never asked.
-    pub fn kept(&self, config_dir: &Path) -> BTreeMap<String, String> {
+    pub(crate) fn kept(&self, config_dir: &Path) -> BTreeMap<String, String> {
         self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.files)
     }
 
     /// Returns the names and hashes of the trusted instruction files below the project.
-    pub fn kept_nested(&self, config_dir: &Path) -> BTreeMap<String, String> {
+    pub(crate) fn kept_nested(&self, config_dir: &Path) -> BTreeMap<String, String> {
         self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.nested)
     }
 
     /// Returns the names and hashes of the instruction files that were found.
-    pub fn now_nested(&self) -> BTreeMap<String, String> {
+    pub(crate) fn now_nested(&self) -> BTreeMap<String, String> {
         let files = self.nested.iter().flat_map(|nested| &nested.files);
         files.map(|file| (relative(&self.real, &file.path), file.digest())).collect()
     }
 
     /// Returns the current names and hashes.
-    pub fn now(&self) -> BTreeMap<String, String> {
+    pub(crate) fn now(&self) -> BTreeMap<String, String> {
         self.note().files
     }
 
     /// Returns true if the policy is still the one that was examined. Reads no other file.
-    pub fn still_has_its_policy(&self) -> bool {
+    pub(crate) fn still_has_its_policy(&self) -> bool {
         let kept = self.items.iter().find(|item| item.kind == Kind::Policy);
         contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
     }
 
-    pub fn standing(&self, config_dir: &Path) -> TrustStatus {
+    pub(crate) fn standing(&self, config_dir: &Path) -> TrustStatus {
         match record::read(&self.note_path(config_dir)) {
             StoredTrust::Nothing => TrustStatus::NeverAsked,
             StoredTrust::Note(kept) => {
@@ -203,7 +203,7 @@ impl Project {
     }
 
     /// Saves that the user trusts exactly this content.
-    pub fn record(&self, config_dir: &Path) -> Result<Trusted, ConfigError> {
+    pub(crate) fn record(&self, config_dir: &Path) -> Result<Trusted, ConfigError> {
         let path = self.note_path(config_dir);
         let nested = if self.nested.is_some() { self.now_nested() } else { self.kept_nested(config_dir) };
         let kept = Note { nested, ..self.note() }.keep(&path).map_err(|error| {
@@ -232,7 +232,7 @@ impl Project {
 }
 
 /// Returns `<name>-<hash of the canonical path>`, the name of the directory of the user's files for a project.
-pub fn directory_name(real: &Path) -> String {
+pub(crate) fn directory_name(real: &Path) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = real.file_name().unwrap_or_default().to_string_lossy().chars().take(40).map(plain).collect();
     let hash = blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex();

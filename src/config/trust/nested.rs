@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Maximum number of entries visited.
 const MAX_ENTRIES: usize = 20_000;
 /// Maximum number of files listed.
-pub const MAX_FILES: usize = 100;
+pub(crate) const MAX_FILES: usize = 100;
 /// Maximum depth below the workspace.
 const DEPTH: usize = 16;
 /// Maximum bytes of an ignore file.
@@ -20,7 +20,7 @@ const SKIPPED: &[&str] = &["node_modules", "target", "vendor", "venv"];
 
 /// The result of the search.
 #[derive(Debug, Default)]
-pub struct Nested {
+pub(crate) struct Nested {
     /// The files, sorted by path.
     pub files: Vec<InstructionFile>,
     /// True if there may be more files.
@@ -28,7 +28,7 @@ pub struct Nested {
 }
 
 /// Searches the directories below a workspace for instruction files, near ones first.
-pub fn look(workspace: &Path) -> Nested {
+pub(crate) fn look(workspace: &Path) -> Nested {
     let mut found = Nested::default();
     let mut entries = 0;
     let mut open: VecDeque<(PathBuf, usize, Vec<Gitignore>)> = VecDeque::from([(workspace.to_owned(), 0, Vec::new())]);

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub(crate) struct Note {
     pub directory: String,
     /// The inode of the directory: another directory at the same path is another project.
     pub inode: String,
@@ -21,13 +21,13 @@ pub struct Note {
 
 impl Note {
     /// Returns true if both records are equal except for the nested files.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         let of = |note: &Self| (note.directory.clone(), note.inode.clone(), note.repository.clone(), note.files.clone());
         of(self) == of(other)
     }
 
     /// Describes the differences.
-    pub fn differences(&self, now: &Self) -> Vec<String> {
+    pub(crate) fn differences(&self, now: &Self) -> Vec<String> {
         let mut words = Vec::new();
         if self.directory != now.directory || self.inode != now.inode {
             words.push("this is a different directory than the one you trusted".to_owned());
@@ -47,7 +47,7 @@ impl Note {
         words
     }
 
-    pub fn keep(&self, path: &Path) -> std::io::Result<()> {
+    pub(crate) fn keep(&self, path: &Path) -> std::io::Result<()> {
         let directory = path.parent().unwrap_or(path);
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
@@ -64,14 +64,14 @@ impl Note {
 }
 
 /// The state of a stored trust record.
-pub enum StoredTrust {
+pub(crate) enum StoredTrust {
     Nothing,
     Note(Note),
     /// Written by another version, or owned by another user.
     Unreadable,
 }
 
-pub fn read(path: &Path) -> StoredTrust {
+pub(crate) fn read(path: &Path) -> StoredTrust {
     match std::fs::read_to_string(path) {
         Ok(text) => toml::from_str(&text).map_or(StoredTrust::Unreadable, StoredTrust::Note),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => StoredTrust::Nothing,

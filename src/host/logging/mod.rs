@@ -1,7 +1,7 @@
 //! The log, for developers: diagnostics, and all events without their text, as JSON lines in the data directory. It is
 //! never shown on the screen.
 
-pub mod rotation;
+pub(crate) mod rotation;
 
 use rotation::{Budget, Rotating};
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ const WAITING_LINES: usize = 4096;
 
 /// Starts the log. No directory, file or thread is created before the first line. If the filter is invalid, the default
 /// is used and a message is returned.
-pub fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (Log, Option<String>) {
+pub(crate) fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (Log, Option<String>) {
     let (filter, problem) = read_filter(filter);
     let file = LogFile::new(data_dir, Budget { all_bytes, ..Budget::default() });
     let subscriber = tracing_subscriber::fmt()
@@ -67,12 +67,12 @@ fn within(filter: &str, most: LevelFilter) -> Cow<'_, str> {
 }
 
 /// Returns the size of the log in bytes.
-pub fn bytes(data_dir: &Path) -> u64 {
+pub(crate) fn bytes(data_dir: &Path) -> u64 {
     rotation::bytes(&data_dir.join(DIRECTORY))
 }
 
 /// Deletes the oldest log files until the rest fits. Returns the number of freed bytes.
-pub fn prune(data_dir: &Path, all_bytes: u64, only_say: bool) -> u64 {
+pub(crate) fn prune(data_dir: &Path, all_bytes: u64, only_say: bool) -> u64 {
     let directory = data_dir.join(DIRECTORY);
     let before = rotation::bytes(&directory);
     if only_say {
@@ -83,7 +83,7 @@ pub fn prune(data_dir: &Path, all_bytes: u64, only_say: bool) -> u64 {
 }
 
 /// A guard of the open log; dropping it writes the waiting lines.
-pub struct Log(LogFile);
+pub(crate) struct Log(LogFile);
 
 impl Drop for Log {
     fn drop(&mut self) {

@@ -10,7 +10,7 @@ const PREFIX: &str = "aye.log.";
 
 /// Size limits of the log.
 #[derive(Debug, Clone, Copy)]
-pub struct Budget {
+pub(crate) struct Budget {
     pub file_bytes: u64,
     pub all_bytes: u64,
     pub files: usize,
@@ -23,7 +23,7 @@ impl Default for Budget {
 }
 
 /// A writer of whole lines. Several processes may write to one file: it is only appended to, and never renamed.
-pub struct Rotating<Today> {
+pub(crate) struct Rotating<Today> {
     directory: PathBuf,
     budget: Budget,
     /// The date: `2026-11-21`.
@@ -39,7 +39,7 @@ struct Open {
 }
 
 impl<Today: Fn() -> String> Rotating<Today> {
-    pub fn new(directory: PathBuf, budget: Budget, today: Today) -> io::Result<Self> {
+    pub(crate) fn new(directory: PathBuf, budget: Budget, today: Today) -> io::Result<Self> {
         let mut log = Self { directory, budget, today, open: None };
         log.open_for(0)?;
         Ok(log)

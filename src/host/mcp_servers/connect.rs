@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Returns the servers without starting them; `known` is the directory with their last known tools.
-pub fn servers(
+pub(crate) fn servers(
     place: &AppContext,
     specs: Vec<Spec>,
     launcher: Arc<ServerLauncher>,

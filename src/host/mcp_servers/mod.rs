@@ -1,9 +1,9 @@
 //! The MCP servers of a session: their tools for the router, the wait for their first connection, and their end.
 
-pub mod connect;
-pub mod specs;
-pub mod token_store;
-pub mod tool_counts;
+pub(crate) mod connect;
+pub(crate) mod specs;
+pub(crate) mod token_store;
+pub(crate) mod tool_counts;
 
 use super::context::AppContext;
 use super::project::ProjectConfig;
@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use tool_counts::WithToolCounts;
 
 /// Time that the first request waits for servers with unknown tools.
-pub const FIRST_WAIT: Duration = Duration::from_secs(3);
+pub(crate) const FIRST_WAIT: Duration = Duration::from_secs(3);
 /// Time to wait for servers to exit.
 const END_WAIT: Duration = Duration::from_secs(4);
 /// Default timeout of a call.
@@ -37,7 +37,7 @@ const MAX_NAMED: usize = 5;
 
 /// A handle. Cheap to clone; all clones share the same servers.
 #[derive(Clone)]
-pub struct Servers {
+pub(crate) struct Servers {
     port: Arc<WithToolCounts>,
     /// The servers themselves, whose settings may change.
     own: mcp::Servers,
@@ -54,7 +54,7 @@ pub struct Servers {
 }
 
 /// The parts of the servers that a session gets.
-pub struct Connected {
+pub(crate) struct Connected {
     pub servers: Servers,
     pub remote: agent::Remote,
     /// Problems of the servers.
@@ -63,7 +63,7 @@ pub struct Connected {
 
 /// Prepares the connections without starting any. `approval`: the required state of the project's servers; `person`:
 /// whether a user is present to answer questions.
-pub fn connect(
+pub(crate) fn connect(
     place: &AppContext,
     (specs, problems): (Vec<Spec>, Vec<String>),
     policy: &Enforcer,
@@ -100,7 +100,7 @@ pub fn connect(
 }
 
 /// Adds the servers of a front end; servers of the settings take precedence.
-pub fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
+pub(crate) fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
     for spec in passed {
         if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
             problems.push(format!("ignored the MCP server `{}`: the settings already have one of this name", spec.name));
@@ -123,12 +123,12 @@ fn unlisted(server: &str) -> String {
 
 impl Servers {
     /// Sets the servers that the front end passed.
-    pub fn set_passed(&mut self, passed: Vec<Spec>) {
+    pub(crate) fn set_passed(&mut self, passed: Vec<Spec>) {
         self.passed = passed.into();
     }
 
     /// Follows a policy, and returns the MCP servers for a toolset under it.
-    pub fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::Settings) -> Remote {
+    pub(crate) fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::Settings) -> Remote {
         self.launcher.follow(settings.clone());
         self.keep_off(policy);
         policy.clone_into(&mut self.in_force.lock().unwrap_or_else(PoisonError::into_inner));
@@ -160,7 +160,7 @@ impl Servers {
 
     /// Reloads the server settings: those of the user, and those of the project as far as they are trusted. Returns
     /// sentences about changes and about problems.
-    pub fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
+    pub(crate) fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
         let Again { mut specs, mut problems, trusted } = specs_again(place, project);
         with_passed(&self.passed, &mut specs, &mut problems);
         if let Some(known) = trusted {
@@ -189,27 +189,27 @@ impl Servers {
     }
 
     /// Sets the context window of the model, which limits the tool definitions.
-    pub fn ask_model_of(&self, window_tokens: u64) {
+    pub(crate) fn ask_model_of(&self, window_tokens: u64) {
         self.port.told_to(window_tokens);
     }
 
-    pub fn changed(&self) -> watch::Receiver<u64> {
+    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
         self.port.changed()
     }
 
     /// Returns a receiver of changes of the context window.
-    pub fn window(&self) -> watch::Receiver<u64> {
+    pub(crate) fn window(&self) -> watch::Receiver<u64> {
         self.port.window()
     }
 
     /// Connects to servers with unknown tools. Returns at once.
-    pub fn look(&self) {
+    pub(crate) fn look(&self) {
         self.port.look();
     }
 
     /// Connects to servers with unknown tools and waits for them, up to a limit. Returns sentences about the missing
     /// ones.
-    pub async fn settle(&self, most: Duration) -> Vec<String> {
+    pub(crate) async fn settle(&self, most: Duration) -> Vec<String> {
         let mut changed = self.changed();
         self.look();
         let starting = |status: &ServerStatus| status.state == ServerState::Starting;
@@ -226,17 +226,17 @@ impl Servers {
         self.port.statuses().iter().filter_map(missing).collect()
     }
 
-    pub async fn end(&self) {
+    pub(crate) async fn end(&self) {
         let _ = tokio::time::timeout(END_WAIT, self.port.end()).await;
     }
 
     /// Returns the tools at the time of the last router.
-    pub fn taken(&self) -> Offered {
+    pub(crate) fn taken(&self) -> Offered {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the current tools, for a later comparison.
-    pub fn offered(&self) -> Offered {
+    pub(crate) fn offered(&self) -> Offered {
         let mut all = Offered::new();
         for tool in self.port.tools().iter() {
             all.entry(tool.server.clone()).or_default().insert(tool.name.clone(), tool.fingerprint.clone());
@@ -259,10 +259,10 @@ fn missing(status: &ServerStatus) -> Option<String> {
 }
 
 /// The tools of each server, with their fingerprints.
-pub type Offered = BTreeMap<String, BTreeMap<String, String>>;
+pub(crate) type Offered = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Returns one sentence about the changes of each server: `docs: 3 tools`, `docs: 4 tools; new: search`.
-pub fn difference(before: &Offered, now: &Offered, router: &Router) -> Vec<String> {
+pub(crate) fn difference(before: &Offered, now: &Offered, router: &Router) -> Vec<String> {
     let counts = router.remote().map(tools::RemoteTools::counts).unwrap_or_default();
     let nothing = BTreeMap::new();
     let servers: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();

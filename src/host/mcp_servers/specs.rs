@@ -14,18 +14,18 @@ use std::sync::Arc;
 const SERVERS_BYTES: u64 = 1 << 20;
 
 /// Returns all servers, those of the user first, and sentences about problems. Starts no server and connects to none.
-pub fn specs(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Spec>, Vec<String>) {
+pub(crate) fn specs(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Spec>, Vec<String>) {
     let (found, problems) = found(place, project);
     (found.into_iter().map(|found| found.spec).collect(), problems)
 }
 
 /// A server and the file of its settings.
-pub struct ConfiguredServer {
+pub(crate) struct ConfiguredServer {
     pub spec: Spec,
     pub place: String,
 }
 
-pub fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<ConfiguredServer>, Vec<String>) {
+pub(crate) fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<ConfiguredServer>, Vec<String>) {
     let own = place.settings.servers(&place.environment, &place.workspace, &place.home);
     let mut problems = own.problems;
     let mut all: Vec<ConfiguredServer> = own.servers.into_iter().map(|server| spec(server, false)).collect();
@@ -55,7 +55,7 @@ pub fn found(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Config
 }
 
 /// The current servers of all files.
-pub struct Again {
+pub(crate) struct Again {
     pub specs: Vec<Spec>,
     pub problems: Vec<String>,
     /// The content that the user trusted since the session started, if it differs.
@@ -64,7 +64,7 @@ pub struct Again {
 
 /// Returns the servers after their files changed during a session that started with `project`. A server of the project
 /// that differs from the trusted one is off until the user trusts the project again.
-pub fn specs_again(place: &AppContext, project: &ProjectConfig) -> Again {
+pub(crate) fn specs_again(place: &AppContext, project: &ProjectConfig) -> Again {
     let (specs, problems) = specs(place, Some(project));
     let before = Again { specs, problems, trusted: None };
     if !project.is_trusted() || !project.servers_changed() {
@@ -93,7 +93,7 @@ pub fn specs_again(place: &AppContext, project: &ProjectConfig) -> Again {
 }
 
 /// Returns secrets that are in the settings in plain text.
-pub fn secrets(place: &AppContext) -> Vec<String> {
+pub(crate) fn secrets(place: &AppContext) -> Vec<String> {
     place.settings.servers(&place.environment, &place.workspace, &place.home).literal_secrets
 }
 

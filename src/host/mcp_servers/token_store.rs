@@ -18,7 +18,7 @@ struct TokenStore {
     lock: PathBuf,
 }
 
-pub fn vault(place: &AppContext) -> Arc<dyn Vault> {
+pub(crate) fn vault(place: &AppContext) -> Arc<dyn Vault> {
     Arc::new(TokenStore {
         credentials: place.credentials.clone(),
         uses_keyring: place.settings.uses_keyring(),

@@ -10,27 +10,27 @@ use tokio::sync::watch;
 const WINDOW_TOKENS: u64 = 128_000;
 
 /// A function that returns true if the policy in force lists a tool of a server.
-pub type Lists = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+pub(crate) type Lists = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// The servers with the numbers of their listed tools, and the context window for their definitions.
-pub struct WithToolCounts {
+pub(crate) struct WithToolCounts {
     port: Arc<dyn RemoteServers>,
     lists: Mutex<Lists>,
     window: watch::Sender<u64>,
 }
 
 impl WithToolCounts {
-    pub fn new(port: Arc<dyn RemoteServers>) -> Self {
+    pub(crate) fn new(port: Arc<dyn RemoteServers>) -> Self {
         Self { port, lists: Mutex::new(Arc::new(|_, _| false)), window: watch::channel(WINDOW_TOKENS).0 }
     }
 
     /// Returns the context window of the current model in tokens, and its changes.
-    pub fn window(&self) -> watch::Receiver<u64> {
+    pub(crate) fn window(&self) -> watch::Receiver<u64> {
         self.window.subscribe()
     }
 
     /// Sets the policy for the count.
-    pub fn count_by(&self, lists: Lists) {
+    pub(crate) fn count_by(&self, lists: Lists) {
         *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = lists;
     }
 }

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The managed layer, which no other layer can loosen.
-pub const MANAGED: &str = "/etc/aye/policy.toml";
+pub(crate) const MANAGED: &str = "/etc/aye/policy.toml";
 /// The user ID that must own it.
 #[cfg(unix)]
 const ROOT: u32 = 0;
@@ -18,7 +18,7 @@ const POLICY_BYTES: u64 = 4 << 20;
 
 /// The sources of the layers.
 #[derive(Debug, Clone)]
-pub struct Sources {
+pub(crate) struct Sources {
     /// The user's policy.
     pub own: PathBuf,
     /// The file of `--policy FILE`, which replaces it.
@@ -30,7 +30,7 @@ pub struct Sources {
 
 /// The layers of the policy, and its name in the status row.
 #[derive(Clone)]
-pub struct Policy {
+pub(crate) struct Policy {
     pub layers: Vec<Layer>,
     pub name: String,
     /// A hash of everything that was read: equal files give an equal policy.
@@ -39,7 +39,7 @@ pub struct Policy {
 
 impl Sources {
     /// Returns all files whose changes matter.
-    pub fn files(&self) -> Vec<&Path> {
+    pub(crate) fn files(&self) -> Vec<&Path> {
         match &self.given {
             Some(given) => vec![given, &self.managed],
             None => vec![&self.own, &self.mine, &self.managed],
@@ -49,16 +49,16 @@ impl Sources {
 
 impl Policy {
     /// Returns a policy of these layers.
-    pub fn of(layers: Vec<Layer>, name: String) -> Self {
+    pub(crate) fn of(layers: Vec<Layer>, name: String) -> Self {
         Self { layers, name, print: String::new() }
     }
 
     /// Returns the redaction rules of all layers.
-    pub fn redactions(&self) -> Vec<redact::Rule> {
+    pub(crate) fn redactions(&self) -> Vec<redact::Rule> {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
-    pub fn assemble(sources: &Sources, project: Option<&ProjectConfig>) -> Result<Self, CliError> {
+    pub(crate) fn assemble(sources: &Sources, project: Option<&ProjectConfig>) -> Result<Self, CliError> {
         let mut hasher = blake3::Hasher::new();
         let (user, name) = match &sources.given {
             Some(path) => {
@@ -90,7 +90,7 @@ impl Policy {
     }
 
     /// Returns an error if the policy applies to another session; `None` means a session without an ID.
-    pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), CliError> {
+    pub(crate) fn holds_for(&self, session: Option<&SessionId>) -> Result<(), CliError> {
         let only = self.layers.iter().filter_map(Layer::session_id);
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
             None => Ok(()),
@@ -122,7 +122,7 @@ fn anyones(_: &Path, _: &Metadata) -> Result<(), CliError> {
 }
 
 /// Returns the content of a policy file; `None` if there is none.
-pub fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
+pub(crate) fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     read(path, anyones)
 }
 

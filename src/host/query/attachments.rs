@@ -20,7 +20,7 @@ const CLIPBOARD: &str = "image from the clipboard";
 const MAX_TEXT: usize = 1 << 20;
 
 /// Returns the files of the first interpretation whose files all exist; none if there is no such interpretation.
-pub fn dropped(place: &AppContext, readings: &[Vec<String>]) -> Vec<DroppedFile> {
+pub(crate) fn dropped(place: &AppContext, readings: &[Vec<String>]) -> Vec<DroppedFile> {
     let found = |paths: &Vec<String>| paths.iter().map(|path| file(place, path)).collect::<Option<Vec<_>>>();
     readings.iter().find_map(found).unwrap_or_default()
 }
@@ -57,7 +57,7 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
 
 /// Returns the content of the clipboard. An image is stored as an artifact without a session until a prompt with it is
 /// sent; if it never is, the artifact expires.
-pub fn clipboard(place: &AppContext) -> Clipped {
+pub(crate) fn clipboard(place: &AppContext) -> Clipped {
     let (held, by) = match clipboard::read(|name| place.environment.get(name).map(str::to_owned)) {
         Ok(found) => found,
         Err(why) => return Clipped::Nothing { why },
@@ -78,7 +78,7 @@ pub fn clipboard(place: &AppContext) -> Clipped {
 }
 
 /// Stores an image that models accept under a name.
-pub fn kept(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
+pub(crate) fn kept(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
     let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0);
     let (Some(media_type), Some(size)) = (media_type(bytes), size) else {
         return Err("the image is not PNG, JPEG, GIF or WebP; models accept only these formats".to_owned());

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 const MAX: usize = 500;
 
 /// Returns all branches, each after the one it branches off from, in chronological order.
-pub fn of(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
+pub(crate) fn of(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
     let all = store.sessions(None)?;
     let sessions: HashMap<&SessionId, &SessionSummary> = all.iter().map(|session| (&session.session_id, session)).collect();
     let Some(mut root) = sessions.get(id).copied() else { return Err(StoreError::NoSession { given: id.to_string() }) };

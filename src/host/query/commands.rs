@@ -13,7 +13,7 @@ const MAX_FILES: usize = 500;
 const DEPTH: usize = 3;
 const ENDING: &str = "md";
 
-pub struct Commands {
+pub(crate) struct Commands {
     own: PathBuf,
     /// The commands of the project, as the user trusted them.
     project: Mutex<Vec<(CustomCommand, Vec<String>)>>,
@@ -22,11 +22,11 @@ pub struct Commands {
 }
 
 impl Commands {
-    pub fn new(own: PathBuf) -> Self {
+    pub(crate) fn new(own: PathBuf) -> Self {
         Self { own, project: Mutex::default(), said: Mutex::default() }
     }
 
-    pub fn trust(&self, root: &Path, files: Vec<(PathBuf, Vec<u8>)>) {
+    pub(crate) fn trust(&self, root: &Path, files: Vec<(PathBuf, Vec<u8>)>) {
         let directory = root.join(".aye").join("commands");
         let read = files.into_iter().filter_map(|(path, bytes)| {
             let source = path.strip_prefix(root).unwrap_or(&path).display().to_string();
@@ -36,7 +36,7 @@ impl Commands {
     }
 
     /// Returns all current commands; if two have the same name, that of the user.
-    pub fn now(&self) -> (Vec<CustomCommand>, Vec<String>) {
+    pub(crate) fn now(&self) -> (Vec<CustomCommand>, Vec<String>) {
         let (mut commands, mut notices) = (Vec::<CustomCommand>::new(), Vec::new());
         let mut files = Vec::new();
         collect(&self.own, 0, &mut files);

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 
 impl QueryHandler {
     /// Watches the file until the screen has closed.
-    pub fn follow_keys(&self) {
+    pub(crate) fn follow_keys(&self) {
         let desk = self.clone();
         tokio::spawn(async move {
             let file = desk.inner.place.directories.keymap_file();
@@ -39,7 +39,7 @@ impl QueryHandler {
 const MAX_KEYS: u64 = 256 << 10;
 
 /// Reads the user's key bindings. A file that cannot be read is reported, but does not prevent the start.
-pub fn keys(place: &AppContext) -> KeyFile {
+pub(crate) fn keys(place: &AppContext) -> KeyFile {
     let path = place.directories.keymap_file();
     let text = match std::fs::metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,

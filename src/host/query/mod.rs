@@ -1,13 +1,13 @@
 //! Queries of the screen that need no session: files to mention, custom commands, other sessions. They work before a
 //! session is open.
 
-pub mod attachments;
-pub mod branches;
-pub mod commands;
-pub mod keymap_watch;
-pub mod sessions;
+pub(crate) mod attachments;
+pub(crate) mod branches;
+pub(crate) mod commands;
+pub(crate) mod keymap_watch;
+pub(crate) mod sessions;
 
-pub use attachments::kept as kept_image;
+pub(crate) use attachments::kept as kept_image;
 
 use super::context::AppContext;
 use super::error::CliError;
@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 
 /// The query service of the screen. Cheap to clone.
 #[derive(Clone)]
-pub struct QueryHandler {
+pub(crate) struct QueryHandler {
     inner: Arc<Inner>,
     events: mpsc::UnboundedSender<Event>,
 }
@@ -45,7 +45,7 @@ struct Inner {
 }
 
 impl QueryHandler {
-    pub fn new(store: Store, place: &AppContext, events: mpsc::UnboundedSender<Event>) -> Self {
+    pub(crate) fn new(store: Store, place: &AppContext, events: mpsc::UnboundedSender<Event>) -> Self {
         let files = Files::new(place.workspace.clone());
         let symbols = Symbols::new(place.workspace.clone());
         let commands = Commands::new(place.directories.config.join("commands"));
@@ -56,18 +56,18 @@ impl QueryHandler {
     }
 
     /// Returns the sender for results.
-    pub fn events(&self) -> mpsc::UnboundedSender<Event> {
+    pub(crate) fn events(&self) -> mpsc::UnboundedSender<Event> {
         self.events.clone()
     }
 
     /// Carries out a step of first-time setup. The result is an event.
-    pub fn set_up(&self, asked: SetupAsked) {
+    pub(crate) fn set_up(&self, asked: SetupAsked) {
         let desk = self.clone();
         tokio::spawn(async move { desk.tell(HostResponse::Setup(handler::answer(&desk.inner.place, asked).await)) });
     }
 
     /// Adds the slash commands of the project from now on.
-    pub fn trust(&self, project: &ProjectConfig) {
+    pub(crate) fn trust(&self, project: &ProjectConfig) {
         let files = project.commands();
         let files = files.into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
         self.inner.commands.trust(project.root(), files);
@@ -75,7 +75,7 @@ impl QueryHandler {
     }
 
     /// Runs a query on another thread, because a disk may be slow. The result is an event.
-    pub fn look_up(&self, what: HostRequest) {
+    pub(crate) fn look_up(&self, what: HostRequest) {
         let desk = self.clone();
         if what == HostRequest::Worktree {
             let worktree = Arc::clone(&self.inner.worktree);

@@ -30,7 +30,7 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
 /// Reports matches in titles at once, and then what takes longer: matches in conversations, and costs.
-pub fn list(
+pub(crate) fn list(
     store: &Store,
     place: &AppContext,
     (words, all, archived): (&str, bool, bool),
@@ -142,7 +142,7 @@ pub(super) fn age(seconds: i64) -> String {
 }
 
 /// Returns the preview of a session: the end of its conversation, and its figures.
-pub fn look(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionLook, CliError> {
+pub(crate) fn look(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionLook, CliError> {
     let summary = store.find(id.as_str())?;
     let piece = store.piece(&summary.session_id, None, PIECE)?;
     let mut lines: Vec<LookLine> = Vec::new();
@@ -238,11 +238,11 @@ fn facts(store: &Store, place: &AppContext, summary: &SessionSummary) -> Vec<Str
     facts
 }
 
-pub fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliError> {
+pub(crate) fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliError> {
     stored_sessions::rename(store, id, title)
 }
 
-pub fn delete(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
+pub(crate) fn delete(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
     stored_sessions::forget(store, place, id)
 }
 

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A session that this process owns. Dropping it frees the session.
-pub struct ClaimedSession {
+pub(crate) struct ClaimedSession {
     front_end: FrontEnd,
     common: Common,
     place: AppContext,
@@ -64,83 +64,83 @@ impl ClaimedSession {
         Self { front_end, common, place, project, policy, model, may_choose_model, session, title, servers, sandbox, notices }
     }
 
-    pub fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Session {
         &self.session
     }
 
     /// Returns the title of a resumed session.
-    pub fn title(&self) -> Option<&str> {
+    pub(crate) fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
 
-    pub fn place(&self) -> &AppContext {
+    pub(crate) fn place(&self) -> &AppContext {
         &self.place
     }
 
-    pub fn policy(&self) -> &Policy {
+    pub(crate) fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    pub fn project(&self) -> &ProjectConfig {
+    pub(crate) fn project(&self) -> &ProjectConfig {
         &self.project
     }
 
-    pub fn model(&self) -> &ModelSelection {
+    pub(crate) fn model(&self) -> &ModelSelection {
         &self.model
     }
 
     /// Returns true if neither the user nor the session chose a model, so that aye may.
-    pub fn may_choose_model(&self) -> bool {
+    pub(crate) fn may_choose_model(&self) -> bool {
         self.may_choose_model
     }
 
     /// Returns the stored history of the session, for display.
-    pub fn history(&self) -> SessionHistory {
+    pub(crate) fn history(&self) -> SessionHistory {
         SessionHistory::new(&self.session.store, self.session.id(), &self.place)
     }
 
     /// Adds a notice of the front end.
-    pub fn notify(&mut self, notice: String) {
+    pub(crate) fn notify(&mut self, notice: String) {
         self.notices.add(notice);
     }
 
     /// Adds MCP servers of the front end. Servers of the settings take precedence.
-    pub fn add_servers(&mut self, servers: Vec<Spec>) {
+    pub(crate) fn add_servers(&mut self, servers: Vec<Spec>) {
         self.servers.extend(servers);
     }
 
     /// Connects the session to an editor that shares its unsaved files.
-    pub fn connect_editor(&mut self, editor: InEditor) {
+    pub(crate) fn connect_editor(&mut self, editor: InEditor) {
         self.session.kept.edited_in(editor);
     }
 
     /// Replaces a missing model by a local one, if aye may choose.
-    pub async fn find_local_model(&mut self) {
+    pub(crate) async fn find_local_model(&mut self) {
         let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
         self.model = model;
         self.notices.add_all(notice);
     }
 
     /// Returns an examination of the sandbox of this system, for another thread. It takes some milliseconds.
-    pub fn sandbox_probe(&self) -> impl FnOnce() -> SandboxHost + Send + 'static {
+    pub(crate) fn sandbox_probe(&self) -> impl FnOnce() -> SandboxHost + Send + 'static {
         let (place, trust) = (self.place.clone(), self.project.trust());
         move || SandboxHost::find(&place, trust)
     }
 
     /// Sets the result of `sandbox_probe`.
-    pub fn set_sandbox(&mut self, sandbox: SandboxHost) {
+    pub(crate) fn set_sandbox(&mut self, sandbox: SandboxHost) {
         self.sandbox = Some(sandbox);
     }
 
     /// Returns the sandbox, and examines it if that was not done yet.
-    pub fn find_sandbox(&mut self) -> SandboxHost {
+    pub(crate) fn find_sandbox(&mut self) -> SandboxHost {
         let (place, project) = (&self.place, &self.project);
         self.sandbox.get_or_insert_with(|| SandboxHost::find(place, project.trust())).clone()
     }
 
     /// Returns the project if the user has to decide whether to trust it. Otherwise the notice about ignored files is
     /// added.
-    pub fn project_to_trust(&mut self) -> Option<&ProjectConfig> {
+    pub(crate) fn project_to_trust(&mut self) -> Option<&ProjectConfig> {
         let waits = self.project.waits() || self.project.has_new_parts();
         if self.front_end.trust != TrustHandling::AskUser || !waits {
             return None;
@@ -155,7 +155,7 @@ impl ClaimedSession {
     }
 
     /// Records that the user trusts the project, and applies its files.
-    pub fn trust_project(&mut self) {
+    pub(crate) fn trust_project(&mut self) {
         if let Err(error) = self.project.trusted() {
             self.notices.add(format!("{error}; the project is trusted for this run only"));
         }
@@ -168,18 +168,18 @@ impl ClaimedSession {
     }
 
     /// Makes the session read-only.
-    pub fn restrict_to_plan_mode(&mut self) {
+    pub(crate) fn restrict_to_plan_mode(&mut self) {
         self.place.mode = Mode::Plan;
     }
 
     /// Adds the history that was loaded after the session was claimed.
-    pub fn add_history(&mut self, loaded: Loaded) {
+    pub(crate) fn add_history(&mut self, loaded: Loaded) {
         self.session.loaded(loaded);
         self.notices.add_all(std::mem::take(&mut self.session.notices));
     }
 
     /// Returns the setup of a run of which nothing is saved, to see the effects of a command. The session stays as it is.
-    pub fn dry_run(&mut self) -> agent::Setup {
+    pub(crate) fn dry_run(&mut self) -> agent::Setup {
         let (records, tails) = (self.session.records.clone(), self.session.tails.clone());
         let model_before = self.session.model_before.clone();
         let mut setup = self.setup(None);
@@ -191,7 +191,7 @@ impl ClaimedSession {
     }
 
     /// Connects the servers and the tools. After this, the session can start.
-    pub async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
+    pub(crate) async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
         self.session.goes_on();
         self.load_rest()?;
         let mut remote = None;

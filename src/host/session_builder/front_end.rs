@@ -6,7 +6,7 @@ use crate::host::session::LoadScope;
 
 /// The decisions of a front end about the sessions that it opens. Everything else is the same for all of them.
 #[derive(Debug, Clone, Copy)]
-pub struct FrontEnd {
+pub(crate) struct FrontEnd {
     pub approver: Approver,
     /// True if a user can answer the requests of MCP servers.
     pub answers_servers: bool,
@@ -28,7 +28,7 @@ pub struct FrontEnd {
 
 /// The handling of a session that another process owns. `--take-over` always asks that process to exit first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockHandling {
+pub(crate) enum LockHandling {
     Refuse,
     /// The front end asks the user when the session is claimed.
     AskUser,
@@ -36,7 +36,7 @@ pub enum LockHandling {
 
 /// The handling of a project whose files are not trusted yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrustHandling {
+pub(crate) enum TrustHandling {
     /// Ignores the files, and says so.
     Ignore,
     /// The front end asks the user after the session was claimed.
@@ -45,7 +45,7 @@ pub enum TrustHandling {
 
 /// The need for a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModelNeed {
+pub(crate) enum ModelNeed {
     Required,
     /// The user can choose a model later.
     Optional,
@@ -53,7 +53,7 @@ pub enum ModelNeed {
 
 /// The purpose of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionPurpose {
+pub(crate) enum SessionPurpose {
     Tasks,
     /// One command that needs no model, no MCP server and no update of the policy. The session is read first, and stays
     /// archived until it is prepared.
@@ -62,7 +62,7 @@ pub enum SessionPurpose {
 
 /// The start of the MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerStart {
+pub(crate) enum ServerStart {
     /// The first request waits for servers with unknown tools, up to a limit.
     Wait,
     Background,
@@ -70,7 +70,7 @@ pub enum ServerStart {
 
 /// The end of approvals that nobody decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ApprovalExpiry {
+pub(crate) enum ApprovalExpiry {
     Never,
     /// By the settings and the policy, whichever is sooner.
     AsSet,
@@ -78,7 +78,7 @@ pub enum ApprovalExpiry {
 
 /// The target of notices about the opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoticeTarget {
+pub(crate) enum NoticeTarget {
     Stderr,
     /// Collected for the front end.
     FrontEnd,
@@ -87,7 +87,7 @@ pub enum NoticeTarget {
 
 /// The time at which expired data is pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pruning {
+pub(crate) enum Pruning {
     InBackground,
     AtTheEnd,
     /// At the end of a process that runs several sessions.
@@ -96,7 +96,7 @@ pub enum Pruning {
 
 impl FrontEnd {
     /// `aye`, on a screen or as lines.
-    pub fn interactive() -> Self {
+    pub(crate) fn interactive() -> Self {
         Self {
             approver: Approver::Person,
             answers_servers: true,
@@ -116,7 +116,7 @@ impl FrontEnd {
     }
 
     /// `aye exec`.
-    pub fn exec(approver: Approver) -> Self {
+    pub(crate) fn exec(approver: Approver) -> Self {
         Self {
             approver,
             answers_servers: false,
@@ -137,7 +137,7 @@ impl FrontEnd {
     }
 
     /// `aye serve`.
-    pub fn serve() -> Self {
+    pub(crate) fn serve() -> Self {
         Self {
             approver: user_unless_nested(),
             // No method of the protocol answers them, so they are declined.
@@ -151,7 +151,7 @@ impl FrontEnd {
     }
 
     /// `aye acp`.
-    pub fn editor() -> Self {
+    pub(crate) fn editor() -> Self {
         Self {
             answers_servers: user_unless_nested() == Approver::Person,
             // A user who continues does so with a prompt.
@@ -164,7 +164,7 @@ impl FrontEnd {
     }
 
     /// `aye rewind`.
-    pub fn rewind() -> Self {
+    pub(crate) fn rewind() -> Self {
         Self {
             // No work of the session continues here.
             unfinished: Unfinished::Replace,

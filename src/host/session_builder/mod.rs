@@ -4,14 +4,14 @@
 //! `PreparedSession` has its servers and tools. `StartedSession` runs until it is closed.
 
 mod claimed;
-pub mod front_end;
+pub(crate) mod front_end;
 mod notices;
 mod null_journal;
 mod prepared;
 
-pub use claimed::ClaimedSession;
-pub use notices::SessionNotices;
-pub use prepared::{PreparedSession, StartedSession};
+pub(crate) use claimed::ClaimedSession;
+pub(crate) use notices::SessionNotices;
+pub(crate) use prepared::{PreparedSession, StartedSession};
 
 use super::context::AppContext;
 use super::local_models::{self, ModelSelection};
@@ -36,7 +36,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A session to open, before this process owns it. Nothing was created or changed.
-pub struct SessionBuilder {
+pub(crate) struct SessionBuilder {
     front_end: FrontEnd,
     common: Common,
     place: AppContext,
@@ -53,7 +53,7 @@ pub struct SessionBuilder {
 impl SessionBuilder {
     /// Finds the chosen session, its project, the policy and the model. Reads the disk, and may wait for another process
     /// to exit. `place`: its workspace becomes that of the session.
-    pub fn find(
+    pub(crate) fn find(
         front_end: FrontEnd,
         common: Common,
         mut place: AppContext,
@@ -98,31 +98,31 @@ impl SessionBuilder {
     }
 
     /// Completes the choice of the model, if one is needed: without a key and a choice, a local one.
-    pub async fn with_model(mut self) -> Result<Self, SessionError> {
+    pub(crate) async fn with_model(mut self) -> Result<Self, SessionError> {
         let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
         self.notices.add_all(notice);
         Ok(Self { model: Ok(model.map_err(SessionError::Model)?), ..self })
     }
 
     /// Sets the handling of a task that an earlier process left unfinished.
-    pub fn with_unfinished(mut self, unfinished: Unfinished) -> Self {
+    pub(crate) fn with_unfinished(mut self, unfinished: Unfinished) -> Self {
         self.front_end.unfinished = unfinished;
         self
     }
 
     /// Claims the session for this process, or creates a new one. An archived session is unarchived.
-    pub fn claim(self) -> Result<ClaimedSession, SessionError> {
+    pub(crate) fn claim(self) -> Result<ClaimedSession, SessionError> {
         let session = self.try_claim()?;
         Ok(self.claimed(session))
     }
 
     /// Claims the session like `claim`, so that another attempt is possible.
-    pub fn try_claim(&self) -> Result<Session, SessionError> {
+    pub(crate) fn try_claim(&self) -> Result<Session, SessionError> {
         self.claim_attempt()()
     }
 
     /// Returns an attempt to claim the session, for another thread.
-    pub fn claim_attempt(&self) -> impl FnOnce() -> Result<Session, SessionError> + Send + 'static {
+    pub(crate) fn claim_attempt(&self) -> impl FnOnce() -> Result<Session, SessionError> + Send + 'static {
         let model = self.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
         let (store, place, policy) = (self.store.clone(), self.place.clone(), self.policy.clone());
         let (chosen, scope) = (self.chosen.clone(), self.front_end.history);
@@ -130,33 +130,33 @@ impl SessionBuilder {
     }
 
     /// Continues with a session that was claimed by `try_claim`.
-    pub fn claimed(self, session: Session) -> ClaimedSession {
+    pub(crate) fn claimed(self, session: Session) -> ClaimedSession {
         ClaimedSession::new(self, session)
     }
 
-    pub fn place(&self) -> &AppContext {
+    pub(crate) fn place(&self) -> &AppContext {
         &self.place
     }
 
-    pub fn policy(&self) -> &Policy {
+    pub(crate) fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    pub fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
     /// Returns the session to resume, if any.
-    pub fn chosen(&self) -> Option<&SessionSummary> {
+    pub(crate) fn chosen(&self) -> Option<&SessionSummary> {
         self.chosen.as_ref()
     }
 
-    pub fn model(&self) -> &ModelSelection {
+    pub(crate) fn model(&self) -> &ModelSelection {
         &self.model
     }
 
     /// Returns why the policy denies everything, once it has expired.
-    pub fn expired_policy(&self) -> Option<String> {
+    pub(crate) fn expired_policy(&self) -> Option<String> {
         self.place.enforcer(&self.policy, Sandbox::Absent, self.place.mode).expired(jiff::Timestamp::now())
     }
 }

@@ -5,7 +5,7 @@ use crate::host::console::warn;
 
 /// Notices in their order. Each is reported once.
 #[derive(Debug)]
-pub struct SessionNotices {
+pub(crate) struct SessionNotices {
     target: NoticeTarget,
     reported: Vec<String>,
     /// The number of notices that the front end has already received.
@@ -13,11 +13,11 @@ pub struct SessionNotices {
 }
 
 impl SessionNotices {
-    pub fn new(target: NoticeTarget) -> Self {
+    pub(crate) fn new(target: NoticeTarget) -> Self {
         Self { target, reported: Vec::new(), taken: 0 }
     }
 
-    pub fn add(&mut self, notice: String) {
+    pub(crate) fn add(&mut self, notice: String) {
         if self.reported.contains(&notice) {
             return;
         }
@@ -27,14 +27,14 @@ impl SessionNotices {
         self.reported.push(notice);
     }
 
-    pub fn add_all(&mut self, notices: impl IntoIterator<Item = String>) {
+    pub(crate) fn add_all(&mut self, notices: impl IntoIterator<Item = String>) {
         for notice in notices {
             self.add(notice);
         }
     }
 
     /// Returns the notices for the front end that it has not received yet.
-    pub fn take(&mut self) -> Vec<String> {
+    pub(crate) fn take(&mut self) -> Vec<String> {
         let new = self.reported[self.taken..].to_vec();
         self.taken = self.reported.len();
         if self.target == NoticeTarget::Stderr { Vec::new() } else { new }

@@ -3,7 +3,7 @@
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record};
 
 /// A journal that discards everything.
-pub struct NullJournal;
+pub(crate) struct NullJournal;
 
 impl Journal for NullJournal {
     fn append(&self, _: Vec<Record>, _: Durability) -> BoxFuture<'_, Result<(), JournalError>> {

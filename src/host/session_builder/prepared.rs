@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 /// A session that is ready to start.
-pub struct PreparedSession {
+pub(crate) struct PreparedSession {
     setup: Box<agent::Setup>,
     /// The watcher of the policy files, unless the policy stays as it is.
     reload: Option<Box<Reload>>,
@@ -33,7 +33,7 @@ struct Resources {
 }
 
 /// A session that runs until all senders of its commands are dropped, or until it is told to quit.
-pub struct StartedSession {
+pub(crate) struct StartedSession {
     queries: SessionQueries,
     router: Arc<dyn ToolRouter>,
     ended: Option<JoinHandle<()>>,
@@ -53,25 +53,25 @@ impl PreparedSession {
     }
 
     /// Returns everything that the agent's host receives.
-    pub fn setup(&self) -> &agent::Setup {
+    pub(crate) fn setup(&self) -> &agent::Setup {
         &self.setup
     }
 
-    pub fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Session {
         &self.resources.session
     }
 
-    pub fn place(&self) -> &AppContext {
+    pub(crate) fn place(&self) -> &AppContext {
         &self.resources.place
     }
 
     /// Returns the notices for the front end that it has not received yet.
-    pub fn take_notices(&mut self) -> Vec<String> {
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
         self.notices.take()
     }
 
     /// Starts the session. `room` tells whether the front end accepts more streamed text; by default, it always does.
-    pub fn start(
+    pub(crate) fn start(
         mut self,
         commands: mpsc::Receiver<SessionCommand>,
         events: mpsc::UnboundedSender<Event>,
@@ -93,31 +93,31 @@ impl PreparedSession {
     }
 
     /// Frees a session that was not started.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         drop(self.setup);
         self.resources.release().await;
     }
 }
 
 impl StartedSession {
-    pub fn queries(&self) -> &SessionQueries {
+    pub(crate) fn queries(&self) -> &SessionQueries {
         &self.queries
     }
 
     /// Waits until the session has ended and everything is saved.
-    pub async fn ended(&mut self) {
+    pub(crate) async fn ended(&mut self) {
         if let Some(ended) = self.ended.take() {
             let _ = ended.await;
         }
     }
 
     /// Returns the files that the session changed.
-    pub async fn changed_files(&self) -> ChangedFiles {
+    pub(crate) async fn changed_files(&self) -> ChangedFiles {
         self.router.changed_files(None).await
     }
 
     /// Ends the MCP servers, prunes expired data if it is due, and frees the session for other processes.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         drop(self.router);
         self.resources.release().await;
     }

@@ -17,7 +17,7 @@ const MAX: usize = 9;
 const NO_KEYS: [&str; 3] = ["openai-chat", "gateway", LOCAL];
 
 /// Returns all choices. Inspects this machine only.
-pub async fn all(place: &AppContext) -> SetupFound {
+pub(crate) async fn all(place: &AppContext) -> SetupFound {
     let own = place.clone();
     let checked = tokio::task::spawn_blocking(move || sandbox(&own));
     let models = models(place).await;
@@ -34,7 +34,7 @@ pub async fn all(place: &AppContext) -> SetupFound {
 }
 
 /// Returns the usable models, each with the name and end of its key.
-pub async fn models(place: &AppContext) -> Vec<FoundModel> {
+pub(crate) async fn models(place: &AppContext) -> Vec<FoundModel> {
     let mut found: Vec<FoundModel> = Vec::new();
     let settings = &place.settings;
     let with_key = |provider: &str| settings.default_of(provider).map(|model| format!("{provider}/{model}"));

@@ -24,7 +24,7 @@ const ANSWER_TOKENS: u64 = 256;
 /// Maximum attempts of a test: a server may reject the first form of a request and then gets another one.
 const ATTEMPTS: usize = 3;
 
-pub async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
+pub(crate) async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
     let failed = |message: String| SetupTold::Failed { message };
     // A program that aye runs could press the keys itself.
     if Nesting::of_process() == Nesting::InsideAye {

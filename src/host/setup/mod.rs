@@ -1,6 +1,6 @@
 //! First-time setup for every front end: detects, tests and saves.
 
-pub mod detect;
-pub mod handler;
-pub mod presets;
-pub mod write;
+pub(crate) mod detect;
+pub(crate) mod handler;
+pub(crate) mod presets;
+pub(crate) mod write;

@@ -23,7 +23,7 @@ const PRESETS: [(Preset, &str, [&str; 3]); 4] = [
     (Preset::Readonly, "readonly", ["reads, read-only programs", "writes by such programs", "edits, deletions, the network"]),
 ];
 
-pub fn facts() -> Vec<PresetFacts> {
+pub(crate) fn facts() -> Vec<PresetFacts> {
     let facts = |(preset, name, [runs, asks, never]): &(Preset, &str, [&str; 3])| PresetFacts {
         name: (*name).to_owned(),
         runs: (*runs).to_owned(),
@@ -34,7 +34,7 @@ pub fn facts() -> Vec<PresetFacts> {
     PRESETS.iter().map(facts).collect()
 }
 
-pub fn named(name: &str) -> Result<Preset, String> {
+pub(crate) fn named(name: &str) -> Result<Preset, String> {
     let known = PRESETS.iter().find(|(_, known, _)| *known == name || name == "default" && *known == "ask");
     known.map(|(preset, ..)| *preset).ok_or_else(|| {
         format!(

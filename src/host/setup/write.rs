@@ -13,14 +13,14 @@ use std::path::Path;
 const ASKED: &str = "setup-asked";
 
 /// Returns true if nothing is configured, no key is known, and first-time setup was never shown.
-pub fn is_first(place: &AppContext) -> bool {
+pub(crate) fn is_first(place: &AppContext) -> bool {
     let config = &place.directories.config;
     let is_bare = !config.join("config.toml").exists() && !config.join("policy.toml").exists();
     is_bare && !place.directories.data.join(ASKED).exists() && place.credentials.names().is_ok_and(|names| names.is_empty())
 }
 
 /// Records that first-time setup was shown, so that it does not start by itself again.
-pub fn note_asked(place: &AppContext) {
+pub(crate) fn note_asked(place: &AppContext) {
     let file = place.directories.data.join(ASKED);
     let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
         Ok(Some(b"Delete this file and aye runs first-time setup again.\n".to_vec()))
@@ -31,13 +31,13 @@ pub fn note_asked(place: &AppContext) {
 }
 
 /// Saves a key. Returns lines that say where.
-pub fn key(place: &AppContext, provider: &str, key: &str) -> Result<Vec<String>, CliError> {
+pub(crate) fn key(place: &AppContext, provider: &str, key: &str) -> Result<Vec<String>, CliError> {
     let name = place.settings.key_name(provider)?;
     Ok(api_keys::keep(place, name, key, api_keys::GOES_BEFORE)?.trim_end().lines().map(str::to_owned).collect())
 }
 
 /// Sets values in `config.toml`.
-pub fn settings(place: &AppContext, values: &[(&[&str], NewValue<'_>)]) -> Result<Vec<String>, CliError> {
+pub(crate) fn settings(place: &AppContext, values: &[(&[&str], NewValue<'_>)]) -> Result<Vec<String>, CliError> {
     let file = place.directories.config_file();
     let old = read(&file)?;
     let text = with_values(&old, values).map_err(|error| CliError::usage(format!("`{}`: {error}", file.display())))?;
@@ -48,7 +48,7 @@ pub fn settings(place: &AppContext, values: &[(&[&str], NewValue<'_>)]) -> Resul
     Ok(written(&file, backup.as_deref()))
 }
 
-pub fn read(file: &Path) -> Result<String, CliError> {
+pub(crate) fn read(file: &Path) -> Result<String, CliError> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
@@ -56,12 +56,12 @@ pub fn read(file: &Path) -> Result<String, CliError> {
     }
 }
 
-pub fn preset_named(place: &AppContext, name: &str) -> Result<Vec<String>, CliError> {
+pub(crate) fn preset_named(place: &AppContext, name: &str) -> Result<Vec<String>, CliError> {
     preset(place, presets::named(name).map_err(CliError::usage)?, true)
 }
 
 /// Writes a preset. `wanted`: the user named it, so an existing policy is replaced and backed up.
-pub fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result<Vec<String>, CliError> {
+pub(crate) fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result<Vec<String>, CliError> {
     let file = place.directories.config.join("policy.toml");
     let there = std::fs::read_to_string(&file).ok();
     let text = policy_templates::text_of(Template::Preset(preset));
@@ -76,7 +76,7 @@ pub fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result<Vec<St
     Ok(written(&file, backup.as_deref()))
 }
 
-pub fn written(file: &Path, backup: Option<&Path>) -> Vec<String> {
+pub(crate) fn written(file: &Path, backup: Option<&Path>) -> Vec<String> {
     let wrote = format!("wrote {}", file.display());
     [wrote].into_iter().chain(backup.map(|backup| format!("saved the old file as {}", backup.display()))).collect()
 }

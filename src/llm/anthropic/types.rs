@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// Part of an event that is parsed first: unknown events and fields must not stop the stream.
 #[derive(Deserialize)]
-pub struct Head<'a> {
+pub(crate) struct Head<'a> {
     #[serde(rename = "type", borrow, default)]
     pub kind: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -17,12 +17,12 @@ pub struct Head<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct MessageStart {
+pub(crate) struct MessageStart {
     pub message: StartedMessage,
 }
 
 #[derive(Deserialize)]
-pub struct StartedMessage {
+pub(crate) struct StartedMessage {
     #[serde(default)]
     pub id: Option<String>,
     #[serde(default)]
@@ -36,14 +36,14 @@ pub struct StartedMessage {
 }
 
 #[derive(Deserialize)]
-pub struct BlockStart {
+pub(crate) struct BlockStart {
     #[serde(default)]
     pub index: Option<u64>,
     pub content_block: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
-pub struct BlockDelta<'a> {
+pub(crate) struct BlockDelta<'a> {
     #[serde(rename = "type", borrow, default)]
     pub kind: Option<Text<'a>>,
     #[serde(default)]
@@ -53,7 +53,7 @@ pub struct BlockDelta<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Delta<'a> {
+pub(crate) struct Delta<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -69,13 +69,13 @@ pub struct Delta<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct BlockStop {
+pub(crate) struct BlockStop {
     #[serde(default)]
     pub index: Option<u64>,
 }
 
 #[derive(Deserialize)]
-pub struct MessageDelta {
+pub(crate) struct MessageDelta {
     #[serde(default)]
     pub delta: Option<MessageEnd>,
     #[serde(default)]
@@ -83,14 +83,14 @@ pub struct MessageDelta {
 }
 
 #[derive(Deserialize)]
-pub struct MessageEnd {
+pub(crate) struct MessageEnd {
     #[serde(default)]
     pub stop_reason: Option<String>,
 }
 
 /// Counts so far; a later count replaces an earlier one.
 #[derive(Default, Clone)]
-pub struct WireUsage {
+pub(crate) struct WireUsage {
     input: Option<u64>,
     cache_read: Option<u64>,
     cache_write: Option<u64>,
@@ -100,7 +100,7 @@ pub struct WireUsage {
 
 impl WireUsage {
     /// Merges later counts. Counts in an unknown format are ignored, so that the response is not lost.
-    pub fn merge(&mut self, later: &Value) {
+    pub(crate) fn merge(&mut self, later: &Value) {
         let take = |kept: &mut Option<u64>, value: Option<&Value>| *kept = value.and_then(count_of).or(*kept);
         take(&mut self.input, later.get("input_tokens"));
         take(&mut self.cache_read, later.get("cache_read_input_tokens"));
@@ -110,7 +110,7 @@ impl WireUsage {
     }
 
     /// Returns the sum; `None` if nothing was reported yet.
-    pub fn told(&self) -> Option<Usage> {
+    pub(crate) fn told(&self) -> Option<Usage> {
         let counts = [self.input, self.cache_read, self.cache_write, self.output, self.reasoning];
         counts.iter().any(Option::is_some).then(|| {
             let [input, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens] =

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Entry of a model. Missing fields leave earlier facts unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Card {
+pub(crate) struct Card {
     /// Name: `anthropic/claude-sonnet-5`; also matches dated names that begin with it.
     pub name: String,
     pub context_window: Option<u64>,
@@ -17,7 +17,7 @@ pub struct Card {
 }
 
 #[derive(Debug, Default)]
-pub struct Cards {
+pub(crate) struct Cards {
     /// Name parts of models that support images, for unlisted models.
     pub image_families: Vec<String>,
     /// Name parts of models with a configurable effort, for unlisted models.
@@ -32,7 +32,7 @@ const OF_PRICE: &[&str] = &["cache_read", "cache_write", "input", "output"];
 const MAX_DOLLARS: f64 = 100_000.0;
 
 /// Parses a list, or returns all mistakes with their line numbers.
-pub fn read(text: &str) -> Result<Cards, Vec<(usize, String)>> {
+pub(crate) fn read(text: &str) -> Result<Cards, Vec<(usize, String)>> {
     let mut reader = Reader { text, problems: Vec::new() };
     let document = DeTable::parse(text).map_err(|error| {
         let line = reader.line(error.span().map_or(0, |span| span.start));

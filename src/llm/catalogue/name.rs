@@ -1,12 +1,12 @@
 //! Name variants of a model.
 
 /// Returns the vendor: `openai-chat` and `openai` are two APIs of one vendor.
-pub fn seller(provider: &str) -> &str {
+pub(crate) fn seller(provider: &str) -> &str {
     if provider == "openai-chat" { "openai" } else { provider }
 }
 
 /// Returns whether a listed name matches: `anthropic/claude-sonnet-5` also matches `anthropic/claude-sonnet-5-20260630`.
-pub fn is_named(listed: &str, asked: &str) -> bool {
+pub(crate) fn is_named(listed: &str, asked: &str) -> bool {
     let halves = (listed.split_once('/'), asked.split_once('/'));
     let (Some((listed_at, listed)), Some((asked_at, asked))) = halves else { return false };
     listed_at == seller(asked_at) && asked.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || is_date(rest))
@@ -14,7 +14,7 @@ pub fn is_named(listed: &str, asked: &str) -> bool {
 
 /// Removes what vendors add to a name: `openrouter/anthropic/claude-sonnet-4.5:beta` and
 /// `mine/us.anthropic.claude-sonnet-4-5-20250929-v1:0` become `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929-v1`.
-pub fn bare(full_name: &str) -> String {
+pub(crate) fn bare(full_name: &str) -> String {
     let last = full_name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let last = last.split([':', '@']).next().unwrap_or_default();
     let last = last.find(".claude-").map_or(last, |at| &last[at + 1..]);
@@ -27,14 +27,14 @@ fn plain(name: &str) -> String {
 }
 
 /// Returns whether a bare name is the listed one, with or without a date.
-pub fn is_bare(listed: &str, asked: &str) -> bool {
+pub(crate) fn is_bare(listed: &str, asked: &str) -> bool {
     let rest = asked.strip_prefix(plain(listed).as_str());
     let rest = rest.map(|rest| rest.strip_suffix("-v1").unwrap_or(rest));
     rest.is_some_and(|rest| rest.is_empty() || rest == "-latest" || rest == "-preview" || is_date(rest))
 }
 
 /// Returns whether a bare name is a size or variant of the listed open model.
-pub fn begins(listed: &str, asked: &str) -> bool {
+pub(crate) fn begins(listed: &str, asked: &str) -> bool {
     asked.strip_prefix(plain(listed).as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 

@@ -29,7 +29,7 @@ pub(in crate::llm) struct Reader {
 }
 
 impl Reader {
-    pub fn new(speaker: ErrorContext) -> Self {
+    pub(crate) fn new(speaker: ErrorContext) -> Self {
         Self {
             speaker,
             started: false,

@@ -8,7 +8,7 @@ use crate::protocol::{CallId, ToolCall};
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default)]
-pub struct Calls {
+pub(crate) struct Calls {
     open: Vec<Call>,
     legacy: bool,
 }
@@ -50,16 +50,16 @@ impl Balance {
 }
 
 impl Calls {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
     /// Returns whether all calls arrived as `function_call`.
-    pub fn is_legacy(&self) -> bool {
+    pub(crate) fn is_legacy(&self) -> bool {
         self.legacy
     }
 
-    pub fn add(&mut self, piece: &CallPiece<'_>, deltas: &mut Deltas) {
+    pub(crate) fn add(&mut self, piece: &CallPiece<'_>, deltas: &mut Deltas) {
         let id = piece.id.and_then(text_of).unwrap_or_default();
         let name = piece.function.as_ref().and_then(|function| function.name).and_then(text_of).unwrap_or_default();
         let at = self.find(piece.index, &id, &name).unwrap_or_else(|| {
@@ -84,7 +84,7 @@ impl Calls {
     }
 
     /// Adds the single call in the format before `tool_calls`.
-    pub fn add_legacy(&mut self, function: FunctionPiece<'_>, deltas: &mut Deltas) {
+    pub(crate) fn add_legacy(&mut self, function: FunctionPiece<'_>, deltas: &mut Deltas) {
         self.legacy = true;
         self.add(&CallPiece { index: Some(0), id: None, function: Some(function) }, deltas);
     }
@@ -110,13 +110,13 @@ impl Calls {
         (!begins_another).then(|| self.open.len() - 1)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.open.len()
     }
 
     /// Returns the calls in order. `cut`: the response was cut off, so the last call may be incomplete; `ended`: the server reported the
     /// end of the response, which is the only end marker of its calls.
-    pub fn finish(self, cut: bool, ended: bool) -> impl Iterator<Item = ToolCall> {
+    pub(crate) fn finish(self, cut: bool, ended: bool) -> impl Iterator<Item = ToolCall> {
         let last = self.open.len().saturating_sub(1);
         let made_up = uuid::Uuid::new_v4().simple().to_string();
         self.open.into_iter().enumerate().map(move |(at, call)| {

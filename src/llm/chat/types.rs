@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 #[derive(Deserialize)]
-pub struct Chunk<'a> {
+pub(crate) struct Chunk<'a> {
     #[serde(default, borrow)]
     pub id: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -31,12 +31,12 @@ struct Groq<'a> {
 }
 
 /// Returns the usage that one provider puts in a field of its own.
-pub fn groq_usage(raw: &RawValue) -> Option<&RawValue> {
+pub(crate) fn groq_usage(raw: &RawValue) -> Option<&RawValue> {
     serde_json::from_str::<Groq<'_>>(raw.get()).ok().map(|groq| groq.usage)
 }
 
 #[derive(Deserialize)]
-pub struct Choice<'a> {
+pub(crate) struct Choice<'a> {
     #[serde(default)]
     pub index: Option<u64>,
     #[serde(default, borrow)]
@@ -54,7 +54,7 @@ pub struct Choice<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Delta<'a> {
+pub(crate) struct Delta<'a> {
     #[serde(default, borrow)]
     pub content: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -72,7 +72,7 @@ pub struct Delta<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct CallPiece<'a> {
+pub(crate) struct CallPiece<'a> {
     #[serde(default)]
     pub index: Option<u64>,
     #[serde(default, borrow)]
@@ -82,7 +82,7 @@ pub struct CallPiece<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct FunctionPiece<'a> {
+pub(crate) struct FunctionPiece<'a> {
     #[serde(default, borrow)]
     pub name: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -90,7 +90,7 @@ pub struct FunctionPiece<'a> {
 }
 
 /// Returns why a response ended: a word, or an object with it. Any other value also ends the response.
-pub fn finish_of(raw: &RawValue) -> Option<String> {
+pub(crate) fn finish_of(raw: &RawValue) -> Option<String> {
     if let Some(reason) = text_of(raw) {
         return Some(reason.into_owned()).filter(|reason| !reason.is_empty());
     }
@@ -106,7 +106,7 @@ pub fn finish_of(raw: &RawValue) -> Option<String> {
 
 /// Content part, as some servers send it.
 #[derive(Deserialize)]
-pub struct ContentPart<'a> {
+pub(crate) struct ContentPart<'a> {
     #[serde(default, borrow)]
     pub text: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -116,7 +116,7 @@ pub struct ContentPart<'a> {
 }
 
 /// Parses a usage object; `None` if its format is unknown or it is empty.
-pub fn usage_of(raw: &RawValue) -> Option<Usage> {
+pub(crate) fn usage_of(raw: &RawValue) -> Option<Usage> {
     let usage: Map<String, Value> = serde_json::from_str(raw.get()).ok()?;
     let first = |paths: &[&str]| {
         paths.iter().find_map(|path| {

@@ -52,7 +52,7 @@ const SENTENCES: [&str; 18] = [
 
 /// Parts of an error that identify its kind.
 #[derive(Debug, Default)]
-pub struct ErrorFields {
+pub(crate) struct ErrorFields {
     pub message: String,
     /// `type`, `code` and similar values, lower case, one per line.
     pub codes: String,
@@ -67,7 +67,7 @@ pub struct ErrorFields {
 }
 
 /// Returns whether a JSON body without an error status is an error.
-pub fn holds_error(body: &[u8]) -> bool {
+pub(crate) fn holds_error(body: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
     // Some servers send a list with one element.
     let value = value.get(0).unwrap_or(&value);
@@ -83,7 +83,7 @@ pub fn holds_error(body: &[u8]) -> bool {
         || (!answers && (said("detail") || said("errors") || (status && (said("message") || said("msg")))))
 }
 
-pub fn read_body(status_line: &str, body: &[u8]) -> ErrorFields {
+pub(crate) fn read_body(status_line: &str, body: &[u8]) -> ErrorFields {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         let text = String::from_utf8_lossy(body);
         let text: String = match page(text.trim()) {

@@ -52,7 +52,7 @@ const MAX_ID: usize = 80;
 
 /// Retry information in the headers of an error response.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct RetryHints {
+pub(crate) struct RetryHints {
     /// Requested delay.
     pub wait: Option<Duration>,
     /// Time until the used-up limits reset; the only information if no delay is requested.
@@ -64,7 +64,7 @@ pub struct RetryHints {
 }
 
 /// Parses the headers. Dates are compared with the server's own clock, if it is sent.
-pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryHints {
+pub(crate) fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryHints {
     let now = header("date").and_then(date).or_else(|| Timestamp::try_from(now).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
     let milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"].iter().find_map(|name| number(header(name)?));
     let wait = match milliseconds.filter(|wait| *wait > 0.0) {
@@ -81,7 +81,7 @@ pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> R
 }
 
 /// Returns a request ID that can be shown: printable characters only.
-pub fn request_id(text: &str) -> Option<String> {
+pub(crate) fn request_id(text: &str) -> Option<String> {
     let text = text.trim();
     let is_word = (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     is_word.then(|| text.to_owned())
@@ -99,7 +99,7 @@ fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Opti
 }
 
 /// Returns the delay requested in the body: in a field, or in the message.
-pub fn asked_in_words(body: Option<&Value>, message: &str) -> Option<Duration> {
+pub(crate) fn asked_in_words(body: Option<&Value>, message: &str) -> Option<Duration> {
     body.and_then(|body| field(body, 0)).or_else(|| spoken(message))
 }
 

@@ -48,7 +48,7 @@ enum Kind {
 }
 
 impl Reader {
-    pub fn new(speaker: ErrorContext) -> Self {
+    pub(crate) fn new(speaker: ErrorContext) -> Self {
         Self {
             speaker,
             content: Vec::new(),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// Chunk of the stream. Unknown fields and kinds of parts must not stop it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Chunk<'a> {
+pub(crate) struct Chunk<'a> {
     #[serde(default, borrow)]
     pub candidates: Option<Vec<Candidate<'a>>>,
     #[serde(default, borrow)]
@@ -24,7 +24,7 @@ pub struct Chunk<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Candidate<'a> {
+pub(crate) struct Candidate<'a> {
     #[serde(default)]
     pub index: Option<u64>,
     #[serde(default, borrow)]
@@ -36,14 +36,14 @@ pub struct Candidate<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Content<'a> {
+pub(crate) struct Content<'a> {
     #[serde(default, borrow)]
     pub parts: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(default, borrow)]
     pub text: Option<&'a RawValue>,
     #[serde(default)]
@@ -59,7 +59,7 @@ pub struct Part<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct FunctionCall<'a> {
+pub(crate) struct FunctionCall<'a> {
     #[serde(default, borrow)]
     pub id: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -74,7 +74,7 @@ pub struct FunctionCall<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Feedback<'a> {
+pub(crate) struct Feedback<'a> {
     #[serde(default, borrow)]
     pub block_reason: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
@@ -84,7 +84,7 @@ pub struct Feedback<'a> {
 /// Counts so far; a later count replaces an earlier one.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-pub struct WireUsage {
+pub(crate) struct WireUsage {
     #[serde(default)]
     prompt_token_count: Option<u64>,
     /// Included in the prompt count.
@@ -102,7 +102,7 @@ pub struct WireUsage {
 
 impl WireUsage {
     /// Merges later counts. Counts in an unknown format are ignored, so that the response is not lost.
-    pub fn merge(&mut self, later: &RawValue) {
+    pub(crate) fn merge(&mut self, later: &RawValue) {
         let Ok(later) = serde_json::from_str::<Self>(later.get()) else { return };
         self.prompt_token_count = later.prompt_token_count.or(self.prompt_token_count);
         self.cached_content_token_count = later.cached_content_token_count.or(self.cached_content_token_count);
@@ -111,7 +111,7 @@ impl WireUsage {
         self.thoughts_token_count = later.thoughts_token_count.or(self.thoughts_token_count);
     }
 
-    pub fn total(&self) -> Usage {
+    pub(crate) fn total(&self) -> Usage {
         let reasoning_tokens = self.thoughts_token_count.unwrap_or(0);
         Usage {
             input_tokens: self.prompt_token_count.unwrap_or(0).saturating_add(self.tool_use_prompt_token_count.unwrap_or(0)),
@@ -123,7 +123,7 @@ impl WireUsage {
     }
 
     /// Returns the counts so far, if any.
-    pub fn until_now(&self) -> Option<Usage> {
+    pub(crate) fn until_now(&self) -> Option<Usage> {
         let total = self.total();
         (total != Usage::default()).then_some(total)
     }

@@ -2,7 +2,7 @@
 
 /// Generation of a Gemini model; other names count as an older generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Version {
+pub(crate) struct Version {
     pub major: u32,
     pub minor: u32,
     /// Whether this is the large model of its generation, which cannot turn thinking off.
@@ -11,7 +11,7 @@ pub struct Version {
 
 impl Version {
     /// Parses `gemini-2.5-flash`, `models/gemini-3-pro-preview`.
-    pub fn of(model: &str) -> Self {
+    pub(crate) fn of(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
         let pro = name.split('-').any(|word| word == "pro");
         let number = name.strip_prefix("gemini-").and_then(|rest| rest.split('-').next()).unwrap_or_default();
@@ -21,7 +21,7 @@ impl Version {
 
     /// Returns whether the model is of the third generation or later: calls must be signed, results carry images, and effort is a level
     /// instead of a number of tokens.
-    pub fn is_third(self) -> bool {
+    pub(crate) fn is_third(self) -> bool {
         self.major >= 3
     }
 }

@@ -13,7 +13,7 @@ const MAX_DOLLARS: f64 = 0.1;
 
 /// Model description of a server.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ModelEntry {
+pub(crate) struct ModelEntry {
     /// Name in requests.
     pub id: String,
     pub context_window: Option<u64>,
@@ -25,7 +25,7 @@ pub struct ModelEntry {
 
 impl ModelEntry {
     /// Applies this description over other facts.
-    pub fn over(&self, facts: ModelFacts) -> ModelFacts {
+    pub(crate) fn over(&self, facts: ModelFacts) -> ModelFacts {
         let context_window = self.context_window.unwrap_or(facts.context_window);
         let max_output_tokens = self.max_output_tokens.or(facts.max_output_tokens);
         ModelFacts {
@@ -38,7 +38,7 @@ impl ModelEntry {
         }
     }
 
-    pub fn says_something(&self) -> bool {
+    pub(crate) fn says_something(&self) -> bool {
         *self != Self { id: self.id.clone(), ..Self::default() }
     }
 }

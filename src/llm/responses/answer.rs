@@ -32,7 +32,7 @@ enum End {
 }
 
 impl Reader {
-    pub fn new(speaker: ErrorContext) -> Self {
+    pub(crate) fn new(speaker: ErrorContext) -> Self {
         Self { speaker, items: Vec::new(), said: ThinkingText::default(), end: None, usage: Usage::default(), model: None }
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// Kind of a special call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Special {
+pub(crate) enum Special {
     Custom,
     LocalShell,
     Shell,
@@ -16,7 +16,7 @@ pub enum Special {
 }
 
 impl Special {
-    pub fn named(kind: &str) -> Option<Self> {
+    pub(crate) fn named(kind: &str) -> Option<Self> {
         Some(match kind {
             "custom_tool_call" => Self::Custom,
             "local_shell_call" => Self::LocalShell,
@@ -29,7 +29,7 @@ impl Special {
     }
 
     /// Returns the tool that a call of this kind means.
-    pub fn tool(self, item: &Map<String, Value>) -> &str {
+    pub(crate) fn tool(self, item: &Map<String, Value>) -> &str {
         match self {
             Self::Custom => text_in(item, "name"),
             Self::LocalShell => "local_shell",
@@ -40,7 +40,7 @@ impl Special {
         }
     }
 
-    pub fn arguments(self, item: &mut Map<String, Value>) -> Arguments {
+    pub(crate) fn arguments(self, item: &mut Map<String, Value>) -> Arguments {
         let field = match self {
             // Free text, even if it looks like JSON.
             Self::Custom => return Arguments::Malformed(text_in(item, "input").to_owned()),
@@ -59,7 +59,7 @@ impl Special {
     }
 
     /// Returns the answering item. `None`: no text can answer it, so call and result are sent as those of a function.
-    pub fn answer(self, call_id: &str, text: &str, status: ToolStatus) -> Option<Value> {
+    pub(crate) fn answer(self, call_id: &str, text: &str, status: ToolStatus) -> Option<Value> {
         let done = status == ToolStatus::Succeeded;
         Some(match self {
             Self::Custom => json!({"type": "custom_tool_call_output", "call_id": call_id, "output": text}),
@@ -84,7 +84,7 @@ impl Special {
 }
 
 /// Returns whether the provider runs this call itself: it says so, it uses its own container, or the output is included.
-pub fn is_run_by_provider<'a>(item: &Map<String, Value>, all: impl IntoIterator<Item = &'a Map<String, Value>>) -> bool {
+pub(crate) fn is_run_by_provider<'a>(item: &Map<String, Value>, all: impl IntoIterator<Item = &'a Map<String, Value>>) -> bool {
     let container = item.get("environment").and_then(|environment| environment.get("type")).and_then(Value::as_str);
     if text_in(item, "execution") == "server" || container.is_some_and(|kind| kind.starts_with("container")) {
         return true;

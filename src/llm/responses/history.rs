@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The API rejects longer call IDs.
-pub const IDS: Ids = Ids::UpTo(64);
+pub(crate) const IDS: Ids = Ids::UpTo(64);
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -58,7 +58,7 @@ enum Output<'a> {
 }
 
 /// Writer of the messages of one request.
-pub struct History<'a> {
+pub(crate) struct History<'a> {
     pub request: &'a ModelRequest,
     /// Whether the server accepts items that it encrypted.
     pub with_kept: bool,
@@ -68,7 +68,7 @@ pub struct History<'a> {
 
 impl History<'_> {
     /// Writes the items of one message, separated by commas; `answer` is the response that its results belong to.
-    pub fn write(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         match message.role {
             Role::Assistant => self.write_answer(message, out),
             Role::User | Role::Tool => self.write_told(message, answer, out),

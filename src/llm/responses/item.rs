@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// Kind of an item for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Message,
     Reasoning,
     Function,
@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn of(item: &Map<String, Value>) -> Self {
+    pub(crate) fn of(item: &Map<String, Value>) -> Self {
         match kind_of(item) {
             "message" => Self::Message,
             "reasoning" => Self::Reasoning,
@@ -28,14 +28,14 @@ impl Kind {
         }
     }
 
-    pub fn is_call(self) -> bool {
+    pub(crate) fn is_call(self) -> bool {
         matches!(self, Self::Function | Self::Special(_))
     }
 }
 
 /// Position of a delta within an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Slot {
+pub(crate) enum Slot {
     /// Text of the response, including a refusal.
     Text(u64),
     Summary(u64),
@@ -62,7 +62,7 @@ fn note_replaced(pieces: &str, whole: &str) {
     );
 }
 
-pub struct Item {
+pub(crate) struct Item {
     pub index: u64,
     pub kind: Kind,
     /// Item at its start, or complete.
@@ -80,7 +80,7 @@ pub struct Item {
 }
 
 impl Item {
-    pub fn new(index: u64, map: Map<String, Value>) -> Self {
+    pub(crate) fn new(index: u64, map: Map<String, Value>) -> Self {
         Self {
             index,
             kind: Kind::of(&map),
@@ -95,7 +95,7 @@ impl Item {
     }
 
     /// Creates an item from a delta, because its start never arrived.
-    pub fn unannounced(index: u64, slot: Slot) -> Self {
+    pub(crate) fn unannounced(index: u64, slot: Slot) -> Self {
         let kind = match slot {
             Slot::Text(_) => "message",
             Slot::Summary(_) | Slot::Thought(_) => "reasoning",
@@ -104,23 +104,23 @@ impl Item {
         Self::new(index, Map::from_iter([("type".to_owned(), Value::from(kind))]))
     }
 
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         text_in(&self.map, "id")
     }
 
-    pub fn call_id(&self) -> &str {
+    pub(crate) fn call_id(&self) -> &str {
         text_in(&self.map, "call_id")
     }
 
-    pub fn map(&self) -> &Map<String, Value> {
+    pub(crate) fn map(&self) -> &Map<String, Value> {
         &self.map
     }
 
-    pub fn is_call(&self) -> bool {
+    pub(crate) fn is_call(&self) -> bool {
         self.kind.is_call()
     }
 
-    pub fn takes(&self, slot: Slot) -> bool {
+    pub(crate) fn takes(&self, slot: Slot) -> bool {
         match slot {
             Slot::Text(_) => self.kind == Kind::Message,
             Slot::Summary(_) | Slot::Thought(_) => self.kind == Kind::Reasoning,
@@ -129,14 +129,14 @@ impl Item {
     }
 
     /// Reports the start of a call.
-    pub fn announce(&self, deltas: &mut Deltas) {
+    pub(crate) fn announce(&self, deltas: &mut Deltas) {
         if self.takes(Slot::Progress) {
             deltas.call(self.tool(), 0);
         }
     }
 
     /// Adds a delta and passes it on at once.
-    pub fn extend(&mut self, slot: Slot, piece: &str, said: &mut ThinkingText, deltas: &mut Deltas) {
+    pub(crate) fn extend(&mut self, slot: Slot, piece: &str, said: &mut ThinkingText, deltas: &mut Deltas) {
         if self.done {
             return;
         }
@@ -162,7 +162,7 @@ impl Item {
 
     /// Handles the complete text of one part. Text that was not passed on yet is passed on now; if the complete text differs from the
     /// deltas, it replaces them. The part may have another number here than in its deltas.
-    pub fn settle(&mut self, slot: Slot, whole: &str, said: &mut ThinkingText, deltas: &mut Deltas) {
+    pub(crate) fn settle(&mut self, slot: Slot, whole: &str, said: &mut ThinkingText, deltas: &mut Deltas) {
         if slot == Slot::Input && !self.done {
             return self.settle_input(whole, deltas);
         }
@@ -222,12 +222,12 @@ impl Item {
     }
 
     /// Returns whether any text of the item has arrived in deltas.
-    pub fn has_text(&self) -> bool {
+    pub(crate) fn has_text(&self) -> bool {
         !self.input.is_empty() || self.pieces.iter().any(|(_, text)| !text.is_empty())
     }
 
     /// Returns whether a complete item begins with the deltas of this one.
-    pub fn begins(&self, whole: &Map<String, Value>) -> bool {
+    pub(crate) fn begins(&self, whole: &Map<String, Value>) -> bool {
         let told = parts_of(Kind::of(whole), whole);
         let input = told.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
         // Only the start of overlong arguments is kept.
@@ -240,7 +240,7 @@ impl Item {
     }
 
     /// Handles the complete item. Its parts may be numbered and divided differently than its deltas: their texts are compared as one.
-    pub fn finish(&mut self, map: Map<String, Value>, said: &mut ThinkingText, deltas: &mut Deltas) {
+    pub(crate) fn finish(&mut self, map: Map<String, Value>, said: &mut ThinkingText, deltas: &mut Deltas) {
         self.kind = Kind::of(&map);
         self.done = false;
         let mut told = parts_of(self.kind, &map);
@@ -333,7 +333,7 @@ impl Item {
     }
 
     /// Returns the parts of the response. `cut`: the response was cut off here; `beside`: all items of the response.
-    pub fn parts(&self, cut: bool, beside: &[Self]) -> Vec<Part> {
+    pub(crate) fn parts(&self, cut: bool, beside: &[Self]) -> Vec<Part> {
         match self.kind {
             Kind::Message => self.words(),
             Kind::Reasoning => {
@@ -425,7 +425,7 @@ impl Item {
 
 /// Thinking so far, over all items.
 #[derive(Default)]
-pub struct ThinkingText {
+pub(crate) struct ThinkingText {
     thought: bool,
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const MAX_NAME_LEN: usize = 64;
 
 /// Returns a valid function name, because a model may invent any.
-pub fn function_name(name: &str) -> Cow<'_, str> {
+pub(crate) fn function_name(name: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !name.is_empty() && name.len() <= MAX_NAME_LEN && name.chars().all(fits) {
         return Cow::Borrowed(name);

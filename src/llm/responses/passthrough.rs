@@ -7,33 +7,33 @@ const ITEM: &str = "responses_item";
 const CALL: &str = "call";
 
 /// Wraps an item as a part of the thread, in a format that no other API uses.
-pub fn keep(item: Map<String, Value>) -> Value {
+pub(crate) fn keep(item: Map<String, Value>) -> Value {
     Value::Object(Map::from_iter([(ITEM.to_owned(), Value::Object(item))]))
 }
 
 /// Wraps the item of a call that is answered here.
-pub fn keep_call(item: Map<String, Value>) -> Value {
+pub(crate) fn keep_call(item: Map<String, Value>) -> Value {
     let mut kept = keep(item);
     kept[CALL] = Value::Bool(true);
     kept
 }
 
 /// Returns whether a part is the item of a call that is answered here.
-pub fn is_of_call(opaque: &Value) -> bool {
+pub(crate) fn is_of_call(opaque: &Value) -> bool {
     opaque.get(CALL) == Some(&Value::Bool(true))
 }
 
 /// Returns the item in a part of the thread.
-pub fn kept(opaque: &Value) -> Option<&Map<String, Value>> {
+pub(crate) fn kept(opaque: &Value) -> Option<&Map<String, Value>> {
     opaque.get(ITEM)?.as_object()
 }
 
 /// Returns the type of an item; empty if it has none.
-pub fn kind_of(item: &Map<String, Value>) -> &str {
+pub(crate) fn kind_of(item: &Map<String, Value>) -> &str {
     text_in(item, "type")
 }
 
 /// Returns a text field; empty if it is not text.
-pub fn text_in<'a>(item: &'a Map<String, Value>, field: &str) -> &'a str {
+pub(crate) fn text_in<'a>(item: &'a Map<String, Value>, field: &str) -> &'a str {
     item.get(field).and_then(Value::as_str).unwrap_or_default()
 }

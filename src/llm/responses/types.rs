@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// Any event. Missing fields, null, and other types must not stop the stream.
 #[derive(Deserialize)]
-pub struct StreamEvent<'a> {
+pub(crate) struct StreamEvent<'a> {
     #[serde(rename = "type", borrow, default)]
     pub kind: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -41,7 +41,7 @@ pub struct StreamEvent<'a> {
 
 /// Response object at the end of the stream.
 #[derive(Deserialize)]
-pub struct Response<'a> {
+pub(crate) struct Response<'a> {
     #[serde(borrow, default)]
     pub model: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -57,18 +57,18 @@ pub struct Response<'a> {
 }
 
 /// Parses a whole number; `None` for anything else.
-pub fn number(raw: Option<&RawValue>) -> Option<u64> {
+pub(crate) fn number(raw: Option<&RawValue>) -> Option<u64> {
     raw?.get().parse().ok()
 }
 
 /// Returns why a response is incomplete.
-pub fn reason(details: Option<&RawValue>) -> Option<String> {
+pub(crate) fn reason(details: Option<&RawValue>) -> Option<String> {
     let details: Value = serde_json::from_str(details?.get()).ok()?;
     details.get("reason").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Parses a usage object; `None` if its format is unknown.
-pub fn usage_of(raw: &RawValue) -> Option<Usage> {
+pub(crate) fn usage_of(raw: &RawValue) -> Option<Usage> {
     let Ok(Value::Object(wire)) = serde_json::from_str(raw.get()) else { return None };
     let wire = Value::Object(wire);
     // The second name is that of Chat Completions, which some gateways use here.

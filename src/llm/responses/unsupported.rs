@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Optional feature of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extra {
+pub(crate) enum Extra {
     /// Encrypted thinking for the next request.
     Sealed,
     /// Summaries of thinking.
@@ -54,12 +54,12 @@ const UNKNOWN: [&str; 11] = [
 pub(in crate::llm) struct Lacks(AtomicU8);
 
 impl Lacks {
-    pub fn has(&self, extra: Extra) -> bool {
+    pub(crate) fn has(&self, extra: Extra) -> bool {
         self.0.load(Ordering::Relaxed) & bit(extra) != 0
     }
 
     /// Learns from an error. Returns whether the next request can do without the feature, so that a retry makes sense.
-    pub fn learn(&self, status: u16, speaker: &ErrorContext, error: &mut ModelError) -> bool {
+    pub(crate) fn learn(&self, status: u16, speaker: &ErrorContext, error: &mut ModelError) -> bool {
         let failure = &mut error.failure;
         let said = failure.message.to_lowercase();
         if matches!(status, 400 | 404 | 422) && UNKNOWN.iter().any(|word| said.contains(word)) {

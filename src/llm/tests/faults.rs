@@ -55,7 +55,7 @@ async fn a_reset_in_the_middle_of_a_letter_is_a_cut_stream() {
 
 /// Closing discards unsent data and tells the other side.
 mod socket2 {
-    pub fn set_no_linger(socket: &tokio::net::TcpStream) {
+    pub(crate) fn set_no_linger(socket: &tokio::net::TcpStream) {
         let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
         nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Linger, &linger).unwrap();
     }

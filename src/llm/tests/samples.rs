@@ -5,7 +5,7 @@ use crate::protocol::{Arguments, CallId, Image, Message, MessageId, Part, Role, 
 use serde_json::json;
 use std::sync::Arc;
 
-pub fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
+pub(crate) fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
     Arc::new(Message {
         message_id: MessageId::new(id),
         role,
@@ -17,28 +17,28 @@ pub fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
     })
 }
 
-pub fn text(text: &str) -> Part {
+pub(crate) fn text(text: &str) -> Part {
     Part::Text { text: text.to_owned() }
 }
 
 /// Returns a call; `arguments` need not be JSON.
-pub fn call(id: &str, name: &str, arguments: &str) -> Part {
+pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
     Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) })
 }
 
 /// Returns the result of a search.
-pub fn found(id: &str, output: &str) -> Part {
+pub(crate) fn found(id: &str, output: &str) -> Part {
     Part::ToolResult(ToolResult::succeeded(CallId::new(id), "Grep", output))
 }
 
 /// Returns the result of reading an image.
-pub fn picture(id: &str, uri: &str) -> ToolResult {
+pub(crate) fn picture(id: &str, uri: &str) -> ToolResult {
     let image = Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
     ToolResult { images: vec![image], ..ToolResult::succeeded(CallId::new(id), "ReadFile", "Image, 2x3 png, 4 bytes") }
 }
 
 /// Returns a request with these messages and one tool.
-pub fn request(messages: impl Into<Vec<Arc<Message>>>) -> ModelRequest {
+pub(crate) fn request(messages: impl Into<Vec<Arc<Message>>>) -> ModelRequest {
     ModelRequest {
         system: "be brief".into(),
         messages: messages.into(),

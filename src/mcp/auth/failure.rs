@@ -7,7 +7,7 @@ use rmcp::transport::auth::AuthError;
 const TOLD_BYTES: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// No token can be refreshed; the user has to sign in.
     #[error("the stored tokens are no longer valid")]
     Over,

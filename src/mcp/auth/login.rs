@@ -10,21 +10,21 @@ use crate::sys::oauth_callback::Landing;
 use std::sync::Arc;
 
 /// Display during the sign-in.
-pub trait LogIn: Send + Sync {
+pub(crate) trait LogIn: Send + Sync {
     /// Shows the URL at which the user approves; it is `http` or `https`.
     fn visit<'a>(&'a self, address: &'a str) -> BoxFuture<'a, ()>;
 }
 
 /// Result of a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoggedIn {
+pub(crate) struct LoggedIn {
     pub scopes: Vec<String>,
     /// Whether the token can be refreshed without the user.
     pub lasts: bool,
 }
 
 /// Signs in to a server and saves the tokens.
-pub async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> Result<LoggedIn, String> {
+pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> Result<LoggedIn, String> {
     let Reach::Http { url, headers, sign_in, .. } = &spec.reach else {
         return Err("the server is a local program, which needs no sign-in".to_owned());
     };

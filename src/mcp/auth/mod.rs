@@ -13,5 +13,5 @@ mod tests;
 
 #[cfg(feature = "conformance")]
 pub use conformance_login::{Registered, Unattended};
-pub use login::{LogIn, sign_in};
-pub use session_tokens::{Keeper, Vault};
+pub(crate) use login::{LogIn, sign_in};
+pub(crate) use session_tokens::{Keeper, Vault};

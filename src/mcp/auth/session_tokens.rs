@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use tokio::sync::Mutex as Turn;
 
 /// Token storage. Each call may block, so it runs on its own thread.
-pub trait Vault: Send + Sync {
+pub(crate) trait Vault: Send + Sync {
     fn load(&self, server: &str, url: &str) -> Result<Option<String>, String>;
     fn save(&self, server: &str, url: &str, tokens: &str) -> Result<(), String>;
     /// Returns a lock for the renewal of tokens, so that two processes do not use the same refresh token.
@@ -24,7 +24,7 @@ type Slots = HashMap<(String, String), Arc<Turn<Slot>>>;
 
 /// Token keeper of a session. Cheap to clone.
 #[derive(Clone)]
-pub struct Keeper {
+pub(crate) struct Keeper {
     vault: Arc<dyn Vault>,
     slots: Arc<Mutex<Slots>>,
 }
@@ -43,7 +43,7 @@ struct Whose<'a> {
 }
 
 impl Keeper {
-    pub fn new(vault: Arc<dyn Vault>) -> Self {
+    pub(crate) fn new(vault: Arc<dyn Vault>) -> Self {
         Self { vault, slots: Arc::default() }
     }
 

@@ -40,32 +40,32 @@ pub(super) enum Age {
 
 impl StoredToken {
     /// Parses a stored token; `None` if it is for another URL.
-    pub fn read(text: &str, url: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str, url: &str) -> Option<Self> {
         serde_json::from_str::<Self>(text).ok().filter(|kept| kept.url == url)
     }
 
-    pub fn written(&self) -> Result<String, String> {
+    pub(crate) fn written(&self) -> Result<String, String> {
         serde_json::to_string(self).map_err(|error| format!("cannot serialize the tokens: {error}"))
     }
 
     /// Returns the token as sent to the server.
-    pub fn token(&self) -> Option<String> {
+    pub(crate) fn token(&self) -> Option<String> {
         let value = serde_json::to_value(self.credentials.as_ref()?.token_response.as_ref()?).ok()?;
         value.get("access_token")?.as_str().map(str::to_owned)
     }
 
-    pub fn may_be_renewed(&self) -> bool {
+    pub(crate) fn may_be_renewed(&self) -> bool {
         let response = self.credentials.as_ref().and_then(|kept| kept.token_response.as_ref());
         response
             .and_then(|response| serde_json::to_value(response).ok())
             .is_some_and(|value| value.get("refresh_token").is_some())
     }
 
-    pub fn granted(&self) -> &[String] {
+    pub(crate) fn granted(&self) -> &[String] {
         self.credentials.as_ref().map_or(&[], |kept| kept.granted_scopes.as_slice())
     }
 
-    pub fn age(&self, now: SystemTime) -> Age {
+    pub(crate) fn age(&self, now: SystemTime) -> Age {
         let Some(credentials) = &self.credentials else { return Age::Over };
         let lifetime = credentials.token_response.as_ref().and_then(|response| serde_json::to_value(response).ok());
         let lifetime = lifetime.and_then(|value| value.get("expires_in")?.as_u64());

@@ -9,4 +9,4 @@ pub enum Approve {
 }
 
 /// Values of `approve` in a policy file.
-pub const APPROVES: &[(&str, Approve)] = &[("command", Approve::Command), ("effects", Approve::Effects)];
+pub(crate) const APPROVES: &[(&str, Approve)] = &[("command", Approve::Command), ("effects", Approve::Effects)];

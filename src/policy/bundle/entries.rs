@@ -18,7 +18,7 @@ pub struct BundleEntry {
 }
 
 /// Returns every entry of a bundle, in the order of the names.
-pub fn stated(root: &Section<'_>) -> Vec<BundleEntry> {
+pub(crate) fn stated(root: &Section<'_>) -> Vec<BundleEntry> {
     let mut all = Vec::new();
     in_section(root.table, "", &|span| root.source.line(span), &mut all);
     all

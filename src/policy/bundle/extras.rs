@@ -56,7 +56,7 @@ pub struct ApprovalRule {
     pub description: Option<String>,
 }
 
-pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRule>, BundleError> {
+pub(crate) fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRule>, BundleError> {
     let mut rules = BTreeMap::new();
     let Some(section) = root.section("approval_rules")? else { return Ok(rules) };
     for (name, rule) in section.children()? {
@@ -69,7 +69,7 @@ pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRul
 }
 
 /// Reads the time that an approval waits for an answer over a connection, in seconds.
-pub fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
+pub(crate) fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
     let Some(section) = root.section("approval")? else { return Ok(None) };
     section.only(&["timeout_seconds", "guard"])?;
     section.choice("guard", &[("normal", ()), ("strict", ())])?;

@@ -19,19 +19,21 @@ mod sandbox_terms;
 mod tools;
 
 pub use approve::Approve;
-pub use capability::{Files, Shell, Upload};
-pub use entries::BundleEntry;
+pub(crate) use capability::{Files, Shell, Upload};
+pub(crate) use entries::BundleEntry;
 pub use examples::Test;
-pub use extras::{ApprovalRule, Llm};
-pub use file_rule::FileRule;
+pub(crate) use extras::{ApprovalRule, Llm};
+pub(crate) use file_rule::FileRule;
 pub use lint::{grants_little, warnings};
 pub use named_command::{ArgumentKind, NamedCommand};
-pub use network::Http;
+pub(crate) use network::Http;
 pub use quote::entry_at;
 pub use reader::BundleError;
-pub use rule::{Decision, Rule};
-pub use sandbox_terms::{Cache, Environment, Limits, Network, Preview, SandboxSetting, Terms};
-pub use tools::{ToolPattern, ToolRule, Tools};
+pub(crate) use rule::{Decision, Rule};
+pub use sandbox_terms::{Cache, Environment, Network, Preview, SandboxSetting};
+pub(crate) use sandbox_terms::{Limits, Terms};
+pub use tools::ToolPattern;
+pub(crate) use tools::{ToolRule, Tools};
 
 use jiff::Timestamp;
 use reader::{Section, Source, suggestion};
@@ -42,7 +44,7 @@ use toml::de::DeTable;
 /// Maximum size of a policy file; nobody writes a larger one by hand.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-pub const CAPABILITIES: &[&str] =
+pub(crate) const CAPABILITIES: &[&str] =
     &["File.Read", "File.Write", "File.Delete", "Shell.Exec", "Network.Http", "Mcp.Invoke", "Tool.Custom", "Workspace.Upload"];
 
 /// The content of one policy file.

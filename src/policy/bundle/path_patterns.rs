@@ -4,7 +4,7 @@ use super::reader::{BundleError, Section, Text};
 use crate::policy::paths::Pattern;
 
 /// Reads a list of path patterns.
-pub fn patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<Pattern>>, BundleError> {
+pub(crate) fn patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<Pattern>>, BundleError> {
     let one = |text: Text| {
         if text.text.is_empty() || text.text.contains('\0') {
             return Err(section.source.error(&text.span, format!("`{key}` contains an empty path; expected a prefix or a glob")));

@@ -22,7 +22,7 @@ const OPENING: &[(&str, &str)] = &[
 ];
 
 /// Returns every entry of a bundle that would loosen something, with its line and a description.
-pub fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
+pub(crate) fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
     let mut found = Vec::new();
     if let Some(line) = root.line_of("session_id") {
         found.push((line, "`session_id`: a project cannot choose the session".to_owned()));

@@ -218,7 +218,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
 }
 
 /// Joins names as in "allow, ask or deny".
-pub fn one_of(names: &[&str]) -> String {
+pub(crate) fn one_of(names: &[&str]) -> String {
     match names {
         [] => "nothing".to_owned(),
         [only] => (*only).to_owned(),
@@ -227,7 +227,7 @@ pub fn one_of(names: &[&str]) -> String {
 }
 
 /// Returns "did you mean …?", or all possible names.
-pub fn suggestion(name: &str, known: &[&str]) -> String {
+pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
     match near {
         Some((distance, known)) if distance <= 1 + known.len() / 4 => format!("did you mean `{known}`?"),

@@ -13,16 +13,16 @@ pub enum Decision {
     Deny,
 }
 
-pub const DECISIONS: &[(&str, Decision)] = &[("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
+pub(crate) const DECISIONS: &[(&str, Decision)] = &[("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
 
 /// Reads the required verdict of a rule.
-pub fn decision(section: &Section<'_>) -> Result<Decision, BundleError> {
+pub(crate) fn decision(section: &Section<'_>) -> Result<Decision, BundleError> {
     let missing = || section.source.error(&section.span, "the rule has no `decision`; expected allow, ask or deny");
     section.choice("decision", DECISIONS)?.ok_or_else(missing)
 }
 
 /// Reads the examples of a rule, with their lines.
-pub fn examples(section: &Section<'_>, key: &str) -> Result<Vec<(String, usize)>, BundleError> {
+pub(crate) fn examples(section: &Section<'_>, key: &str) -> Result<Vec<(String, usize)>, BundleError> {
     let texts = section.texts(key)?.unwrap_or_default();
     Ok(texts.into_iter().map(|text| (text.text, section.source.line(&text.span))).collect())
 }

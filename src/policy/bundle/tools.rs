@@ -6,7 +6,7 @@ use crate::policy::shell::pattern;
 use jiff::Timestamp;
 
 /// Keys of `Mcp.Invoke`: the allowed tools, and the servers that may send prompts to the model.
-pub const SERVER_TOOLS: &str = "allowed_tools";
+pub(crate) const SERVER_TOOLS: &str = "allowed_tools";
 const SAMPLING: &str = "allow_sampling";
 
 /// A pattern of tool names, with the wildcards `*` and `?`.
@@ -102,13 +102,13 @@ impl ToolRule {
 }
 
 /// Reads `Tool.Custom`, which has only rules: Shell.Exec grants custom tools, and each needs approval until a rule allows it.
-pub fn custom_rules(section: &Section<'_>) -> Result<Vec<ToolRule>, BundleError> {
+pub(crate) fn custom_rules(section: &Section<'_>) -> Result<Vec<ToolRule>, BundleError> {
     section.only(&["rules"])?;
     section.sections("rules")?.iter().map(ToolRule::read).collect()
 }
 
 /// Reads a list of patterns of tool names.
-pub fn tool_patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
+pub(crate) fn tool_patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
     let one = |text: Text| {
         if text.text.trim().is_empty() {
             return Err(section

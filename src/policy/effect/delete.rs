@@ -7,7 +7,7 @@ use crate::protocol::Risk;
 const TRASHES: &str = "moves to the trash";
 
 /// Returns the effect of a program that deletes or empties files.
-pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     let (verb, targets) = match program {
         "rm" | "rmdir" | "unlink" | "srm" => ("deletes", plain_words(words, &[])),
         "shred" => ("overwrites", plain_words(words, &["-n", "-s", "--iterations", "--size"])),

@@ -26,7 +26,7 @@ const FETCH_VALUES: &[&str] = &[
 ];
 
 /// Returns the effect of a git command that undo cannot restore or that reaches other machines.
-pub fn effect(invocation: &Invocation) -> Option<Effect> {
+pub(crate) fn effect(invocation: &Invocation) -> Option<Effect> {
     let (name, words) = subcommand(invocation)?;
     let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text.split('=').next().unwrap_or_default()));
     let first = words.iter().map(|word| word.text.as_str()).find(|word| !word.starts_with('-'));

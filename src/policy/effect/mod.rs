@@ -28,7 +28,7 @@ const SYSTEM_PLACES: &[&str] =
 
 /// One effect of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effect {
+pub(crate) struct Effect {
     /// A verb with its object, such as "publishes commits to `origin`".
     pub sentence: String,
     pub risk: Risk,
@@ -68,7 +68,7 @@ impl Place<'_> {
 
 /// Returns the worst effect of a part of a line, the first of equals; `None` if it only reads, or only changes files of the
 /// workspace.
-pub fn worst_effect(part: &Simple, context: &Context, cwd: &Path) -> Option<Effect> {
+pub(crate) fn worst_effect(part: &Simple, context: &Context, cwd: &Path) -> Option<Effect> {
     let place = Place { context, cwd };
     let mut effects = Vec::new();
     effects.extend(of_unseen_code(part));
@@ -230,7 +230,7 @@ fn listed(names: &[String]) -> Option<String> {
 }
 
 /// Returns the paths that `find` is given, between its own options and the first test.
-pub fn find_places(words: &[Arg]) -> Vec<&Arg> {
+pub(crate) fn find_places(words: &[Arg]) -> Vec<&Arg> {
     let mut rest = words.iter().peekable();
     while let Some(option) =
         rest.next_if(|word| matches!(word.text.as_str(), "-H" | "-L" | "-P" | "-D") || word.text.starts_with("-O"))

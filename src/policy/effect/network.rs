@@ -44,16 +44,16 @@ const SERVICES: &[(&str, &str, usize, &[&str])] = &[
 const SSH_VALUES: &[&str] =
     &["-i", "-p", "-l", "-o", "-F", "-L", "-R", "-D", "-J", "-b", "-c", "-e", "-m", "-S", "-W", "-w", "-P"];
 
-pub fn uses(program: &str) -> bool {
+pub(crate) fn uses(program: &str) -> bool {
     NETWORK.contains(&program)
 }
 
-pub fn downloads(program: &str) -> bool {
+pub(crate) fn downloads(program: &str) -> bool {
     DOWNLOADERS.contains(&program)
 }
 
 /// Returns the hosts of the addresses that a program is given.
-pub fn hosts(invocation: &Invocation) -> Vec<String> {
+pub(crate) fn hosts(invocation: &Invocation) -> Vec<String> {
     hosts_of(&invocation.argv[1..])
 }
 
@@ -64,7 +64,7 @@ fn hosts_of(words: &[Arg]) -> Vec<String> {
 }
 
 /// Returns the effect of a program that uses the network.
-pub fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
+pub(crate) fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
     if let Some((_, service, at, reading)) = SERVICES.iter().find(|(name, ..)| *name == program) {
         let before = words.iter().take(*at).all(|word| !word.text.starts_with('-'));
         let reads = before && words.get(*at).is_some_and(|word| reading.contains(&word.text.as_str()));

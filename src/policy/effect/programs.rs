@@ -72,7 +72,7 @@ const WORDS_ONLY: &[&str] =
     &["echo", "printf", "tr", "expr", "seq", "sleep", "date", "basename", "dirname", "true", "false", ":", "export", "set"];
 
 /// Returns the effect of a program that acts on the whole system, as root or with packages.
-pub fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     if let Some(effect) = as_another_user(program, words).or_else(|| of_disk(program, words, place)) {
         return Some(effect);
     }
@@ -175,7 +175,7 @@ fn of_permissions(words: &[Arg], place: Place<'_>) -> Option<Effect> {
 }
 
 /// Returns the arguments of a program without an option table that can be files.
-pub fn operands<'a>(program: &str, words: &'a [Arg]) -> Vec<&'a str> {
+pub(crate) fn operands<'a>(program: &str, words: &'a [Arg]) -> Vec<&'a str> {
     if WORDS_ONLY.contains(&program) {
         return Vec::new();
     }

@@ -10,7 +10,7 @@ use crate::protocol::{Action, ApproveWhen, Mode, Risk, VerdictKind};
 
 /// Settings of `approve` outside the policy.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ApproveSetting {
+pub(crate) struct ApproveSetting {
     /// Setting in `config.toml`.
     pub config: Option<Approve>,
     /// Setting for the session.
@@ -19,7 +19,7 @@ pub struct ApproveSetting {
 
 impl ApproveSetting {
     /// Returns what the user approves if no rule matches a command.
-    pub fn effective(self, terms: &Terms) -> Approve {
+    pub(crate) fn effective(self, terms: &Terms) -> Approve {
         match terms.approve {
             Some(Approve::Command) => Approve::Command,
             stated => self.session.or(stated).or(self.config).unwrap_or_default(),
@@ -27,7 +27,7 @@ impl ApproveSetting {
     }
 
     /// Returns when a call that needs approval is approved; `None` if nothing asks or it is not a command.
-    pub fn timing(self, finding: &Finding, actions: &[Action], context: &Context, terms: &Terms) -> Option<ApproveWhen> {
+    pub(crate) fn timing(self, finding: &Finding, actions: &[Action], context: &Context, terms: &Terms) -> Option<ApproveWhen> {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         if finding.decided.verdict != VerdictKind::Ask || actions.is_empty() || !actions.iter().all(is_line) {
             return None;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Returns whether an approval may let one command write to this real path outside the workspace: never to protected paths, to
 /// aye's own files, to those of the kernel, or against a rule.
-pub fn may_be_written(path: &Path, layers: &[Ready], context: &Context) -> bool {
+pub(crate) fn may_be_written(path: &Path, layers: &[Ready], context: &Context) -> bool {
     let guarded = context.is_own(path) || protected(path, context).is_some() || of_the_machine(path, true);
     let shut = |layer: &Ready| {
         let rules = layer.write.as_ref();
@@ -18,7 +18,7 @@ pub fn may_be_written(path: &Path, layers: &[Ready], context: &Context) -> bool 
 
 /// Returns whether an approval may let one command read this real path outside the workspace: never credentials or aye's own
 /// files, and never against a rule.
-pub fn may_be_read(path: &Path, layers: &[Ready], context: &Context) -> bool {
+pub(crate) fn may_be_read(path: &Path, layers: &[Ready], context: &Context) -> bool {
     let guarded = context.is_own(path)
         || context.credential_place(path).is_some()
         || is_in_other_home(path, context)

@@ -348,7 +348,7 @@ fn widened(words: &[String]) -> Option<GrantRule> {
 }
 
 /// Returns why a rule or a protected path prevents a saved rule.
-pub fn locked(rule: &str, reason: &str) -> String {
+pub(crate) fn locked(rule: &str, reason: &str) -> String {
     if rule.starts_with("managed") { format!("locked by {rule}: {reason}") } else { format!("{reason} ({rule})") }
 }
 

@@ -13,7 +13,7 @@ const FILE_BYTES: u64 = 10 << 20;
 
 /// The layers of an enforcer.
 #[derive(Debug, Clone)]
-pub struct LayerStack {
+pub(crate) struct LayerStack {
     /// Layers as they were given; the other fields are derived from them.
     source: Vec<Layer>,
     layers: Vec<Ready>,
@@ -21,34 +21,34 @@ pub struct LayerStack {
 }
 
 impl LayerStack {
-    pub fn new(source: Vec<Layer>, context: &Context) -> Self {
+    pub(crate) fn new(source: Vec<Layer>, context: &Context) -> Self {
         let mut stack = Self { source, layers: Vec::new(), terms: Terms::default() };
         stack.settle(context);
         stack
     }
 
     /// Returns the layers as they were given.
-    pub fn source(&self) -> &[Layer] {
+    pub(crate) fn source(&self) -> &[Layer] {
         &self.source
     }
 
     /// Returns the compiled layers, the strongest first.
-    pub fn compiled(&self) -> &[Ready] {
+    pub(crate) fn compiled(&self) -> &[Ready] {
         &self.layers
     }
 
     /// Returns the terms for commands: the strictest of all layers.
-    pub fn terms(&self) -> &Terms {
+    pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    pub fn push(&mut self, layer: Layer, context: &Context) {
+    pub(crate) fn push(&mut self, layer: Layer, context: &Context) {
         self.source.push(layer);
         self.settle(context);
     }
 
     /// Replaces the layers by those of `new`; the session grants stay.
-    pub fn replace(&mut self, new: Self, context: &Context) {
+    pub(crate) fn replace(&mut self, new: Self, context: &Context) {
         let session = std::mem::take(&mut self.source).into_iter().filter(|layer| layer.scope == Scope::Session);
         self.source = new.source;
         self.source.extend(session);
@@ -56,7 +56,7 @@ impl LayerStack {
     }
 
     /// Replaces one of the user's policy files in memory.
-    pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope, context: &Context) {
+    pub(crate) fn put(&mut self, layer: Option<Layer>, scope: GrantScope, context: &Context) {
         match scope {
             GrantScope::Session => return,
             GrantScope::Project => {
@@ -74,7 +74,7 @@ impl LayerStack {
     }
 
     /// Removes the last session grant; returns whether there was one.
-    pub fn remove_last_grant(&mut self, context: &Context) -> bool {
+    pub(crate) fn remove_last_grant(&mut self, context: &Context) -> bool {
         let Some(at) = self.source.iter().rposition(|layer| layer.scope == Scope::Session) else { return false };
         self.source.remove(at);
         self.settle(context);
@@ -88,7 +88,7 @@ impl LayerStack {
     }
 
     /// Returns the layers in force, the strongest first.
-    pub fn summaries(&self) -> Vec<PolicyLayer> {
+    pub(crate) fn summaries(&self) -> Vec<PolicyLayer> {
         let told = |layer: &Ready| PolicyLayer {
             scope: layer.scope.as_str().to_owned(),
             bundle_version: layer.bundle.version.clone(),
@@ -100,13 +100,13 @@ impl LayerStack {
     }
 
     /// Returns the time that an approval waits for an answer: the shortest of all layers.
-    pub fn approval_timeout(&self) -> Option<Duration> {
+    pub(crate) fn approval_timeout(&self) -> Option<Duration> {
         let seconds = self.layers.iter().filter_map(|layer| layer.bundle.approval_timeout_seconds).min()?;
         Some(Duration::from_secs(seconds.max(1)))
     }
 
     /// Returns why everything is denied, once a bundle has expired.
-    pub fn expired(&self, now: Timestamp) -> Option<String> {
+    pub(crate) fn expired(&self, now: Timestamp) -> Option<String> {
         self.layers.iter().find_map(|layer| {
             let end = layer.bundle.expires_at.filter(|end| *end <= now)?;
             let name = layer.bundle.version.as_deref().unwrap_or(layer.scope.as_str());
@@ -117,7 +117,7 @@ impl LayerStack {
     }
 
     /// Adds the name of the bundle to a managed rule, because administrators know it by that name.
-    pub fn with_bundle_names(&self, why: &str) -> String {
+    pub(crate) fn with_bundle_names(&self, why: &str) -> String {
         let managed = self.source.iter().find(|layer| layer.scope == Scope::Managed);
         match managed.and_then(|layer| layer.bundle.version.as_deref()) {
             Some(name) => why.replacen("locked by managed:", &format!("locked by managed bundle \"{name}\", managed:"), 1),
@@ -127,7 +127,7 @@ impl LayerStack {
 
     /// Returns whether a rule is the user's own decision about exactly these words, so that it also applies without a sandbox.
     /// Rules about programs that a repository can configure do not count.
-    pub fn is_by_person(&self, rule: &str) -> bool {
+    pub(crate) fn is_by_person(&self, rule: &str) -> bool {
         let exact = |line: &str| {
             let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
             let holds = |rule: &Rule| rule.exact && !rule.programs().any(obeys_repository);
@@ -137,7 +137,7 @@ impl LayerStack {
     }
 
     /// Returns the smallest limit on whole-file reads, in bytes.
-    pub fn max_file_size_bytes(&self) -> u64 {
+    pub(crate) fn max_file_size_bytes(&self) -> u64 {
         let of = |granting: bool| {
             let layers = self.layers.iter().filter(move |layer| layer.scope.grants() == granting);
             layers.filter_map(|layer| layer.bundle.read.as_ref()?.max_file_size_bytes).min()

@@ -8,7 +8,7 @@ const MAX: usize = 12;
 
 impl LayerStack {
     /// Returns the deciding rule and the rules of the parts, each once, if they are in a file.
-    pub fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
+    pub(crate) fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
         let mut found: Vec<RuleOrigin> = Vec::new();
         for rule in std::iter::once(rule).chain(parts.iter().map(|part| part.rule.as_str())) {
             if found.len() < MAX && !found.iter().any(|known| known.rule == rule) {

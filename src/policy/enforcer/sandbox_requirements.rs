@@ -83,7 +83,7 @@ impl SandboxRequirements {
 }
 
 /// The policy that the requirements follow from.
-pub struct RequirementSource<'a> {
+pub(crate) struct RequirementSource<'a> {
     pub layers: &'a [Ready],
     pub context: &'a Context,
     pub terms: &'a Terms,
@@ -92,7 +92,7 @@ pub struct RequirementSource<'a> {
 impl<'a> RequirementSource<'a> {
     /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
     /// hidden.
-    pub fn requirements(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
+    pub(crate) fn requirements(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
         let (context, terms) = (self.context, self.terms);
         let own = terms.sandbox.unwrap_or_default();
         let sandbox = if context.mode == Mode::Plan { SandboxSetting::ReadOnly } else { own };

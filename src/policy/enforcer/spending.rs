@@ -14,16 +14,16 @@ pub struct LowestLimit {
 }
 
 impl LayerStack {
-    pub fn most_session_tokens(&self) -> Option<LowestLimit> {
+    pub(crate) fn most_session_tokens(&self) -> Option<LowestLimit> {
         self.most("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
     }
 
     /// Returns the limit for one request.
-    pub fn most_input_tokens(&self) -> Option<LowestLimit> {
+    pub(crate) fn most_input_tokens(&self) -> Option<LowestLimit> {
         self.most("max_input_tokens", |llm| Some((llm.max_input_tokens? as f64, llm.input_line)))
     }
 
-    pub fn most_session_cost(&self) -> Option<LowestLimit> {
+    pub(crate) fn most_session_cost(&self) -> Option<LowestLimit> {
         self.most("max_session_cost_usd", |llm| Some((llm.max_session_cost_usd?, llm.cost_line)))
     }
 

@@ -18,13 +18,13 @@ const LINKS: [(&str, &str); 4] =
 const ODD: [&str; 3] = [".vol", ".nofollow", ".resolve"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Case {
+pub(crate) enum Case {
     Ignored,
     Kept,
 }
 
 /// Facts about the machine: the workspace, the home directory, and the targets of links.
-pub struct Machine<'a> {
+pub(crate) struct Machine<'a> {
     pub root: &'a str,
     pub home: &'a str,
     pub case: Case,
@@ -32,7 +32,7 @@ pub struct Machine<'a> {
 }
 
 /// Returns the effect of an operation on `given`.
-pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
+pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
     if given.is_empty() || given.contains('\0') {
         return Judged::Blocked("not a path");
     }

@@ -11,12 +11,13 @@ mod secret_names;
 mod tests;
 mod windows;
 
-pub use pattern::Pattern;
-pub use protected::{
+pub(crate) use pattern::Pattern;
+pub(crate) use protected::{
     PROTECTED, credential_places, credentials, is_deeper_than_credentials, is_in_other_home, is_protected_name, of_the_machine,
     protected, start_up_places,
 };
-pub use runs_code::{CodeReader, is_left_only_with_approval, opened_entry, runs_code};
+pub(crate) use runs_code::opened_entry;
+pub use runs_code::{CodeReader, is_left_only_with_approval, runs_code};
 pub use secret_names::is_secret_name;
 
 use crate::protocol::{ARTIFACT_SCHEME, Mode, Target};
@@ -118,14 +119,14 @@ pub fn normal(path: &Path) -> PathBuf {
 /// Kind of an operation on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), expect(dead_code, reason = "asked of the rules of systems that aye does not run on yet"))]
-pub enum Use {
+pub(crate) enum Use {
     Reads,
     Changes,
 }
 
 /// Result for a path on a system whose rules are known here but whose disk is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Judged {
+pub(crate) enum Judged {
     Inside,
     Outside,
     /// Denied whatever a bundle says, with the reason.
@@ -134,7 +135,7 @@ pub enum Judged {
 
 /// Patterns of one list, compiled for one context.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub(crate) struct Places {
     prefixes: Vec<(PathBuf, usize)>,
     /// All globs in one set, if they fit.
     globs: Option<GlobSet>,
@@ -146,7 +147,7 @@ pub struct Places {
 
 impl Places {
     /// Compiles patterns; with `folds`, upper and lower case are equal if the file system treats them so.
-    pub fn new(patterns: &[Pattern], context: &Context, folds: bool) -> Self {
+    pub(crate) fn new(patterns: &[Pattern], context: &Context, folds: bool) -> Self {
         let folds = folds && cfg!(any(windows, target_os = "macos"));
         let mut places = Self { folds, ..Self::default() };
         let mut globs = GlobSetBuilder::new();
@@ -173,7 +174,7 @@ impl Places {
 
     /// Returns whether a pattern names `place` or something below it, and matches the path. A pattern that starts above `place`
     /// does not count.
-    pub fn names(&self, place: &Path, path: &Path) -> bool {
+    pub(crate) fn names(&self, place: &Path, path: &Path) -> bool {
         let (place, path) = (&self.fold(place), &self.fold(path));
         self.prefixes.iter().any(|(prefix, _)| prefix.starts_with(place) && path.starts_with(prefix))
             || self
@@ -183,17 +184,17 @@ impl Places {
     }
 
     /// Returns the literal paths.
-    pub fn literal(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn literal(&self) -> impl Iterator<Item = &Path> {
         self.prefixes.iter().map(|(place, _)| place.as_path())
     }
 
     /// Returns the globs, each with the directory that it starts from.
-    pub fn globs(&self) -> impl Iterator<Item = (&Path, &str)> {
+    pub(crate) fn globs(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.globs_within.iter().map(|(start, glob)| (start.as_path(), glob.glob().glob()))
     }
 
     /// Returns whether a glob matches exactly this path, whatever it says about its parents.
-    pub fn means(&self, path: &Path) -> bool {
+    pub(crate) fn means(&self, path: &Path) -> bool {
         let path = &self.fold(path);
         match &self.globs {
             Some(globs) => globs.is_match(path),
@@ -202,19 +203,19 @@ impl Places {
     }
 
     /// Returns whether the list matches the path, given that it matches none of its parents.
-    pub fn reaches_entry(&self, path: &Path) -> bool {
+    pub(crate) fn reaches_entry(&self, path: &Path) -> bool {
         let folded = self.fold(path);
         self.prefixes.iter().any(|(prefix, _)| prefix.as_os_str() == folded.as_os_str())
             || (!self.glob_lines.is_empty() && self.means(path))
     }
 
     /// Returns whether the list matches everything in this directory, whatever its name.
-    pub fn covers(&self, directory: &Path) -> bool {
+    pub(crate) fn covers(&self, directory: &Path) -> bool {
         self.reach(directory).is_some() || self.reach(&directory.join(ANY)).is_some()
     }
 
     /// Returns the line of the pattern that matches the path or one of its parents.
-    pub fn reach(&self, path: &Path) -> Option<usize> {
+    pub(crate) fn reach(&self, path: &Path) -> Option<usize> {
         let path = &self.fold(path);
         let prefix = self.prefixes.iter().find(|(prefix, _)| path.starts_with(prefix)).map(|(_, line)| *line);
         prefix.or_else(|| {
@@ -231,7 +232,7 @@ impl Places {
 }
 
 /// Returns a glob that matches only this text; a backslash is an ordinary character of a name.
-pub fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     text.split('\\').map(globset::escape).collect::<Vec<_>>().join("[\\]")
 }
 

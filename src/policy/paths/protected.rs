@@ -6,7 +6,7 @@ use super::names::{fold_name, is_short_for};
 use std::path::{Component, Path, PathBuf};
 
 /// Names that are protected at any depth, inside a project and outside.
-pub const PROTECTED: &[&str] =
+pub(crate) const PROTECTED: &[&str] =
     &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc"];
 
 /// Files in a home directory that programs read at start: shells, editors, git, the desktop, package managers.
@@ -74,7 +74,7 @@ pub(super) const START_UP: &[&str] = &[
 
 /// A path that may not be written, deleted or moved, and whether a bundle may open it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Protected {
+pub(crate) struct Protected {
     pub name: String,
     pub may_be_opened: bool,
     why: &'static str,
@@ -86,27 +86,27 @@ impl Protected {
     }
 
     /// Returns the reason as a sentence.
-    pub fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         format!("`{}` is protected: {}", self.name, self.why)
     }
 }
 
 /// A path that may be read only if the user's policy names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Credentials {
+pub(crate) struct Credentials {
     pub name: &'static str,
     pub place: PathBuf,
 }
 
 impl Credentials {
     /// Returns the reason as a sentence.
-    pub fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         format!("`{}` contains credentials; to allow access, name it in `allowed_paths` of your policy", self.name)
     }
 }
 
 /// Returns the protected path that a path is or is below. Of the names above the workspace, only `.git` counts.
-pub fn protected(path: &Path, context: &Context) -> Option<Protected> {
+pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
     let root = context.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
     let below = root.and_then(|root| path.strip_prefix(root).ok());
     if let Some(name) = names(below.unwrap_or(path)).find_map(|name| protected_name(&name)) {
@@ -122,12 +122,12 @@ pub fn protected(path: &Path, context: &Context) -> Option<Protected> {
 }
 
 /// Returns the credentials that a path is or is below.
-pub fn credentials(path: &Path, context: &Context) -> Option<Credentials> {
+pub(crate) fn credentials(path: &Path, context: &Context) -> Option<Credentials> {
     find(CREDENTIALS, path, context).map(|(name, place)| Credentials { name, place })
 }
 
 /// Returns whether a path is too far below any home directory to be such a path itself; it can only be below one.
-pub fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool {
+pub(crate) fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool {
     let below = |home: &Path| path.strip_prefix(home).map_or(true, |below| below.components().nth(DEEPEST_CREDENTIALS).is_some());
     let deep = |home: &Path| begin_apart(path, home) || below(home);
     let other = || ABOVE_HOMES.iter().all(|(above, _)| begin_apart(path, Path::new(above)));
@@ -144,23 +144,23 @@ fn begin_apart(path: &Path, other: &Path) -> bool {
 }
 
 /// Returns the paths with credentials in a home directory.
-pub fn credential_places(home: &Path) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn credential_places(home: &Path) -> impl Iterator<Item = PathBuf> {
     CREDENTIALS.iter().map(|name| home.join(name))
 }
 
 /// Returns the files in a home directory that programs read at start.
-pub fn start_up_places(home: &Path) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn start_up_places(home: &Path) -> impl Iterator<Item = PathBuf> {
     START_UP.iter().map(|name| home.join(name))
 }
 
 /// Returns whether an entry with this name is protected everywhere.
-pub fn is_protected_name(name: &str) -> bool {
+pub(crate) fn is_protected_name(name: &str) -> bool {
     protected_name(&fold_name(name)).is_some()
 }
 
 /// Returns whether a path belongs to a running process, whose memory and open files it exposes; for a change, also whether it
 /// belongs to the kernel.
-pub fn of_the_machine(path: &Path, changes: bool) -> bool {
+pub(crate) fn of_the_machine(path: &Path, changes: bool) -> bool {
     let process = |below: &Path| {
         let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
         first.bytes().all(|byte| byte.is_ascii_digit()) && !first.is_empty() || matches!(&*first, "self" | "thread-self")
@@ -207,7 +207,7 @@ fn home_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns whether a path is in the home directory of another user, outside every workspace.
-pub fn is_in_other_home(path: &Path, context: &Context) -> bool {
+pub(crate) fn is_in_other_home(path: &Path, context: &Context) -> bool {
     let works_in = |home: &Path| context.home == home || context.roots.iter().any(|root| root.starts_with(home));
     home_of(path).is_some_and(|home| !works_in(&home))
 }

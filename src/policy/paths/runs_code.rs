@@ -250,7 +250,7 @@ pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
 }
 
 /// Returns whether a path is itself an entry of `OPENED`, and if so, whether a sandboxed command may only read it.
-pub fn opened_entry(path: &Path) -> Option<bool> {
+pub(crate) fn opened_entry(path: &Path) -> Option<bool> {
     let names = last_names(path);
     OPENED_ONLY.entries_at(&names, true).map(|entry| entry.kind.read_only_in_sandbox).max()
 }

@@ -14,7 +14,7 @@ const MAX_NAME_UNITS: usize = 255;
 const MAX_LINKS: usize = 31;
 
 /// Facts about the machine: the workspace, and the targets of junctions and links.
-pub struct Machine<'a> {
+pub(crate) struct Machine<'a> {
     pub root: &'a str,
     pub link: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -28,7 +28,7 @@ enum Start {
 }
 
 /// Returns the effect of an operation on `given`.
-pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
+pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
     let Ok(root) = absolute(machine.root, &[], ' ') else { return Judged::Blocked("the workspace path has no drive letter") };
     let (drive, names) = match absolute(given, &root.names, root.drive) {
         Ok(found) => (found.drive, found.names),

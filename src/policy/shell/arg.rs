@@ -1,7 +1,7 @@
 //! Argument of a program: the text of a word after expansion, with its unknown parts.
 
 /// Placeholder in a text for a part that is unknown before it runs.
-pub const UNKNOWN: char = '\0';
+pub(crate) const UNKNOWN: char = '\0';
 
 /// One argument of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -26,6 +26,6 @@ impl Arg {
 }
 
 /// Joins arguments with spaces, as `echo` prints them.
-pub fn join(args: &[Arg]) -> String {
+pub(crate) fn join(args: &[Arg]) -> String {
     args.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ")
 }

@@ -11,7 +11,7 @@ use super::word::{Parameter, Word, WordPart};
 const MAX_FIELDS: usize = 16;
 
 /// Collects the assignments of a whole text before any of its commands is judged, in whatever order they run.
-pub fn collect(values: &mut Values, scan: &Scan) {
+pub(crate) fn collect(values: &mut Values, scan: &Scan) {
     for assignment in scan.commands.iter().flat_map(|command| &command.assignments).chain(&scan.loops) {
         values.assign(assignment);
     }

@@ -14,7 +14,7 @@ const MAX_NUMBERS: usize = 64;
 const DEPTH: usize = 64;
 
 /// Returns the words that the braces of one word produce; `None` if there are too many.
-pub fn braces(word: &Word) -> Option<Vec<Word>> {
+pub(crate) fn braces(word: &Word) -> Option<Vec<Word>> {
     if !word.raw.contains('{') {
         return Some(vec![word.clone()]);
     }

@@ -4,7 +4,7 @@ use super::arg::Arg;
 use super::option_verdict::Reading;
 
 /// Returns the reading of a builtin; `None` for any other program.
-pub fn reading(argv: &[Arg]) -> Option<Reading<'_>> {
+pub(crate) fn reading(argv: &[Arg]) -> Option<Reading<'_>> {
     let (name, args) = argv.split_first()?;
     Some(match name.text.as_str() {
         "true" | "false" | ":" => prints(args),
@@ -53,7 +53,7 @@ fn condition(args: &[Arg]) -> Reading<'_> {
 }
 
 /// Returns the directory that `cd` changes to, if its words name it.
-pub fn destination(argv: &[Arg]) -> Option<&Arg> {
+pub(crate) fn destination(argv: &[Arg]) -> Option<&Arg> {
     let (name, args) = argv.split_first()?;
     let from = args.iter().take_while(|arg| matches!(arg.text.as_str(), "-L" | "-P" | "-e" | "--")).count();
     match &args[from..] {

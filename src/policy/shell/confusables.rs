@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthChar;
 const CONTROL: &str = "the line contains control characters, so it would not run as shown";
 const INVISIBLE: &str = "the line contains invisible or misleading characters";
 
-pub fn oddities(line: &str) -> Vec<&'static str> {
+pub(crate) fn oddities(line: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if line.is_ascii() && !line.bytes().any(|byte| (byte < 0x20 && byte != b'\n' && byte != b'\t') || byte == 0x7f) {
         return found;
@@ -41,7 +41,7 @@ fn is_invisible(c: char) -> bool {
 
 /// Returns whether a file name is displayed as a different one. Characters that writing systems and emoji need in names are
 /// allowed.
-pub fn hides(name: &str) -> bool {
+pub(crate) fn hides(name: &str) -> bool {
     let hidden = |c: char| {
         matches!(u32::from(c),
             0x00AD | 0x061C | 0x115F | 0x1160 | 0x200B | 0x200E | 0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164

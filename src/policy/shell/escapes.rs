@@ -4,7 +4,7 @@ use super::arg::UNKNOWN;
 
 /// Kind of decoder; they differ in a few escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub(crate) enum Style {
     /// `$'…'`: a NUL ends the text.
     Quotes,
     /// `echo -e` and `%b`: octal needs a leading 0. Text after `\c` is decoded too, for an `echo` that does not decode.
@@ -15,7 +15,7 @@ pub enum Style {
 
 /// Returns the text with its escapes decoded. Characters that depend on the locale, and bytes that are not text, become
 /// unknown.
-pub fn decode(text: &str, style: Style) -> String {
+pub(crate) fn decode(text: &str, style: Style) -> String {
     let mut decoder = Decoder { rest: text.as_bytes(), out: Vec::with_capacity(text.len()) };
     while let Some((&byte, rest)) = decoder.rest.split_first() {
         decoder.rest = rest;

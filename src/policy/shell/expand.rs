@@ -26,7 +26,7 @@ const MAX_BYTES: usize = 256 * 1024;
 
 /// Everything the line says about its variables, in whatever order it runs.
 #[derive(Debug, Default)]
-pub struct Values {
+pub(crate) struct Values {
     variables: HashMap<String, Vec<Vec<Word>>>,
     positional: Vec<Vec<Arg>>,
     pub aliases: HashMap<String, Vec<String>>,
@@ -51,7 +51,7 @@ pub struct Values {
 }
 
 impl Values {
-    pub fn assign(&mut self, assignment: &Assignment) {
+    pub(crate) fn assign(&mut self, assignment: &Assignment) {
         if assignment.name == "IFS" {
             self.joins_otherwise = true;
             self.separators.extend(assignment.values.iter().filter_map(Word::literal));
@@ -70,18 +70,18 @@ impl Values {
         }
     }
 
-    pub fn assign_text(&mut self, name: &str, text: &str) {
+    pub(crate) fn assign_text(&mut self, name: &str, text: &str) {
         let pieces = vec![WordPart::Text { text: text.to_owned(), quoted: true }];
         let word = Word { raw: text.to_owned(), pieces };
         self.assign(&Assignment { name: name.to_owned(), values: vec![word], appends: false });
     }
 
     /// Prepares another pass over the same line with everything known so far.
-    pub fn again(self) -> Self {
+    pub(crate) fn again(self) -> Self {
         Self { steps: 0, prompts: Vec::new(), ..self }
     }
 
-    pub fn position(&mut self, args: &[Arg]) {
+    pub(crate) fn position(&mut self, args: &[Arg]) {
         if !args.is_empty() && !self.positional.iter().any(|known| known == args) && self.positional.len() < MAX {
             self.positional.push(args.to_vec());
             self.learnt += 1;
@@ -89,7 +89,7 @@ impl Values {
     }
 
     /// Returns all readings of a command's words.
-    pub fn readings(&mut self, words: &[Word]) -> Vec<Vec<Arg>> {
+    pub(crate) fn readings(&mut self, words: &[Word]) -> Vec<Vec<Arg>> {
         let mut readings: Vec<Vec<Arg>> = vec![Vec::new()];
         for word in words {
             let fields = match constant(word) {
@@ -383,7 +383,7 @@ fn pairs(left: usize, right: usize, most: usize) -> impl Iterator<Item = (usize,
 
 /// Returns the output of `echo` or `printf` without trailing line breaks: for `echo` both with and without decoded escapes,
 /// because shells and options differ.
-pub fn printed(name: &str, args: &[Arg]) -> Vec<String> {
+pub(crate) fn printed(name: &str, args: &[Arg]) -> Vec<String> {
     let mut texts = match name {
         "echo" => {
             let from = args.iter().take_while(|arg| matches!(arg.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en")).count();

@@ -5,7 +5,7 @@ use super::names::assigned;
 use super::word::{Word, WordPart};
 
 /// Returns whether the word begins with a `~` that a shell expands: nothing up to the first slash may be quoted.
-pub fn has_tilde(word: &Word) -> bool {
+pub(crate) fn has_tilde(word: &Word) -> bool {
     match word.pieces.as_slice() {
         [WordPart::Text { text, quoted: false }, rest @ ..] if text.starts_with('~') => {
             text.contains('/') || !matches!(rest.first(), Some(WordPart::Text { .. }))
@@ -15,7 +15,7 @@ pub fn has_tilde(word: &Word) -> bool {
 }
 
 /// Returns whether a shell expands a `~` inside the word because it looks like an assignment: `x=~/a`, `x=a:~`.
-pub fn assigns_tilde(word: &Word) -> bool {
+pub(crate) fn assigns_tilde(word: &Word) -> bool {
     let Some(WordPart::Text { text, quoted: false }) = word.pieces.first() else { return false };
     if !text.contains('=') || assigned(text).is_none() {
         return false;
@@ -26,7 +26,7 @@ pub fn assigns_tilde(word: &Word) -> bool {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Field {
+pub(crate) struct Field {
     done: Vec<Arg>,
     pub current: Option<Arg>,
     /// Whether the current field has an unquoted `*` or `?`.
@@ -36,7 +36,7 @@ pub struct Field {
 }
 
 impl Field {
-    pub fn push_literal(&mut self, text: &str, quoted: bool, tilde: bool) {
+    pub(crate) fn push_literal(&mut self, text: &str, quoted: bool, tilde: bool) {
         let current = self.current.get_or_insert_with(Arg::default);
         current.tilde |= tilde;
         current.quoted |= quoted;
@@ -52,7 +52,7 @@ impl Field {
         self.bracket = self.bracket.or_else(|| text.find('[').map(|at| before + at));
     }
 
-    pub fn push_value(&mut self, elements: &[String], quoted: bool) {
+    pub(crate) fn push_value(&mut self, elements: &[String], quoted: bool) {
         for (index, element) in elements.iter().enumerate() {
             if index > 0 {
                 self.close();
@@ -88,7 +88,7 @@ impl Field {
         }
     }
 
-    pub fn finish(mut self) -> Vec<Arg> {
+    pub(crate) fn finish(mut self) -> Vec<Arg> {
         self.close();
         self.done
     }

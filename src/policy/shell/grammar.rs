@@ -57,7 +57,7 @@ fn harmless(line: &str) -> Cow<'_, str> {
 }
 
 /// Returns why the grammar does not confirm the result of the scanner, if so.
-pub fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
+pub(crate) fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
     let Some(tree) = parse(line) else { return Some(UNPARSABLE) };
     if tree.root_node().has_error() {
         return Some(UNPARSABLE);
@@ -113,7 +113,7 @@ pub fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
 }
 
 /// Returns the texts of all simple commands that the grammar finds, even in a text with errors.
-pub fn commands(line: &str) -> Vec<String> {
+pub(crate) fn commands(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(tree) = parse(line) {
         visit(&tree, |node| {
@@ -128,7 +128,7 @@ pub fn commands(line: &str) -> Vec<String> {
 
 /// Returns the ends of the commands at the top level of a line, except the last: before a `;`, a line break or an `&&`. Empty
 /// if the line is not such a list.
-pub fn sequence_ends(line: &str) -> Vec<usize> {
+pub(crate) fn sequence_ends(line: &str) -> Vec<usize> {
     let Some(tree) = parse(line).filter(|tree| !tree.root_node().has_error() && !line.contains("<<")) else { return Vec::new() };
     let root = tree.root_node();
     let mut ends = Vec::new();

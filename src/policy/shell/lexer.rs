@@ -3,7 +3,7 @@
 mod reader;
 mod redirects;
 
-pub use reader::Reader;
+pub(crate) use reader::Reader;
 
 use super::names::{assigned, evaluates};
 use super::word::Word;
@@ -11,7 +11,7 @@ use reader::could_be_commands;
 
 /// One simple command, as written.
 #[derive(Debug, Clone, Default)]
-pub struct Command {
+pub(crate) struct Command {
     pub text: String,
     pub words: Vec<Word>,
     pub assignments: Vec<Assignment>,
@@ -25,7 +25,7 @@ pub struct Command {
 }
 
 #[derive(Debug, Clone)]
-pub struct Assignment {
+pub(crate) struct Assignment {
     pub name: String,
     /// One word for a plain value, several for an array.
     pub values: Vec<Word>,
@@ -34,14 +34,14 @@ pub struct Assignment {
 }
 
 #[derive(Debug, Clone)]
-pub struct Redirect {
+pub(crate) struct Redirect {
     pub operator: String,
     pub target: Word,
 }
 
 /// The result of scanning a text.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub(crate) struct Scan {
     pub commands: Vec<Command>,
     /// Constructs between the commands that allow rules do not cover.
     pub oddities: Vec<&'static str>,
@@ -58,7 +58,7 @@ pub struct Scan {
     pub raws: Vec<String>,
 }
 
-pub const UNPARSABLE: &str = "the line cannot be parsed, so aye cannot tell what it runs";
+pub(crate) const UNPARSABLE: &str = "the line cannot be parsed, so aye cannot tell what it runs";
 const CONTROL_FLOW: &str = "allow rules do not cover conditions, loops, groups and functions";
 const BACKGROUND: &str = "`&` leaves a command running in the background";
 const PIPE_BOTH: &str = "allow rules do not cover `|&`";
@@ -85,7 +85,7 @@ struct Scanner<'t> {
 }
 
 /// Scans a text. Never fails: unreadable text becomes an oddity, and the commands in it are still found.
-pub fn scan(text: &str) -> Scan {
+pub(crate) fn scan(text: &str) -> Scan {
     let mut scanner = Scanner::new(Reader::new(text));
     while !scanner.reader.ended() {
         scanner.step();
@@ -100,7 +100,7 @@ pub fn scan(text: &str) -> Scan {
 }
 
 /// Scans from inside a substitution to the parenthesis that ends it; returns its position and the work done.
-pub fn closing(reader: Reader<'_>) -> (Option<usize>, usize) {
+pub(crate) fn closing(reader: Reader<'_>) -> (Option<usize>, usize) {
     let mut scanner = Scanner { inside: true, ..Scanner::new(reader) };
     while !scanner.reader.ended() && scanner.closed.is_none() {
         scanner.step();

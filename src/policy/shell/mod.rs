@@ -3,7 +3,7 @@
 mod arg;
 mod assignments;
 mod braces;
-pub mod builtins;
+pub(crate) mod builtins;
 mod confusables;
 mod escapes;
 mod expand;
@@ -12,21 +12,21 @@ mod grammar;
 mod interactive;
 mod lexer;
 mod names;
-pub mod option_verdict;
-pub mod options;
-pub mod pattern;
+pub(crate) mod option_verdict;
+pub(crate) mod options;
+pub(crate) mod pattern;
 mod resolve;
 mod run_files;
 mod runners;
 mod word;
 mod wrappers;
 
-pub use arg::Arg;
-pub use confusables::hides;
+pub(crate) use arg::Arg;
+pub(crate) use confusables::hides;
 pub use interactive::{keeps_meaning, runs_input};
 pub use run_files::run_files;
 #[cfg(test)]
-pub use runners::lines as runner_lines;
+pub(crate) use runners::lines as runner_lines;
 
 use crate::policy::guard;
 use assignments::collect;
@@ -55,13 +55,13 @@ const EXPANSION: &str = "the result of an expansion is known only at run time";
 const ASSIGNMENT: &str = "an assignment can change what a program does";
 const HERE_STRING: &str = "allow rules do not cover here-strings";
 const ALIAS: &str = "the line redefines the program's name";
-pub const COMPUTED: &str = "the program's name is known only at run time";
-pub const LONGER_THAN_A_LINE: &str = "the line exceeds the limit for a command line (128 KiB); put it into a file";
-pub const HOPELESS: &str = "the line is too complex to analyse; split it into simpler commands";
+pub(crate) const COMPUTED: &str = "the program's name is known only at run time";
+pub(crate) const LONGER_THAN_A_LINE: &str = "the line exceeds the limit for a command line (128 KiB); put it into a file";
+pub(crate) const HOPELESS: &str = "the line is too complex to analyse; split it into simpler commands";
 
 /// A parsed line.
 #[derive(Debug, Default)]
-pub struct Line {
+pub(crate) struct Line {
     pub parts: Vec<Simple>,
     /// Reasons why no allow rule covers any part of the line.
     pub floors: Vec<&'static str>,
@@ -77,7 +77,7 @@ pub struct Line {
 
 /// One simple command with everything that it would start.
 #[derive(Debug, Default)]
-pub struct Simple {
+pub(crate) struct Simple {
     pub text: String,
     pub invocations: Vec<Invocation>,
     /// Reasons why no allow rule covers the command.
@@ -100,7 +100,7 @@ pub struct Simple {
 
 /// A program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invocation {
+pub(crate) struct Invocation {
     pub argv: Vec<Arg>,
     /// Whether another program of the line starts it.
     pub wrapped: bool,
@@ -108,25 +108,25 @@ pub struct Invocation {
 
 impl Invocation {
     /// Returns the name of the program without its directory.
-    pub fn base(&self) -> &str {
+    pub(crate) fn base(&self) -> &str {
         base(&self.argv[0].text)
     }
 }
 
-pub fn base(name: &str) -> &str {
+pub(crate) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
 /// A file that the shell opens for a command.
 #[derive(Debug, Clone)]
-pub struct Redirected {
+pub(crate) struct Redirected {
     pub reads_only: bool,
     /// Name of the file; `None` if it is known only at run time.
     pub target: Option<Arg>,
 }
 
 /// Parses a line. Never fails: unknown parts become floors.
-pub fn read(line: &str) -> Line {
+pub(crate) fn read(line: &str) -> Line {
     if line.len() >= MAX_BYTES {
         return Line { too_long: true, ..Line::default() };
     }
@@ -400,7 +400,7 @@ impl Engine {
 }
 
 #[cfg(test)]
-pub use tests::FAULTY;
+pub(crate) use tests::FAULTY;
 
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,18 @@
 //! Forms of a word: the name of an assignment, a descriptor, a text that arithmetic would execute.
 
 /// Returns whether a word is `{name}` before a redirect.
-pub fn names_descriptor(raw: &str) -> bool {
+pub(crate) fn names_descriptor(raw: &str) -> bool {
     let name = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
     assigned(&format!("{name}=")).is_some()
 }
 
 /// Returns whether a text runs a command if it is evaluated as arithmetic: `a[$(…)]`.
-pub fn evaluates(text: &str) -> bool {
+pub(crate) fn evaluates(text: &str) -> bool {
     text.contains('[') && (text.contains("$(") || text.contains('`'))
 }
 
 /// Returns the name that a word assigns to: `x=1`, `a[0]=1`, `x+=1`.
-pub fn assigned(raw: &str) -> Option<String> {
+pub(crate) fn assigned(raw: &str) -> Option<String> {
     let equals = raw.find('=')?;
     let left = raw[..equals].strip_suffix('+').unwrap_or(&raw[..equals]);
     let name = left.split('[').next().unwrap_or(left);

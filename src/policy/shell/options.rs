@@ -125,7 +125,7 @@ const GIT_TEXTS: &[&str] =
     &["grep", "author", "committer", "since", "until", "after", "before", "date", "format", "word-diff-regex"];
 
 /// Checks a command against the table of its program.
-pub fn reading(argv: &[Arg]) -> Reading<'_> {
+pub(crate) fn reading(argv: &[Arg]) -> Reading<'_> {
     match argv[0].text.as_str() {
         "find" => find(&argv[1..]),
         "git" => git(&argv[1..]),
@@ -316,7 +316,7 @@ fn find(args: &[Arg]) -> Reading<'_> {
 }
 
 /// Returns the number of options before the subcommand that do not change its meaning.
-pub fn harmless_globals(args: &[Arg]) -> usize {
+pub(crate) fn harmless_globals(args: &[Arg]) -> usize {
     let global = |arg: &&Arg| {
         matches!(
             arg.text.as_str(),

@@ -8,7 +8,7 @@ const MAX_TRIMMED: usize = 256;
 
 /// Applies a parameter operator: `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. A result that cannot be computed exactly is
 /// unknown.
-pub fn apply(text: &str, operator: &str, operand: &str) -> String {
+pub(crate) fn apply(text: &str, operator: &str, operand: &str) -> String {
     let unknown = || UNKNOWN.to_string();
     let cuts = matches!(operator.as_bytes(), [b'#' | b'%' | b'/', ..]);
     if cuts && (text.len() > MAX_TRIMMED || operand.len() > MAX_TRIMMED) {
@@ -263,7 +263,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// Returns the pattern with each `[…]` replaced by any one character.
-pub fn with_classes_open(pattern: &str) -> String {
+pub(crate) fn with_classes_open(pattern: &str) -> String {
     let mut open = String::new();
     let mut rest = pattern;
     while let Some((before, class)) = rest.split_once('[') {
@@ -275,7 +275,7 @@ pub fn with_classes_open(pattern: &str) -> String {
 }
 
 /// Formats `%s` of `printf`; other conversions stay unknown. The format repeats while arguments remain.
-pub fn format(format: &str, args: &[Arg]) -> String {
+pub(crate) fn format(format: &str, args: &[Arg]) -> String {
     let mut result = String::new();
     let mut rest = args.iter();
     loop {

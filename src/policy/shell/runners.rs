@@ -11,7 +11,7 @@
 //! `wrappers.rs`. A blocked program is denied if any of the tables finds it.
 
 /// A program, the words before the command, and the number of further words (a name, a file) between them.
-pub struct Runner {
+pub(crate) struct Runner {
     pub program: &'static str,
     pub verbs: &'static str,
     pub operands: usize,
@@ -21,7 +21,7 @@ const fn runner(program: &'static str, verbs: &'static str, operands: usize) -> 
     Runner { program, verbs, operands }
 }
 
-pub const RUNNERS: &[Runner] = &[
+pub(crate) const RUNNERS: &[Runner] = &[
     // Python.
     runner("uv", "run", 0),
     runner("uv", "tool run", 0),
@@ -166,7 +166,7 @@ pub const RUNNERS: &[Runner] = &[
 ];
 
 /// Options after which all words are the command.
-pub const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
+pub(crate) const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
     ("nix", &["-c", "--command"]),
     ("guix", &["--"]),
     ("schroot", &["--"]),
@@ -182,10 +182,10 @@ pub const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// Programs whose options take several words, so that any word may be the command.
-pub const ANYWHERE: &[&str] = &["bwrap", "systemd-nspawn", "nsjail"];
+pub(crate) const ANYWHERE: &[&str] = &["bwrap", "systemd-nspawn", "nsjail"];
 
 /// Options whose value a shell executes.
-pub const TEXT_OPTIONS: &[(&str, &[&str])] = &[
+pub(crate) const TEXT_OPTIONS: &[(&str, &[&str])] = &[
     ("nix-shell", &["--run", "--command"]),
     ("npx", &["-c", "--call"]),
     ("npm", &["-c", "--call"]),
@@ -205,12 +205,12 @@ pub const TEXT_OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// Programs whose operands are a text that a shell executes.
-pub const TEXT_OPERANDS: &[&str] =
+pub(crate) const TEXT_OPERANDS: &[&str] =
     &["watch", "parallel", "sem", "hyperfine", "entr", "tmux", "watchexec", "concurrently", "pee", "nodemon", "cross-env-shell"];
 
 /// Returns a line for each entry of the tables, with this command appended.
 #[cfg(test)]
-pub fn lines(command: &str) -> Vec<String> {
+pub(crate) fn lines(command: &str) -> Vec<String> {
     let runners = RUNNERS.iter().map(|one| format!("{} {} {}{command}", one.program, one.verbs, "word ".repeat(one.operands)));
     let options = COMMAND_OPTIONS
         .iter()

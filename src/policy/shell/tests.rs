@@ -3,9 +3,9 @@ use super::*;
 mod bash;
 
 /// A line that makes the reader panic, to simulate an unknown error in it.
-pub const FAULTY: &str = "aye-test-faulty-line";
+pub(crate) const FAULTY: &str = "aye-test-faulty-line";
 
-pub fn fault(line: &str) {
+pub(crate) fn fault(line: &str) {
     assert!(line != FAULTY, "the line asks for a panic");
 }
 

@@ -2,13 +2,13 @@
 
 /// A parsed word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Word {
+pub(crate) struct Word {
     pub raw: String,
     pub pieces: Vec<WordPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WordPart {
+pub(crate) enum WordPart {
     Text {
         text: String,
         quoted: bool,
@@ -28,7 +28,7 @@ pub enum WordPart {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     pub name: String,
     pub indirect: bool,
     /// Whether the parameter means all elements of an array, each a separate word.
@@ -42,7 +42,7 @@ pub struct Parameter {
 
 impl Word {
     /// Returns the text if it depends on nothing outside the word.
-    pub fn literal(&self) -> Option<String> {
+    pub(crate) fn literal(&self) -> Option<String> {
         let mut whole = String::new();
         for piece in &self.pieces {
             match piece {
@@ -53,7 +53,7 @@ impl Word {
         Some(whole)
     }
 
-    pub fn is_quoted(&self) -> bool {
+    pub(crate) fn is_quoted(&self) -> bool {
         self.pieces.iter().any(|piece| match piece {
             WordPart::Text { quoted, .. } | WordPart::Parameter { quoted, .. } | WordPart::Substitution { quoted, .. } => *quoted,
             WordPart::Opaque => false,
@@ -61,7 +61,7 @@ impl Word {
     }
 
     /// Appends text to the last piece, or as a new one.
-    pub fn push_text(&mut self, addition: &str, quotes: bool) {
+    pub(crate) fn push_text(&mut self, addition: &str, quotes: bool) {
         if let Some(WordPart::Text { text, quoted }) = self.pieces.last_mut()
             && *quoted == quotes
         {

@@ -128,7 +128,7 @@ fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
 }
 
 /// Returns whether a program with this name starts the program in its arguments.
-pub fn wraps(name: &str) -> bool {
+pub(crate) fn wraps(name: &str) -> bool {
     wrapper_named(name).is_some()
         || RUNNERS.iter().any(|runner| runner.program == name)
         || COMMAND_OPTIONS.iter().any(|(program, _)| *program == name)
@@ -136,7 +136,7 @@ pub fn wraps(name: &str) -> bool {
 }
 
 /// Returns where the inner command of a program can start; several positions if it is unknown whether an option takes a value.
-pub fn starts(name: &str, argv: &[Arg]) -> Vec<usize> {
+pub(crate) fn starts(name: &str, argv: &[Arg]) -> Vec<usize> {
     let mut found = wrapper_named(name).map_or_else(Vec::new, |wrapper| wrapper.starts(argv, "", wrapper.operands));
     for runner in RUNNERS.iter().filter(|runner| runner.program == name) {
         found.extend(RUNNER.starts(argv, runner.verbs, runner.operands));

@@ -27,7 +27,7 @@ const LOCAL_ENDS: &[(&str, &str)] = &[
 ];
 
 /// Returns an error if a name, in lower case and ASCII, is not a valid host name.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name.len() > NAME_BYTES {
         return Err(format!("the host name has {} characters; the limit is {NAME_BYTES}", name.len()));
     }
@@ -50,7 +50,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// Returns why a name is not public, whatever a resolver says.
-pub fn local(name: &str) -> Option<String> {
+pub(crate) fn local(name: &str) -> Option<String> {
     let ends = |end: &&(&str, &str)| name.strip_suffix(end.0).is_some_and(|front| front.is_empty() || front.ends_with('.'));
     if let Some((_, why)) = LOCAL_ENDS.iter().find(ends) {
         return Some((*why).to_owned());
@@ -59,7 +59,7 @@ pub fn local(name: &str) -> Option<String> {
 }
 
 /// Checks that the name as written is the name that is looked up; characters that are converted to others are refused.
-pub fn spelled(raw: &str, name: &str) -> Result<Option<String>, String> {
+pub(crate) fn spelled(raw: &str, name: &str) -> Result<Option<String>, String> {
     let (shown, valid) = idna::domain_to_unicode(name);
     if raw.is_ascii() {
         let mixed = valid.is_ok() && shown.split('.').any(mixes_scripts);

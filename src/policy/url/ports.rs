@@ -81,13 +81,13 @@ const SERVICES: &[(u16, &str)] = &[
 ];
 
 /// A port that is not for the web.
-pub struct UnusualPort {
+pub(crate) struct UnusualPort {
     pub reason: String,
     /// Whether another service usually listens there.
     pub is_service: bool,
 }
 
-pub fn odd(port: u16) -> Option<UnusualPort> {
+pub(crate) fn odd(port: u16) -> Option<UnusualPort> {
     if WEB.contains(&port) {
         return None;
     }

@@ -5,7 +5,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 
 /// Purpose of an address outside the public Internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Unspecified,
     Loopback,
     Private,
@@ -22,7 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Unspecified => "an address of this host",
             Self::Loopback => "a loopback address",
@@ -41,7 +41,7 @@ impl Kind {
     }
 
     /// Returns whether an address can be in the user's own network, so that a trusted name may resolve to it.
-    pub fn is_own_network(self) -> bool {
+    pub(crate) fn is_own_network(self) -> bool {
         match self {
             Self::Loopback | Self::Private | Self::Shared => true,
             Self::Unspecified
@@ -116,7 +116,7 @@ const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0], 3);
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0], 96);
 
 /// Returns the purpose of an address; `None` means the public Internet.
-pub fn special(address: IpAddr) -> Option<Kind> {
+pub(crate) fn special(address: IpAddr) -> Option<Kind> {
     match address {
         IpAddr::V4(address) => V4.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind),
         IpAddr::V6(address) => special_v6(address),

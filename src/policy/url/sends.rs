@@ -48,7 +48,7 @@ const SECRET_NAMES: &[&str] = &[
 ];
 
 /// Returns why a URL could leak data.
-pub fn carries(destination: &Destination) -> Option<String> {
+pub(crate) fn carries(destination: &Destination) -> Option<String> {
     if let Host::Name(name) = destination.host()
         && (name.len() > LONG_NAME || name.split('.').any(|label| label.len() > LONG_LABEL))
     {

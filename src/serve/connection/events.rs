@@ -14,7 +14,7 @@ use serde_json::Value;
 
 impl ClientConnection {
     /// Handles an event of the session.
-    pub fn event(&mut self, mut event: Event) -> Vec<Act> {
+    pub(crate) fn event(&mut self, mut event: Event) -> Vec<Act> {
         event.kind = match event.kind {
             EventKind::ApprovalRequested(approval) => EventKind::ApprovalRequested(approval.into_question()),
             kind => kind,
@@ -134,7 +134,7 @@ impl ClientConnection {
     }
 
     /// Handles the end of the session, after all its events.
-    pub fn session_over(&mut self) -> Vec<Act> {
+    pub(crate) fn session_over(&mut self) -> Vec<Act> {
         let Stage::Live(live) = std::mem::take(&mut self.stage) else { return Vec::new() };
         let Live { status, cancelled, ready, .. } = *live;
         for (slot, _) in std::mem::take(&mut self.waiting) {

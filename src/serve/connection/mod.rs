@@ -23,7 +23,7 @@ const MAX_WAITING: usize = 64;
 
 /// Actions for the owner of the session and the connection, in order.
 #[derive(Debug)]
-pub enum Act {
+pub(crate) enum Act {
     Send(Outgoing),
     /// Opens a session; its outcome is passed to `ClientConnection::opened`.
     Open(Box<OpeningRequest>),
@@ -36,14 +36,14 @@ pub enum Act {
 
 /// The session that is requested.
 #[derive(Debug, Clone, PartialEq)]
-pub enum OpeningRequest {
+pub(crate) enum OpeningRequest {
     New(CreateSession),
     Resume(ResumeSession),
 }
 
 /// A session that was opened and is running.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OpenedSession {
+pub(crate) struct OpenedSession {
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
     pub policy_bundle_version: String,
@@ -72,7 +72,7 @@ enum Stage {
 
 /// The state of the host with respect to the client.
 #[derive(Debug, Default)]
-pub struct ClientConnection {
+pub(crate) struct ClientConnection {
     stage: Stage,
     waiting: Vec<(Slot, Wait)>,
     batches: HashMap<u64, Batch>,
@@ -84,17 +84,17 @@ pub struct ClientConnection {
 
 impl ClientConnection {
     /// Returns true if the next line may be handled; the number of pending responses is limited.
-    pub fn takes_lines(&self) -> bool {
+    pub(crate) fn takes_lines(&self) -> bool {
         !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
     }
 
     /// Returns true if a response is due soon: the next request of the client is meant for the state after it.
-    pub fn answers_soon(&self) -> bool {
+    pub(crate) fn answers_soon(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Returns true if a task is running.
-    pub fn works(&self) -> bool {
+    pub(crate) fn works(&self) -> bool {
         matches!(&self.stage, Stage::Live(live) if live.works())
     }
 
@@ -102,7 +102,7 @@ impl ClientConnection {
         matches!(&self.stage, Stage::Live(live) if live.ready.is_some())
     }
 
-    pub fn line(&mut self, line: Line) -> Vec<Act> {
+    pub(crate) fn line(&mut self, line: Line) -> Vec<Act> {
         match line {
             Line::TooLong => {
                 let message = format!("ignored a line longer than {} MiB; send less at once", LINE_BYTES >> 20);
@@ -208,7 +208,7 @@ impl ClientConnection {
     }
 
     /// Handles the outcome of `Act::Open`.
-    pub fn opened(&mut self, outcome: Result<OpenedSession, Fault>) -> Vec<Act> {
+    pub(crate) fn opened(&mut self, outcome: Result<OpenedSession, Fault>) -> Vec<Act> {
         if let Stage::Opening { slot } = std::mem::take(&mut self.stage) {
             match outcome {
                 Ok(opened) => {

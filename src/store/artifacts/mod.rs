@@ -33,7 +33,7 @@ pub(super) struct Limits {
 const LIMITS: Limits = Limits { one_bytes: ARTIFACT_BYTES, all_bytes: 1 << 30, count: 10_000 };
 
 /// Artifacts of a data directory, opened on first use.
-pub struct ArtifactStore {
+pub(crate) struct ArtifactStore {
     inner: Arc<Inner>,
 }
 
@@ -46,12 +46,12 @@ struct Inner {
 }
 
 impl ArtifactStore {
-    pub fn new(data_dir: &Path, session: Option<&SessionId>) -> Self {
+    pub(crate) fn new(data_dir: &Path, session: Option<&SessionId>) -> Self {
         Self::within(data_dir, session, LIMITS)
     }
 
     /// Returns the artifact store with another limit for the total size.
-    pub fn with_budget(self, all_bytes: u64) -> Self {
+    pub(crate) fn with_budget(self, all_bytes: u64) -> Self {
         let (directory, session) = (self.inner.directory.clone(), self.inner.session.clone());
         let limits = Limits { all_bytes, ..self.inner.limits };
         Self { inner: Arc::new(Inner { directory, limits, session, index: Mutex::new(None) }) }

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 impl ArtifactStore {
     /// Reports whether any artifact was ever stored.
-    pub fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         self.inner.directory.join("index.db").exists()
     }
 
-    pub fn usage(&self) -> Result<ExternalContents, ArtifactError> {
+    pub(crate) fn usage(&self) -> Result<ExternalContents, ArtifactError> {
         self.inner.if_there(|index| {
             let sql = "SELECT count(*), coalesce(sum(bytes), 0) FROM contents";
             Ok(index.connection.query_row(sql, [], |row| {
@@ -27,7 +27,7 @@ impl ArtifactStore {
     }
 
     /// Deletes the artifacts of this session that no other session owns.
-    pub fn forget(&self) -> Result<ExternalContents, ArtifactError> {
+    pub(crate) fn forget(&self) -> Result<ExternalContents, ArtifactError> {
         let session = self.inner.session.clone();
         self.inner.if_there(|index| {
             index.remove(|transaction| {
@@ -39,7 +39,7 @@ impl ArtifactStore {
 
     /// Deletes contents unused for this long whose sessions are not among `living` (if known) or that have no session, and
     /// contents over the limit. With `only_say` they are only counted.
-    pub fn prune(
+    pub(crate) fn prune(
         &self,
         living: Option<&HashSet<SessionId>>,
         unused: Duration,

@@ -28,7 +28,7 @@ pub(super) struct Pages {
 
 impl Pages {
     /// Opens the files; `None` if nothing is readable. Uses the page size of the header unless one is given.
-    pub fn open(path: &Path, size: Option<usize>) -> Option<Self> {
+    pub(crate) fn open(path: &Path, size: Option<usize>) -> Option<Self> {
         let file = |path: &Path| File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
         let mut main = file(path);
         let mut log = file(&beside(path, "-wal"));
@@ -54,7 +54,7 @@ impl Pages {
     }
 
     /// Reads a page, numbered from 1.
-    pub fn read(&mut self, number: u32) -> Option<Vec<u8>> {
+    pub(crate) fn read(&mut self, number: u32) -> Option<Vec<u8>> {
         let (file, at) = match (self.in_log.get(&number), &mut self.log) {
             (Some(at), Some(log)) => (log, *at),
             _ => (self.main.as_mut()?, u64::from(number.checked_sub(1)?) * self.size as u64),
@@ -66,7 +66,7 @@ impl Pages {
     }
 
     /// Returns the used leaves: those of these trees if all are intact, else every leaf not known to be free.
-    pub fn leaves(&mut self, roots: &[u32]) -> (Vec<u32>, bool) {
+    pub(crate) fn leaves(&mut self, roots: &[u32]) -> (Vec<u32>, bool) {
         let mut found = HashSet::new();
         let whole = !roots.is_empty() && roots.iter().all(|root| self.walk(*root, &mut found));
         if whole {

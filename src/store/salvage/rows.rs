@@ -43,7 +43,7 @@ pub(super) struct Head {
 
 impl Head {
     /// Parses the head of a row, if it may be from one of our tables.
-    pub fn read(page: &[u8], at: usize) -> Option<Self> {
+    pub(crate) fn read(page: &[u8], at: usize) -> Option<Self> {
         let mut rest = page.get(at..)?;
         let bytes = take(&mut rest)?;
         let key = take(&mut rest)?.cast_signed();
@@ -66,7 +66,7 @@ impl Head {
     }
 
     /// Reads the complete row, including overflow pages.
-    pub fn row(self, page: &[u8], pages: &mut Pages) -> Option<Row> {
+    pub(crate) fn row(self, page: &[u8], pages: &mut Pages) -> Option<Row> {
         let (start, length) = self.local;
         let mut bytes = page[start..start + length].to_vec();
         let mut next = if bytes.len() < self.bytes { word(page, start + length)? } else { 0 };

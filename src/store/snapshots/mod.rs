@@ -53,7 +53,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// Snapshots of a data directory, opened on first use.
-pub struct Snapshots {
+pub(crate) struct Snapshots {
     inner: Arc<Inner>,
 }
 
@@ -64,12 +64,12 @@ struct Inner {
 }
 
 impl Snapshots {
-    pub fn new(data_dir: &Path) -> Self {
+    pub(crate) fn new(data_dir: &Path) -> Self {
         Self::within(data_dir, LIMITS)
     }
 
     /// Returns the snapshot store with another limit for the total size.
-    pub fn with_budget(self, all_bytes: u64) -> Self {
+    pub(crate) fn with_budget(self, all_bytes: u64) -> Self {
         let (directory, limits) = (self.inner.directory.clone(), Limits { all_bytes, ..self.inner.limits });
         Self { inner: Arc::new(Inner { directory, limits, index: Mutex::new(None) }) }
     }
@@ -130,7 +130,7 @@ impl Checkpoints for Snapshots {
 
 impl Snapshots {
     /// Deletes the recorded changes of a session.
-    pub fn forget(&self, session: &SessionId) -> Result<(), CheckpointError> {
+    pub(crate) fn forget(&self, session: &SessionId) -> Result<(), CheckpointError> {
         if !self.inner.directory.exists() {
             return Ok(());
         }

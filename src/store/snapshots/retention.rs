@@ -13,13 +13,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 impl Snapshots {
-    pub fn usage(&self) -> Result<ExternalContents, CheckpointError> {
+    pub(crate) fn usage(&self) -> Result<ExternalContents, CheckpointError> {
         self.inner.if_there(|index| index.total())
     }
 
     /// Deletes snapshots older than `age`, the oldest over the limit, and data of sessions not among `living` (if known). With
     /// `only_say` they are only counted.
-    pub fn prune(
+    pub(crate) fn prune(
         &self,
         living: Option<&HashSet<SessionId>>,
         age: Duration,

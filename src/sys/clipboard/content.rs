@@ -20,7 +20,7 @@ const TEXTS: [&str; 4] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain
 const SCRIPT: &str = "the clipboard as «class PNGf»";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClipboardContent {
+pub(crate) enum ClipboardContent {
     Image(Vec<u8>),
     /// A text, or the paths of files, one per line.
     Text(String),
@@ -28,7 +28,7 @@ pub enum ClipboardContent {
 }
 
 /// Returns the clipboard content and the program that read it, or why it cannot be read.
-pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(ClipboardContent, &'static str), String> {
+pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(ClipboardContent, &'static str), String> {
     let paths = variable("PATH").unwrap_or_default();
     let in_path = |name: &str| programs::find(name, &paths);
     let (wayland, x11) = (variable("WAYLAND_DISPLAY").is_some(), variable("DISPLAY").is_some());

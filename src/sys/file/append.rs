@@ -20,33 +20,33 @@ const CHUNK_BYTES: usize = 256 * 1024;
 const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads a file in parts of equal, even size, except the last; returns the pre-image of its content.
-pub fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreImage> {
+pub(crate) fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreImage> {
     read_through(real, visit).map(|content| content.image())
 }
 
 /// Hash state of content that was read but is not kept.
-pub struct Content(blake3::Hasher);
+pub(crate) struct Content(blake3::Hasher);
 
 impl Content {
-    pub fn of(content: &[u8]) -> Self {
+    pub(crate) fn of(content: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(content);
         Self(hasher)
     }
 
-    pub fn image(&self) -> PreImage {
+    pub(crate) fn image(&self) -> PreImage {
         PreImage::Content(self.0.finalize())
     }
 
     /// Returns the pre-image of the content with `more` at its end.
-    pub fn and(mut self, more: &[u8]) -> PreImage {
+    pub(crate) fn and(mut self, more: &[u8]) -> PreImage {
         self.0.update(more);
         self.image()
     }
 }
 
 /// Like `scan`, but also allows the pre-image with more text at the end.
-pub fn read_through(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<Content> {
+pub(crate) fn read_through(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<Content> {
     read_all(&mut open_file(real)?, visit).map(Content)
 }
 
@@ -69,7 +69,7 @@ fn read_all(file: &mut File, visit: &mut dyn FnMut(&[u8])) -> io::Result<blake3:
 }
 
 /// Appends `more` to the file if it still matches `before`. On error, nothing has changed.
-pub fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, stop: Stop<'_>) -> Result<(), WriteError> {
+pub(crate) fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, stop: Stop<'_>) -> Result<(), WriteError> {
     let PreImage::Content(expected) = before else { return replace(real, more, before, parents) };
     let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
     let old = current(&directory, name)?;

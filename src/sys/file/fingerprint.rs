@@ -13,10 +13,10 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 /// Hash of a file's content; for a very large file, of its size, its start, its end and samples between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint(blake3::Hash);
+pub(crate) struct Fingerprint(blake3::Hash);
 
 impl Fingerprint {
-    pub fn of(content: &[u8]) -> Self {
+    pub(crate) fn of(content: &[u8]) -> Self {
         let bytes = content.len() as u64;
         if bytes <= WHOLE_BYTES {
             return Self(blake3::hash(content));
@@ -31,7 +31,7 @@ impl Fingerprint {
     }
 
     /// Returns the fingerprint of the file that is now at a resolved path.
-    pub fn of_file(real: &Path) -> io::Result<Self> {
+    pub(crate) fn of_file(real: &Path) -> io::Result<Self> {
         let mut file = open_file(real)?;
         let bytes = file.metadata()?.len();
         if bytes <= WHOLE_BYTES {

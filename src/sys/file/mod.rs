@@ -1,23 +1,23 @@
 //! File access: bounded reads, and atomic replacement with either all of the new content or all of the old.
 
-pub mod append;
+pub(crate) mod append;
 mod attributes;
 mod fingerprint;
 mod key_file;
-pub mod private;
+pub(crate) mod private;
 mod replace;
 mod restore;
 mod temporary_name;
 #[cfg(test)]
 mod tests;
-pub mod transaction;
-pub mod tree;
-pub mod usage;
+pub(crate) mod transaction;
+pub(crate) mod tree;
+pub(crate) mod usage;
 
-pub use fingerprint::Fingerprint;
-pub use key_file::own_secret;
-pub use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
-pub use restore::{CurrentState, TargetState, put_back, remove_empty_directory, set_mode};
+pub(crate) use fingerprint::Fingerprint;
+pub(crate) use key_file::own_secret;
+pub(crate) use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
+pub(crate) use restore::{CurrentState, TargetState, put_back, remove_empty_directory, set_mode};
 
 use super::path::open_file;
 use std::io::{self, Read};
@@ -25,19 +25,19 @@ use std::path::Path;
 
 /// Content of a file when it was last inspected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PreImage {
+pub(crate) enum PreImage {
     Absent,
     Content(blake3::Hash),
 }
 
 impl PreImage {
-    pub fn of(content: &[u8]) -> Self {
+    pub(crate) fn of(content: &[u8]) -> Self {
         Self::Content(blake3::hash(content))
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub(crate) enum ReadError {
     #[error("{bytes} bytes, more than the {limit} allowed")]
     TooLarge { bytes: u64, limit: u64 },
     #[error("{0}")]
@@ -45,7 +45,7 @@ pub enum ReadError {
 }
 
 /// Reads the whole file at a resolved path, or fails if it has more than `limit` bytes.
-pub fn read(real: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn read(real: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let file = open_file(real)?;
     let bytes = file.metadata()?.len();
     if bytes > limit {

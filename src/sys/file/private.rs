@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const OTHERS: u32 = 0o077;
 
 #[derive(Debug, thiserror::Error)]
-pub enum PrivateError {
+pub(crate) enum PrivateError {
     #[error("it is a symlink; replace it with the file itself")]
     Link,
     #[error("it is not a regular file")]
@@ -29,7 +29,7 @@ pub enum PrivateError {
 }
 
 /// Reads the content; `None` if the file does not exist.
-pub fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateError> {
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateError> {
     let Some((directory, name)) = directory(path)? else { return Ok(None) };
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = match openat(&directory, name, flags, Mode::empty()) {
@@ -58,7 +58,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateError> {
 
 /// Replaces the content as a whole, under a lock: `change` gets the old content and returns the new one. `None` deletes the
 /// file.
-pub fn update<E: From<PrivateError>>(
+pub(crate) fn update<E: From<PrivateError>>(
     path: &Path,
     limit: u64,
     change: impl FnOnce(Option<Vec<u8>>) -> Result<Option<Vec<u8>>, E>,

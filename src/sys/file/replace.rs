@@ -22,13 +22,13 @@ const AGAIN_BYTES: i64 = 16 * 1024 * 1024;
 
 /// Handling of missing parent directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parents {
+pub(crate) enum Parents {
     MustExist,
     Create,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub(crate) enum WriteError {
     /// The file has changed since it was inspected.
     #[error("the file changed")]
     Changed,
@@ -51,12 +51,12 @@ impl From<Errno> for WriteError {
 }
 
 /// Replaces the file at a resolved path if it still matches `before`. On error, nothing has changed.
-pub fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents) -> Result<(), WriteError> {
+pub(crate) fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents) -> Result<(), WriteError> {
     replace_with(real, |file| Ok(file.write_all(content)?), before, parents)
 }
 
 /// Like `replace`, with content that `fill` writes to the new file.
-pub fn replace_with(
+pub(crate) fn replace_with(
     real: &Path,
     fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
     before: &PreImage,
@@ -93,7 +93,7 @@ pub fn replace_with(
 
 /// Opens and locks a file of this name until it is dropped. A symlink in its place is an error, and so is another process that
 /// does not release the lock, because it may have been suspended.
-pub fn lock(path: &Path) -> io::Result<File> {
+pub(crate) fn lock(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = File::from(nix::fcntl::open(path, flags, Mode::from_bits_truncate(0o600))?);
     let end = Instant::now() + LOCK_TIMEOUT;
@@ -134,7 +134,7 @@ pub(super) fn create_parents(real: &Path) -> Result<(), WriteError> {
 }
 
 /// Creates a directory and its missing parents; returns whether it is new. Nothing is created through a symlink.
-pub fn create_directory(real: &Path) -> Result<bool, WriteError> {
+pub(crate) fn create_directory(real: &Path) -> Result<bool, WriteError> {
     create_parents(real)?;
     let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
     match mkdirat(&directory, name, Mode::from_bits_truncate(0o777)) {

@@ -20,7 +20,7 @@ const MODE: u32 = 0o1777;
 
 /// Current state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CurrentState {
+pub(crate) enum CurrentState {
     Nothing,
     File { hash: blake3::Hash, mode: u32 },
     Link { to: PathBuf },
@@ -28,14 +28,14 @@ pub enum CurrentState {
 
 /// State to restore.
 #[derive(Debug, Clone, Copy)]
-pub enum TargetState<'a> {
+pub(crate) enum TargetState<'a> {
     Nothing,
     File { content: &'a [u8], mode: u32 },
     Link { to: &'a Path },
 }
 
 /// Restores the path. On error it is unchanged; if it differs from `found`, that is the error.
-pub fn put_back(real: &Path, found: &CurrentState, wanted: TargetState<'_>) -> Result<(), WriteError> {
+pub(crate) fn put_back(real: &Path, found: &CurrentState, wanted: TargetState<'_>) -> Result<(), WriteError> {
     match (found, wanted) {
         (CurrentState::Nothing, TargetState::Nothing) => Ok(()),
         (_, TargetState::Nothing) => remove(real, found),
@@ -82,7 +82,7 @@ pub fn put_back(real: &Path, found: &CurrentState, wanted: TargetState<'_>) -> R
 }
 
 /// Sets the permission bits of a file; a symlink is an error.
-pub fn set_mode(real: &Path, mode: u32) -> io::Result<()> {
+pub(crate) fn set_mode(real: &Path, mode: u32) -> io::Result<()> {
     let permissions = std::fs::Permissions::from_mode(mode & MODE);
     #[cfg(target_os = "linux")]
     {
@@ -97,7 +97,7 @@ pub fn set_mode(real: &Path, mode: u32) -> io::Result<()> {
 }
 
 /// Removes a directory if it is empty; returns whether it did.
-pub fn remove_empty_directory(real: &Path) -> io::Result<bool> {
+pub(crate) fn remove_empty_directory(real: &Path) -> io::Result<bool> {
     let (directory, name) = open_parent(real)?;
     match unlinkat(&directory, name, UnlinkatFlags::RemoveDir) {
         Ok(()) => Ok(true),

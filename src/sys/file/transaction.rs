@@ -23,12 +23,12 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// Change of one path; every path is in only one step.
-pub struct Step {
+pub(crate) struct Step {
     pub real: PathBuf,
     pub what: PathOperation,
 }
 
-pub enum PathOperation {
+pub(crate) enum PathOperation {
     /// Writes this content, with the owner, mode and attributes of the file at `like`, or of the one it replaces.
     Write {
         content: Vec<u8>,
@@ -41,7 +41,7 @@ pub enum PathOperation {
 }
 
 /// Expected state of an entry that is removed.
-pub enum ExpectedEntry {
+pub(crate) enum ExpectedEntry {
     Content(PreImage),
     Entry(Box<Survey>),
 }
@@ -49,7 +49,7 @@ pub enum ExpectedEntry {
 /// Reason why nothing was done, and the step that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
-pub struct Failure {
+pub(crate) struct Failure {
     pub step: usize,
     pub why: WriteError,
     /// Paths that could not be rolled back: they are new, with their originals next to them.
@@ -60,7 +60,7 @@ pub struct Failure {
 type Pace<'a> = &'a mut dyn FnMut(usize) -> Result<(), WriteError>;
 
 /// Performs all steps or none. Missing directories are created.
-pub fn commit(steps: &[Step]) -> Result<(), Failure> {
+pub(crate) fn commit(steps: &[Step]) -> Result<(), Failure> {
     at_pace(steps, &mut |_| Ok(()))
 }
 

@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 256;
 const MAX_ENTRIES: u64 = 5_000_000;
 
 /// Returns the number of bytes that a user without special rights can still write to the disk of `place`.
-pub fn free_bytes(place: &Path) -> Option<u64> {
+pub(crate) fn free_bytes(place: &Path) -> Option<u64> {
     let disk = nix::sys::statvfs::statvfs(place).ok()?;
     Some(wide(disk.blocks_available()).saturating_mul(wide(disk.fragment_size())))
 }
@@ -28,7 +28,7 @@ fn wide(number: impl Into<u64>) -> u64 {
 
 /// Totals of a path and everything below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sum {
+pub(crate) struct Sum {
     /// Total length of the files in bytes.
     pub bytes: u64,
     /// Allocated space on disk in bytes.
@@ -40,7 +40,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    pub fn entries(&self) -> u64 {
+    pub(crate) fn entries(&self) -> u64 {
         self.files + self.directories + self.others
     }
 
@@ -55,14 +55,14 @@ impl Sum {
 
 /// An entry with the totals of everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub(crate) struct Part {
     pub path: PathBuf,
     pub is_directory: bool,
     pub sum: Sum,
 }
 
 #[derive(Debug, Default)]
-pub struct Usage {
+pub(crate) struct Usage {
     pub sum: Sum,
     /// Number of additional hard links to files that were already counted.
     pub further_names: u64,
@@ -75,7 +75,7 @@ pub struct Usage {
 }
 
 /// Callbacks and limits of a count.
-pub struct Watch<'a> {
+pub(crate) struct Watch<'a> {
     /// Depth below the start down to which parts are reported.
     pub depth: usize,
     pub may_see: &'a dyn Fn(&Path) -> bool,
@@ -84,7 +84,7 @@ pub struct Watch<'a> {
 }
 
 /// Counts everything below the directory at `real`; `None` if stopped.
-pub fn usage(real: &Path, watch: &mut Watch<'_>) -> io::Result<Option<Usage>> {
+pub(crate) fn usage(real: &Path, watch: &mut Watch<'_>) -> io::Result<Option<Usage>> {
     let directory = open_directory(real)?;
     let own = fstatat(&directory, ".", AtFlags::AT_SYMLINK_NOFOLLOW)?;
     let mut count = Count { usage: Usage::default(), seen: HashSet::new(), entries: 0, device: own.st_dev, watch };

@@ -53,7 +53,7 @@ enum Decoder {
 }
 
 /// The decoders of one body, the outermost first.
-pub struct Unpacker(Vec<Decoder>);
+pub(crate) struct Unpacker(Vec<Decoder>);
 
 impl fmt::Debug for Unpacker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,14 +63,14 @@ impl fmt::Debug for Unpacker {
 
 /// Reason why a whole body was not decompressed.
 #[derive(Debug, PartialEq, Eq)]
-pub enum UnpackError {
+pub(crate) enum UnpackError {
     TooLarge,
     /// The reason, as a phrase about the body.
     Packed(String),
 }
 
 /// Decompresses a whole body. `encoding` is the value of `Content-Encoding`: the innermost encoding is named first.
-pub fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Result<Vec<u8>, UnpackError> {
+pub(crate) fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Result<Vec<u8>, UnpackError> {
     let count = encoding.split(',').count();
     if count > MAX_ENCODINGS {
         return Err(UnpackError::Packed(format!("encoded {count} times")));
@@ -90,7 +90,7 @@ impl Unpacker {
     /// # Errors
     ///
     /// The name of an unsupported encoding.
-    pub fn of(encoding: &str) -> Result<Option<Self>, String> {
+    pub(crate) fn of(encoding: &str) -> Result<Option<Self>, String> {
         Self::with_limit(encoding, MAX_CHUNK_BYTES)
     }
 
@@ -109,7 +109,7 @@ impl Unpacker {
     }
 
     /// Returns the decompressed bytes, which may be none yet.
-    pub fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = bytes.to_vec();
         for decoder in &mut self.0 {
             decoder.write(&bytes)?;

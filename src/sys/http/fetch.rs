@@ -37,7 +37,7 @@ const OWN: &[&str] = &[
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FetchError {
+pub(crate) enum FetchError {
     #[error("{0}")]
     Invalid(String),
     /// A policy rule denied the request, in its own words.
@@ -62,7 +62,7 @@ pub enum FetchError {
 }
 
 /// Resolves names to addresses.
-pub trait Resolver: Send + Sync {
+pub(crate) trait Resolver: Send + Sync {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>>;
 }
 
@@ -88,7 +88,7 @@ impl Resolver for SystemResolver {
 
 /// Handling of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
+pub(crate) enum Next {
     /// Follow it to this URL.
     Follow(String),
     /// Return the redirect itself as the response.
@@ -97,14 +97,14 @@ pub enum Next {
 }
 
 /// Rules of one request, checked before each connection.
-pub trait Guard: Send + Sync {
+pub(crate) trait Guard: Send + Sync {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String>;
     /// Decides about a redirect; `method` is the one that the next request would have.
     fn redirect(&self, from: &str, location: &str, method: &str) -> Next;
 }
 
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     pub url: String,
     pub method: String,
     pub headers: Vec<(String, String)>,
@@ -115,7 +115,7 @@ pub struct Request {
 }
 
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// URL of the last request.
     pub url: String,
     /// Status line, such as `404 Not Found`.
@@ -127,7 +127,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
@@ -138,7 +138,7 @@ type Route = Arc<dyn Fn(IpAddr) -> SocketAddr + Send + Sync>;
 /// Sends requests without state: no cookies, no reused connections, and no proxy, because a proxy would resolve names itself
 /// and make the address check void.
 #[derive(Clone)]
-pub struct Fetcher {
+pub(crate) struct Fetcher {
     resolver: Arc<dyn Resolver>,
     route: Route,
 }
@@ -165,7 +165,12 @@ impl Fetcher {
         Self { resolver, route }
     }
 
-    pub async fn fetch(&self, request: Request, guard: &dyn Guard, kill: &CancellationToken) -> Result<Answer, FetchError> {
+    pub(crate) async fn fetch(
+        &self,
+        request: Request,
+        guard: &dyn Guard,
+        kill: &CancellationToken,
+    ) -> Result<Answer, FetchError> {
         let seconds = request.timeout.as_secs();
         let timeout = request.timeout;
         tokio::select! {
@@ -249,7 +254,12 @@ impl Fetcher {
     }
 
     /// Connects to one of the addresses of a host, all of which `allowed` must accept.
-    pub async fn connect(&self, host: &url::Host<String>, port: u16, allowed: &Asked<'_>) -> Result<TcpStream, FetchError> {
+    pub(crate) async fn connect(
+        &self,
+        host: &url::Host<String>,
+        port: u16,
+        allowed: &Asked<'_>,
+    ) -> Result<TcpStream, FetchError> {
         let allowed = |address| allowed(address).map_err(FetchError::Refused);
         let unreachable = |reason: String| FetchError::Unreachable { server: format!("{host}:{port}"), reason };
         let slow = || unreachable(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()));
@@ -354,7 +364,7 @@ fn headers(given: &[(String, String)]) -> Result<HeaderMap, FetchError> {
 }
 
 /// Checks that headers can be sent; invalid ones are refused before an approval is requested.
-pub fn check_headers(given: &[(String, String)]) -> Result<(), FetchError> {
+pub(crate) fn check_headers(given: &[(String, String)]) -> Result<(), FetchError> {
     headers(given).map(|_| ())
 }
 

@@ -9,7 +9,7 @@ const REDIRECTS: usize = 5;
 /// Creates the client: plain http on this machine, https elsewhere. A redirect is followed only if it keeps the request
 /// unchanged and stays on the same origin; any other redirect is returned as a response, so that no server forwards a signed
 /// request to another one.
-pub fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError> {
+pub(crate) fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError> {
     let before_query = url.split(['?', '#']).next().unwrap_or(url);
     let server = Server::new(before_query, Timeouts::default())?;
     let builder = reqwest::Client::builder()

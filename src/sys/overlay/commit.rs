@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// Reason why nothing was written.
 #[derive(Debug, thiserror::Error)]
-pub enum CommitError {
+pub(crate) enum CommitError {
     /// These paths changed since the command saw them.
     #[error("{} changed in the meantime", listed(.0))]
     Conflict(Vec<PathBuf>),
@@ -39,7 +39,7 @@ fn listed(paths: &[PathBuf]) -> String {
 ///
 /// `preview` is the directory of the view. The plan is written there before it is carried out: after a crash,
 /// [`recover`](super::recover) finishes it.
-pub fn commit(preview: &Path, all: &[Changes]) -> Result<Outcome, CommitError> {
+pub(crate) fn commit(preview: &Path, all: &[Changes]) -> Result<Outcome, CommitError> {
     commit_at_pace(preview, all, &mut || Ok(()))
 }
 

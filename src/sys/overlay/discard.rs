@@ -15,7 +15,7 @@ use std::path::Path;
 const MAX_HELD: usize = 64;
 
 /// Removes the directory of a view with everything in it. Nothing outside it can be reached.
-pub fn discard(preview: &Path) -> io::Result<()> {
+pub(crate) fn discard(preview: &Path) -> io::Result<()> {
     let (parent, name) = match open_parent(preview) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,

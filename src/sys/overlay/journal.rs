@@ -52,7 +52,7 @@ pub(super) struct Root {
 pub(super) struct Stage(#[serde(with = "super::name")] pub PathBuf);
 
 /// Returns whether a commit from this directory was started: then it must be recovered and not deleted.
-pub fn has_begun(preview: &Path) -> bool {
+pub(crate) fn has_begun(preview: &Path) -> bool {
     [BEGUN, OVER].iter().any(|name| preview.join(name).symlink_metadata().is_ok())
 }
 

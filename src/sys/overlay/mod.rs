@@ -19,13 +19,13 @@ mod survey;
 mod tests;
 mod xattr;
 
-pub use commit::{CommitError, commit};
-pub use discard::discard;
-pub use journal::has_begun;
-pub use node::{Kind, Node, Time};
-pub use outcome::Outcome;
-pub use recovery::recover;
-pub use survey::{changes, mark};
+pub(crate) use commit::{CommitError, commit};
+pub(crate) use discard::discard;
+pub(crate) use journal::has_begun;
+pub(crate) use node::{Kind, Node, Time};
+pub(crate) use outcome::Outcome;
+pub(crate) use recovery::recover;
+pub(crate) use survey::{changes, mark};
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ const MAX_ENTRIES: usize = 500_000;
 
 /// A directory under a layer that receives its writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Layered {
+pub(crate) struct Layered {
     /// The directory, which is also where it is visible.
     pub directory: PathBuf,
     /// Existing private directories on one file system, outside every path that the command may see.
@@ -45,7 +45,7 @@ pub struct Layered {
 
 /// All changes of a command in one directory, as seen from outside the overlay.
 #[derive(Debug, Clone)]
-pub struct Changes {
+pub(crate) struct Changes {
     layered: Layered,
     /// Time when the view was created, by the clock of file times; `surveyed` is when the changes were collected.
     began: Time,
@@ -62,7 +62,7 @@ pub struct Changes {
 
 /// One changed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub(crate) struct Change {
     /// Path relative to the directory.
     pub path: PathBuf,
     pub before: Option<Node>,
@@ -82,13 +82,13 @@ pub struct Change {
 
 /// A change of the command that is never kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RefusedChange {
+pub(crate) struct RefusedChange {
     pub path: PathBuf,
     pub why: RefusalReason,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RefusalReason {
+pub(crate) enum RefusalReason {
     /// A socket, FIFO or device.
     Special,
     /// The only change was a set-ID bit.
@@ -117,36 +117,36 @@ struct VisitedDirectory {
 
 impl Changes {
     /// Returns the real directory.
-    pub fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.layered.directory
     }
 
-    pub fn entries(&self) -> &[Change] {
+    pub(crate) fn entries(&self) -> &[Change] {
         &self.entries
     }
 
-    pub fn unkept(&self) -> &[RefusedChange] {
+    pub(crate) fn unkept(&self) -> &[RefusedChange] {
         &self.unkept
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Returns the path of the old content.
-    pub fn old(&self, path: &Path) -> PathBuf {
+    pub(crate) fn old(&self, path: &Path) -> PathBuf {
         self.layered.directory.join(path)
     }
 
     /// Returns the path of the new content until it is committed.
-    pub fn new_content(&self, path: &Path) -> PathBuf {
+    pub(crate) fn new_content(&self, path: &Path) -> PathBuf {
         self.layered.upper.join(path)
     }
 }
 
 impl Change {
     /// Returns the kind of both states if it is the same.
-    pub fn kind(&self) -> Option<Kind> {
+    pub(crate) fn kind(&self) -> Option<Kind> {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => (before.kind == after.kind).then_some(after.kind),
             (Some(node), None) | (None, Some(node)) => Some(node.kind),
@@ -155,7 +155,7 @@ impl Change {
     }
 
     /// Returns whether only the modification time changed.
-    pub fn is_only_touched(&self) -> bool {
+    pub(crate) fn is_only_touched(&self) -> bool {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => {
                 self.same_content && before.kind == after.kind && before.mode == after.mode && before.owners() == after.owners()
@@ -165,7 +165,7 @@ impl Change {
     }
 
     /// Returns the number of other hard links of the file, which keep the old content.
-    pub fn breaks_links(&self) -> u64 {
+    pub(crate) fn breaks_links(&self) -> u64 {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) if before.kind == Kind::File && after.kind == Kind::File && !self.same_content => {
                 before.links.saturating_sub(1)

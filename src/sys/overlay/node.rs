@@ -9,10 +9,10 @@ use std::os::fd::OwnedFd;
 
 /// A file time in seconds and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Time(pub i64, pub i64);
+pub(crate) struct Time(pub i64, pub i64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Kind {
+pub(crate) enum Kind {
     File,
     Directory,
     Link,
@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Node {
+pub(crate) struct Node {
     pub kind: Kind,
     pub inode: u64,
     pub bytes: u64,
@@ -78,7 +78,7 @@ impl Node {
     }
 
     /// Returns whether owner or group differ.
-    pub fn owners_differ(&self, other: &Self) -> bool {
+    pub(crate) fn owners_differ(&self, other: &Self) -> bool {
         self.owners() != other.owners()
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Result of a commit that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Number of completed steps.
     pub done: usize,
     /// Paths that are not as planned, because they changed during the commit or could not be written.
@@ -13,7 +13,7 @@ pub struct Outcome {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftoverPath {
+pub(crate) struct LeftoverPath {
     #[serde(with = "super::name")]
     pub path: PathBuf,
     pub why: String,
@@ -23,12 +23,12 @@ pub struct LeftoverPath {
 }
 
 impl Outcome {
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.left.is_empty()
     }
 
     /// Returns whether nothing is left to retry.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.left.iter().all(|left| !left.later)
     }
 }

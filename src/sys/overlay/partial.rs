@@ -9,7 +9,7 @@ impl Changes {
     ///
     /// Entries of a directory that is not created are not created either; a directory that keeps an entry stays; and of a move,
     /// both ends happen or none, so that nothing is lost.
-    pub fn without(&mut self, refused: &BTreeSet<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
+    pub(crate) fn without(&mut self, refused: &BTreeSet<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
         if refused.is_empty() {
             return Vec::new();
         }
@@ -50,7 +50,7 @@ impl Changes {
     }
 
     /// Removes the changes at these paths, and lists them as not kept.
-    pub fn refuse(&mut self, refused: &BTreeSet<PathBuf>) {
+    pub(crate) fn refuse(&mut self, refused: &BTreeSet<PathBuf>) {
         let more = self.without(refused);
         self.unkept.extend(refused.iter().map(|path| RefusedChange { path: path.clone(), why: RefusalReason::Refused }));
         self.unkept.extend(more.into_iter().map(|(path, because)| RefusedChange { path, why: RefusalReason::With(because) }));

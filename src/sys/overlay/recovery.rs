@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Finishes a commit that was started in this directory and returns its outcome; `None` if none was started. To be called again
 /// after an interruption, or if something is left to retry.
-pub fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
+pub(crate) fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
     recover_at_pace(preview, &mut || Ok(()))
 }
 

@@ -89,7 +89,7 @@ fn is_same(kind: Kind, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::Re
 impl Changes {
     /// Returns renamed directories, from and to: all entries of the old directory are at the same place in the new one, and
     /// there are no others.
-    pub fn moved_directories(&self) -> Vec<(PathBuf, PathBuf)> {
+    pub(crate) fn moved_directories(&self) -> Vec<(PathBuf, PathBuf)> {
         let by_path: BTreeMap<&Path, &Change> = self.entries.iter().map(|change| (change.path.as_path(), change)).collect();
         let inside = |path: &Path| match self.below(path) {
             [first, rest @ ..] if first.path == path => rest,

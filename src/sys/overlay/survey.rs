@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Returns the current time as files created in `directory` have it: later changes have a later time. Must be called before the
 /// view is created.
-pub fn mark(directory: &Path) -> io::Result<Time> {
+pub(crate) fn mark(directory: &Path) -> io::Result<Time> {
     let parent = open_directory(directory)?;
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = openat(&parent, "began", flags, Mode::from_bits_truncate(0o600))?;
@@ -36,7 +36,7 @@ pub fn mark(directory: &Path) -> io::Result<Time> {
 
 /// Returns the changes of the command in one directory since `began`. Changes nothing, except that unreadable directories of
 /// the upper directory become readable.
-pub fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
+pub(crate) fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
     let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
     let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     let root = Node::of(&fstat(&lower)?);

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub(crate) enum Sort {
     File,
     Directory,
     Link,
@@ -22,7 +22,7 @@ pub enum Sort {
 
 /// Facts about the entry itself, never about the target of a symlink.
 #[derive(Debug, Clone)]
-pub struct Facts {
+pub(crate) struct Facts {
     pub sort: Sort,
     pub bytes: u64,
     /// Allocated space on disk in bytes.
@@ -43,7 +43,7 @@ pub struct Facts {
 
 /// Returns the facts about `real`; the path to it must be free of symlinks.
 #[cfg_attr(target_os = "linux", expect(clippy::useless_conversion, reason = "these numbers are narrower on other systems"))]
-pub fn facts(real: &Path) -> io::Result<Facts> {
+pub(crate) fn facts(real: &Path) -> io::Result<Facts> {
     let stat = match open_parent(real) {
         Ok((directory, name)) => fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW)?,
         Err(error) if real.parent().is_some() => return Err(error),

@@ -5,15 +5,15 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{Facts, Sort, facts};
-pub use open::{
+pub(crate) use facts::{Facts, Sort, facts};
+pub(crate) use open::{
     Identity, WithoutLinks, entries, identity, is_without_links, may_read, may_write, met_a_link, open_directory, open_file,
     open_parent, read_link,
 };
 pub(super) use open::{open_below, pass_below};
 
 #[cfg(target_os = "linux")]
-pub use open::{hold_name, hold_place};
+pub(crate) use open::{hold_name, hold_place};
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::io::ErrorKind;
@@ -28,7 +28,7 @@ const MAX_LINKS: usize = 40;
 
 /// Kind of the entry at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     File {
         bytes: u64,
     },
@@ -43,7 +43,7 @@ pub enum Kind {
 
 /// A path with all symlinks resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
+pub(crate) struct Resolved {
     /// Absolute path without `.` and `..`, and without symlinks as far as it exists.
     pub real: PathBuf,
     pub kind: Kind,
@@ -54,7 +54,7 @@ pub struct Resolved {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
+pub(crate) enum PathError {
     #[error("the path is empty; expected a path relative to the workspace, or an absolute path")]
     Empty,
     #[error("the path contains a NUL byte, which file names do not allow; use another path")]
@@ -105,7 +105,7 @@ fn absolute(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBu
 }
 
 /// Returns the path without `.` and `..`, by its text alone, as if there were no symlinks.
-pub fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
+pub(crate) fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
     let mut real = PathBuf::from("/");
     for component in absolute(given, workspace, home)?.components() {
         match component {
@@ -120,12 +120,12 @@ pub fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Pat
 }
 
 /// Follows every symlink of `given`; `..` is resolved after the symlink before it. Parts that do not exist are kept as written.
-pub fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
+pub(crate) fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
     walk(given, workspace, home, Last::Followed)
 }
 
 /// Like `resolve`, but keeps a symlink at the end, unless a slash follows it.
-pub fn resolve_entry(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
+pub(crate) fn resolve_entry(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
     walk(given, workspace, home, Last::Kept)
 }
 

@@ -17,7 +17,7 @@ const PASS_THROUGH: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY);
 const PASS_THROUGH: OFlag = OFlag::O_DIRECTORY;
 
 /// Opens a regular file for reading. `real` must be free of symlinks; a symlink on the way is an error. Never blocks.
-pub fn open_file(real: &Path) -> io::Result<File> {
+pub(crate) fn open_file(real: &Path) -> io::Result<File> {
     let file = File::from(open_without_links(real, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?);
     if file.metadata()?.is_file() {
         return Ok(file);
@@ -26,13 +26,13 @@ pub fn open_file(real: &Path) -> io::Result<File> {
 }
 
 /// Opens a directory for listing.
-pub fn open_directory(real: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn open_directory(real: &Path) -> io::Result<OwnedFd> {
     Ok(open_without_links(real, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?)
 }
 
 /// Gets a handle to the entry at `real` without opening it, for inspection and mounts.
 #[cfg(target_os = "linux")]
-pub fn hold_place(real: &Path) -> io::Result<File> {
+pub(crate) fn hold_place(real: &Path) -> io::Result<File> {
     let place = hold_name(real)?;
     if place.metadata()?.is_symlink() {
         return Err(Errno::ELOOP.into());
@@ -42,13 +42,13 @@ pub fn hold_place(real: &Path) -> io::Result<File> {
 
 /// Like `hold_place`, but holds a symlink at the end itself.
 #[cfg(target_os = "linux")]
-pub fn hold_name(real: &Path) -> io::Result<File> {
+pub(crate) fn hold_name(real: &Path) -> io::Result<File> {
     Ok(File::from(open_without_links(real, OFlag::O_PATH)?))
 }
 
 /// Opens a path below an open directory, without following symlinks or leaving the directory; an empty path is the directory
 /// itself.
-pub fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+pub(crate) fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     #[cfg(target_os = "linux")]
     {
@@ -76,30 +76,30 @@ pub fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Result<Own
 }
 
 /// Opens a directory below another one, to look up entries in it.
-pub fn pass_below(root: &OwnedFd, below: &Path) -> nix::Result<OwnedFd> {
+pub(crate) fn pass_below(root: &OwnedFd, below: &Path) -> nix::Result<OwnedFd> {
     open_below(root, below, PASS_THROUGH)
 }
 
 /// Device and inode, which identify a directory whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity {
+pub(crate) struct Identity {
     device: u64,
     inode: u64,
 }
 
 /// Returns the identity of the directory at `real`, which must be free of symlinks.
-pub fn identity(real: &Path) -> io::Result<Identity> {
+pub(crate) fn identity(real: &Path) -> io::Result<Identity> {
     let metadata = File::from(open_directory(real)?).metadata()?;
     Ok(Identity { device: metadata.dev(), inode: metadata.ino() })
 }
 
 /// Returns whether an open failed because of a symlink that did not exist when the path was resolved.
-pub fn met_a_link(error: &io::Error) -> bool {
+pub(crate) fn met_a_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::ELOOP as i32)
 }
 
 /// Opens the parent directory of `real`, to create or replace an entry in it, and returns the entry's name.
-pub fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
+pub(crate) fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root of the file system has no parent"));
     };
@@ -107,19 +107,19 @@ pub fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
 }
 
 /// Returns whether every part of the path still exists and none is a symlink, except perhaps the last.
-pub fn is_without_links(real: &Path) -> bool {
+pub(crate) fn is_without_links(real: &Path) -> bool {
     let looked = |(directory, name): (OwnedFd, &OsStr)| fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
     open_parent(real).is_ok_and(looked)
 }
 
 /// Checks many paths for symlinks; the directory of consecutive paths is resolved only once.
 #[derive(Debug, Default)]
-pub struct WithoutLinks {
+pub(crate) struct WithoutLinks {
     parent: Option<(PathBuf, Option<OwnedFd>)>,
 }
 
 impl WithoutLinks {
-    pub fn has(&mut self, real: &Path) -> bool {
+    pub(crate) fn has(&mut self, real: &Path) -> bool {
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else { return false };
         let same = self.parent.as_ref().is_some_and(|(last, _)| last.as_os_str() == parent.as_os_str());
         if !same {
@@ -131,17 +131,17 @@ impl WithoutLinks {
 }
 
 /// Returns whether this process could write there, as far as the system tells without trying.
-pub fn may_write(real: &Path) -> bool {
+pub(crate) fn may_write(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::W_OK).is_ok()
 }
 
 /// Returns whether this process could read it.
-pub fn may_read(real: &Path) -> bool {
+pub(crate) fn may_read(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::R_OK).is_ok()
 }
 
 /// Returns the target of the symlink at `real`; the path to it is free of symlinks.
-pub fn read_link(real: &Path) -> io::Result<OsString> {
+pub(crate) fn read_link(real: &Path) -> io::Result<OsString> {
     let (directory, name) = open_parent(real)?;
     Ok(readlinkat(&directory, name)?)
 }
@@ -183,7 +183,7 @@ pub(super) fn open_step_by_step(real: &Path, flags: OFlag) -> nix::Result<OwnedF
 }
 
 /// Returns the entries of exactly the directory that was opened.
-pub fn entries(real: &Path) -> io::Result<std::fs::ReadDir> {
+pub(crate) fn entries(real: &Path) -> io::Result<std::fs::ReadDir> {
     let directory = open_directory(real)?;
     if cfg!(target_os = "linux") {
         return std::fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));

@@ -7,7 +7,7 @@ const HEAD_PERCENT: usize = 80;
 
 /// Head and tail of a stream. Memory stays below the limit however long the stream is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Captured {
+pub(crate) struct Captured {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     limit: usize,
@@ -15,11 +15,11 @@ pub struct Captured {
 }
 
 impl Captured {
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         // Up to the limit everything is head, so that short output is not cut.
         let fits = (self.limit - self.head.len()).min(bytes.len());
@@ -35,17 +35,17 @@ impl Captured {
     }
 
     /// Returns the number of bytes of the whole stream.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
     /// Returns at most `budget` bytes as text; the middle of a longer text is replaced by a note.
-    pub fn text(&self, budget: usize) -> String {
+    pub(crate) fn text(&self, budget: usize) -> String {
         self.text_with_gap(budget).0
     }
 
     /// Returns the text, and the number of bytes that the note replaces, if any.
-    pub fn text_with_gap(&self, budget: usize) -> (String, Option<u64>) {
+    pub(crate) fn text_with_gap(&self, budget: usize) -> (String, Option<u64>) {
         let budget = budget.min(self.limit);
         if self.total <= budget as u64 {
             return (String::from_utf8_lossy(&self.head).into_owned(), None);
@@ -96,7 +96,7 @@ fn head_share(limit: usize) -> usize {
 }
 
 /// Removes a character that is cut at the end.
-pub fn whole_start(bytes: &[u8]) -> &[u8] {
+pub(crate) fn whole_start(bytes: &[u8]) -> &[u8] {
     let longest = bytes.len().min(3);
     for back in 1..=longest {
         let at = bytes.len() - back;

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 /// Selection of variables that commands get from aye's own environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Environment {
+pub(crate) enum Environment {
     /// All variables except secrets and those that change the meaning of a shell line.
     Inherit,
     /// Variables for paths, language and tools, which most programs need.
@@ -142,7 +142,7 @@ const SECRET_WORDS: &[&str] = &[
 
 /// Returns the environment of a command, from aye's own. Names in `secret_names` (provider keys) are passed only if listed;
 /// `is_secret` checks values.
-pub fn command_environment(
+pub(crate) fn command_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &Environment,
     secret_names: &[String],
@@ -154,7 +154,7 @@ pub fn command_environment(
 }
 
 /// Returns a summary for an approval: `core, 14 secrets withheld`.
-pub fn environment_words(
+pub(crate) fn environment_words(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &Environment,
     secret_names: &[String],

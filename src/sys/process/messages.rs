@@ -26,7 +26,7 @@ pub(super) struct Job {
 
 /// Size in character cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TerminalSize {
+pub(crate) struct TerminalSize {
     pub rows: u16,
     pub columns: u16,
 }

@@ -16,22 +16,22 @@ mod terminal;
 mod tests;
 mod tree;
 
-pub use capture::{Captured, whole_start};
-pub use environment::{Environment, command_environment, environment_words};
-pub use messages::TerminalSize;
-pub use piped::{Piped, start_piped};
+pub(crate) use capture::{Captured, whole_start};
+pub(crate) use environment::{Environment, command_environment, environment_words};
+pub(crate) use messages::TerminalSize;
+pub(crate) use piped::{Piped, start_piped};
 #[cfg(test)]
-pub use run::Namespaces;
+pub(crate) use run::Namespaces;
 #[cfg(test)]
-pub use run::run;
-pub use run::{End, Finished, Helper, OutputChunk, OutputReceivers, Printed, ProcessError, Spec, run_beside, signal_name};
-pub use shell::Shell;
-pub use supervise::supervise_main;
-pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};
+pub(crate) use run::run;
+pub(crate) use run::{End, Finished, Helper, OutputChunk, OutputReceivers, Printed, ProcessError, Spec, run_beside, signal_name};
+pub(crate) use shell::Shell;
+pub(crate) use supervise::supervise_main;
+pub(crate) use terminal::{Ended, Front, Keys, Terminal, start_terminal};
 
 use super::supervisor::SUPERVISE;
 
 /// Returns whether this process was started as the helper of another aye process.
-pub fn is_helper() -> bool {
+pub(crate) fn is_helper() -> bool {
     std::env::args_os().nth(1).is_some_and(|argument| argument == SUPERVISE)
 }

@@ -8,7 +8,7 @@ use tokio::process::{ChildStderr, ChildStdout};
 use tokio_util::sync::CancellationToken;
 
 /// A running command and its three streams.
-pub struct Piped {
+pub(crate) struct Piped {
     /// Input of the command; dropping it closes the input.
     pub input: Sender,
     pub output: ChildStdout,
@@ -18,7 +18,7 @@ pub struct Piped {
 }
 
 /// Starts the line. It ends on its own or by `kill`; a time limit in `spec` is ignored.
-pub async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<Piped, ProcessError> {
+pub(crate) async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<Piped, ProcessError> {
     let Some(running) = start(&spec, Ends::Both, &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
     };

@@ -45,13 +45,13 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The program that is started as the helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Helper {
+pub(crate) struct Helper {
     pub program: PathBuf,
     pub namespaces: Namespaces,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Namespaces {
+pub(crate) enum Namespaces {
     #[default]
     WherePossible,
     Never,
@@ -67,7 +67,7 @@ impl Default for Helper {
 
 /// A line to run.
 #[derive(Debug, Clone)]
-pub struct Spec {
+pub(crate) struct Spec {
     pub line: String,
     /// Shell that runs the line.
     pub shell: Shell,
@@ -90,7 +90,7 @@ pub struct Spec {
 
 /// Reason why a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     Exited(i32),
     Signalled(i32),
     TimedOut,
@@ -104,7 +104,7 @@ pub enum End {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
+pub(crate) struct Finished {
     pub end: End,
     pub stdout: Captured,
     pub stderr: Captured,
@@ -137,7 +137,7 @@ impl WayOut {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
+pub(crate) enum ProcessError {
     #[error("the command is longer than {} bytes; write it to a script and run that", MAX_LINE_BYTES - 1)]
     LineTooLong,
     #[error("no `{0}` found in /bin, /usr/bin, /usr/local/bin or PATH; install it")]
@@ -155,20 +155,20 @@ type Tap = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Output stream of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Printed {
+pub(crate) enum Printed {
     Stdout,
     Stderr,
 }
 
 /// A piece of output, unchanged.
 #[derive(Debug)]
-pub struct OutputChunk {
+pub(crate) struct OutputChunk {
     pub on: Printed,
     pub bytes: Vec<u8>,
 }
 
 /// Receivers that stay with a command when nobody waits for it any more.
-pub struct OutputReceivers {
+pub(crate) struct OutputReceivers {
     /// Gets all of the output in pieces of whole characters.
     pub tap: Tap,
     /// Also gets all of the output; the command waits if this receiver is slow.
@@ -188,12 +188,12 @@ impl Default for OutputReceivers {
 
 /// Runs the line to its end. Live output goes to `live` if there is space; dropping this future kills everything.
 #[cfg(test)]
-pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
+pub(crate) async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
     run_beside(spec, live, kill, OutputReceivers::default()).await
 }
 
 /// Runs the line to its end, with receivers that stay with it.
-pub async fn run_beside(
+pub(crate) async fn run_beside(
     spec: Spec,
     live: mpsc::Sender<String>,
     kill: CancellationToken,
@@ -358,7 +358,7 @@ pub(super) async fn wait_for_end(
 }
 
 /// Returns the name of a signal, such as `SIGKILL`.
-pub fn signal_name(number: i32) -> Option<&'static str> {
+pub(crate) fn signal_name(number: i32) -> Option<&'static str> {
     Signal::try_from(number).ok().map(Signal::as_str)
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A shell by name. Policy rules are written for `bash`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shell {
+pub(crate) enum Shell {
     #[default]
     Bash,
     Sh,
@@ -17,10 +17,10 @@ pub enum Shell {
 }
 
 impl Shell {
-    pub const ALL: [Self; 8] = [Self::Bash, Self::Sh, Self::Dash, Self::Ksh, Self::Zsh, Self::Fish, Self::Pwsh, Self::Cmd];
+    pub(crate) const ALL: [Self; 8] = [Self::Bash, Self::Sh, Self::Dash, Self::Ksh, Self::Zsh, Self::Fish, Self::Pwsh, Self::Cmd];
 
     /// Returns the name, which is also the name of its program.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
             Self::Sh => "sh",
@@ -33,12 +33,12 @@ impl Shell {
         }
     }
 
-    pub fn by_name(name: &str) -> Option<Self> {
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|shell| shell.name() == name)
     }
 
     /// Returns the shell as an approval shows it: `bash -c`.
-    pub fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         format!("{} {}", self.name(), self.options().last().copied().unwrap_or_default())
     }
 

@@ -32,7 +32,7 @@ const SLOWEST_SWEEP: Duration = Duration::from_secs(1);
 
 /// Runs one command for the aye process at the other end of stdin, and exits. Must be called first in `main`, before any thread
 /// starts.
-pub fn supervise_main() -> ! {
+pub(crate) fn supervise_main() -> ! {
     close_inherited();
     let _ = setsid();
     if std::env::args().nth(2).as_deref() == Some(sandbox::PROBE) {

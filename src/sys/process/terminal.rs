@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
 /// A running command with both sides of its terminal.
-pub struct Terminal {
+pub(crate) struct Terminal {
     pub screen: Screen,
     pub keys: Keys,
     /// Must be polled until the command ends; dropping it kills everything.
@@ -28,27 +28,27 @@ pub struct Terminal {
 
 /// Result of a command on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub(crate) struct Ended {
     pub end: End,
     pub denied_hosts: Vec<DeniedHost>,
 }
 
 /// Output of the terminal.
 #[derive(Debug)]
-pub struct Screen {
+pub(crate) struct Screen {
     master: Arc<AsyncFd<OwnedFd>>,
     stop: CancellationToken,
 }
 
 /// Input of the terminal.
 #[derive(Debug, Clone)]
-pub struct Keys {
+pub(crate) struct Keys {
     master: Arc<AsyncFd<OwnedFd>>,
 }
 
 /// Current state of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Front {
+pub(crate) struct Front {
     /// Whether the program that the terminal was opened for is in the foreground, and not one that it started.
     pub is_leader: bool,
     /// Whether the program reads whole lines and not keys.
@@ -60,7 +60,7 @@ pub struct Front {
 }
 
 /// Starts the line on a terminal of the size in `spec`. It ends like any command: on its own, by its time limit, or by `kill`.
-pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
+pub(crate) async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
     let Some(running) = start(&spec, Ends::Terminal(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
     };
@@ -95,7 +95,7 @@ fn watched(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 
 impl Screen {
     /// Waits for the next bytes; returns 0 once the command has ended and everything was read.
-    pub async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    pub(crate) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.master.async_io(tokio::io::Interest::READABLE, |master| match nix::unistd::read(master, into) {
             // Nobody has the other side open any more.
             Err(Errno::EIO) => Ok(0),
@@ -111,7 +111,7 @@ impl Screen {
 
 impl Keys {
     /// Types all bytes; waits while the command does not read.
-    pub async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let mut written = 0;
         while written < bytes.len() {
             let rest = &bytes[written..];
@@ -122,7 +122,7 @@ impl Keys {
     }
 
     /// Returns the program that would get input typed now.
-    pub fn front(&self) -> io::Result<Front> {
+    pub(crate) fn front(&self) -> io::Result<Front> {
         let group = nix::unistd::tcgetpgrp(&self.master)?;
         let leader = nix::sys::termios::tcgetsid(&self.master)?;
         let modes = nix::sys::termios::tcgetattr(&self.master)?;
@@ -136,7 +136,7 @@ impl Keys {
 
     /// Resizes the terminal and notifies the program on it.
     #[expect(unsafe_code, reason = "the system call takes a pointer")]
-    pub fn resize(&self, size: TerminalSize) -> io::Result<()> {
+    pub(crate) fn resize(&self, size: TerminalSize) -> io::Result<()> {
         let size = winsize(size);
         // SAFETY: the pointer is to a complete `winsize` that outlives the call.
         match unsafe { libc::ioctl(self.master.get_ref().as_raw_fd(), libc::TIOCSWINSZ, &raw const size) } {

@@ -25,7 +25,7 @@ const MAX_DENIED: usize = 64;
 
 /// Parsed target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub(crate) struct Server {
     /// URL as it was judged.
     pub url: String,
     /// Host in normal form, without a final dot.
@@ -41,7 +41,7 @@ impl fmt::Display for Server {
 
 /// A server that was refused to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeniedHost {
+pub(crate) struct DeniedHost {
     pub host: String,
     pub port: u16,
     /// Reason, as a phrase after the name.
@@ -52,14 +52,14 @@ pub struct DeniedHost {
 
 /// Reason why a request is refused, for the user of the program that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     pub reason: String,
     /// Server of the request, if its URL is valid.
     pub denied: Option<DeniedHost>,
 }
 
 /// Decides about outgoing requests.
-pub trait Gate: Send + Sync {
+pub(crate) trait Gate: Send + Sync {
     /// Parses and judges the URL of a request; for `CONNECT` it is `https://` with the target.
     fn admit(&self, url: &str, method: &str) -> Result<Server, Refusal>;
     /// Returns an error if a connection to an allowed server may not use this address of its name.
@@ -68,7 +68,7 @@ pub trait Gate: Send + Sync {
 
 /// Everything the proxy of one command needs.
 #[derive(Clone)]
-pub struct Proxy {
+pub(crate) struct Proxy {
     pub gate: Arc<dyn Gate>,
     /// Resolves names, and connects to checked addresses.
     pub fetcher: Fetcher,
@@ -82,7 +82,7 @@ impl fmt::Debug for Proxy {
 
 /// Servers that were refused to a command, each once.
 #[derive(Debug, Clone, Default)]
-pub struct DeniedHosts(Arc<Mutex<BTreeMap<(String, u16), DeniedHost>>>);
+pub(crate) struct DeniedHosts(Arc<Mutex<BTreeMap<(String, u16), DeniedHost>>>);
 
 impl DeniedHosts {
     fn add(&self, denied: DeniedHost) {
@@ -92,14 +92,14 @@ impl DeniedHosts {
         }
     }
 
-    pub fn list(&self) -> Vec<DeniedHost> {
+    pub(crate) fn list(&self) -> Vec<DeniedHost> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 }
 
 impl Proxy {
     /// Serves all connections until it is dropped, which also ends the connections.
-    pub async fn serve(self, listener: TcpListener, denied: DeniedHosts) -> Infallible {
+    pub(crate) async fn serve(self, listener: TcpListener, denied: DeniedHosts) -> Infallible {
         let mut connections = JoinSet::new();
         loop {
             while connections.try_join_next().is_some() {}

@@ -8,23 +8,23 @@ mod seccomp;
 #[cfg(test)]
 mod tests;
 
-pub use self::landlock::version as landlock_version;
+pub(crate) use self::landlock::version as landlock_version;
 use super::{Confinement, Strength};
-pub use limits::{end_before_others, limit_process_ids, limit_shared_memory, limits_process_ids};
+pub(crate) use limits::{end_before_others, limit_process_ids, limit_shared_memory, limits_process_ids};
 use nix::sys::prctl;
-pub use seccomp::available as has_seccomp;
+pub(crate) use seccomp::available as has_seccomp;
 use std::io;
 
 /// Applies limits, capabilities, path rules and the system call filter to the calling process. All mounts must be done, and
 /// [`limit_process_ids`] called.
 ///
 /// The caller must have one thread, and may only start the command, watch it and end it afterwards.
-pub fn apply(confinement: &Confinement) -> io::Result<()> {
+pub(crate) fn apply(confinement: &Confinement) -> io::Result<()> {
     prepare(confinement)?.enforce()
 }
 
 /// Prepares everything that needs memory or the file system, so that the rest can happen between fork and exec.
-pub fn prepare(confinement: &Confinement) -> io::Result<Prepared> {
+pub(crate) fn prepare(confinement: &Confinement) -> io::Result<Prepared> {
     Ok(Prepared {
         strength: confinement.strength,
         limits: limits::prepare(confinement)?,
@@ -35,7 +35,7 @@ pub fn prepare(confinement: &Confinement) -> io::Result<Prepared> {
 
 /// Prepared restrictions for the process that enforces them.
 #[derive(Debug)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     strength: Strength,
     limits: limits::Limits,
     rules: landlock::Rules,
@@ -43,7 +43,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    pub fn enforce(self) -> io::Result<()> {
+    pub(crate) fn enforce(self) -> io::Result<()> {
         self.limits.enforce().map_err(|error| named("limits", error))?;
         capabilities::drop_all_but_file_powers(self.strength).map_err(|error| named("capabilities", error))?;
         prctl::set_no_new_privs()?;

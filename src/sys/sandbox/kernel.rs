@@ -2,7 +2,7 @@
 
 /// Support for each feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kernel {
+pub(crate) struct Kernel {
     /// Version of the Landlock interface; 0 if there is none.
     pub landlock: u32,
     pub seccomp: bool,
@@ -13,7 +13,7 @@ pub struct Kernel {
 
 /// Users who may create user namespaces, by the settings of distributions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UserNamespaces {
+pub(crate) enum UserNamespaces {
     Allowed,
     /// `user.max_user_namespaces` is 0, or the kernel has none.
     Off,
@@ -25,7 +25,7 @@ pub enum UserNamespaces {
 
 impl Kernel {
     #[cfg(target_os = "linux")]
-    pub fn of_this_machine() -> Self {
+    pub(crate) fn of_this_machine() -> Self {
         let user_namespaces = match (setting("user/max_user_namespaces"), nix::unistd::geteuid().is_root()) {
             (None | Some(0), _) => UserNamespaces::Off,
             (Some(_), true) => UserNamespaces::Allowed,

@@ -35,15 +35,15 @@ mod unsupported;
 
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use disk_quota::{LOOK_EVERY, Room};
-pub use kernel::{Kernel, UserNamespaces};
+pub(crate) use kernel::{Kernel, UserNamespaces};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use namespaces::{Side, enter, fork_into, map_own};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use probe::{PROBE, answer_probe};
 #[cfg(target_os = "linux")]
-pub use probe::{left_bases, probe};
+pub(crate) use probe::{left_bases, probe};
 #[cfg(target_os = "linux")]
-pub use sockets::is_served;
+pub(crate) use sockets::is_served;
 #[cfg(not(target_os = "linux"))]
 pub(in crate::sys) use unsupported::{LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
 #[cfg(not(target_os = "linux"))]
@@ -55,7 +55,7 @@ use std::path::PathBuf;
 
 /// Sandbox support of this system for some directories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probe {
+pub(crate) struct Probe {
     pub tier: Tier,
     /// Reasons why there is no more support, with remedies.
     pub missing: Vec<String>,
@@ -65,7 +65,7 @@ pub struct Probe {
 
 /// Levels of support, from none to a copy-on-write view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Tier {
+pub(crate) enum Tier {
     Bare,
     /// Rules on paths alone: Landlock, or the sandbox of macOS.
     Rules,
@@ -79,7 +79,7 @@ pub enum Tier {
 /// A command reads the whole file system except `hidden`, but including `shown`. It writes only to the listed paths. It has its
 /// own `/tmp` and `/dev`, and sees only its own processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Confinement {
+pub(crate) struct Confinement {
     pub strength: Strength,
     /// The workspace and its additional roots.
     pub roots: Vec<PathBuf>,
@@ -106,7 +106,7 @@ pub struct Confinement {
 
 impl Confinement {
     /// Creates a confinement with these writable paths, and no other path opened, hidden or limited.
-    pub fn of(strength: Strength, roots: Vec<PathBuf>) -> Self {
+    pub(crate) fn of(strength: Strength, roots: Vec<PathBuf>) -> Self {
         Self {
             strength,
             roots,
@@ -127,7 +127,7 @@ impl Confinement {
 
 /// Mechanism of the confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Strength {
+pub(crate) enum Strength {
     /// Landlock and seccomp, if the kernel allows no namespaces for this user.
     Landlock,
     /// Namespaces, with Landlock and seccomp in addition if the kernel supports them.
@@ -136,7 +136,7 @@ pub enum Strength {
 
 /// Effect of writes in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum View {
+pub(crate) enum View {
     /// Writes fail.
     ReadOnly,
     /// Writes change the real files.
@@ -147,7 +147,7 @@ pub enum View {
 
 /// A private directory that a command sees, and writes to, at another path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Substitute {
+pub(crate) struct Substitute {
     /// Path where it is visible.
     pub directory: PathBuf,
     /// Directory with the content. It contains a directory for each cache that is mounted below.
@@ -155,7 +155,7 @@ pub struct Substitute {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NetworkAccess {
+pub(crate) enum NetworkAccess {
     /// A separate loopback interface. Programs that use a proxy find aye's there, if it runs.
     Proxied,
     /// The network of the user.
@@ -164,7 +164,7 @@ pub enum NetworkAccess {
 
 /// Limits for each process, except `processes`, which is for all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ResourceLimits {
+pub(crate) struct ResourceLimits {
     pub processes: Option<u64>,
     pub memory_bytes: Option<u64>,
     pub file_bytes: Option<u64>,

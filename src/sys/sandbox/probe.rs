@@ -35,7 +35,7 @@ struct Question {
 }
 
 /// Probes the sandbox for these roots. Layers go below `data_directory`, or else to memory. Blocks for some milliseconds.
-pub fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
+pub(crate) fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
     ask(program, roots, data_directory).unwrap_or_else(|error| Probe {
         tier: Tier::Bare,
         missing: vec![format!("cannot determine what this system supports: {error}")],
@@ -77,7 +77,7 @@ fn bases(data_directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns directories that may contain layers of dead processes; only private ones.
-pub fn left_bases(data_directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn left_bases(data_directory: &Path) -> Vec<PathBuf> {
     bases(data_directory).into_iter().filter(|base| check_private(base).is_ok()).collect()
 }
 

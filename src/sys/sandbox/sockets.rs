@@ -31,7 +31,7 @@ fn working_directories() -> BTreeSet<PathBuf> {
 }
 
 /// Returns whether a program listens at this path, in any namespace. If that cannot be determined, it returns true.
-pub fn is_served(path: &Path) -> bool {
+pub(crate) fn is_served(path: &Path) -> bool {
     // With a wrong socket type, the kernel reports an error, and the program does not notice the attempt.
     let asked = || -> nix::Result<()> {
         let place = openat(AT_FDCWD, path, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?;

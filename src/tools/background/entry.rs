@@ -25,7 +25,7 @@ const MAX_LINE_CHARACTERS: usize = 200;
 const DEBOUNCE: Duration = Duration::from_millis(250);
 
 /// A command before it runs.
-pub struct New {
+pub(crate) struct New {
     /// The line as judged and shown.
     pub line: String,
     pub cwd: Target,
@@ -37,7 +37,7 @@ pub struct New {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Runs in a terminal.
     Session { size: TerminalSize, reads: Reads },
     /// Runs on pipes, so it cannot prompt the user.
@@ -46,7 +46,7 @@ pub enum Kind {
 
 /// Treatment of lines typed into a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reads {
+pub(crate) enum Reads {
     /// A shell started by aye runs them.
     Shell,
     /// A shell that the command starts may run them.
@@ -55,7 +55,7 @@ pub enum Reads {
     Data,
 }
 
-pub struct Entry {
+pub(crate) struct Entry {
     pub line: String,
     pub cwd: Target,
     pub kind: Kind,
@@ -79,7 +79,7 @@ pub struct Entry {
 
 /// Earlier input, as far as it affects how the next line is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typed {
+pub(crate) struct Typed {
     /// Number of times something was typed.
     pub times: u64,
     /// Line typed so far without Enter.
@@ -94,7 +94,7 @@ enum Output {
 }
 
 /// Output returned to a reader.
-pub enum Read {
+pub(crate) enum Read {
     /// New output.
     New(Fresh),
     /// The content of a full-screen program.
@@ -102,7 +102,7 @@ pub enum Read {
 }
 
 impl Entry {
-    pub fn new(new: New) -> Arc<Self> {
+    pub(crate) fn new(new: New) -> Arc<Self> {
         let New { line, cwd, call, kind, writes, redactor } = new;
         let output = match kind {
             Kind::Session { size, .. } => Output::Screen(Box::new(Screen::new(size, BUFFER_BYTES))),
@@ -129,7 +129,7 @@ impl Entry {
     }
 
     /// Returns the id; empty until it is in a list.
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         self.id.get().map_or("", String::as_str)
     }
 
@@ -138,17 +138,17 @@ impl Entry {
         let _ = self.home.set(home);
     }
 
-    pub fn give_keys(&self, keys: Keys) {
+    pub(crate) fn give_keys(&self, keys: Keys) {
         let _ = self.keys.set(keys);
     }
 
     /// Returns the input of its terminal; `None` without a terminal, or if it is not started yet.
-    pub fn keys(&self) -> Option<&Keys> {
+    pub(crate) fn keys(&self) -> Option<&Keys> {
         self.keys.get()
     }
 
     /// Adds output, and returns the responses of the terminal.
-    pub fn push(&self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn push(&self, bytes: &[u8]) -> Vec<u8> {
         let mut output = locked(&self.output);
         let (answers, total) = match &mut *output {
             Output::Tape(tape) => {
@@ -163,7 +163,7 @@ impl Entry {
         answers
     }
 
-    pub fn end(&self, how: String) {
+    pub(crate) fn end(&self, how: String) {
         let _ = self.ended.set(how);
         self.progress.send_modify(|_| {});
         self.told(true);
@@ -176,28 +176,28 @@ impl Entry {
     }
 
     /// Returns how it ended; `None` while it runs.
-    pub fn ended(&self) -> Option<&str> {
+    pub(crate) fn ended(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
     }
 
     /// Waits for the end.
-    pub async fn over(&self) {
+    pub(crate) async fn over(&self) {
         let mut progress = self.progress.subscribe();
         let _ = progress.wait_for(|_| self.ended().is_some()).await;
     }
 
     /// Returns the number of bytes of output.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         *self.progress.borrow()
     }
 
     /// Returns whether there is unread output.
-    pub fn has_unread(&self) -> bool {
+    pub(crate) fn has_unread(&self) -> bool {
         self.total() > self.read.load(Ordering::Acquire)
     }
 
     /// Returns the size of its terminal.
-    pub fn size(&self) -> Option<TerminalSize> {
+    pub(crate) fn size(&self) -> Option<TerminalSize> {
         match &*locked(&self.output) {
             Output::Tape(_) => None,
             Output::Screen(screen) => Some(screen.size()),
@@ -205,7 +205,7 @@ impl Entry {
     }
 
     /// Waits until there is more output than `since` followed by a short pause, until the end, or for at most `longest`.
-    pub async fn quiet(&self, since: u64, longest: Duration) {
+    pub(crate) async fn quiet(&self, since: u64, longest: Duration) {
         let mut progress = self.progress.subscribe();
         let deadline = Instant::now() + longest;
         let begun = progress.wait_for(|total| *total > since || self.ended().is_some());
@@ -220,7 +220,7 @@ impl Entry {
         }
     }
 
-    pub fn read(&self) -> Read {
+    pub(crate) fn read(&self) -> Read {
         let more_comes = self.ended().is_none();
         self.read.store(self.total(), Ordering::Release);
         match &mut *locked(&self.output) {
@@ -231,14 +231,14 @@ impl Entry {
     }
 
     /// Returns the content of its terminal.
-    pub fn screen(&self) -> Option<String> {
+    pub(crate) fn screen(&self) -> Option<String> {
         match &*locked(&self.output) {
             Output::Tape(_) => None,
             Output::Screen(screen) => Some(screen.text()),
         }
     }
 
-    pub fn resize(&self, size: TerminalSize) -> std::io::Result<()> {
+    pub(crate) fn resize(&self, size: TerminalSize) -> std::io::Result<()> {
         if let Output::Screen(screen) = &mut *locked(&self.output) {
             screen.resize(size);
         }
@@ -264,6 +264,6 @@ impl Entry {
     }
 }
 
-pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

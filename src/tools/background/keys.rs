@@ -38,7 +38,7 @@ const ALSO: &[(&str, &str)] =
     &[("return", "enter"), ("esc", "escape"), ("del", "delete"), ("pgup", "pageup"), ("pgdn", "pagedown")];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub(crate) struct Key {
     pub name: String,
     pub bytes: String,
     /// Whether the key edits no line: text typed into a shell stays unchanged, or is discarded.
@@ -47,7 +47,7 @@ pub struct Key {
 
 impl Key {
     /// Parses a key name such as `ctrl-c`, `C-c`, `^C` or `Up`.
-    pub fn named(given: &str) -> Option<Self> {
+    pub(crate) fn named(given: &str) -> Option<Self> {
         let lower = given.trim().to_ascii_lowercase().replace(['+', '_', ' '], "-");
         let lower = lower.trim_start_matches('<').trim_end_matches('>');
         let letter = ["ctrl-", "control-", "c-", "^"].iter().find_map(|start| lower.strip_prefix(start));
@@ -68,7 +68,7 @@ impl Key {
     }
 
     /// Returns the key of a single control character, which models also send.
-    pub fn of_character(text: &str) -> Option<Self> {
+    pub(crate) fn of_character(text: &str) -> Option<Self> {
         let all = PLAIN.iter().chain(OTHERS).filter(|(name, _)| *name != "space");
         let known = all.clone().find(|(_, bytes)| *bytes == text).map(|(name, _)| (*name).to_owned());
         let control = || match text.as_bytes() {

@@ -8,10 +8,10 @@ mod screen;
 mod wait;
 
 use crate::sys::process::{End, signal_name};
-pub use entry::{Entry, Kind, New, Reads, Typed, locked};
-pub use keys::Key;
-pub use report::{first_line, new_output, screen_of};
-pub use wait::{After, Outcome, finish, in_background, in_front, session};
+pub(crate) use entry::{Entry, Kind, New, Reads, Typed, locked};
+pub(crate) use keys::Key;
+pub(crate) use report::{first_line, new_output, screen_of};
+pub(crate) use wait::{After, Outcome, finish, in_background, in_front, session};
 
 use super::sandbox::Writes;
 use crate::protocol::{ErrorCode, RunningCommand, ToolError};
@@ -22,9 +22,9 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// Maximum number of running sessions.
-pub const MAX_SESSIONS: usize = 5;
+pub(crate) const MAX_SESSIONS: usize = 5;
 /// Maximum number of running background commands.
-pub const MAX_IN_BACKGROUND: usize = 5;
+pub(crate) const MAX_IN_BACKGROUND: usize = 5;
 /// Number of ended commands whose output can still be read.
 const MAX_ENDED: usize = 5;
 /// Minimum interval between updates of the list while commands print.
@@ -34,7 +34,7 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// The list shared by all routers of a session.
 #[derive(Clone, Default)]
-pub struct Commands {
+pub(crate) struct Commands {
     inner: Arc<Inner>,
 }
 
@@ -54,7 +54,7 @@ struct List {
 
 impl Commands {
     /// Adds an entry to the list under a new id.
-    pub fn admit(&self, entry: &Arc<Entry>) -> Result<(), ToolError> {
+    pub(crate) fn admit(&self, entry: &Arc<Entry>) -> Result<(), ToolError> {
         let mut list = locked(&self.inner.list);
         let is_session = |entry: &Entry| matches!(entry.kind, Kind::Session { .. });
         let alike: Vec<&str> = list
@@ -85,12 +85,12 @@ impl Commands {
     }
 
     /// Removes an entry that failed to start.
-    pub fn forget(&self, entry: &Entry) {
+    pub(crate) fn forget(&self, entry: &Entry) {
         locked(&self.inner.list).entries.retain(|other| other.id() != entry.id());
         self.inner.tell();
     }
 
-    pub fn find(&self, id: &str) -> Result<Arc<Entry>, ToolError> {
+    pub(crate) fn find(&self, id: &str) -> Result<Arc<Entry>, ToolError> {
         let list = locked(&self.inner.list);
         if let Some(entry) = list.entries.iter().find(|entry| entry.id().eq_ignore_ascii_case(id.trim())) {
             return Ok(Arc::clone(entry));
@@ -104,7 +104,7 @@ impl Commands {
     }
 
     /// Returns a receiver of the list.
-    pub fn watch(&self) -> watch::Receiver<Vec<RunningCommand>> {
+    pub(crate) fn watch(&self) -> watch::Receiver<Vec<RunningCommand>> {
         self.inner.told.subscribe()
     }
 
@@ -120,14 +120,14 @@ impl Commands {
     }
 
     /// Ends a command with all its processes. Unknown ids are ignored.
-    pub fn stop(&self, id: &str) {
+    pub(crate) fn stop(&self, id: &str) {
         if let Ok(entry) = self.find(id) {
             entry.kill.cancel();
         }
     }
 
     /// Ends all commands, and waits for that up to the limit.
-    pub async fn end_all(&self) {
+    pub(crate) async fn end_all(&self) {
         let entries = locked(&self.inner.list).entries.clone();
         for entry in &*entries {
             entry.kill.cancel();

@@ -7,7 +7,7 @@ use crate::sys::process::Captured;
 use crate::tools::call_result::ToolOutput;
 
 /// Returns the first line of a command, with a mark if there are more. The approval prompt shows all.
-pub fn first_line(command: &str) -> String {
+pub(crate) fn first_line(command: &str) -> String {
     match command.trim().split_once('\n') {
         Some((first, _)) => format!("{} …", first.trim_end()),
         None => command.trim().to_owned(),
@@ -24,7 +24,7 @@ fn state(entry: &Entry) -> String {
 }
 
 /// Returns the state and the new output. The state is taken first, so that the output of an ended command is complete.
-pub fn new_output(entry: &Entry, max_output_bytes: usize) -> ToolOutput {
+pub(crate) fn new_output(entry: &Entry, max_output_bytes: usize) -> ToolOutput {
     let (state, is_over) = (state(entry), entry.ended().is_some());
     let fresh = match entry.read() {
         Read::Screen(text) => return format!("{state}\n--- screen ---\n{text}").into(),
@@ -44,6 +44,6 @@ pub fn new_output(entry: &Entry, max_output_bytes: usize) -> ToolOutput {
 }
 
 /// Returns the state and the whole screen.
-pub fn screen_of(entry: &Entry) -> String {
+pub(crate) fn screen_of(entry: &Entry) -> String {
     format!("{}\n--- screen ---\n{}", state(entry), entry.screen().unwrap_or_default())
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The last bytes of an output of any length.
 #[derive(Debug)]
-pub struct Tape {
+pub(crate) struct Tape {
     kept: VecDeque<u8>,
     limit: usize,
     /// Stream position of the first stored byte.
@@ -15,18 +15,18 @@ pub struct Tape {
 
 /// New output for a reader.
 #[derive(Debug, PartialEq, Eq, Default)]
-pub struct Fresh {
+pub(crate) struct Fresh {
     pub text: String,
     /// Amount of output that was dropped unread: `12 lines`, `4096 bytes`.
     pub missed: Option<String>,
 }
 
 impl Tape {
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { kept: VecDeque::new(), limit, start: 0, read: 0 }
     }
 
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         let skipped = bytes.len().saturating_sub(self.limit);
         self.kept.extend(&bytes[skipped..]);
         let excess = self.kept.len().saturating_sub(self.limit);
@@ -35,13 +35,13 @@ impl Tape {
     }
 
     /// Returns the total number of bytes.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.start + self.kept.len() as u64
     }
 
     /// Returns the new output. An incomplete line is held back as long as more can follow, because it may contain half a
     /// secret.
-    pub fn fresh(&mut self, more_comes: bool) -> Fresh {
+    pub(crate) fn fresh(&mut self, more_comes: bool) -> Fresh {
         let missed = self.start.saturating_sub(self.read);
         let from = usize::try_from(self.read.max(self.start) - self.start).unwrap_or(usize::MAX);
         let mut bytes: Vec<u8> = self.kept.iter().skip(from).copied().collect();
@@ -54,7 +54,7 @@ impl Tape {
     }
 
     /// Returns the last bytes.
-    pub fn tail(&self, count: usize) -> Vec<u8> {
+    pub(crate) fn tail(&self, count: usize) -> Vec<u8> {
         self.kept.iter().skip(self.kept.len().saturating_sub(count)).copied().collect()
     }
 }

@@ -13,7 +13,7 @@ const ROW_BYTES: usize = 32;
 /// Maximum number of bytes of pending terminal responses; a program that never reads gets no more.
 const MAX_ANSWER_BYTES: usize = 1024;
 
-pub struct Screen {
+pub(crate) struct Screen {
     parser: Parser<Scrolled>,
     /// The rows of the screen at the last read.
     seen: Vec<String>,
@@ -41,7 +41,7 @@ struct Row {
 }
 
 impl Screen {
-    pub fn new(size: TerminalSize, limit: usize) -> Self {
+    pub(crate) fn new(size: TerminalSize, limit: usize) -> Self {
         let scrolled = Scrolled {
             rows: VecDeque::new(),
             limit,
@@ -55,43 +55,43 @@ impl Screen {
     }
 
     /// Adds output of the program, and returns the responses of the terminal.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.total += bytes.len() as u64;
         self.parser.process(bytes);
         std::mem::take(&mut self.parser.callbacks_mut().answers)
     }
 
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    pub fn resize(&mut self, size: TerminalSize) {
+    pub(crate) fn resize(&mut self, size: TerminalSize) {
         let (rows, columns) = cells(size);
         self.parser.set_size(rows, columns);
     }
 
-    pub fn size(&self) -> TerminalSize {
+    pub(crate) fn size(&self) -> TerminalSize {
         let (rows, columns) = self.parser.screen().size();
         TerminalSize { rows: rows.get(), columns: columns.get() }
     }
 
     /// Returns whether a full-screen program is running.
-    pub fn is_taken(&self) -> bool {
+    pub(crate) fn is_taken(&self) -> bool {
         self.parser.screen().alternate_screen()
     }
 
     /// Returns the text of the screen.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         join(self.rows())
     }
 
     /// Returns the last non-empty row.
-    pub fn last_line(&self) -> String {
+    pub(crate) fn last_line(&self) -> String {
         self.rows().pop().map(|row| row.text.trim().to_owned()).unwrap_or_default()
     }
 
     /// Returns what is new since the last call: new rows, and everything from the first changed row on.
-    pub fn fresh(&mut self) -> Fresh {
+    pub(crate) fn fresh(&mut self) -> Fresh {
         let rows = self.rows();
         let texts: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();
         let scrolled = self.parser.callbacks();
@@ -199,7 +199,7 @@ impl Callbacks for Scrolled {
 }
 
 /// Returns the last line of an output as a terminal would show it.
-pub fn last_line_of(bytes: &[u8]) -> String {
+pub(crate) fn last_line_of(bytes: &[u8]) -> String {
     let size = TerminalSize { rows: 4, columns: 500 };
     let mut screen = Screen::new(size, 0);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {

@@ -17,18 +17,18 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const LIVE_DEPTH: usize = 64;
 
 /// Outcome of a foreground command.
-pub enum Outcome {
+pub(crate) enum Outcome {
     Finished(Finished),
     /// Moved to the background list.
     GoesOn(Running),
 }
 
 /// Cleanup after the end, which may block on the disk; returns notes for the result.
-pub type After = Box<dyn FnOnce(Option<&Finished>) -> Vec<String> + Send>;
+pub(crate) type After = Box<dyn FnOnce(Option<&Finished>) -> Vec<String> + Send>;
 
 /// Runs a line in the foreground and copies its output to `whole`, until it ends or the user moves it to the background.
 /// Dropping this future kills it.
-pub async fn in_front(
+pub(crate) async fn in_front(
     spec: Spec,
     entry: &Arc<Entry>,
     whole: Option<mpsc::Sender<OutputChunk>>,
@@ -82,13 +82,13 @@ pub async fn in_front(
 }
 
 /// Runs a line that is already in the list.
-pub fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
+pub(crate) fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
     let running = begin(spec, entry, mpsc::channel(1).0, OutputReceivers::default());
     tokio::spawn(finish(Arc::clone(entry), running, after));
 }
 
 /// A running command.
-pub type Running = JoinHandle<Result<Finished, ProcessError>>;
+pub(crate) type Running = JoinHandle<Result<Finished, ProcessError>>;
 
 fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: OutputReceivers) -> Running {
     let (tapped, kill) = (Arc::clone(entry), entry.kill.clone());
@@ -99,7 +99,7 @@ fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: Out
 }
 
 /// Waits for the end of a background command.
-pub async fn finish(entry: Arc<Entry>, running: Running, after: After) {
+pub(crate) async fn finish(entry: Arc<Entry>, running: Running, after: After) {
     let finished = running.await.unwrap_or(Err(ProcessError::HelperLost));
     let how = in_words(finished.as_ref().map(|finished| finished.end));
     end(&entry, how, move || after(finished.as_ref().ok())).await;
@@ -112,7 +112,7 @@ async fn end(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + S
 }
 
 /// Starts a line on a terminal, and follows it.
-pub async fn session(entry: &Arc<Entry>, spec: Spec, after: After) -> Result<(), ProcessError> {
+pub(crate) async fn session(entry: &Arc<Entry>, spec: Spec, after: After) -> Result<(), ProcessError> {
     let terminal = start_terminal(spec, entry.kill.clone()).await?;
     entry.give_keys(terminal.keys.clone());
     tokio::spawn(follow(Arc::clone(entry), terminal, after));

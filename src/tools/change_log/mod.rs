@@ -18,7 +18,7 @@ use tool_writes::ToolWrites;
 
 /// The log of the changes of one session, independent of the current policy. Cheap to clone.
 #[derive(Clone)]
-pub struct ChangeLog {
+pub(crate) struct ChangeLog {
     inner: Arc<Inner>,
 }
 
@@ -71,7 +71,12 @@ impl CommandSpan {
 }
 
 impl ChangeLog {
-    pub fn new(baselines: Arc<dyn Baselines>, checkpoints: Arc<dyn Checkpoints>, session: SessionId, resumed: bool) -> Self {
+    pub(crate) fn new(
+        baselines: Arc<dyn Baselines>,
+        checkpoints: Arc<dyn Checkpoints>,
+        session: SessionId,
+        resumed: bool,
+    ) -> Self {
         let inner = Inner {
             baselines,
             checkpoints,

@@ -24,7 +24,7 @@ const SCHEMA_FILE_BYTES: u64 = 64 << 10;
 
 /// Origin of a manifest.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub(crate) struct Source {
     /// Path of the manifest.
     pub file: PathBuf,
     /// Root of the project that contains it, and the file hashes that the user trusted, by name; `None` for the user's own
@@ -33,7 +33,7 @@ pub struct Source {
 }
 
 /// A custom tool as described by its manifest.
-pub struct CustomTool {
+pub(crate) struct CustomTool {
     pub name: String,
     pub description: String,
     pub source: Source,
@@ -63,7 +63,7 @@ impl fmt::Debug for CustomTool {
 
 /// The reason why a manifest is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct ManifestError {
+pub(crate) struct ManifestError {
     pub file: PathBuf,
     pub line: Option<usize>,
     pub message: String,
@@ -149,7 +149,7 @@ struct Reader<'a> {
 
 impl CustomTool {
     /// Parses a manifest and reads its schema files, but no other files.
-    pub fn parse(bytes: &[u8], source: Source) -> Result<Self, ManifestError> {
+    pub(crate) fn parse(bytes: &[u8], source: Source) -> Result<Self, ManifestError> {
         let whole = |line: Option<usize>, message: String| ManifestError { file: source.file.clone(), line, message };
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
@@ -170,7 +170,7 @@ impl CustomTool {
     }
 
     /// Returns whether the tool belongs to the user and not to a project.
-    pub fn is_own(&self) -> bool {
+    pub(crate) fn is_own(&self) -> bool {
         self.source.project.is_none()
     }
 }

@@ -9,8 +9,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use manifest::{CustomTool, ManifestError, Source};
+pub(crate) use manifest::{CustomTool, ManifestError, Source};
 pub(in crate::tools) use pipeline::is_chain;
 pub(in crate::tools) use program::BoundTool;
 pub(in crate::tools) use schema::Schema;
-pub use schema::manifest_schema;
+pub(crate) use schema::manifest_schema;

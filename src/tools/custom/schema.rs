@@ -82,7 +82,7 @@ fn collect(error: &ValidationError<'_, '_>, told: &mut Vec<String>) {
 }
 
 /// Returns the JSON Schema of manifests, for editors.
-pub fn manifest_schema() -> Value {
+pub(crate) fn manifest_schema() -> Value {
     let text = json!({"type": "string"});
     let schema = json!({"type": "object", "description": "A JSON Schema without external references."});
     let step = json!({

@@ -42,7 +42,7 @@ pub(in crate::tools) struct LineDiff {
 }
 
 /// Returns the differing lines of two texts, in full length.
-pub fn line_hunks(old: &str, new: &str) -> Vec<DiffHunk> {
+pub(crate) fn line_hunks(old: &str, new: &str) -> Vec<DiffHunk> {
     compare_lines(old, new).hunks
 }
 

@@ -21,7 +21,7 @@ const MAX_REWOUND: usize = 256;
 
 /// The files open in an editor. Clones share their state.
 #[derive(Clone)]
-pub struct InEditor {
+pub(crate) struct InEditor {
     port: Arc<dyn Buffers>,
     state: Arc<Mutex<State>>,
 }
@@ -42,7 +42,7 @@ struct BufferComparison {
 }
 
 impl InEditor {
-    pub fn new(port: Arc<dyn Buffers>) -> Self {
+    pub(crate) fn new(port: Arc<dyn Buffers>) -> Self {
         Self { port, state: Arc::default() }
     }
 

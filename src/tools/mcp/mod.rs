@@ -9,7 +9,7 @@ mod server_tool;
 mod tests;
 
 pub(super) use answer::short;
-pub use pins::Pins;
+pub(crate) use pins::Pins;
 pub(super) use server_tool::{ServerTool, full_name};
 
 use super::error::invalid;
@@ -26,13 +26,13 @@ const NAME_CHARS: usize = 200;
 /// Maximum number of unavailable tools reported by name.
 const MAX_PROBLEMS: usize = 5;
 
-pub type Timeout = Arc<dyn Fn(&str, &str) -> Duration + Send + Sync>;
+pub(crate) type Timeout = Arc<dyn Fn(&str, &str) -> Duration + Send + Sync>;
 /// Checks whether the policy lists an MCP tool; the error is the reason why not.
-pub type MayInvoke = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send + Sync>;
+pub(crate) type MayInvoke = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send + Sync>;
 
 /// The MCP servers of a session and the settings for their tools.
 #[derive(Clone)]
-pub struct Remote {
+pub(crate) struct Remote {
     pub servers: Arc<dyn RemoteServers>,
     pub conflict: Conflict,
     pub may_invoke: MayInvoke,
@@ -44,7 +44,7 @@ pub struct Remote {
 }
 
 /// The tools that the servers offer at one time.
-pub struct RemoteTools {
+pub(crate) struct RemoteTools {
     servers: Arc<dyn RemoteServers>,
     conflict: Conflict,
     /// Tools that the policy lists, in the order of their names.
@@ -159,13 +159,13 @@ impl RemoteTools {
     }
 
     /// Returns the servers whose tools are unknown.
-    pub fn unknown_servers(&self) -> Vec<String> {
+    pub(crate) fn unknown_servers(&self) -> Vec<String> {
         let statuses = self.servers.statuses().into_iter();
         statuses.filter(|status| status.offered == 0).map(|status| status.name).collect()
     }
 
     /// Returns notices for the user at startup.
-    pub fn notices(&self) -> Vec<String> {
+    pub(crate) fn notices(&self) -> Vec<String> {
         let chosen = match self.conflict {
             Conflict::LocalFirst => "the unqualified name means the local tool",
             Conflict::McpFirst => "the unqualified name means the MCP tool",
@@ -176,7 +176,7 @@ impl RemoteTools {
     }
 
     /// Returns the number of available and of unlisted tools per server.
-    pub fn counts(&self) -> Vec<(String, usize, usize)> {
+    pub(crate) fn counts(&self) -> Vec<(String, usize, usize)> {
         let count = |tools: &[Arc<ServerTool>], name: &str| tools.iter().filter(|tool| tool.tool().server == name).count();
         let servers = self.servers.statuses().into_iter().map(|status| status.name);
         servers.map(|name| (name.clone(), count(&self.listed, &name), count(&self.unlisted, &name))).collect()

@@ -17,7 +17,7 @@ const MAX_SHOWN_LINES: usize = 400;
 
 /// Stored definitions: one file per tool, readable only by the user.
 #[derive(Debug, Clone)]
-pub struct Pins {
+pub(crate) struct Pins {
     directory: PathBuf,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum PinState {
 
 impl Pins {
     /// Uses `directory`, which may not exist yet.
-    pub fn at(directory: PathBuf) -> Self {
+    pub(crate) fn at(directory: PathBuf) -> Self {
         Self { directory }
     }
 
@@ -83,7 +83,7 @@ impl Pins {
     }
 
     /// Returns whether the tool has changed since it was last approved.
-    pub fn is_changed(&self, tool: &RemoteTool) -> bool {
+    pub(crate) fn is_changed(&self, tool: &RemoteTool) -> bool {
         matches!(self.known(tool), PinState::Changed(_))
     }
 

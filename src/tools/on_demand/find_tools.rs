@@ -48,7 +48,7 @@ enum Tool {
 }
 
 /// The tool that loads other tools, for one state of the policy and the servers.
-pub struct FindTools {
+pub(crate) struct FindTools {
     tools: Vec<Tool>,
     /// Names of the tools in policies.
     names: HashSet<String>,

@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// Name of the tool that loads others.
-pub const FIND_TOOLS: &str = "FindTools";
+pub(crate) const FIND_TOOLS: &str = "FindTools";
 /// Maximum wait until the loaded tools are offered. A call by name works before that.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The loaded tools of one session. Cheap to clone; all clones share one list.
 #[derive(Clone)]
-pub struct LoadedTools {
+pub(crate) struct LoadedTools {
     /// Names in policies or for the model, each once.
     names: Arc<Mutex<Vec<String>>>,
     /// Number of loads requested, and number of those already offered.
@@ -30,17 +30,17 @@ impl Default for LoadedTools {
 
 impl LoadedTools {
     /// Returns a receiver that changes whenever a tool is loaded.
-    pub fn wanted(&self) -> watch::Receiver<u64> {
+    pub(crate) fn wanted(&self) -> watch::Receiver<u64> {
         self.wanted.subscribe()
     }
 
     /// Reports that the tools of the first `up_to` loads are offered.
-    pub fn is_offered(&self, up_to: u64) {
+    pub(crate) fn is_offered(&self, up_to: u64) {
         self.offered.send_replace(up_to);
     }
 
     /// Loads the tools that a planned call invokes.
-    pub fn note_plan(&self, actions: &[Action]) {
+    pub(crate) fn note_plan(&self, actions: &[Action]) {
         self.insert(actions.iter().filter_map(|action| match action {
             Action::Invoke { server, tool, .. } => Some(full_name(server, tool)),
             _ => None,
@@ -48,7 +48,7 @@ impl LoadedTools {
     }
 
     /// Loads the tool that a call used, or the tools that it found.
-    pub fn note_result(&self, result: &ToolResult) {
+    pub(crate) fn note_result(&self, result: &ToolResult) {
         if result.status != ToolStatus::Succeeded {
             return;
         }

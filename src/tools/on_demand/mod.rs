@@ -5,8 +5,8 @@ mod loaded;
 #[cfg(test)]
 mod tests;
 
-pub use find_tools::FindTools;
-pub use loaded::{FIND_TOOLS, LoadedTools};
+pub(crate) use find_tools::FindTools;
+pub(crate) use loaded::{FIND_TOOLS, LoadedTools};
 
 use super::tool::AnyTool;
 use crate::protocol::{ErrorCode, ToolError};

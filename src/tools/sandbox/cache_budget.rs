@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Disk usage of the cache layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CacheUse {
+pub(crate) struct CacheUse {
     pub count: u64,
     pub bytes: u64,
 }
@@ -23,14 +23,14 @@ struct Layer {
 }
 
 /// Measures all layers below these directories.
-pub fn cache_use(bases: &[PathBuf]) -> CacheUse {
+pub(crate) fn cache_use(bases: &[PathBuf]) -> CacheUse {
     let layers = layers(bases);
     CacheUse { count: layers.len() as u64, bytes: layers.iter().map(|layer| layer.bytes).sum() }
 }
 
 /// Removes layers until the rest fits the budget, except those in use. With `only_say`, nothing is removed. Returns the freed
 /// space.
-pub fn prune_caches(bases: &[PathBuf], budget_bytes: u64, only_say: bool) -> CacheUse {
+pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, only_say: bool) -> CacheUse {
     let mut layers = layers(bases);
     layers.sort_by_key(|layer| layer.used);
     let mut left: u64 = layers.iter().map(|layer| layer.bytes).sum();

@@ -124,7 +124,7 @@ pub(super) const ONCE: &str = "once-";
 
 /// The caches of one user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Caches {
+pub(crate) struct Caches {
     pub(in crate::tools) directories: Vec<PathBuf>,
     pub(in crate::tools) locks: Vec<PathBuf>,
     /// The common cache directory, whether or not it exists.
@@ -133,7 +133,7 @@ pub struct Caches {
 
 impl Caches {
     /// Finds the existing caches. None of them contains a directory of `never`, such as the workspace and the home directory.
-    pub fn find(home: &Path, variable: impl Fn(&str) -> Option<String>, never: &[&Path]) -> Self {
+    pub(crate) fn find(home: &Path, variable: impl Fn(&str) -> Option<String>, never: &[&Path]) -> Self {
         let place = |(name, below, at_home): &(&str, &str, &str)| {
             let named = variable(name).map(PathBuf::from).filter(|named| named.is_absolute());
             let named = named.map(|named| if below.is_empty() { named } else { named.join(below) });

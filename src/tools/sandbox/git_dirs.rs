@@ -33,14 +33,14 @@ pub(in crate::tools) struct RepositoryAccess {
 
 /// Git directories of a workspace whose `.git` is a file or in a parent directory; the user trusts these locations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GitOutside {
+pub(crate) struct GitOutside {
     directories: Vec<PathBuf>,
 }
 
 impl GitOutside {
     /// Finds the git directories without running git. Only layouts written by git itself count: a work tree known to its
     /// repository, a submodule in the modules of its parent, or a subdirectory of a repository.
-    pub fn find(workspace: &Path) -> Self {
+    pub(crate) fn find(workspace: &Path) -> Self {
         let Some(level) = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok()) else {
             return Self::default();
         };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Sandbox settings shared by all commands under a policy.
 #[derive(Debug, Clone)]
-pub struct SandboxPolicy {
+pub(crate) struct SandboxPolicy {
     /// Sandbox level of this system, or `Bare` if the policy turns the sandbox off.
     pub tier: SandboxTier,
     /// Whether a command may write anywhere in the workspace.
@@ -63,7 +63,7 @@ pub struct SandboxPolicy {
 
 /// Writable part of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Writes {
+pub(crate) enum Writes {
     Nothing,
     Part,
     All,
@@ -71,7 +71,7 @@ pub enum Writes {
 
 /// Properties of the system and the user that the policy does not know.
 #[derive(Debug, Clone)]
-pub struct HostCapabilities {
+pub(crate) struct HostCapabilities {
     pub tier: SandboxTier,
     /// Directory for layers, or the reason why there is none.
     pub layers: Result<PathBuf, String>,
@@ -85,7 +85,7 @@ pub struct HostCapabilities {
 
 impl SandboxPolicy {
     /// Returns settings without a sandbox.
-    pub fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         Self {
             tier: SandboxTier::Bare,
             writes: true,
@@ -117,7 +117,7 @@ impl SandboxPolicy {
     }
 
     /// Combines the policy with the properties of the system.
-    pub fn new(held: SandboxRequirements, ground: HostCapabilities) -> Self {
+    pub(crate) fn new(held: SandboxRequirements, ground: HostCapabilities) -> Self {
         let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| RepositoryScan::new(&held.roots));
         if held.sandbox == SandboxSetting::Off {
             return Self { trust: ground.trust, repositories, ..Self::nothing() };
@@ -211,7 +211,7 @@ impl SandboxPolicy {
 
     /// Makes everything that exists read-only, as in plan mode.
     #[must_use]
-    pub fn read_only(self) -> Self {
+    pub(crate) fn read_only(self) -> Self {
         Self {
             writes: false,
             writable: Vec::new(),
@@ -222,20 +222,20 @@ impl SandboxPolicy {
     }
 
     /// Starts scanning the workspace on another thread.
-    pub fn look_through(&self) {
+    pub(crate) fn look_through(&self) {
         if let Some(survey) = &self.survey {
             survey.look_again();
         }
     }
 
     /// Describes the rules of the policy that are not enforced for commands. Waits for the scan of the workspace.
-    pub fn unheld(&self) -> Vec<String> {
+    pub(crate) fn unheld(&self) -> Vec<String> {
         let cut = self.survey.as_ref().and_then(|survey| survey.now().cut.clone());
         self.unheld.iter().cloned().chain(cut).collect()
     }
 
     /// Returns the text for the status row: `sandbox on: preview · net off`.
-    pub fn status(&self) -> String {
+    pub(crate) fn status(&self) -> String {
         let tier = match (self.setting, self.tier) {
             (SandboxSetting::Off, _) => return "sandbox off".to_owned(),
             (_, SandboxTier::Bare) => return "sandbox none".to_owned(),
@@ -249,7 +249,7 @@ impl SandboxPolicy {
 
     /// Returns the text for an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and a
     /// private /tmp, …`.
-    pub fn words(&self, home: &Path) -> String {
+    pub(crate) fn words(&self, home: &Path) -> String {
         let for_people = |path: &PathBuf| crate::text::abbreviate_home(path, home);
         let mut places: Vec<String> = if self.writes { self.roots.iter().map(for_people).collect() } else { Vec::new() };
         if self.setting == SandboxSetting::WorkspaceWrite {

@@ -18,17 +18,17 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Starts servers with the current settings.
-pub struct ServerLauncher {
+pub(crate) struct ServerLauncher {
     settings: Mutex<Arc<Settings>>,
 }
 
 impl ServerLauncher {
-    pub fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         Self { settings: Mutex::new(Arc::new(settings)) }
     }
 
     /// Uses these settings from now on; running servers keep theirs.
-    pub fn follow(&self, settings: Settings) {
+    pub(crate) fn follow(&self, settings: Settings) {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Tail {
 
 impl Tail {
     /// Adds a chunk. All chunks except the last have the same even size.
-    pub fn feed(&mut self, chunk: &[u8]) {
+    pub(crate) fn feed(&mut self, chunk: &[u8]) {
         if self.start.len() < START_BYTES {
             self.start.extend(chunk.iter().take(START_BYTES - self.start.len()));
         }
@@ -92,7 +92,7 @@ impl Tail {
         }
     }
 
-    pub fn form(&self) -> Result<Form, NotText> {
+    pub(crate) fn form(&self) -> Result<Form, NotText> {
         let cut = match std::str::from_utf8(&self.start) {
             Err(error) if error.error_len().is_none() && self.bytes > self.start.len() as u64 => error.valid_up_to(),
             _ => self.start.len(),
@@ -105,21 +105,21 @@ impl Tail {
     }
 
     /// Returns the number of terminated lines.
-    pub fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
     /// Returns whether the last terminated line ends with CRLF.
-    pub fn crlf(&self) -> bool {
+    pub(crate) fn crlf(&self) -> bool {
         self.crlf
     }
 
-    pub fn ended(&self) -> bool {
+    pub(crate) fn ended(&self) -> bool {
         self.ended
     }
 
     /// Returns whether UTF-16 ends with an odd byte, so that appended text would be unreadable.
-    pub fn cuts_a_unit(&self) -> bool {
+    pub(crate) fn cuts_a_unit(&self) -> bool {
         !matches!(Self::unit(&self.start), Unit::Byte) && !self.bytes.is_multiple_of(2)
     }
 }

@@ -4,7 +4,7 @@ use super::{Answer, ChoiceAction, Dialog, Question, YesNo};
 use crate::protocol::{Amendment, Approval, Decision};
 
 /// Returns the answer that a choice gives, or `None` if the dialog has no such choice.
-pub fn answer(panel: &mut Dialog, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+pub(crate) fn answer(panel: &mut Dialog, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
     let decide = |approval: &Approval, decision| Some(Answer::Decide(approval.approval_id.clone(), decision));
     match (&mut panel.question, act) {
         (Question::Approval(approval), ChoiceAction::Preview) => Some(Answer::Preview(approval.approval_id.clone())),

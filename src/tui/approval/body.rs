@@ -18,7 +18,7 @@ const PLACE_CELLS: usize = 11;
 /// Number of diff lines above which a change can be applied (by two keys) before all of it was shown.
 const LARGE_LINES: usize = 2000;
 
-pub enum Body {
+pub(crate) enum Body {
     /// `name` and `above` are drawn before the diff; the name only if the head has no room for it.
     Edit {
         name: Name,
@@ -40,7 +40,7 @@ pub enum Body {
 
 /// Size class of a change: whether all of it has to be shown before approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub(crate) enum Extent {
     Readable,
     /// Only its files and their line counts have to be shown.
     Large,
@@ -60,7 +60,7 @@ fn beside(approval: &Approval) -> usize {
 const APPLY: Verb = Verb { long: "apply it", short: "apply" };
 
 impl Body {
-    pub fn of(approval: &Approval) -> Self {
+    pub(crate) fn of(approval: &Approval) -> Self {
         if let Some(effects) = &approval.effects {
             return Self::effects(approval, effects);
         }
@@ -147,34 +147,34 @@ impl Body {
     }
 
     /// Returns the number of leading rows that must have been shown before approval.
-    pub fn required(&self, width: u16) -> usize {
+    pub(crate) fn required(&self, width: u16) -> usize {
         match self {
             Self::Edit { name, above, extent: Extent::Large, .. } => name.rows(width).len() + wrapped_count(above, width),
             Self::Edit { .. } | Self::Command { .. } | Self::Words { .. } => self.rows(width),
         }
     }
 
-    pub fn diff(name: String, diff: &FileDiffs) -> Self {
+    pub(crate) fn diff(name: String, diff: &FileDiffs) -> Self {
         Self::edit(Name { words: name, beside: 0 }, Diff::new(diff, None), Vec::new())
     }
 
     /// Builds a body of paragraphs, all of which must be shown before approval.
-    pub fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
+    pub(crate) fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
         let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(&[], None));
         Self::Edit { name, diff, above, extent: Extent::Readable, verb, facts }
     }
 
     /// Builds a body of paragraphs and a sample diff that is not going to be applied.
-    pub fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
+    pub(crate) fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
         let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(diff, None));
         Self::Edit { name, diff, above, extent: Extent::Readable, verb: APPLY, facts: String::new() }
     }
 
-    pub fn words(text: String) -> Self {
+    pub(crate) fn words(text: String) -> Self {
         Self::Words { text: text::reveal_rows(&text) }
     }
 
-    pub fn verb(&self) -> Verb {
+    pub(crate) fn verb(&self) -> Verb {
         match self {
             Self::Edit { verb, .. } => *verb,
             Self::Command { .. } => Verb { long: "run it", short: "run" },
@@ -182,7 +182,7 @@ impl Body {
         }
     }
 
-    pub fn facts(&self) -> Option<String> {
+    pub(crate) fn facts(&self) -> Option<String> {
         match self {
             Self::Edit { facts, diff, .. } if diff.lines() == 0 => Some(facts.clone()),
             Self::Edit { facts, .. } => Some(format!("{facts} · {}", self.counts().unwrap_or_default())),
@@ -191,7 +191,7 @@ impl Body {
     }
 
     /// Returns the added and removed lines: `+6 −5`.
-    pub fn counts(&self) -> Option<String> {
+    pub(crate) fn counts(&self) -> Option<String> {
         match self {
             Self::Edit { diff, .. } => Some(format!("+{} −{}", diff.added(), diff.removed())),
             Self::Command { .. } | Self::Words { .. } => None,
@@ -199,7 +199,7 @@ impl Body {
     }
 
     /// Returns the diff of a change.
-    pub fn changes(&self) -> Option<&Diff> {
+    pub(crate) fn changes(&self) -> Option<&Diff> {
         match self {
             Self::Edit { diff, .. } => Some(diff),
             Self::Command { .. } | Self::Words { .. } => None,
@@ -207,32 +207,32 @@ impl Body {
     }
 
     /// Replaces the diff and keeps its layout.
-    pub fn put_diff(&mut self, new: Diff) {
+    pub(crate) fn put_diff(&mut self, new: Diff) {
         if let Self::Edit { diff, .. } = self {
             *diff = new;
         }
     }
 
     /// Returns the number of rows above the diff.
-    pub fn above(&self, width: u16) -> usize {
+    pub(crate) fn above(&self, width: u16) -> usize {
         match self {
             Self::Edit { name, above, .. } => name.rows(width).len() + wrapped_count(above, width),
             Self::Command { .. } | Self::Words { .. } => 0,
         }
     }
 
-    pub fn set_shape(&self, shape: Shape) {
+    pub(crate) fn set_shape(&self, shape: Shape) {
         if let Some(diff) = self.changes() {
             diff.set_shape(shape);
         }
     }
 
     /// Returns whether any row is truncated at this width.
-    pub fn is_cut(&self, width: u16) -> bool {
+    pub(crate) fn is_cut(&self, width: u16) -> bool {
         self.changes().is_some_and(|diff| diff.is_cut(width))
     }
 
-    pub fn rows(&self, width: u16) -> usize {
+    pub(crate) fn rows(&self, width: u16) -> usize {
         match self {
             Self::Edit { name, diff, above, .. } => name.rows(width).len() + wrapped_count(above, width) + diff.height(width),
             Self::Command { .. } => self.with_rows(width, <[Row]>::len),
@@ -241,7 +241,7 @@ impl Body {
     }
 
     /// Returns the number of removed lines among the rows of `range`.
-    pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
+    pub(crate) fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         match self {
             Self::Edit { name, diff, above, .. } => {
                 let above = name.rows(width).len() + wrapped_count(above, width);
@@ -251,7 +251,7 @@ impl Body {
         }
     }
 
-    pub fn lines(&self, width: u16, range: Range<usize>, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
+    pub(crate) fn lines(&self, width: u16, range: Range<usize>, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
         match self {
             Self::Edit { name, diff, above: notes, .. } => {
                 let names = name.rows(width);

@@ -14,7 +14,7 @@ const NEVER: usize = 3;
 
 /// Action of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChoiceAction {
+pub(crate) enum ChoiceAction {
     Approve,
     /// Runs the command in a copy and asks again with its effects.
     Preview,
@@ -68,14 +68,14 @@ pub enum ChoiceAction {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum YesNo {
+pub(crate) enum YesNo {
     Yes,
     No,
 }
 
 impl ChoiceAction {
     /// Returns whether the action is irreversible, so that everything must have been shown before.
-    pub fn needs_all_seen(self) -> bool {
+    pub(crate) fn needs_all_seen(self) -> bool {
         match self {
             Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) | Self::Rewind(_) => true,
             Self::First | Self::Offline | Self::Asking(elicitation::FormAction::Send) => true,
@@ -97,18 +97,18 @@ impl ChoiceAction {
     }
 
     /// Returns whether the action is about a saved rule and waits until everything was shown.
-    pub fn keeps(self) -> bool {
+    pub(crate) fn keeps(self) -> bool {
         matches!(self, Self::Always | Self::Keep(_))
     }
 
     /// Returns whether the choice shows the remaining rows as long as some were not shown.
-    pub fn shows_the_rest(self) -> bool {
+    pub(crate) fn shows_the_rest(self) -> bool {
         self.needs_all_seen() && !self.keeps()
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub(crate) struct Choice {
     pub key: Key,
     pub act: ChoiceAction,
     /// Label: `apply it, once`.
@@ -278,6 +278,6 @@ pub(super) fn never_words(never: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-pub fn choice(letter: char, confirm: Confirm, act: ChoiceAction, words: String, short: &'static str) -> Choice {
+pub(crate) fn choice(letter: char, confirm: Confirm, act: ChoiceAction, words: String, short: &'static str) -> Choice {
     Choice { key: Key { letter, confirm }, act, words, short: short.into(), enabled: true, listed: true, is_shown: true }
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 const MARK: &str = "▸";
 
 #[derive(Debug)]
-pub struct Command {
+pub(crate) struct Command {
     /// Title, shown in the body if the head has no room for it.
     pub title: Name,
     /// Index of the part whose effect is the title.
@@ -34,7 +34,7 @@ pub struct Command {
 
 /// Row of text with tones, and the index of the part it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row(Vec<(String, Tone)>, Option<usize>);
+pub(crate) struct Row(Vec<(String, Tone)>, Option<usize>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tone {
@@ -47,7 +47,7 @@ enum Tone {
 }
 
 impl Command {
-    pub fn rows(&self, width: u16) -> Vec<Row> {
+    pub(crate) fn rows(&self, width: u16) -> Vec<Row> {
         let tone = self.titled.and_then(|at| self.parts.get(at)).map_or(Tone::Plain, tone_of);
         let title = self.title.rows(width).into_iter().map(|row| Row(vec![(row, tone)], None));
         let mut rows: Vec<Row> = title.collect();
@@ -154,7 +154,7 @@ impl Command {
     }
 
     /// Returns the indexes of the parts, riskiest first.
-    pub fn order(&self) -> Vec<usize> {
+    pub(crate) fn order(&self) -> Vec<usize> {
         by_risk(&self.parts)
     }
 }
@@ -182,11 +182,11 @@ fn tone_of(part: &CommandPart) -> Tone {
 }
 
 impl Row {
-    pub fn part(&self) -> Option<usize> {
+    pub(crate) fn part(&self) -> Option<usize> {
         self.1
     }
 
-    pub fn line(&self, theme: &Theme, glyphs: &Glyphs) -> Line<'static> {
+    pub(crate) fn line(&self, theme: &Theme, glyphs: &Glyphs) -> Line<'static> {
         let style = |tone| -> Style {
             match tone {
                 Tone::Plain => theme.style(Token::Text),
@@ -209,15 +209,15 @@ fn wrapped(words: &str, width: u16, tone: Tone) -> Vec<Row> {
     pieces(words, width.into()).into_iter().map(|piece| Row(vec![(piece, tone)], None)).collect()
 }
 
-pub fn pieces(words: &str, cells: usize) -> Vec<String> {
+pub(crate) fn pieces(words: &str, cells: usize) -> Vec<String> {
     text::wrap(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
 }
 
 /// Wraps a command so that every character is shown, spaces included.
-pub fn exact(words: &str, cells: usize) -> Vec<String> {
+pub(crate) fn exact(words: &str, cells: usize) -> Vec<String> {
     text::wrap_exact(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
 }
 
-pub fn duration(seconds: u64) -> String {
+pub(crate) fn duration(seconds: u64) -> String {
     if seconds >= 60 && seconds.is_multiple_of(60) { format!("{} min", seconds / 60) } else { format!("{seconds} s") }
 }

@@ -15,7 +15,7 @@ fn words(ends: u64, now: u64) -> String {
 }
 
 /// Returns when the text changes next, or `None` once the time is up.
-pub fn next(ends: u64, now: u64) -> Option<u64> {
+pub(crate) fn next(ends: u64, now: u64) -> Option<u64> {
     let left = ends.saturating_sub(now);
     let unit = if left > MINUTE_MS { MINUTE_MS } else { 1000 };
     Some(ends - left.div_ceil(unit).checked_sub(1)? * unit)
@@ -30,7 +30,7 @@ pub(super) fn begin_wait(panel: &mut Dialog, now: u64) {
 }
 
 /// Returns the remaining time as text, and whether it is less than a minute.
-pub fn time_left(panel: &Dialog, now: u64) -> Option<(String, bool)> {
+pub(crate) fn time_left(panel: &Dialog, now: u64) -> Option<(String, bool)> {
     panel.ends.map(|ends| (words(ends, now), ends.saturating_sub(now) <= MINUTE_MS))
 }
 

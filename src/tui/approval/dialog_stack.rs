@@ -10,7 +10,7 @@ use crate::tui::composer::Field;
 use crate::tui::typeahead_guard::{Echo, Fence, Guard, GuardInput, GuardTiming, Key};
 
 #[derive(Default)]
-pub struct DialogStack {
+pub(crate) struct DialogStack {
     pub(super) list: Vec<Dialog>,
     pub(super) current: usize,
     pub(super) open: bool,
@@ -33,39 +33,39 @@ pub struct DialogStack {
 }
 
 impl DialogStack {
-    pub fn paced(pace: GuardTiming) -> Self {
+    pub(crate) fn paced(pace: GuardTiming) -> Self {
         Self { pace, ..Self::default() }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
     /// Returns how many approvals a running task waits for.
-    pub fn approvals(&self) -> usize {
+    pub(crate) fn approvals(&self) -> usize {
         self.list.iter().filter(|panel| matches!(panel.question, Question::Approval(_))).count()
     }
 
     /// Returns whether a dialog, or the list of them, has the keyboard.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.open || self.inbox.is_some()
     }
 
-    pub fn inbox(&self) -> Option<&Inbox> {
+    pub(crate) fn inbox(&self) -> Option<&Inbox> {
         self.inbox.as_ref()
     }
 
     /// Returns the open list and its dialogs.
-    pub fn inbox_mut(&mut self) -> Option<(&mut Inbox, &[Dialog])> {
+    pub(crate) fn inbox_mut(&mut self) -> Option<(&mut Inbox, &[Dialog])> {
         self.inbox.as_mut().map(|inbox| (inbox, self.list.as_slice()))
     }
 
     /// Opens the list of all pending dialogs.
-    pub fn open_inbox(&mut self, last_text: Option<u64>) {
+    pub(crate) fn open_inbox(&mut self, last_text: Option<u64>) {
         self.close();
         let guard = self.guard(Inbox::keys(), last_text);
         self.inbox = Some(Inbox::new(guard, self.current().map(|panel| panel.number)));
@@ -73,7 +73,7 @@ impl DialogStack {
     }
 
     /// Arms the list again because its content changed.
-    pub fn arm_inbox(&mut self, last_text: Option<u64>) {
+    pub(crate) fn arm_inbox(&mut self, last_text: Option<u64>) {
         let guard = self.guard(Inbox::keys(), last_text);
         if let Some(inbox) = &mut self.inbox {
             inbox.guard = guard;
@@ -88,23 +88,23 @@ impl DialogStack {
     }
 
     /// Remembers the key and time of an answer.
-    pub fn answered_by(&mut self, letter: char, at: u64) {
+    pub(crate) fn answered_by(&mut self, letter: char, at: u64) {
         self.echo = Some(Echo { letter, at });
     }
 
     /// Returns whether this letter is a second press of the answer key.
-    pub fn is_echo(&self, letter: char, now: u64) -> bool {
+    pub(crate) fn is_echo(&self, letter: char, now: u64) -> bool {
         self.echo.is_some_and(|echo| echo.is_in_draft(letter, now))
     }
 
     /// Remembers that the window changed or got the focus.
-    pub fn note_unsettled(&mut self, now: u64) {
+    pub(crate) fn note_unsettled(&mut self, now: u64) {
         self.unsettled = Some(now);
     }
 
     /// Numbers the new dialogs and starts their time. Returns text typed into a dialog that is gone, if nothing has the
     /// keyboard.
-    pub fn flush_guard(&mut self, now: u64) -> String {
+    pub(crate) fn flush_guard(&mut self, now: u64) -> String {
         for panel in self.list.iter_mut().filter(|panel| panel.came.is_none()) {
             self.came += 1;
             panel.number = self.came;
@@ -115,7 +115,7 @@ impl DialogStack {
     }
 
     /// Returns when a key takes effect, or when time alone decides something.
-    pub fn deadline(&self, now: u64) -> Option<u64> {
+    pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let of_inbox = self.inbox.as_ref().and_then(|inbox| inbox.deadline(&self.list, now));
         let of_key = || self.open().and_then(|panel| panel.guard.deadline(now).filter(|_| !panel.has_field()));
         of_inbox.or_else(of_key).into_iter().chain(self.next_count(now)).min()
@@ -138,40 +138,40 @@ impl DialogStack {
     }
 
     /// Returns the position of the current dialog, counted from one.
-    pub fn place(&self) -> usize {
+    pub(crate) fn place(&self) -> usize {
         self.current + 1
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Dialog> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Dialog> {
         self.list.iter()
     }
 
-    pub fn open(&self) -> Option<&Dialog> {
+    pub(crate) fn open(&self) -> Option<&Dialog> {
         self.list.get(self.current).filter(|_| self.open).map(Dialog::shown)
     }
 
     /// Returns the dialog that is on the screen without the keyboard.
-    pub fn staying(&self) -> Option<&Dialog> {
+    pub(crate) fn staying(&self) -> Option<&Dialog> {
         self.list.get(self.current).filter(|_| self.stays && !self.is_open()).map(Dialog::shown)
     }
 
-    pub fn staying_mut(&mut self) -> Option<&mut Dialog> {
+    pub(crate) fn staying_mut(&mut self) -> Option<&mut Dialog> {
         let stays = self.stays && !self.is_open();
         self.list.get_mut(self.current).filter(|_| stays).map(Dialog::shown_mut)
     }
 
     /// Returns the call whose approval prompt is shown.
-    pub fn asked_call(&self) -> Option<&CallId> {
+    pub(crate) fn asked_call(&self) -> Option<&CallId> {
         self.list.get(self.current).filter(|panel| (self.open || self.stays) && panel.is_card()).and_then(Dialog::call)
     }
 
-    pub fn open_mut(&mut self) -> Option<&mut Dialog> {
+    pub(crate) fn open_mut(&mut self) -> Option<&mut Dialog> {
         let open = self.open;
         self.list.get_mut(self.current).filter(|_| open).map(Dialog::shown_mut)
     }
 
     /// Opens the rule dialog of the open prompt. Returns whether it has one.
-    pub fn open_always(&mut self, last_text: Option<u64>) -> bool {
+    pub(crate) fn open_always(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(Dialog::open_always);
         if opened {
             self.arm_anew(last_text);
@@ -180,7 +180,7 @@ impl DialogStack {
     }
 
     /// Opens the pager of the open dialog, or its next page.
-    pub fn look(&mut self, last_text: Option<u64>) {
+    pub(crate) fn look(&mut self, last_text: Option<u64>) {
         let Some(panel) = self.list.get_mut(self.current) else { return };
         // The key that opens it is still text if more text follows.
         let typed = panel.shown_mut().guard.give_back();
@@ -194,7 +194,7 @@ impl DialogStack {
     }
 
     /// Goes back from the rule dialog to its prompt. Returns whether the rule dialog was open.
-    pub fn close_always(&mut self, last_text: Option<u64>) -> bool {
+    pub(crate) fn close_always(&mut self, last_text: Option<u64>) -> bool {
         let closed = self.list.get_mut(self.current).is_some_and(Dialog::close_always);
         if closed {
             self.arm_anew(last_text);
@@ -203,7 +203,7 @@ impl DialogStack {
     }
 
     /// Opens the rule of the selected part. Returns whether there is one.
-    pub fn open_rule(&mut self, last_text: Option<u64>) -> bool {
+    pub(crate) fn open_rule(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(open_rule);
         if opened {
             self.arm_anew(last_text);
@@ -211,7 +211,7 @@ impl DialogStack {
         opened
     }
 
-    pub fn turn_always(&mut self, act: ChoiceAction, last_text: Option<u64>) {
+    pub(crate) fn turn_always(&mut self, act: ChoiceAction, last_text: Option<u64>) {
         if let Some(panel) = self.list.get_mut(self.current) {
             panel.turn_always(act);
             self.arm_anew(last_text);
@@ -219,7 +219,7 @@ impl DialogStack {
     }
 
     /// Opens the field for a rule written by the user.
-    pub fn write_rule(&mut self) {
+    pub(crate) fn write_rule(&mut self) {
         if let Some(panel) = self.open_mut()
             && let Question::Keep(keeping) = &panel.question
         {
@@ -230,7 +230,7 @@ impl DialogStack {
     }
 
     /// Applies the policy's response about a rule.
-    pub fn rule_told(&mut self, id: &ApprovalId, told: RuleTold, last_text: Option<u64>) {
+    pub(crate) fn rule_told(&mut self, id: &ApprovalId, told: RuleTold, last_text: Option<u64>) {
         let own = |panel: &Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *id);
         let Some(at) = self.list.iter().position(own) else { return };
         let is_new = matches!(told, RuleTold::Offered { .. });
@@ -240,7 +240,7 @@ impl DialogStack {
     }
 
     /// Returns the approval and the offer for which the list of matching commands is to be requested.
-    pub fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
+    pub(crate) fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
         match &self.open()?.question {
             Question::Keep(keeping) => keeping.wants_reach(),
             _ => None,
@@ -258,7 +258,7 @@ impl DialogStack {
     }
 
     /// Arms the dialog again after something covered it. Text in its field is kept.
-    pub fn arm_again(&mut self, last_text: Option<u64>) {
+    pub(crate) fn arm_again(&mut self, last_text: Option<u64>) {
         if self.inbox.is_some() {
             self.arm_inbox(last_text);
         } else if self.open().is_some_and(|panel| !panel.has_field()) {
@@ -277,19 +277,19 @@ impl DialogStack {
         }
     }
 
-    pub fn current(&self) -> Option<&Dialog> {
+    pub(crate) fn current(&self) -> Option<&Dialog> {
         self.list.get(self.current)
     }
 
     /// Adds a dialog. It takes the keyboard only if `focus` is set and no other dialog has it.
-    pub fn add(&mut self, panel: Dialog, focus: bool, last_text: Option<u64>) {
+    pub(crate) fn add(&mut self, panel: Dialog, focus: bool, last_text: Option<u64>) {
         self.list.push(panel);
         if !self.is_open() && !self.put_off && focus {
             self.focus(self.current, last_text);
         }
     }
 
-    pub fn focus(&mut self, at: usize, last_text: Option<u64>) {
+    pub(crate) fn focus(&mut self, at: usize, last_text: Option<u64>) {
         if at < self.list.len() {
             self.leave();
             self.list[at].close_always();
@@ -302,25 +302,25 @@ impl DialogStack {
     }
 
     /// Moves the focus to the next or previous dialog, wrapping around.
-    pub fn cycle(&mut self, forward: bool, last_text: Option<u64>) {
+    pub(crate) fn cycle(&mut self, forward: bool, last_text: Option<u64>) {
         let count = self.list.len().max(1);
         let step = if forward { 1 } else { count - 1 };
         self.focus((self.current + step) % count, last_text);
     }
 
     /// Returns whether a dialog opens as soon as the user stops typing.
-    pub fn waits_for_idle(&self) -> bool {
+    pub(crate) fn waits_for_idle(&self) -> bool {
         !self.is_open() && !self.put_off && !self.list.is_empty()
     }
 
     /// Opens the current dialog.
-    pub fn open_current(&mut self, last_text: Option<u64>) {
+    pub(crate) fn open_current(&mut self, last_text: Option<u64>) {
         self.focus(self.current, last_text);
     }
 
     /// Closes the dialog for the user; only the user reopens it. A dialog that the user requested, and that nothing
     /// waits for, is removed.
-    pub fn dismiss(&mut self) {
+    pub(crate) fn dismiss(&mut self) {
         let is_called_for = self.open().is_some_and(|panel| panel.question.is_called_for());
         self.close();
         if is_called_for {
@@ -330,7 +330,7 @@ impl DialogStack {
     }
 
     /// Returns the keyboard to the draft; the prompt stays on the screen.
-    pub fn stay(&mut self) {
+    pub(crate) fn stay(&mut self) {
         let stays = self.open && self.inbox.is_none() || self.stays;
         self.close();
         self.stays = stays;
@@ -339,7 +339,7 @@ impl DialogStack {
         }
     }
 
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.leave();
         self.open = false;
         self.inbox = None;
@@ -347,19 +347,19 @@ impl DialogStack {
     }
 
     /// Removes the answered dialog; the next one takes its place and is armed.
-    pub fn done(&mut self, last_text: Option<u64>) {
+    pub(crate) fn done(&mut self, last_text: Option<u64>) {
         if self.current < self.list.len() {
             self.remove(self.current, last_text);
         }
     }
 
     /// Returns the setup dialog, wherever it is in the stack.
-    pub fn setup(&mut self) -> Option<&mut Dialog> {
+    pub(crate) fn setup(&mut self) -> Option<&mut Dialog> {
         self.list.iter_mut().find(|panel| matches!(panel.question, Question::Setup(_)))
     }
 
     /// Gives the keyboard to the setup dialog.
-    pub fn focus_setup(&mut self, last_text: Option<u64>) {
+    pub(crate) fn focus_setup(&mut self, last_text: Option<u64>) {
         let at = self.list.iter().position(|panel| matches!(panel.question, Question::Setup(_)));
         if let Some(at) = at {
             self.focus(at, last_text);
@@ -367,7 +367,7 @@ impl DialogStack {
     }
 
     /// Replaces the page of the setup dialog with another one.
-    pub fn show_setup(&mut self, last_text: Option<u64>) {
+    pub(crate) fn show_setup(&mut self, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(|panel| matches!(panel.question, Question::Setup(_))) else { return };
         let is_open = self.open && at == self.current;
         if is_open {
@@ -382,12 +382,12 @@ impl DialogStack {
     }
 
     /// Returns the index of a dialog.
-    pub fn position(&self, number: u64) -> Option<usize> {
+    pub(crate) fn position(&self, number: u64) -> Option<usize> {
         self.list.iter().position(|panel| panel.number == number)
     }
 
     /// Answers a dialog of the list.
-    pub fn answer(&mut self, number: u64, act: ChoiceAction) -> Option<super::Answer> {
+    pub(crate) fn answer(&mut self, number: u64, act: ChoiceAction) -> Option<super::Answer> {
         let at = self.position(number)?;
         let answer = answer(&mut self.list[at], act, None)?;
         self.remove(at, None);
@@ -395,7 +395,7 @@ impl DialogStack {
     }
 
     /// Removes a dialog that was answered elsewhere or has become pointless.
-    pub fn forget(&mut self, gone: impl Fn(&Dialog) -> bool, last_text: Option<u64>) {
+    pub(crate) fn forget(&mut self, gone: impl Fn(&Dialog) -> bool, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(gone) else { return };
         let is_form = matches!(self.list[at].question, Question::Asking(_));
         let words = self.list[at].words.take().map(|field| field.text()).filter(|words| !words.is_empty() && !is_form);
@@ -419,11 +419,11 @@ impl DialogStack {
         }
     }
 
-    pub fn forget_approval(&mut self, id: &ApprovalId, last_text: Option<u64>) {
+    pub(crate) fn forget_approval(&mut self, id: &ApprovalId, last_text: Option<u64>) {
         self.forget(|panel| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *id), last_text);
     }
 
-    pub fn forget_call(&mut self, id: &CallId, last_text: Option<u64>) {
+    pub(crate) fn forget_call(&mut self, id: &CallId, last_text: Option<u64>) {
         self.forget(|panel| panel.call() == Some(id), last_text);
     }
 
@@ -441,7 +441,7 @@ impl DialogStack {
     }
 
     /// Returns whether the frame just drawn is the first with the dialog, so that the terminal is queried.
-    pub fn take_fence(&mut self, now: u64) -> bool {
+    pub(crate) fn take_fence(&mut self, now: u64) -> bool {
         if !self.fence.take() {
             return false;
         }
@@ -455,7 +455,7 @@ impl DialogStack {
 
     /// Handles the terminal's response to the oldest query. Returns whether it is about the dialog that has the
     /// keyboard.
-    pub fn fence_answered(&mut self) -> bool {
+    pub(crate) fn fence_answered(&mut self) -> bool {
         self.fence.answered() && self.is_open()
     }
 }

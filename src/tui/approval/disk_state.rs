@@ -4,7 +4,7 @@ use super::{Choice, Dialog};
 
 /// Relation between the shown change and the file on disk.
 #[derive(Debug, Default)]
-pub enum Staleness {
+pub(crate) enum Staleness {
     /// The shown change is the one that would be applied.
     #[default]
     AsShown,
@@ -17,11 +17,11 @@ pub enum Staleness {
 }
 
 /// Returns whether the head says that the file has changed.
-pub fn says_changed(panel: &Dialog) -> bool {
+pub(crate) fn says_changed(panel: &Dialog) -> bool {
     panel.changed_on_disk || matches!(panel.disk, Staleness::Outdated { .. } | Staleness::Awaited)
 }
 
 /// Returns whether it waits for the updated proposal.
-pub fn is_awaited(panel: &Dialog) -> bool {
+pub(crate) fn is_awaited(panel: &Dialog) -> bool {
     matches!(panel.disk, Staleness::Awaited)
 }

@@ -13,7 +13,7 @@ const EXCERPT: usize = 8;
 const VERB: usize = 9;
 
 /// Returns everything but the diff.
-pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
+pub(crate) fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(command) = &approval.command {
         notes.extend(text::reveal_rows(&command.line).split('\n').map(|row| Note::new(format!("$ {row}"), Token::Code)));
@@ -48,7 +48,7 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
 }
 
 /// Returns the approval verb, used once everything was shown.
-pub fn verb(effects: &Effects) -> Verb {
+pub(crate) fn verb(effects: &Effects) -> Verb {
     if effects.is_empty() {
         Verb { long: "continue with its output", short: "continue" }
     } else {
@@ -57,7 +57,7 @@ pub fn verb(effects: &Effects) -> Verb {
 }
 
 /// Returns the number of changed paths: `3 paths`.
-pub fn facts(effects: &Effects) -> String {
+pub(crate) fn facts(effects: &Effects) -> String {
     if effects.is_empty() {
         return "no files".to_owned();
     }

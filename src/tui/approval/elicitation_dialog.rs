@@ -12,7 +12,7 @@ const LABEL: usize = 24;
 const VERB: Verb = Verb { long: "send it", short: "send" };
 
 impl ElicitationForm {
-    pub fn panel(self: Box<Self>) -> Dialog {
+    pub(crate) fn panel(self: Box<Self>) -> Dialog {
         let (title, reason, choices, body) = (self.title(), self.reason(), self.choices(), self.body());
         Dialog::new(Question::Asking(self), title, reason, choices, body)
     }
@@ -127,7 +127,7 @@ impl ElicitationForm {
     }
 
     /// Returns the line field of the current form field.
-    pub fn field(&self) -> Option<Field> {
+    pub(crate) fn field(&self) -> Option<Field> {
         let (_, entry) = self.entry()?;
         let mut field = Field::new();
         field.insert(&if entry.is_typed() { entry.text() } else { entry.shown() });
@@ -135,13 +135,13 @@ impl ElicitationForm {
     }
 
     /// Returns the label of the line field.
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         let title = self.entry().map(|(_, entry)| entry.title()).unwrap_or_default();
         format!("{}: ", text::truncate(&title, LABEL))
     }
 
     /// Returns the line below the field: its position, and the values it accepts.
-    pub fn below(&self) -> String {
+    pub(crate) fn below(&self) -> String {
         let Some((at, entry)) = self.entry() else { return String::new() };
         let count = self.entries().len();
         let keys = match (entry.is_typed(), entry.takes_several()) {
@@ -153,7 +153,7 @@ impl ElicitationForm {
     }
 
     /// Returns the current key hints, most likely first.
-    pub fn hints(&self, is_arming: bool) -> Vec<&'static str> {
+    pub(crate) fn hints(&self, is_arming: bool) -> Vec<&'static str> {
         match (self.entry(), &self.wants) {
             (Some((at, _)), _) => {
                 let enter = if at + 1 == self.entries().len() { "enter send" } else { "enter next" };
@@ -166,12 +166,12 @@ impl ElicitationForm {
     }
 
     /// Returns the current value of each field.
-    pub fn filled(&self) -> Vec<String> {
+    pub(crate) fn filled(&self) -> Vec<String> {
         self.entries().iter().map(Entry::shown).collect()
     }
 
     /// Returns the question about the current field, for line mode.
-    pub fn question(&self) -> Vec<String> {
+    pub(crate) fn question(&self) -> Vec<String> {
         let Some((at, entry)) = self.entry() else { return Vec::new() };
         let needed = if entry.is_required() { ", required" } else { "" };
         let mut lines =
@@ -224,7 +224,7 @@ fn address(url: &str) -> Vec<Note> {
 }
 
 /// Rebuilds the dialog from the current form and scrolls to the current field.
-pub fn refresh_form(panel: &mut Dialog) {
+pub(crate) fn refresh_form(panel: &mut Dialog) {
     let Question::Asking(asking) = &panel.question else { return };
     (panel.title, panel.reason, panel.body) = (asking.title(), asking.reason(), asking.body());
     panel.choices = asking.choices();

@@ -6,7 +6,7 @@ use crate::tui::metrics::GUTTER;
 use ratatui::layout::{Position, Rect};
 
 /// Returns the region of each choice; if one choice is highlighted and replaces all others, only its own.
-pub fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
+pub(crate) fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
     if panel.words.is_some() {
         return Vec::new();
     }
@@ -36,7 +36,7 @@ pub fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
 }
 
 /// Returns the enabled choice at this position of the last frame.
-pub fn choice_at(panel: &Dialog, place: Position) -> Option<usize> {
+pub(crate) fn choice_at(panel: &Dialog, place: Position) -> Option<usize> {
     let found = panel.spots.iter().find(|(area, _)| area.contains(place)).map(|(_, at)| *at)?;
     panel.choices.get(found).filter(|choice| choice.enabled).map(|_| found)
 }

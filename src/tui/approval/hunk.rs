@@ -20,16 +20,16 @@ fn side(hunk: &DiffHunk, without: DiffSide) -> String {
     text
 }
 
-pub fn old_text(hunk: &DiffHunk) -> String {
+pub(crate) fn old_text(hunk: &DiffHunk) -> String {
     side(hunk, DiffSide::Added)
 }
 
-pub fn new_text(hunk: &DiffHunk) -> String {
+pub(crate) fn new_text(hunk: &DiffHunk) -> String {
     side(hunk, DiffSide::Removed)
 }
 
 /// Returns the hunk with this text as the new side of its changed lines.
-pub fn with_new_text(hunk: &DiffHunk, text: &str) -> DiffHunk {
+pub(crate) fn with_new_text(hunk: &DiffHunk, text: &str) -> DiffHunk {
     let changed = changed(hunk);
     let (above, below) = (&hunk.lines[..changed.start], &hunk.lines[changed.end..]);
     let old_text = old_text(hunk);

@@ -8,13 +8,13 @@ use crate::tui::diff::{Diff, Shape};
 use crate::tui::glyphs::Glyphs;
 
 /// Panel width in cells from which before and after are shown side by side.
-pub const BESIDE: u16 = 110;
+pub(crate) const BESIDE: u16 = 110;
 /// Panel width in cells below which they are never side by side.
-pub const MIN_BESIDE: u16 = 80;
+pub(crate) const MIN_BESIDE: u16 = 80;
 
 /// Decisions about each hunk so far.
 #[derive(Debug, Clone)]
-pub struct Hunks {
+pub(crate) struct Hunks {
     offers: Vec<Hunk>,
     /// The proposed change; it has a hunk for each offer.
     diff: FileDiffs,
@@ -25,14 +25,14 @@ pub struct Hunks {
 
 /// Effect of a key on the hunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HunkMark {
+pub(crate) enum HunkMark {
     Turn,
     Next,
     Before,
 }
 
 impl HunkMark {
-    pub fn of(letter: char) -> Option<Self> {
+    pub(crate) fn of(letter: char) -> Option<Self> {
         match letter {
             ' ' => Some(Self::Turn),
             ']' => Some(Self::Next),
@@ -44,7 +44,7 @@ impl HunkMark {
 
 impl Hunks {
     /// Returns the hunks of a change, or `None` if none of them can be left out or edited.
-    pub fn of(approval: &Approval) -> Option<Self> {
+    pub(crate) fn of(approval: &Approval) -> Option<Self> {
         let offers = approval.amendable.hunks.clone();
         let diff = &approval.proposal.diff;
         if offers.is_empty() || diff.hunks().count() != offers.len() || approval.effects.is_some() {
@@ -55,24 +55,24 @@ impl Hunks {
     }
 
     /// Returns whether some hunks can be selected without others.
-    pub fn can_be_split(&self) -> bool {
+    pub(crate) fn can_be_split(&self) -> bool {
         self.offers.len() > 1 && self.offers.iter().any(|offer| offer.fixed.is_none())
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.offers.len()
     }
 
-    pub fn file(&self) -> usize {
+    pub(crate) fn file(&self) -> usize {
         self.offers[self.at].file.unwrap_or(0)
     }
 
-    pub fn left(&self) -> Vec<bool> {
+    pub(crate) fn left(&self) -> Vec<bool> {
         self.choices.iter().map(|choice| *choice == HunkChoice::Left).collect()
     }
 
     /// Returns the change the user wants, if it differs from the proposal.
-    pub fn amendment(&self) -> Option<Amendment> {
+    pub(crate) fn amendment(&self) -> Option<Amendment> {
         let all = self.choices.iter().all(|choice| *choice == HunkChoice::Taken);
         (!all).then(|| Amendment::Hunks { hunks: self.choices.clone() })
     }
@@ -132,7 +132,7 @@ impl Hunks {
     }
 
     /// Returns the text of the current hunk for editing, or why a field cannot edit it.
-    pub fn text(&self) -> Result<String, String> {
+    pub(crate) fn text(&self) -> Result<String, String> {
         if let Some(why) = &self.offers[self.at].fixed {
             return Err(format!("this hunk cannot be edited here: {why}"));
         }
@@ -150,7 +150,7 @@ impl Hunks {
     }
 
     /// Replaces the text of the current hunk.
-    pub fn put(&mut self, text: &str) {
+    pub(crate) fn put(&mut self, text: &str) {
         let proposed = self.proposed();
         let mut text = text.to_owned();
         // The end of the file stays as proposed; all other lines have a line end.
@@ -163,7 +163,7 @@ impl Hunks {
     }
 
     /// Returns the heading of the edit field.
-    pub fn field_head(&self) -> String {
+    pub(crate) fn field_head(&self) -> String {
         format!("{}: the text that will be written if you approve", self.name(self.at))
     }
 
@@ -184,7 +184,7 @@ impl Hunks {
     }
 
     /// Returns the text of a file with the decisions about its hunks, based on the proposed text.
-    pub fn whole(&self, file: usize, proposed: &str) -> String {
+    pub(crate) fn whole(&self, file: usize, proposed: &str) -> String {
         let lines: Vec<&str> = proposed.split_inclusive('\n').collect();
         let mut text = String::with_capacity(proposed.len());
         let mut done = 0;
@@ -212,7 +212,7 @@ impl Hunks {
     }
 
     /// Returns `☑ hunk 1 greet()   ☐ hunk 2 main()`, with as many neighbours of the current hunk as fit.
-    pub fn row(&self, room: usize, glyphs: &Glyphs) -> Vec<(String, bool)> {
+    pub(crate) fn row(&self, room: usize, glyphs: &Glyphs) -> Vec<(String, bool)> {
         let one = |at: usize| {
             let sign = if self.choices[at] == HunkChoice::Left { glyphs.left } else { glyphs.taken };
             let edited = if matches!(self.choices[at], HunkChoice::Edited { .. }) { " edited" } else { "" };
@@ -238,14 +238,14 @@ impl Hunks {
     }
 
     /// Returns the position of the current hunk: `hunk 1 of 2`.
-    pub fn facts(&self) -> String {
+    pub(crate) fn facts(&self) -> String {
         format!("hunk {} of {}", self.at + 1, self.len())
     }
 }
 
 impl Dialog {
     /// Applies a hunk key. Returns whether it was one, or why it had no effect.
-    pub fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
+    pub(crate) fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
         let Some(hunks) = &mut self.hunks else { return Ok(false) };
         let marked = hunks.mark(mark)?;
         if marked {
@@ -267,7 +267,7 @@ impl Dialog {
     }
 
     /// Replaces the lines of the current hunk.
-    pub fn put_hunk(&mut self, text: &str) {
+    pub(crate) fn put_hunk(&mut self, text: &str) {
         let Some(hunks) = &mut self.hunks else { return };
         hunks.put(text);
         let at = hunks.at;
@@ -289,13 +289,13 @@ impl Dialog {
     }
 
     /// Restores the hunks.
-    pub fn put_hunks_back(&mut self, before: Hunks) {
+    pub(crate) fn put_hunks_back(&mut self, before: Hunks) {
         self.hunks = Some(Box::new(before));
         self.show_hunks();
     }
 
     /// Updates the choices and the diff to the selected hunks.
-    pub fn show_hunks(&mut self) {
+    pub(crate) fn show_hunks(&mut self) {
         let Some(hunks) = &self.hunks else { return };
         if let Some(diff) = self.body.changes() {
             diff.set_left(hunks.left());
@@ -332,13 +332,13 @@ impl Dialog {
     }
 
     /// Returns the diff layout at this panel width.
-    pub fn shape(&self, width: u16) -> Shape {
+    pub(crate) fn shape(&self, width: u16) -> Shape {
         let beside = self.beside.unwrap_or(width >= BESIDE) && width >= MIN_BESIDE;
         Shape { beside, wraps: self.wraps }
     }
 
     /// Switches between side-by-side and unified layout.
-    pub fn turn_view(&mut self, width: u16) -> bool {
+    pub(crate) fn turn_view(&mut self, width: u16) -> bool {
         if width < MIN_BESIDE || self.body.changes().is_none() {
             return false;
         }
@@ -349,7 +349,7 @@ impl Dialog {
     }
 
     /// Switches between wrapped and truncated lines.
-    pub fn turn_wrap(&mut self, width: u16) {
+    pub(crate) fn turn_wrap(&mut self, width: u16) {
         let hunk = self.top_hunk();
         self.wraps = !self.wraps;
         self.laid_anew(width, hunk);

@@ -12,7 +12,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 /// Indexes of the choices, in the order of their keys.
-pub const YES: usize = 0;
+pub(crate) const YES: usize = 0;
 /// Rows for the full text of the current dialog.
 const DETAIL_ROWS: usize = 2;
 /// Height in rows below which the full text is not shown.
@@ -24,7 +24,7 @@ const MINUTE_MS: u64 = 60_000;
 
 /// Selected and current dialogs, identified by number so that nothing moves under the cursor when dialogs come and go.
 #[derive(Debug)]
-pub struct Inbox {
+pub(crate) struct Inbox {
     pub guard: Guard,
     marked: Vec<u64>,
     at: Option<u64>,
@@ -44,7 +44,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    pub fn new(guard: Guard, at: Option<u64>) -> Self {
+    pub(crate) fn new(guard: Guard, at: Option<u64>) -> Self {
         Self {
             guard,
             marked: Vec::new(),
@@ -61,21 +61,21 @@ impl Inbox {
     }
 
     /// Returns the keys that approve and deny the selected dialogs.
-    pub fn keys() -> Vec<Key> {
+    pub(crate) fn keys() -> Vec<Key> {
         ['y', 'n'].map(|letter| Key { letter, confirm: Confirm::LetterThenEnter }).to_vec()
     }
 
-    pub fn move_by(&mut self, rows: isize, panels: &[Dialog]) {
+    pub(crate) fn move_by(&mut self, rows: isize, panels: &[Dialog]) {
         let at = self.place(panels).saturating_add_signed(rows).min(panels.len().saturating_sub(1));
         self.point(at, panels);
     }
 
-    pub fn page(&self) -> isize {
+    pub(crate) fn page(&self) -> isize {
         self.page.max(1).cast_signed()
     }
 
     /// Makes the dialog at this position the current one.
-    pub fn point(&mut self, place: usize, panels: &[Dialog]) {
+    pub(crate) fn point(&mut self, place: usize, panels: &[Dialog]) {
         self.said = None;
         if let Some(panel) = panels.get(place) {
             self.at = Some(panel.number);
@@ -83,7 +83,7 @@ impl Inbox {
     }
 
     /// Handles a click: it moves to a dialog or highlights a choice, and decides nothing.
-    pub fn click(&mut self, place: Position, panels: &[Dialog], now: u64) {
+    pub(crate) fn click(&mut self, place: Position, panels: &[Dialog], now: u64) {
         if self.list.contains(place) && self.guard.is_armed(now) {
             self.guard.step(GuardInput::Other, now);
             self.point(self.top + usize::from(place.y - self.list.y), panels);
@@ -93,7 +93,7 @@ impl Inbox {
     }
 
     /// Returns the dialog that was current on the screen.
-    pub fn shown(&self) -> Option<u64> {
+    pub(crate) fn shown(&self) -> Option<u64> {
         self.at.filter(|at| Some(*at) == self.drawn)
     }
 
@@ -103,7 +103,7 @@ impl Inbox {
         panels.iter().position(|panel| Some(panel.number) == self.at).unwrap_or_else(gone)
     }
 
-    pub fn turn_mark(&mut self, panels: &[Dialog]) {
+    pub(crate) fn turn_mark(&mut self, panels: &[Dialog]) {
         self.said = None;
         let Some(panel) = panels.iter().find(|panel| Some(panel.number) == self.at) else { return };
         if let Some(why) = self.alone(panel) {
@@ -124,7 +124,7 @@ impl Inbox {
     }
 
     /// Returns the selected dialogs that are still pending, in list order. If there are none, it sets the message.
-    pub fn marked(&mut self, panels: &[Dialog]) -> Vec<u64> {
+    pub(crate) fn marked(&mut self, panels: &[Dialog]) -> Vec<u64> {
         let marked = |panel: &&Dialog| self.marked.contains(&panel.number) && self.alone(panel).is_none();
         let marked: Vec<u64> = panels.iter().filter(marked).map(|panel| panel.number).collect();
         if marked.is_empty() {
@@ -134,14 +134,14 @@ impl Inbox {
     }
 
     /// Returns when a key takes effect or a waiting time changes.
-    pub fn deadline(&self, panels: &[Dialog], now: u64) -> Option<u64> {
+    pub(crate) fn deadline(&self, panels: &[Dialog], now: u64) -> Option<u64> {
         let minute = |came: u64| came + (now.saturating_sub(came) / MINUTE_MS + 1) * MINUTE_MS;
         let waits = panels.iter().filter_map(|panel| panel.came).map(minute).min();
         self.guard.deadline(now).into_iter().chain(waits).min()
     }
 
     /// Returns the key hints, most likely first.
-    pub fn hints(&self, now: u64) -> Vec<&'static str> {
+    pub(crate) fn hints(&self, now: u64) -> Vec<&'static str> {
         match self.guard.look(now) {
             ChoiceState::Arming => vec!["just opened: keys only highlight", "esc close"],
             ChoiceState::Highlighted(_) => vec!["enter confirm", "any other key cancel"],
@@ -152,13 +152,13 @@ impl Inbox {
     }
 
     /// Returns the number of rows the list needs, at most `limit`.
-    pub fn height(panels: usize, limit: u16) -> u16 {
+    pub(crate) fn height(panels: usize, limit: u16) -> u16 {
         let rows = panels.clamp(1, 40) as u16 + 4;
         let rows = if limit >= ROOMY { rows + DETAIL_ROWS as u16 } else { rows };
         rows.min(limit)
     }
 
-    pub fn draw(&mut self, panels: &[Dialog], area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+    pub(crate) fn draw(&mut self, panels: &[Dialog], area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
         let Frame { theme, glyphs, .. } = frame;
         let place = self.place(panels);
         self.at = panels.get(place).map(|panel| panel.number);
@@ -287,7 +287,7 @@ impl Inbox {
 }
 
 /// Returns the count of pending dialogs: `3 waiting for you`.
-pub fn waiting(count: usize) -> String {
+pub(crate) fn waiting(count: usize) -> String {
     format!("{count} waiting for you")
 }
 
@@ -309,6 +309,6 @@ fn waits(panel: &Dialog, now: u64) -> String {
 }
 
 /// Returns the result of a joint decision.
-pub fn said(count: usize, yes: bool) -> String {
+pub(crate) fn said(count: usize, yes: bool) -> String {
     format!("{} {}", counted(count, "request"), if yes { "approved" } else { "denied" })
 }

@@ -11,13 +11,13 @@ const LINES: usize = 8;
 
 /// Known facts about an interrupted call.
 #[derive(Debug, Clone, Default)]
-pub struct InterruptedCall {
+pub(crate) struct InterruptedCall {
     pub known: String,
     pub last_output: Option<String>,
     pub ran_ms: Option<u64>,
 }
 
-pub fn interrupted_dialog(id: CallId, tool: &str, summary: &str, left: &InterruptedCall) -> Dialog {
+pub(crate) fn interrupted_dialog(id: CallId, tool: &str, summary: &str, left: &InterruptedCall) -> Dialog {
     let act = |letter, confirm, resolution, words: &str, short| {
         choice(letter, confirm, ChoiceAction::Resolve(resolution), words.to_owned(), short)
     };

@@ -7,7 +7,7 @@ use crate::tui::interface::{LockAnswer, LockQuestion};
 /// Number of ID characters that tell sessions apart.
 const ID: usize = 4;
 
-pub fn lock_dialog(held: LockQuestion) -> Dialog {
+pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
     let id: String = held.session.as_str().chars().take(ID).collect();
     let since = held.since.as_ref().map(|since| format!(" (since {})", text::reveal_line(since))).unwrap_or_default();
     let title = match held.pid {

@@ -32,29 +32,29 @@ mod tests;
 mod title;
 mod view;
 
-pub use answer::answer;
-pub use body::Body;
-pub use choices::{Choice, ChoiceAction, YesNo, choice};
-pub use dialog_stack::DialogStack;
-pub use disk_state::{Staleness, is_awaited, says_changed};
-pub use elicitation_dialog::refresh_form;
-pub use hit_regions::choice_at;
-pub use hunks::{HunkMark, Hunks};
-pub use inbox::{Inbox, YES, said};
-pub use interrupted::{InterruptedCall, interrupted_dialog};
-pub use lock_dialog::lock_dialog;
-pub use note::{CHANGED, Note, Verb};
-pub use onboarding_dialog::refresh_setup;
-pub use pager::Pager;
-pub use parts::mark_part;
-pub use pending_bar::strip_words;
-pub use rewind_dialog::{Mark, RewindChoice, mark_conflict, rewind_dialog};
-pub use rule_choice::RuleChoice;
-pub use session_dialogs::{deletion_dialog, mode_dialog, trust_dialog};
-pub use staleness::approval_dialog;
+pub(crate) use answer::answer;
+pub(crate) use body::Body;
+pub(crate) use choices::{Choice, ChoiceAction, YesNo, choice};
+pub(crate) use dialog_stack::DialogStack;
+pub(crate) use disk_state::{Staleness, is_awaited, says_changed};
+pub(crate) use elicitation_dialog::refresh_form;
+pub(crate) use hit_regions::choice_at;
+pub(crate) use hunks::{HunkMark, Hunks};
+pub(crate) use inbox::{Inbox, YES, said};
+pub(crate) use interrupted::{InterruptedCall, interrupted_dialog};
+pub(crate) use lock_dialog::lock_dialog;
+pub(crate) use note::{CHANGED, Note, Verb};
+pub(crate) use onboarding_dialog::refresh_setup;
+pub(crate) use pager::Pager;
+pub(crate) use parts::mark_part;
+pub(crate) use pending_bar::strip_words;
+pub(crate) use rewind_dialog::{Mark, RewindChoice, mark_conflict, rewind_dialog};
+pub(crate) use rule_choice::RuleChoice;
+pub(crate) use session_dialogs::{deletion_dialog, mode_dialog, trust_dialog};
+pub(crate) use staleness::approval_dialog;
 #[cfg(test)]
-pub use summary::name;
-pub use view::{Frame, draw, height, hints};
+pub(crate) use summary::name;
+pub(crate) use view::{Frame, draw, height, hints};
 
 use super::composer::{Field, Lines};
 use super::elicitation::{self, ElicitationForm};
@@ -70,14 +70,14 @@ use ratatui::layout::Rect;
 use std::path::PathBuf;
 
 /// Denial reasons that a digit inserts into an empty field.
-pub const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "do it without the network"];
+pub(crate) const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "do it without the network"];
 /// Shorter forms of the reasons, for narrow screens.
 const FEWER_WORDS: [[&str; 4]; 2] =
     [["wrong file", "too broad", "explain first", "no network"], ["file", "broad", "explain", "offline"]];
 
 /// Subject of a dialog.
 #[derive(Debug)]
-pub enum Question {
+pub(crate) enum Question {
     Approval(Box<Approval>),
     /// Choice of the rule to save; shown in front of its approval prompt.
     Keep(Box<RuleChoice>),
@@ -105,7 +105,7 @@ pub enum Question {
 
 /// Answer of the user, for the caller of the dialog.
 #[derive(Debug)]
-pub enum Answer {
+pub(crate) enum Answer {
     Decide(ApprovalId, Decision),
     Preview(ApprovalId),
     Resolve(CallId, Resolution),
@@ -119,7 +119,7 @@ pub enum Answer {
     ForgetNot,
 }
 
-pub struct Dialog {
+pub(crate) struct Dialog {
     /// Unique number on this screen, and time of arrival; both set when it starts waiting.
     pub number: u64,
     pub came: Option<u64>,
@@ -173,33 +173,33 @@ pub struct Dialog {
 
 /// Field for the text that replaces the proposal.
 #[derive(Debug)]
-pub struct AmendField {
+pub(crate) struct AmendField {
     pub lines: Lines,
     pub what: AmendTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AmendTarget {
+pub(crate) enum AmendTarget {
     Hunk,
     Command,
 }
 
 /// Hunk keys pressed in quick succession, and the state before them.
 #[derive(Debug)]
-pub struct RecentMarks {
+pub(crate) struct RecentMarks {
     pub at: u64,
     pub before: Hunks,
 }
 
 /// Share of the screen that a dialog takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Height {
+pub(crate) enum Height {
     Part,
     Full,
 }
 
 impl Dialog {
-    pub fn approval(approval: Approval) -> Self {
+    pub(crate) fn approval(approval: Approval) -> Self {
         let strict = approval.critical || approval.risk_level == Risk::High;
         let body = Body::of(&approval);
         let verb = body.verb();
@@ -223,7 +223,7 @@ impl Dialog {
         panel
     }
 
-    pub fn new(question: Question, title: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
+    pub(crate) fn new(question: Question, title: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
         let guard = Guard::new(choices.iter().map(|choice| choice.key).collect(), None);
         Self {
             number: 0,
@@ -260,11 +260,11 @@ impl Dialog {
     }
 
     /// Returns the visible dialog: the one in front, if any.
-    pub fn shown(&self) -> &Self {
+    pub(crate) fn shown(&self) -> &Self {
         self.front.as_deref().unwrap_or(self)
     }
 
-    pub fn shown_mut(&mut self) -> &mut Self {
+    pub(crate) fn shown_mut(&mut self) -> &mut Self {
         match self.front {
             Some(ref mut front) => front,
             None => self,
@@ -272,7 +272,7 @@ impl Dialog {
     }
 
     /// Opens the rule dialog. Returns whether there is one.
-    pub fn open_always(&mut self) -> bool {
+    pub(crate) fn open_always(&mut self) -> bool {
         let Question::Approval(approval) = &self.question else { return false };
         if approval.always.offers.is_empty() {
             return false;
@@ -285,7 +285,7 @@ impl Dialog {
     }
 
     /// Opens the pager. Returns whether there is something to read.
-    pub fn open_reading(&mut self) -> bool {
+    pub(crate) fn open_reading(&mut self) -> bool {
         let reading = match &self.question {
             Question::Approval(approval) => Pager::rules(approval, &self.choices),
             Question::Trust(Some(trust)) => Pager::files(&trust.files),
@@ -305,7 +305,7 @@ impl Dialog {
     }
 
     /// Applies the policy's response about a rule that is still being chosen. Returns whether the view changed.
-    pub fn rule_told(&mut self, told: RuleTold) -> bool {
+    pub(crate) fn rule_told(&mut self, told: RuleTold) -> bool {
         if let (Question::Approval(approval), RuleTold::Offered { offer, at }) = (&mut self.question, &told)
             && *at == approval.always.offers.len()
         {
@@ -324,12 +324,12 @@ impl Dialog {
     }
 
     /// Goes back to the dialog itself. Returns whether something was in front of it.
-    pub fn close_always(&mut self) -> bool {
+    pub(crate) fn close_always(&mut self) -> bool {
         self.front.take().is_some()
     }
 
     /// Selects another rule, expiry, view or page of the dialog in front.
-    pub fn turn_always(&mut self, act: ChoiceAction) {
+    pub(crate) fn turn_always(&mut self, act: ChoiceAction) {
         let Some(front) = self.front.take() else { return };
         let height = front.height;
         let turned = match front.question {
@@ -349,7 +349,7 @@ impl Dialog {
     }
 
     /// Gives the keyboard to the dialog; earlier highlights are dropped.
-    pub fn arm(&mut self, guard: impl FnOnce(Vec<Key>) -> Guard) {
+    pub(crate) fn arm(&mut self, guard: impl FnOnce(Vec<Key>) -> Guard) {
         if let Question::Asking(asking) = &mut self.question {
             // Nothing can be typed into the form before it is chosen.
             asking.leave();
@@ -368,12 +368,12 @@ impl Dialog {
     }
 
     /// Returns whether one of its fields has the keyboard.
-    pub fn has_field(&self) -> bool {
+    pub(crate) fn has_field(&self) -> bool {
         self.words.is_some() || self.writing.is_some()
     }
 
     /// Returns the number of choices shown in the dialog; they come first.
-    pub fn shown_choices(&self) -> usize {
+    pub(crate) fn shown_choices(&self) -> usize {
         self.choices.iter().take_while(|choice| choice.is_shown).count()
     }
 
@@ -386,11 +386,11 @@ impl Dialog {
     }
 
     /// Returns whether it is about a call, which is shown as a card.
-    pub fn is_card(&self) -> bool {
+    pub(crate) fn is_card(&self) -> bool {
         matches!(self.question, Question::Approval(_))
     }
 
-    pub fn call(&self) -> Option<&CallId> {
+    pub(crate) fn call(&self) -> Option<&CallId> {
         match &self.question {
             Question::Approval(approval) => Some(&approval.tool_call_id),
             Question::Interrupted { id } => Some(id),
@@ -407,12 +407,12 @@ impl Dialog {
     }
 
     /// Returns the number of rows that have not been shown.
-    pub fn unseen(&self) -> usize {
+    pub(crate) fn unseen(&self) -> usize {
         self.body.rows(self.seen_width).saturating_sub(self.seen)
     }
 
     /// Returns the number of rows that must still be shown before this action.
-    pub fn unseen_for(&self, act: ChoiceAction) -> usize {
+    pub(crate) fn unseen_for(&self, act: ChoiceAction) -> usize {
         match act {
             ChoiceAction::Approve
             | ChoiceAction::Trust(TrustAnswer::Yes)
@@ -447,13 +447,13 @@ impl Dialog {
     }
 
     /// Returns the number of screens left until all required rows were shown.
-    pub fn screens_left(&self, act: ChoiceAction) -> usize {
+    pub(crate) fn screens_left(&self, act: ChoiceAction) -> usize {
         self.unseen_for(act).div_ceil(self.shown.max(1))
     }
 
     /// Returns how a choice is confirmed now: showing more takes no confirmation, and a choice without all rows shown
     /// takes two keys.
-    pub fn confirm(&self, choice: usize) -> Confirm {
+    pub(crate) fn confirm(&self, choice: usize) -> Confirm {
         let choice = &self.choices[choice];
         match (choice.act.needs_all_seen(), self.unseen_for(choice.act), self.unseen()) {
             _ if self.guard.is_strict() => Confirm::LetterThenEnter,
@@ -464,7 +464,7 @@ impl Dialog {
     }
 
     /// Passes an input to the guard, with the current meaning of the choices.
-    pub fn step(&mut self, stimulus: GuardInput, now: u64) -> GuardResult {
+    pub(crate) fn step(&mut self, stimulus: GuardInput, now: u64) -> GuardResult {
         // Before the first frame it is unknown whether there are more rows to show.
         let is_shown = self.guard.is_shown();
         let confirm = |(at, choice): (usize, &Choice)| if is_shown { self.confirm(at) } else { choice.key.confirm };
@@ -486,14 +486,14 @@ impl Dialog {
     }
 
     /// Returns the keys that work now and their labels.
-    pub fn valid_keys(&self) -> String {
+    pub(crate) fn valid_keys(&self) -> String {
         let enabled = self.choices.iter().filter(|choice| choice.enabled && choice.is_shown);
         let keys: Vec<String> = enabled.map(|choice| format!("{} {}", choice.key.letter, choice.short)).collect();
         keys.join(", ")
     }
 
     /// Highlights the choice under the pointer, with its current meaning.
-    pub fn point(&mut self, choice: usize, now: u64) {
+    pub(crate) fn point(&mut self, choice: usize, now: u64) {
         let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
         self.guard.set_confirms(&confirms);
         self.pressed_unseen = self.unseen_for(ChoiceAction::Approve) > 0;
@@ -501,7 +501,7 @@ impl Dialog {
     }
 
     /// Returns whether a choice only shows the remaining rows.
-    pub fn only_shows(&self, act: ChoiceAction) -> bool {
+    pub(crate) fn only_shows(&self, act: ChoiceAction) -> bool {
         act.needs_all_seen() && (self.pressed_unseen || self.unseen_for(act) > 0)
     }
 }

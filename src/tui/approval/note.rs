@@ -5,16 +5,16 @@ use crate::tui::theme::Token;
 use std::ops::Range;
 
 /// Warning in the body of an updated proposal, at every screen size, and in the head of an outdated one.
-pub const CHANGED: &str = "⚠ changed on disk since the model read it";
+pub(crate) const CHANGED: &str = "⚠ changed on disk since the model read it";
 
 /// Shorter form for a head without more room.
-pub const CHANGED_SHORT: &str = "⚠ changed on disk";
+pub(crate) const CHANGED_SHORT: &str = "⚠ changed on disk";
 
-pub const CHANGED_SHORTEST: &str = "⚠ changed";
+pub(crate) const CHANGED_SHORTEST: &str = "⚠ changed";
 
 /// Paragraph above a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub(crate) struct Note {
     pub text: String,
     pub token: Token,
     /// Cells of a table row, shown instead of the text.
@@ -28,19 +28,19 @@ const COLUMNS: usize = 70;
 const FIRST_COLUMN: usize = 10;
 
 impl Note {
-    pub fn new(text: String, token: Token) -> Self {
+    pub(crate) fn new(text: String, token: Token) -> Self {
         Self { text, token, cells: None }
     }
 
     /// Creates a table row from the name of a preset and what it runs, asks about and never does. Without a name, it is
     /// the table head.
-    pub fn row(cells: [&str; 4], token: Token) -> Self {
+    pub(crate) fn row(cells: [&str; 4], token: Token) -> Self {
         let [name, runs, asks, never] = cells;
         let text = format!("{name}: runs: {runs}; asks: {asks}; never: {never}");
         Self { text, token, cells: Some(cells.map(str::to_owned)) }
     }
 
-    pub fn rows(&self, width: u16) -> Vec<String> {
+    pub(crate) fn rows(&self, width: u16) -> Vec<String> {
         let width = usize::from(width);
         let Some([name, others @ ..]) = &self.cells else {
             return text::wrap(&self.text, width).into_iter().map(|part| self.text[part].to_owned()).collect();
@@ -71,20 +71,20 @@ impl Note {
 
 /// Verb on the approval choice of a dialog.
 #[derive(Debug, Clone, Copy)]
-pub struct Verb {
+pub(crate) struct Verb {
     pub long: &'static str,
     pub short: &'static str,
 }
 
 /// Wraps a line into rows with a hanging indent.
-pub fn hung(line: &str, width: u16) -> Vec<String> {
+pub(crate) fn hung(line: &str, width: u16) -> Vec<String> {
     let (indent, ranges) = hanging(line, width);
     let rows = ranges.into_iter().enumerate();
     rows.map(|(at, part)| format!("{}{}", if at == 0 { "" } else { indent }, &line[part])).collect()
 }
 
 /// Returns the indent of continuation rows and the byte range of each row; an indented line continues a little deeper.
-pub fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>>) {
+pub(crate) fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>>) {
     const DEEPER: &str = "      ";
     let blanks = line.len() - line.trim_start_matches(' ').len();
     let indent = if blanks == 0 { "" } else { &DEEPER[..(blanks + 2).min(DEEPER.len())] };

@@ -17,7 +17,7 @@ const SAMPLE: &str = "--- a/src/greet.rs\n+++ b/src/greet.rs\n@@ -1,4 +1,4 @@\n 
     -    format!(\"Hello, {name}\")\n+    format!(\"Hello, {name}!\")\n }\n";
 
 impl Onboarding {
-    pub fn panel(self: Box<Self>) -> Dialog {
+    pub(crate) fn panel(self: Box<Self>) -> Dialog {
         let (title, reason, choices, body, words) = (self.title(), self.reason(), self.choices(), self.body(), self.field());
         let mut panel = Dialog::new(Question::Setup(self), title, reason, choices, body);
         (panel.words, panel.height) = (words, Height::Full);
@@ -25,7 +25,7 @@ impl Onboarding {
     }
 
     /// Returns the line field; a key is masked.
-    pub fn field(&self) -> Option<Field> {
+    pub(crate) fn field(&self) -> Option<Field> {
         let Page::Typing(typing) = &self.page else { return None };
         let mut field = Field::new();
         match typing.what {
@@ -36,14 +36,14 @@ impl Onboarding {
     }
 
     /// Returns the label of the line field.
-    pub fn label(&self) -> &'static str {
+    pub(crate) fn label(&self) -> &'static str {
         match &self.page {
             Page::Typing(Typing { what: Typed::Address, .. }) => "address: ",
             Page::Typing(_) | Page::Models | Page::Model(_) | Page::Policy => "key: ",
         }
     }
 
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         match &self.page {
             Page::Models => "Which model do you want to use?".to_owned(),
             Page::Typing(Typing { what: Typed::Key, .. }) => "API key".to_owned(),
@@ -57,7 +57,7 @@ impl Onboarding {
         }
     }
 
-    pub fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         match &self.page {
             Page::Models => "setup 1 of 2 · nothing is sent or saved until you confirm".to_owned(),
             Page::Typing(Typing { what: Typed::Address, .. }) => {
@@ -108,7 +108,7 @@ impl Onboarding {
         }
     }
 
-    pub fn body(&self) -> Body {
+    pub(crate) fn body(&self) -> Body {
         let mut words = match &self.page {
             Page::Models => self.models_words(),
             Page::Typing(typing) => self.typing_words(typing),
@@ -206,13 +206,13 @@ impl Onboarding {
 }
 
 /// Rebuilds the content of the current page.
-pub fn refresh_setup(panel: &mut Dialog) {
+pub(crate) fn refresh_setup(panel: &mut Dialog) {
     let Question::Setup(setup) = &panel.question else { return };
     (panel.title, panel.reason, panel.body, panel.words) = (setup.title(), setup.reason(), setup.body(), setup.field());
 }
 
 /// Returns the current key hints, most likely first.
-pub fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
+pub(crate) fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     match &onboarding.page {
         Page::Typing(Typing { what: Typed::Key, .. }) => {
             vec!["enter next", "esc back", "left right provider", "ctrl+u clear"]

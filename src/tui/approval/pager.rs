@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 /// Pages, and the index of the open one.
 #[derive(Debug)]
-pub struct Pager {
+pub(crate) struct Pager {
     pages: Vec<Page>,
     at: usize,
 }
@@ -29,7 +29,7 @@ struct Page {
 impl Pager {
     /// Creates the details page: facts shared by all calls, hidden keys, and the explanation of the verdict at the time
     /// of asking.
-    pub fn rules(approval: &Approval, choices: &[Choice]) -> Self {
+    pub(crate) fn rules(approval: &Approval, choices: &[Choice]) -> Self {
         let mut text = String::new();
         for line in constants(approval).into_iter().chain(other_keys(choices)) {
             let _ = writeln!(text, "{line}");
@@ -85,7 +85,7 @@ impl Pager {
     }
 
     /// Creates one page for each file of the project.
-    pub fn files(files: &[ProjectFile]) -> Self {
+    pub(crate) fn files(files: &[ProjectFile]) -> Self {
         let pages = files.iter().map(|file| {
             let mut text = file.text.clone();
             if text.trim().is_empty() {
@@ -106,14 +106,14 @@ impl Pager {
     }
 
     /// Creates the page with the proposed changes.
-    pub fn diff(diff: FileDiffs) -> Self {
+    pub(crate) fn diff(diff: FileDiffs) -> Self {
         let about = "from the current files to the result".to_owned();
         let title = "Proposed changes".to_owned();
         Self { pages: vec![Page { title, about, text: String::new(), diff: Some(diff), file: None }], at: 0 }
     }
 
     /// Creates the page about the rule that decided one part of a command: its file, line and text.
-    pub fn rule_of(approval: &Approval, part: usize) -> Option<Self> {
+    pub(crate) fn rule_of(approval: &Approval, part: usize) -> Option<Self> {
         let decided = approval.parts.get(part)?;
         let title = format!("Rule for part {}", part + 1);
         let mut text = format!(
@@ -137,11 +137,11 @@ impl Pager {
     }
 
     /// Returns the file of the open page, for an editor.
-    pub fn file(&self) -> Option<&str> {
+    pub(crate) fn file(&self) -> Option<&str> {
         self.pages.get(self.at)?.file.as_deref()
     }
 
-    pub fn panel(self) -> Option<Dialog> {
+    pub(crate) fn panel(self) -> Option<Dialog> {
         let page = self.pages.get(self.at)?.clone();
         let title = match self.pages.len() {
             1 => page.title,
@@ -157,7 +157,7 @@ impl Pager {
     }
 
     /// Opens the next page, wrapping around.
-    pub fn turned(mut self) -> Option<Dialog> {
+    pub(crate) fn turned(mut self) -> Option<Dialog> {
         self.at = (self.at + 1) % self.pages.len().max(1);
         self.panel()
     }

@@ -3,7 +3,7 @@
 use super::{Body, Dialog, Pager, Question};
 
 /// Selects the next or previous part and scrolls to it. Returns whether there are parts.
-pub fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
+pub(crate) fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
     let width = panel.seen_width;
     let Body::Command { command, laid } = &mut panel.body else { return false };
     let order = command.order();
@@ -42,12 +42,12 @@ pub(super) fn open_rule(panel: &mut Dialog) -> bool {
 
 impl Body {
     /// Returns whether it is a command with parts to select.
-    pub fn has_parts(&self) -> bool {
+    pub(crate) fn has_parts(&self) -> bool {
         matches!(self, Self::Command { command, .. } if !command.parts.is_empty())
     }
 
     /// Returns the index of the selected part.
-    pub fn marked_part(&self) -> Option<usize> {
+    pub(crate) fn marked_part(&self) -> Option<usize> {
         match self {
             Self::Command { command, .. } => command.marked,
             Self::Edit { .. } | Self::Words { .. } => None,

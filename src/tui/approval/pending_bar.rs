@@ -18,7 +18,12 @@ const NEXT: &[&str] = &["tab next"];
 const REVIEW: &[&str] = &["tab to review"];
 
 /// Returns the text of the row and its hints, or `None` if the only dialog is visible anyway.
-pub fn strip_words(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) -> Option<(String, &'static [&'static str])> {
+pub(crate) fn strip_words(
+    panels: &DialogStack,
+    width: u16,
+    glyphs: &Glyphs,
+    now: u64,
+) -> Option<(String, &'static [&'static str])> {
     let first = panels.current().filter(|_| panels.inbox().is_none())?;
     let right = if panels.is_open() { NEXT } else { REVIEW };
     if panels.len() > 1 {

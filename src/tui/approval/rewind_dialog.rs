@@ -15,7 +15,7 @@ const GO_BACK: Verb = Verb { long: "rewind", short: "rewind" };
 
 /// Rewind plan, and the conflicting paths that are rewound anyway.
 #[derive(Debug)]
-pub struct RewindChoice {
+pub(crate) struct RewindChoice {
     pub plan: RewindPlan,
     /// Indexes into the files of the plan.
     taken: Vec<usize>,
@@ -25,14 +25,14 @@ pub struct RewindChoice {
 
 /// Effect of a key on the conflicting paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub(crate) enum Mark {
     Turn,
     Next,
     Before,
 }
 
 impl Mark {
-    pub fn of(letter: char) -> Option<Self> {
+    pub(crate) fn of(letter: char) -> Option<Self> {
         match letter {
             ' ' => Some(Self::Turn),
             ']' => Some(Self::Next),
@@ -54,11 +54,11 @@ impl RewindChoice {
     }
 
     /// Returns the conflicting paths that are rewound anyway.
-    pub fn overwrite(&self) -> Vec<PathBuf> {
+    pub(crate) fn overwrite(&self) -> Vec<PathBuf> {
         self.taken.iter().filter_map(|at| self.plan.files.get(*at)).map(|file| file.path.clone()).collect()
     }
 
-    pub fn marks(&self) -> bool {
+    pub(crate) fn marks(&self) -> bool {
         !self.conflicts().is_empty()
     }
 
@@ -163,7 +163,7 @@ impl RewindChoice {
 
 impl RewindChoice {
     /// Returns the hint for the keys that select the scope.
-    pub fn keys(&self) -> &'static str {
+    pub(crate) fn keys(&self) -> &'static str {
         match (&self.plan.target, &self.plan.point) {
             (RewindTarget::Redo, _) => "1, then enter",
             (_, Some(_)) => "1 2 3 f, then enter",
@@ -172,7 +172,7 @@ impl RewindChoice {
     }
 }
 
-pub fn rewind_dialog(plan: RewindPlan) -> Dialog {
+pub(crate) fn rewind_dialog(plan: RewindPlan) -> Dialog {
     let title = match (&plan.target, &plan.point) {
         (RewindTarget::Redo, _) => "Redo: undo the last rewind".to_owned(),
         (_, Some(point)) => format!("Rewind to before #{} {}", point.number, text::reveal_line(&point.prompt)),
@@ -189,7 +189,7 @@ pub fn rewind_dialog(plan: RewindPlan) -> Dialog {
 }
 
 /// Applies a key to the conflicting paths. Returns whether it was for them.
-pub fn mark_conflict(panel: &mut Dialog, mark: Mark) -> bool {
+pub(crate) fn mark_conflict(panel: &mut Dialog, mark: Mark) -> bool {
     let Question::Rewind(rewinding) = &mut panel.question else { return false };
     if !rewinding.mark(mark) {
         return false;

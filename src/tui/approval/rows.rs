@@ -17,19 +17,19 @@ const REASON_ROWS: usize = 3;
 /// Maximum number of rows of one choice.
 const CHOICE_ROWS: usize = 3;
 /// Cells before the label of a choice.
-pub const CHOICE_LEAD: u16 = 5;
-pub const THEN_ENTER: &str = "   (then enter)";
+pub(crate) const CHOICE_LEAD: u16 = 5;
+pub(crate) const THEN_ENTER: &str = "   (then enter)";
 
 /// Panel width in cells below which choices on one row are closer together.
-pub const TIGHT: u16 = 50;
+pub(crate) const TIGHT: u16 = 50;
 /// Suffix of a choice that takes two keys, if there is room.
-pub const PLUS_ENTER: &str = " +enter";
+pub(crate) const PLUS_ENTER: &str = " +enter";
 /// Cells of `12 more`, the number of screens left before the choice can be taken.
 const MORE_CELLS: usize = 7;
 
 /// Layout of the choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choices {
+pub(crate) enum Choices {
     /// One choice on each row.
     Rows,
     /// The first choice on one row, the others on the next.
@@ -38,7 +38,7 @@ pub enum Choices {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// Whether the reason is shown, and a horizontal line above the body.
     pub rules: bool,
     /// Whether there is a horizontal line below the body.
@@ -55,13 +55,13 @@ pub struct Rows {
     draft: u16,
 }
 
-pub fn body_width(width: u16) -> u16 {
+pub(crate) fn body_width(width: u16) -> u16 {
     width.saturating_sub(GUTTER).max(1)
 }
 
 impl Rows {
     /// Returns the best layout that fits into `limit` rows. Its own total as the limit gives the same layout.
-    pub fn of(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> Self {
+    pub(crate) fn of(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> Self {
         panel.body.set_shape(panel.shape(width));
         let written = panel.writing.as_ref().map_or(0, |writing| writing.lines.rows() + 2);
         let wanted = panel.body.rows(body_width(width)).max(written).clamp(1, usize::from(u16::MAX / 2)) as u16;
@@ -123,27 +123,27 @@ impl Rows {
     }
 
     /// Returns the number of rows above the body.
-    pub fn head(self) -> u16 {
+    pub(crate) fn head(self) -> u16 {
         1 + self.reason + self.top_rule
     }
 
     /// Returns whether there is a horizontal line above the body.
-    pub fn begins_with_rule(self) -> bool {
+    pub(crate) fn begins_with_rule(self) -> bool {
         self.top_rule > 0
     }
 
-    pub fn total(self) -> u16 {
+    pub(crate) fn total(self) -> u16 {
         self.head() + self.body + u16::from(self.ends_with_rule) + self.hunks + self.answers + self.draft
     }
 }
 
 /// Returns whether a reason is being typed that a digit can insert.
-pub fn has_ready_words(panel: &Dialog) -> bool {
+pub(crate) fn has_ready_words(panel: &Dialog) -> bool {
     panel.words.is_some() && !matches!(panel.question, Question::Keep(_) | Question::Setup(_) | Question::Asking(_))
 }
 
 /// Returns the height of a choice, whatever text replaces its label now.
-pub fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
+pub(crate) fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
     let choice = &panel.choices[at];
     let tail = if choice.enabled && choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
     let room = usize::from(width.saturating_sub(CHOICE_LEAD)).max(1);
@@ -151,7 +151,7 @@ pub fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
 }
 
 /// Distributes short choices over rows, as many per row as fit.
-pub fn packed(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
+pub(crate) fn packed(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
     for at in choices {
@@ -177,13 +177,13 @@ fn packed_height(panel: &Dialog, choices: Range<usize>, width: u16) -> u16 {
 }
 
 /// Returns the cells of a short choice, including its key and suffix.
-pub fn packed_wide(panel: &Dialog, at: usize, width: u16) -> usize {
+pub(crate) fn packed_wide(panel: &Dialog, at: usize, width: u16) -> usize {
     let words = packed_more(panel, at).map_or_else(|| text::width(&panel.choices[at].short), |lead| lead.len() + MORE_CELLS);
     words + packed_lead(width) + packed_tail(panel, at, width).len()
 }
 
 /// Returns the short label of a choice. While rows have not been shown, the first one gives the number of screens left.
-pub fn packed_words(panel: &Dialog, at: usize) -> Cow<'_, str> {
+pub(crate) fn packed_words(panel: &Dialog, at: usize) -> Cow<'_, str> {
     let choice = &panel.choices[at];
     match packed_more(panel, at) {
         Some(lead) => format!("{lead}{} more", panel.screens_left(choice.act)).into(),
@@ -200,24 +200,24 @@ fn packed_more(panel: &Dialog, at: usize) -> Option<&'static str> {
 }
 
 /// Returns the gap between choices on one row.
-pub fn packed_gap(width: u16) -> &'static str {
+pub(crate) fn packed_gap(width: u16) -> &'static str {
     if width < TIGHT { "  " } else { "   " }
 }
 
 /// Returns the cells of the key and the spaces after it.
-pub fn packed_lead(width: u16) -> usize {
+pub(crate) fn packed_lead(width: u16) -> usize {
     if width < TIGHT { 2 } else { 3 }
 }
 
 /// Returns the suffix of a choice that takes two keys; narrow screens show it on the row of the choice.
-pub fn packed_tail(panel: &Dialog, at: usize, width: u16) -> &'static str {
+pub(crate) fn packed_tail(panel: &Dialog, at: usize, width: u16) -> &'static str {
     let choice = &panel.choices[at];
     let two = choice.enabled && choice.key.confirm == Confirm::LetterThenEnter;
     if two && (width >= TIGHT || !matches!(panel.question, Question::Keep(_))) { PLUS_ENTER } else { "" }
 }
 
 /// Wraps the reason; the last row shows if it was cut.
-pub fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
+pub(crate) fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     let room = usize::from(body_width(width));
     let reason = panel.reason.as_str();
     let ranges = if panel.shows_reason() && !reason.is_empty() { text::wrap(reason, room) } else { Vec::new() };

@@ -14,7 +14,7 @@ const NEVER: &str = "never saved as a rule: deletions, network access, downloade
 
 /// Current selection.
 #[derive(Debug)]
-pub struct RuleChoice {
+pub(crate) struct RuleChoice {
     approval_id: ApprovalId,
     always: Always,
     /// Verb of the approval: `run it`.
@@ -43,13 +43,13 @@ enum RuleView {
 }
 
 impl RuleChoice {
-    pub fn new(approval_id: ApprovalId, always: Always, verb: &'static str, about: String, is_command: bool) -> Self {
+    pub(crate) fn new(approval_id: ApprovalId, always: Always, verb: &'static str, about: String, is_command: bool) -> Self {
         let own = always.offers.iter().position(|offer| offer.written).unwrap_or(always.offers.len());
         let (refused, reach) = (None, None);
         Self { approval_id, always, verb, about, is_command, offer: 0, end: None, body: RuleView::Rule, own, refused, reach }
     }
 
-    pub fn panel(self) -> Dialog {
+    pub(crate) fn panel(self) -> Dialog {
         let reason = format!("nothing is saved until you press enter; then {}: {}", self.verb, self.about);
         let (choices, body) = (self.choices(), self.body());
         let panel = Dialog::new(Question::Keep(Box::new(self)), "Always allow this".to_owned(), reason, choices, body);
@@ -58,7 +58,7 @@ impl RuleChoice {
     }
 
     /// Selects another rule, expiry or view; the dialog is armed again.
-    pub fn turned(mut self, act: ChoiceAction) -> Dialog {
+    pub(crate) fn turned(mut self, act: ChoiceAction) -> Dialog {
         match act {
             ChoiceAction::Widen => self.offer = (self.offer + 1) % self.always.offers.len().max(1),
             ChoiceAction::End => {
@@ -98,7 +98,7 @@ impl RuleChoice {
     }
 
     /// Applies the policy's response. Returns whether the rule is still being written.
-    pub fn told(mut self, told: RuleTold) -> (Self, bool) {
+    pub(crate) fn told(mut self, told: RuleTold) -> (Self, bool) {
         match told {
             RuleTold::Offered { offer, at } => {
                 if at == self.always.offers.len() {
@@ -119,17 +119,17 @@ impl RuleChoice {
     }
 
     /// Returns the approval that the rule is chosen for.
-    pub fn about(&self) -> ApprovalId {
+    pub(crate) fn about(&self) -> ApprovalId {
         self.approval_id.clone()
     }
 
     /// Returns the current rule as text for editing.
-    pub fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         self.offer().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")).unwrap_or_default()
     }
 
     /// Returns the offer whose matching commands are to be listed: the next wider one, or else the current one.
-    pub fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
+    pub(crate) fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
         let target = self.reaches();
         let known = self.reach.as_ref().is_some_and(|(offer, ..)| *offer == target);
         (self.is_command && self.always.offers.len() > 1 && !known).then(|| (self.approval_id.clone(), target))
@@ -139,7 +139,7 @@ impl RuleChoice {
         if self.offer + 1 < self.own { self.offer + 1 } else { self.offer }
     }
 
-    pub fn remember(&self, scope: GrantScope) -> (ApprovalId, Remember) {
+    pub(crate) fn remember(&self, scope: GrantScope) -> (ApprovalId, Remember) {
         let until = self.end.and_then(|end| self.always.ends.get(end)).map(|(_, end)| *end);
         let until = until.filter(|_| scope != GrantScope::Session);
         (self.approval_id.clone(), Remember { scope, offer: self.offer, until })

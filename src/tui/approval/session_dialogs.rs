@@ -5,7 +5,7 @@ use crate::protocol::{Mode, Risk, SessionId};
 use crate::text;
 use crate::tui::interface::{TrustAnswer, TrustQuestion};
 
-pub fn trust_dialog(trust: TrustQuestion) -> Dialog {
+pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     let title = format!("Trust the project {}?", text::reveal_line(&trust.place));
     let reason = match &trust.changes {
         Some(_) => "it has changed since you trusted it",
@@ -26,7 +26,7 @@ pub fn trust_dialog(trust: TrustQuestion) -> Dialog {
     Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
 }
 
-pub fn mode_dialog(mode: Mode) -> Dialog {
+pub(crate) fn mode_dialog(mode: Mode) -> Dialog {
     let words = match mode {
         Mode::Plan => "Tools write nothing, and commands only read.",
         Mode::Ask => "aye asks whenever the policy says so.",
@@ -51,7 +51,7 @@ pub fn mode_dialog(mode: Mode) -> Dialog {
 }
 
 /// Creates the dialog that confirms the deletion of a session.
-pub fn deletion_dialog(id: SessionId, title: &str) -> Dialog {
+pub(crate) fn deletion_dialog(id: SessionId, title: &str) -> Dialog {
     let short: String = id.as_str().chars().take(8).collect();
     let choices = vec![
         choice('y', Confirm::LetterThenEnter, ChoiceAction::Forget(YesNo::Yes), "delete permanently".to_owned(), "delete"),
@@ -66,17 +66,17 @@ pub fn deletion_dialog(id: SessionId, title: &str) -> Dialog {
 }
 
 impl Question {
-    pub fn is_deletion(&self) -> bool {
+    pub(crate) fn is_deletion(&self) -> bool {
         matches!(self, Question::Forget(_))
     }
 
     /// Returns whether it is about this session.
-    pub fn deletes(&self, session: &SessionId) -> bool {
+    pub(crate) fn deletes(&self, session: &SessionId) -> bool {
         matches!(self, Question::Forget(id) if id == session)
     }
 
     /// Returns whether the user requested the dialog, and nothing waits for the answer.
-    pub fn is_called_for(&self) -> bool {
+    pub(crate) fn is_called_for(&self) -> bool {
         matches!(self, Question::Forget(_) | Question::Mode(_))
     }
 }

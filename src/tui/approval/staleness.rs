@@ -9,7 +9,7 @@ const NOTHING_DONE: &str = "Nothing was written. The edit was re-applied to the 
                             review the new diff.";
 
 /// Creates the first dialog of an approval, with a notice if its proposal was updated.
-pub fn approval_dialog(approval: Approval) -> Dialog {
+pub(crate) fn approval_dialog(approval: Approval) -> Dialog {
     if !approval.amendable.renewed {
         return Dialog::approval(approval);
     }
@@ -73,7 +73,7 @@ fn fit_disk(panel: &mut Dialog) -> bool {
 
 impl DialogStack {
     /// Records that the file of an approval has changed on disk, or is the shown one again.
-    pub fn outdated(&mut self, id: &ApprovalId, outdated: bool) {
+    pub(crate) fn outdated(&mut self, id: &ApprovalId, outdated: bool) {
         if let Some(panel) = self.list.iter_mut().find(|panel| is_of(panel, id)) {
             panel.changed_on_disk = outdated;
         }
@@ -89,14 +89,14 @@ impl DialogStack {
     }
 
     /// Shows the updated proposal of the open prompt. Returns the approval for which it must be requested.
-    pub fn show_new(&mut self, last_text: Option<u64>) -> Option<ApprovalId> {
+    pub(crate) fn show_new(&mut self, last_text: Option<u64>) -> Option<ApprovalId> {
         let id = show_new(self.list.get_mut(self.current)?);
         self.arm_anew(last_text);
         id
     }
 
     /// Marks the prompt as waiting for an updated proposal, regardless of who requested it.
-    pub fn expect_replacement(&mut self, id: &ApprovalId, last_text: Option<u64>) {
+    pub(crate) fn expect_replacement(&mut self, id: &ApprovalId, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(|panel| is_of(panel, id)) else { return };
         if !matches!(self.list[at].disk, Staleness::Awaited) {
             await_new(&mut self.list[at]);
@@ -107,7 +107,7 @@ impl DialogStack {
     }
 
     /// Replaces the waiting prompt with the updated approval. Returns whether there was one.
-    pub fn replace_pending(&mut self, approval: &Approval, last_text: Option<u64>) -> bool {
+    pub(crate) fn replace_pending(&mut self, approval: &Approval, last_text: Option<u64>) -> bool {
         let waits = |panel: &Dialog| matches!(panel.disk, Staleness::Awaited) && panel.call() == Some(&approval.tool_call_id);
         let Some(at) = self.list.iter().position(waits) else { return false };
         let is_open = self.open && at == self.current;

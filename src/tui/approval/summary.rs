@@ -7,7 +7,7 @@ use crate::text;
 use crate::tui::theme::Token;
 
 /// Returns a short name of the dialog.
-pub fn name(panel: &Dialog) -> String {
+pub(crate) fn name(panel: &Dialog) -> String {
     match &panel.question {
         Question::Approval(approval) => match (&approval.command, panel.body.counts()) {
             (Some(command), _) => format!("$ {}", text::reveal_name(&command.line)),
@@ -27,12 +27,12 @@ pub fn name(panel: &Dialog) -> String {
     }
 }
 
-pub fn is_command(panel: &Dialog) -> bool {
+pub(crate) fn is_command(panel: &Dialog) -> bool {
     matches!(&panel.question, Question::Approval(approval) if approval.command.is_some())
 }
 
 /// Returns the name with what the user must know before deciding it together with others.
-pub fn whole(panel: &Dialog) -> String {
+pub(crate) fn whole(panel: &Dialog) -> String {
     match &panel.question {
         Question::Approval(_) if !is_command(panel) && panel.unseen() > 0 => {
             format!("{}: not read yet; enter opens it", name(panel))
@@ -42,7 +42,7 @@ pub fn whole(panel: &Dialog) -> String {
 }
 
 /// Returns why the dialog must be decided individually, if it must.
-pub fn alone(panel: &Dialog) -> Option<String> {
+pub(crate) fn alone(panel: &Dialog) -> Option<String> {
     let Question::Approval(_) = &panel.question else {
         return Some("this one is decided individually; enter opens it".to_owned());
     };
@@ -56,7 +56,7 @@ pub fn alone(panel: &Dialog) -> Option<String> {
     }
 }
 
-pub fn risk_token(panel: &Dialog) -> Token {
+pub(crate) fn risk_token(panel: &Dialog) -> Token {
     match (panel.critical, panel.risk) {
         (true, _) => Token::Critical,
         (false, Some(Risk::High)) => Token::Danger,

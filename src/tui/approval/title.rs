@@ -7,14 +7,14 @@ use std::cmp::Reverse;
 
 /// Text of the head, and the cells of the head that are not free for it.
 #[derive(Debug)]
-pub struct Name {
+pub(crate) struct Name {
     pub words: String,
     pub beside: usize,
 }
 
 impl Name {
     /// Returns the text in rows if the head has no room for it.
-    pub fn rows(&self, width: u16) -> Vec<String> {
+    pub(crate) fn rows(&self, width: u16) -> Vec<String> {
         if text::width(&self.words) + self.beside <= width.into() {
             Vec::new()
         } else {
@@ -25,7 +25,7 @@ impl Name {
 
 /// Returns the part of a command whose effect is the title: the worst one, and among equals the last, because it runs
 /// what the others produce.
-pub fn titled_part(approval: &Approval) -> Option<usize> {
+pub(crate) fn titled_part(approval: &Approval) -> Option<usize> {
     if approval.tool_name != "RunCommand" || approval.effects.is_some() || !approval.opens.is_empty() {
         return None;
     }
@@ -33,14 +33,14 @@ pub fn titled_part(approval: &Approval) -> Option<usize> {
 }
 
 /// Returns the indexes of the parts of a command, riskiest first; among equals the last one first.
-pub fn by_risk(parts: &[CommandPart]) -> Vec<usize> {
+pub(crate) fn by_risk(parts: &[CommandPart]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..parts.len()).rev().collect();
     order.sort_by_key(|at| Reverse((parts[*at].critical, parts[*at].risk, parts[*at].effect.is_some())));
     order
 }
 
 /// Returns the title of an approval prompt, on one line without control characters.
-pub fn title(approval: &Approval) -> String {
+pub(crate) fn title(approval: &Approval) -> String {
     let tool = approval.tool_name.as_str();
     if let Some(effects) = approval.effects.as_ref() {
         let paths = usize::try_from(effects.paths()).unwrap_or(usize::MAX);

@@ -30,7 +30,7 @@ const SHORT_TITLE: usize = 8;
 
 /// Drawing context of a panel.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
     pub now: u64,
@@ -43,11 +43,11 @@ pub struct Frame<'a> {
 }
 
 /// Returns the number of rows the panel needs, at most `limit`.
-pub fn height(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> u16 {
+pub(crate) fn height(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> u16 {
     Rows::of(panel, width, limit, has_draft).total()
 }
 
-pub fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let rows = Rows::of(panel, area.width, area.height, !frame.draft.is_empty());
     draw_head(panel, rows, area, buffer, frame);
     let (y, field) = match &panel.writing {
@@ -439,7 +439,7 @@ fn packed_line(
 }
 
 /// Returns the key hints of the panel, most likely first.
-pub fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -> Vec<&'static str> {
+pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -> Vec<&'static str> {
     if let super::Question::Setup(setup) = &panel.question {
         return super::onboarding_dialog::hints(setup, look == typeahead_guard::ChoiceState::Arming);
     }

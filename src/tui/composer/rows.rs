@@ -30,12 +30,12 @@ fn lay(lines: &[String], cursor: (usize, usize), width: usize) -> (Vec<Row>, (us
 }
 
 /// Counts the rows of the lines, up to a limit.
-pub fn count(lines: &[String], width: usize, limit: usize) -> usize {
+pub(crate) fn count(lines: &[String], width: usize, limit: usize) -> usize {
     lines.iter().take(limit).map(|line| text::wrap(line, width).len().max(1)).sum::<usize>().clamp(1, limit)
 }
 
 /// Draws the rows from `top` on and adjusts `top` so that the cursor is visible; returns the cursor position.
-pub fn draw(
+pub(crate) fn draw(
     lines: &[String],
     cursor: (usize, usize),
     top: &mut usize,
@@ -53,7 +53,7 @@ pub fn draw(
 }
 
 /// Highlights the selected part of the drawn text; the end is exclusive.
-pub fn mark(lines: &[String], (from, to): (Place, Place), top: usize, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn mark(lines: &[String], (from, to): (Place, Place), top: usize, area: Rect, buffer: &mut Buffer) {
     let (rows, _) = lay(lines, (0, 0), area.width.max(1).into());
     let byte = |line: &str, column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
     let cells = |words: &str| text::width(words) + words.matches('\t').count();
@@ -71,7 +71,7 @@ pub fn mark(lines: &[String], (from, to): (Place, Place), top: usize, area: Rect
 }
 
 /// Draws one line, scrolled horizontally so that the cursor is visible; returns the cursor position.
-pub fn draw_line(line: &str, cursor: usize, area: Rect, buffer: &mut Buffer, style: Style) -> Position {
+pub(crate) fn draw_line(line: &str, cursor: usize, area: Rect, buffer: &mut Buffer, style: Style) -> Position {
     let end = line.char_indices().nth(cursor).map_or(line.len(), |(at, _)| at);
     let starts = line[..end].grapheme_indices(true).map(|(at, _)| at).chain([end]);
     let fits = |start: &usize| text::width(&line[*start..end]) < usize::from(area.width.max(1));

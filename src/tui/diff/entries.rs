@@ -44,7 +44,7 @@ pub(super) struct Hunk {
 }
 
 impl Entry {
-    pub fn side(&self) -> Option<DiffSide> {
+    pub(crate) fn side(&self) -> Option<DiffSide> {
         match self {
             Self::Line(line) => Some(line.side),
             Self::File(_) | Self::Note(_) | Self::Break(_) => None,

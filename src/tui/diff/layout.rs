@@ -29,7 +29,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         entries: &[Entry],
         width: usize,
@@ -75,7 +75,7 @@ impl Layout {
 }
 
 /// Separator between both sides; a space follows, which keeps the numbers of the right side apart.
-pub const BETWEEN_SIGN: &str = "│";
+pub(crate) const BETWEEN_SIGN: &str = "│";
 const BETWEEN_CELLS: usize = 2;
 
 /// Returns the widths of both sides, in cells.
@@ -99,12 +99,19 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    pub fn new(hunks: &[Hunk], number_width: usize) -> Self {
+    pub(crate) fn new(hunks: &[Hunk], number_width: usize) -> Self {
         let track = |hunk: &Hunk| hunk.path.as_deref().map_or_else(|| Track::new(""), Track::for_path);
         Self { number_width, tracks: hunks.iter().map(|hunk| (track(hunk), track(hunk))).collect(), left: Vec::new() }
     }
 
-    pub fn unit_rows(&mut self, entries: &[Entry], hunks: &[Hunk], unit: Unit, width: usize, wraps: bool) -> Vec<StyledText> {
+    pub(crate) fn unit_rows(
+        &mut self,
+        entries: &[Entry],
+        hunks: &[Hunk],
+        unit: Unit,
+        width: usize,
+        wraps: bool,
+    ) -> Vec<StyledText> {
         let (old, new) = match unit {
             Unit::One(entry) => return self.rows(entries, hunks, entry, (width, wraps)),
             Unit::Two(old, new) => (old, new),

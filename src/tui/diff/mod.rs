@@ -6,8 +6,8 @@ mod shape;
 mod spoken;
 mod words;
 
-pub use layout::BETWEEN_SIGN;
-pub use shape::Shape;
+pub(crate) use layout::BETWEEN_SIGN;
+pub(crate) use shape::Shape;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -22,7 +22,7 @@ use layout::{Layout, Painter, halves};
 use shape::units;
 
 /// Diff of one or more files.
-pub struct Diff {
+pub(crate) struct Diff {
     entries: Vec<Entry>,
     hunks: Vec<Hunk>,
     /// Layout at the last requested width.
@@ -33,7 +33,7 @@ pub struct Diff {
 
 impl Diff {
     /// Prepares the differences of files; `path` names the file if they do not. Remarks are shown unchanged.
-    pub fn new(files: &[FileDiff], path: Option<&Path>) -> Self {
+    pub(crate) fn new(files: &[FileDiff], path: Option<&Path>) -> Self {
         let (mut entries, hunks) = entries::entries(files, path);
         words::pair(&mut entries);
         let painter = Painter::new(&hunks, entries::number_width(&entries));
@@ -41,24 +41,24 @@ impl Diff {
     }
 
     /// Changes the layout.
-    pub fn set_shape(&self, shape: Shape) {
+    pub(crate) fn set_shape(&self, shape: Shape) {
         if self.shape.replace(shape) != shape {
             *self.layout.borrow_mut() = Layout::default();
         }
     }
 
     /// Marks hunks, by index, as excluded.
-    pub fn set_left(&self, left: Vec<bool>) {
+    pub(crate) fn set_left(&self, left: Vec<bool>) {
         self.painter.borrow_mut().left = left;
     }
 
     /// Reports whether a line is cut at this width.
-    pub fn is_cut(&self, width: u16) -> bool {
+    pub(crate) fn is_cut(&self, width: u16) -> bool {
         self.laid_out(width, |layout| layout.cut)
     }
 
     /// Returns the first row of a hunk.
-    pub fn row_of(&self, width: u16, hunk: usize) -> usize {
+    pub(crate) fn row_of(&self, width: u16, hunk: usize) -> usize {
         let is_of = |entry: usize| matches!(&self.entries[entry], Entry::Line(line) if line.hunk == hunk);
         self.laid_out(width, |layout| {
             let unit = layout.units.iter().position(|unit| unit.entries().any(is_of)).unwrap_or(0);
@@ -67,7 +67,7 @@ impl Diff {
     }
 
     /// Returns the hunk at a row, or the one before it.
-    pub fn hunk_at(&self, width: u16, row: usize) -> Option<usize> {
+    pub(crate) fn hunk_at(&self, width: u16, row: usize) -> Option<usize> {
         self.laid_out(width, |layout| {
             let unit = layout.ends.partition_point(|end| *end <= row);
             let upto = layout.units.iter().take(unit + 1).rev();
@@ -78,25 +78,25 @@ impl Diff {
         })
     }
 
-    pub fn added(&self) -> usize {
+    pub(crate) fn added(&self) -> usize {
         self.count(DiffSide::Added)
     }
 
-    pub fn removed(&self) -> usize {
+    pub(crate) fn removed(&self) -> usize {
         self.count(DiffSide::Removed)
     }
 
-    pub fn hunks(&self) -> usize {
+    pub(crate) fn hunks(&self) -> usize {
         self.hunks.len()
     }
 
     /// Returns the number of lines in all hunks.
-    pub fn lines(&self) -> usize {
+    pub(crate) fn lines(&self) -> usize {
         self.entries.iter().filter(|entry| entry.side().is_some()).count()
     }
 
     /// Returns added and removed lines per file, in order.
-    pub fn files(&self) -> Vec<(Option<&Path>, usize, usize)> {
+    pub(crate) fn files(&self) -> Vec<(Option<&Path>, usize, usize)> {
         let mut files: Vec<(Option<&Path>, usize, usize)> = Vec::new();
         for entry in &self.entries {
             let Entry::Line(line) = entry else { continue };
@@ -112,12 +112,12 @@ impl Diff {
         files
     }
 
-    pub fn height(&self, width: u16) -> usize {
+    pub(crate) fn height(&self, width: u16) -> usize {
         self.laid_out(width, |layout| layout.ends.last().copied().unwrap_or(0))
     }
 
     /// Counts the removed lines with a row in `range`.
-    pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
+    pub(crate) fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         self.laid_out(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);
             let last = layout.ends.partition_point(|end| *end < range.end);
@@ -128,16 +128,16 @@ impl Diff {
     }
 
     /// Returns the column of the separator in the side-by-side layout.
-    pub fn seam(&self, width: u16) -> Option<u16> {
+    pub(crate) fn seam(&self, width: u16) -> Option<u16> {
         self.shape.get().beside.then(|| halves(usize::from(width)).0 as u16)
     }
 
     /// Returns the width of the number and sign columns, in cells.
-    pub fn gutter(&self) -> usize {
+    pub(crate) fn gutter(&self) -> usize {
         self.painter.borrow().number_width + 2
     }
 
-    pub fn rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
+    pub(crate) fn rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
         let (units, begin) = self.laid_out(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);
             let last = layout.ends.partition_point(|end| *end < range.end);

@@ -5,7 +5,7 @@ use crate::protocol::DiffSide;
 
 /// Layout options of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Whether the old and the new side are shown next to each other.
     pub beside: bool,
     /// Whether long lines are wrapped; otherwise they are cut and marked.
@@ -27,7 +27,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    pub fn entries(self) -> impl Iterator<Item = usize> {
+    pub(crate) fn entries(self) -> impl Iterator<Item = usize> {
         let (one, other) = match self {
             Self::One(entry) => (Some(entry), None),
             // A context line is a single entry.

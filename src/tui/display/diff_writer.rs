@@ -14,7 +14,7 @@ const BRIDGE: u16 = 4;
 const ERASE: u16 = 4;
 
 /// Appends the bytes that change a terminal from `shown` to `next`.
-pub fn changes(shown: &Buffer, next: &Buffer, out: &mut Vec<u8>) {
+pub(crate) fn changes(shown: &Buffer, next: &Buffer, out: &mut Vec<u8>) {
     let mut painter = Painter { next, out, pen: PLAIN, at: None, written: Doubt::None, word: 0 };
     let area = next.area;
     for y in area.top()..area.bottom() {

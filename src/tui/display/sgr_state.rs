@@ -6,14 +6,14 @@ use std::io::Write;
 
 /// Colours and attributes the terminal currently draws with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pen {
+pub(crate) struct Pen {
     foreground: Color,
     background: Color,
     stress: Modifier,
 }
 
 /// Drawing state without colours and attributes.
-pub const PLAIN: Pen = Pen { foreground: Color::Reset, background: Color::Reset, stress: Modifier::empty() };
+pub(crate) const PLAIN: Pen = Pen { foreground: Color::Reset, background: Color::Reset, stress: Modifier::empty() };
 
 /// Attributes and their SGR parameters.
 const STRESSES: [(Modifier, u8); 9] = [
@@ -32,22 +32,22 @@ const STRESSES: [(Modifier, u8); 9] = [
 const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED.union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
 
 impl Pen {
-    pub fn of(cell: &Cell) -> Self {
+    pub(crate) fn of(cell: &Cell) -> Self {
         Self { foreground: cell.fg, background: cell.bg, stress: cell.modifier }
     }
 
     /// Reports whether a space drawn in this state looks like an erased cell.
-    pub fn leaves_blank(self) -> bool {
+    pub(crate) fn leaves_blank(self) -> bool {
         self.background == Color::Reset && !self.stress.intersects(SEEN_ON_BLANK)
     }
 
     /// Reports whether spaces drawn in both states look the same.
-    pub fn has_ground_of(self, other: Self) -> bool {
+    pub(crate) fn has_ground_of(self, other: Self) -> bool {
         self.background == other.background && !self.stress.union(other.stress).intersects(SEEN_ON_BLANK)
     }
 
     /// Appends the sequence that switches the terminal to `next`.
-    pub fn change(&mut self, next: Self, out: &mut Vec<u8>) {
+    pub(crate) fn change(&mut self, next: Self, out: &mut Vec<u8>) {
         if *self == next {
             return;
         }

@@ -26,7 +26,7 @@ const SECRETS: [&str; 15] = [
 ];
 
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub(crate) struct Entry {
     field: FormField,
     held: EntryValue,
     touched: bool,
@@ -47,7 +47,7 @@ enum EntryValue {
 
 impl Entry {
     /// Creates the field with the server's suggested value, if that is plain text and valid.
-    pub fn new(field: FormField) -> Self {
+    pub(crate) fn new(field: FormField) -> Self {
         let default = field.default.as_ref();
         let held = match &field.takes {
             FieldKind::Text { .. } | FieldKind::Number { .. } => {
@@ -72,35 +72,35 @@ impl Entry {
         Self { field, held, touched: false }
     }
 
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.field.name
     }
 
     /// Returns the title on the screen.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let title = self.field.title.as_deref().map(text::reveal_line).filter(|title| !title.is_empty());
         title.unwrap_or_else(|| text::reveal_line(&self.field.name))
     }
 
-    pub fn description(&self) -> Option<String> {
+    pub(crate) fn description(&self) -> Option<String> {
         self.field.description.as_deref().map(text::reveal_line).filter(|words| !words.is_empty())
     }
 
-    pub fn is_required(&self) -> bool {
+    pub(crate) fn is_required(&self) -> bool {
         self.field.required
     }
 
-    pub fn is_touched(&self) -> bool {
+    pub(crate) fn is_touched(&self) -> bool {
         self.touched
     }
 
     /// Returns whether text is typed into the field.
-    pub fn is_typed(&self) -> bool {
+    pub(crate) fn is_typed(&self) -> bool {
         matches!(self.held, EntryValue::Text(_))
     }
 
     /// Returns whether it looks like a secret, which a server must not ask for in a form.
-    pub fn looks_secret(&self) -> bool {
+    pub(crate) fn looks_secret(&self) -> bool {
         let FormField { name, title, description, .. } = &self.field;
         let words = [Some(name), title.as_ref(), description.as_ref()].into_iter().flatten();
         let plain = |words: &String| {
@@ -119,14 +119,14 @@ impl Entry {
     }
 
     /// Returns the text of the line field.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match &self.held {
             EntryValue::Text(text) => text.clone(),
             EntryValue::Flag(_) | EntryValue::Choice(_) | EntryValue::Choices { .. } => String::new(),
         }
     }
 
-    pub fn set_text(&mut self, words: &str) {
+    pub(crate) fn set_text(&mut self, words: &str) {
         if let EntryValue::Text(text) = &mut self.held
             && *text != words
         {
@@ -136,7 +136,7 @@ impl Entry {
     }
 
     /// Returns the value on one line.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let nothing = || "–".to_owned();
         match (&self.held, &self.field.takes) {
             (EntryValue::Text(text), _) if text.is_empty() => nothing(),
@@ -159,7 +159,7 @@ impl Entry {
     }
 
     /// Returns all choices, each with whether it is selected and whether it is current.
-    pub fn options(&self) -> Vec<(String, bool, bool)> {
+    pub(crate) fn options(&self) -> Vec<(String, bool, bool)> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Choice(at), FieldKind::Choice { choices }) => choices
                 .iter()
@@ -177,12 +177,12 @@ impl Entry {
         }
     }
 
-    pub fn takes_several(&self) -> bool {
+    pub(crate) fn takes_several(&self) -> bool {
         matches!(self.held, EntryValue::Choices { .. })
     }
 
     /// Moves to the next or previous choice.
-    pub fn step(&mut self, forward: bool) {
+    pub(crate) fn step(&mut self, forward: bool) {
         let around = |at: Option<usize>, count: usize| match at {
             _ if count == 0 => None,
             None => Some(if forward { 0 } else { count - 1 }),
@@ -201,7 +201,7 @@ impl Entry {
     }
 
     /// Selects or deselects the current choice.
-    pub fn flip(&mut self) {
+    pub(crate) fn flip(&mut self) {
         if let EntryValue::Choices { taken, mark } = &mut self.held {
             if let Some(one) = taken.get_mut(*mark) {
                 *one = !*one;
@@ -213,7 +213,7 @@ impl Entry {
     }
 
     /// Returns the value for the server, `None` if it is left out, or why it is invalid.
-    pub fn value(&self) -> Result<Option<Value>, String> {
+    pub(crate) fn value(&self) -> Result<Option<Value>, String> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Text(text), FieldKind::Number { whole, minimum, maximum }) => match text.trim() {
                 "" => self.left_out(),
@@ -258,7 +258,7 @@ impl Entry {
     }
 
     /// Sets the value from text typed in line mode: a text, `yes`, or the names or numbers of choices.
-    pub fn take_words(&mut self, words: &str) -> Result<(), String> {
+    pub(crate) fn take_words(&mut self, words: &str) -> Result<(), String> {
         let words = words.trim();
         let position = |choices: &[(String, String)], word: &str| {
             let named = |(value, name): &(String, String)| text::reveal_line(name).eq_ignore_ascii_case(word) || value == word;
@@ -286,7 +286,7 @@ impl Entry {
     }
 
     /// Returns a short description of the accepted values.
-    pub fn takes(&self) -> String {
+    pub(crate) fn takes(&self) -> String {
         let range = |least: Option<String>, most: Option<String>| match (least, most) {
             (Some(least), Some(most)) => format!(", {least} to {most}"),
             (Some(least), None) => format!(", at least {least}"),

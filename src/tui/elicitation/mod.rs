@@ -7,7 +7,7 @@ mod entry;
 #[cfg(test)]
 mod tests;
 
-pub use entry::Entry;
+pub(crate) use entry::Entry;
 
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind};
 use crate::text;
@@ -15,7 +15,7 @@ use serde_json::Map;
 
 /// Input request of a server, and how much of it is answered.
 #[derive(Debug)]
-pub struct ElicitationForm {
+pub(crate) struct ElicitationForm {
     pub id: String,
     /// Name of the server, on one line without control characters.
     pub server: String,
@@ -28,14 +28,14 @@ pub struct ElicitationForm {
 }
 
 #[derive(Debug)]
-pub enum FormContent {
+pub(crate) enum FormContent {
     Form(Vec<Entry>),
     Visit(String),
 }
 
 /// Action of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FormAction {
+pub(crate) enum FormAction {
     /// Sends the current values.
     Send,
     Fill,
@@ -47,7 +47,7 @@ pub enum FormAction {
 
 /// Result of Enter in a field.
 #[derive(Debug, PartialEq)]
-pub enum EnterResult {
+pub(crate) enum EnterResult {
     /// Moves to the next field, or to the first invalid one.
     Next,
     /// Sends the complete answer.
@@ -55,7 +55,7 @@ pub enum EnterResult {
 }
 
 impl ElicitationForm {
-    pub fn new(elicitation: Elicitation) -> Self {
+    pub(crate) fn new(elicitation: Elicitation) -> Self {
         let Elicitation { elicitation_id, server, message, wanted } = elicitation;
         let wants = match wanted {
             ElicitationKind::Form { fields } => FormContent::Form(fields.into_iter().map(Entry::new).collect()),
@@ -65,18 +65,18 @@ impl ElicitationForm {
     }
 
     /// Returns the URL to open, unchanged.
-    pub fn address(&self) -> Option<&str> {
+    pub(crate) fn address(&self) -> Option<&str> {
         match &self.wants {
             FormContent::Visit(url) => Some(url),
             FormContent::Form(_) => None,
         }
     }
 
-    pub fn is_filling(&self) -> bool {
+    pub(crate) fn is_filling(&self) -> bool {
         self.at.is_some()
     }
 
-    pub fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         match &self.wants {
             FormContent::Form(entries) => entries,
             FormContent::Visit(_) => &[],
@@ -84,12 +84,12 @@ impl ElicitationForm {
     }
 
     /// Returns the current field and its index.
-    pub fn entry(&self) -> Option<(usize, &Entry)> {
+    pub(crate) fn entry(&self) -> Option<(usize, &Entry)> {
         let at = self.at?;
         Some((at, self.entries().get(at)?))
     }
 
-    pub fn entry_mut(&mut self) -> Option<&mut Entry> {
+    pub(crate) fn entry_mut(&mut self) -> Option<&mut Entry> {
         match &mut self.wants {
             FormContent::Form(entries) => entries.get_mut(self.at?),
             FormContent::Visit(_) => None,
@@ -97,26 +97,26 @@ impl ElicitationForm {
     }
 
     /// Opens the first invalid field, or else the first one. Returns whether there is one.
-    pub fn fill(&mut self) -> bool {
+    pub(crate) fn fill(&mut self) -> bool {
         let wrong = self.entries().iter().position(|entry| entry.value().is_err());
         self.at = Some(wrong.unwrap_or(0)).filter(|at| *at < self.entries().len());
         self.at.is_some()
     }
 
     /// Goes back to the choices; the values are kept.
-    pub fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.at = None;
     }
 
     /// Moves to the next or previous field, wrapping around.
-    pub fn turn(&mut self, forward: bool) {
+    pub(crate) fn turn(&mut self, forward: bool) {
         let count = self.entries().len().max(1);
         let step = if forward { 1 } else { count - 1 };
         self.at = self.at.map(|at| (at + step) % count);
     }
 
     /// Handles Enter in a field: moves to the next one, or sends the form after the last one if all fields are valid.
-    pub fn enter(&mut self) -> EnterResult {
+    pub(crate) fn enter(&mut self) -> EnterResult {
         let Some(at) = self.at else { return EnterResult::Next };
         if at + 1 < self.entries().len() {
             self.at = Some(at + 1);
@@ -131,7 +131,7 @@ impl ElicitationForm {
     }
 
     /// Returns the answer with the current values, or `None` if a field is missing or invalid.
-    pub fn answer(&self) -> Option<ElicitationAnswer> {
+    pub(crate) fn answer(&self) -> Option<ElicitationAnswer> {
         let mut content = Map::new();
         for entry in self.entries() {
             if let Some(value) = entry.value().ok()? {
@@ -142,12 +142,12 @@ impl ElicitationForm {
     }
 
     /// Returns the problem of a field, if it was changed or sending was attempted.
-    pub fn problem(&self, entry: &Entry) -> Option<String> {
+    pub(crate) fn problem(&self, entry: &Entry) -> Option<String> {
         entry.value().err().filter(|_| self.checked || entry.is_touched())
     }
 
     /// Sets the current field from a line typed in line mode; an empty line keeps its value.
-    pub fn take_line(&mut self, words: &str) -> Result<(), String> {
+    pub(crate) fn take_line(&mut self, words: &str) -> Result<(), String> {
         let Some(entry) = self.entry_mut() else { return Ok(()) };
         let before = entry.clone();
         if !words.trim().is_empty() {

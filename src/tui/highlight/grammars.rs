@@ -20,16 +20,16 @@ pub(super) struct Grammars {
 
 impl Grammars {
     /// Reports whether [`Self::forget`] would free anything.
-    pub fn are_held(&self) -> bool {
+    pub(crate) fn are_held(&self) -> bool {
         !self.sets.is_empty()
     }
 
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
     /// Returns the name of the language with this name, alias or file extension.
-    pub fn name(&mut self, language: &str) -> Option<String> {
+    pub(crate) fn name(&mut self, language: &str) -> Option<String> {
         if self.sets.is_empty() {
             self.sets.push_front((None, two_face::syntax::extra_newlines()));
         }
@@ -37,7 +37,7 @@ impl Grammars {
         set.find_syntax_by_token(language).map(|syntax| syntax.name.clone())
     }
 
-    pub fn is_ready(&self, name: &str) -> bool {
+    pub(crate) fn is_ready(&self, name: &str) -> bool {
         self.place(name).is_some()
     }
 
@@ -46,7 +46,7 @@ impl Grammars {
     }
 
     /// Returns a set in which only this language is compiled.
-    pub fn make_ready(&mut self, name: &str) -> &SyntaxSet {
+    pub(crate) fn make_ready(&mut self, name: &str) -> &SyntaxSet {
         let unused = || self.sets.iter().position(|(ready, _)| ready.is_none());
         let held = self.place(name).or_else(unused).and_then(|at| self.sets.remove(at));
         // Free old sets before compiling another language.
@@ -65,12 +65,12 @@ pub(super) struct CompileQuota {
 }
 
 impl CompileQuota {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { left: IN_A_ROW, since: None }
     }
 
     /// Takes one compilation, or returns the time until the next is available.
-    pub fn take(&mut self, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn take(&mut self, now: Instant) -> Result<(), Duration> {
         while let Some(since) = self.since.filter(|since| now.saturating_duration_since(*since) >= AGAIN) {
             self.left += 1;
             self.since = (self.left < IN_A_ROW).then_some(since + AGAIN);

@@ -51,12 +51,12 @@ pub(super) struct Meanings {
 }
 
 impl Meanings {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let table = MEANINGS.iter().filter_map(|(name, meaning)| Some((Scope::new(name).ok()?, *meaning)));
         Self { table: table.collect(), last: (Vec::new(), None) }
     }
 
-    pub fn of(&mut self, scopes: &ScopeStack) -> Option<Syntax> {
+    pub(crate) fn of(&mut self, scopes: &ScopeStack) -> Option<Syntax> {
         if self.last.0 != scopes.scopes {
             self.last = (scopes.scopes.clone(), self.look_up(&scopes.scopes));
         }

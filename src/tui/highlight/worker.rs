@@ -40,12 +40,12 @@ pub(super) struct Parser {
 }
 
 /// Sets the callback, called from the thread, for new colours that need a frame. Only the first call counts.
-pub fn on_progress(wake: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn on_progress(wake: impl Fn() + Send + Sync + 'static) {
     let _ = WAKE.set(Box::new(wake));
 }
 
 /// Sets the callback for freed grammars. Only the first call counts.
-pub fn on_let_go(call: fn()) {
+pub(crate) fn on_let_go(call: fn()) {
     let _ = LET_GO.set(call);
 }
 
@@ -55,7 +55,7 @@ pub(super) fn send(shared: &Arc<Shared>, lines: Vec<String>) {
 
 /// Waits until everything requested so far is highlighted.
 #[cfg(test)]
-pub fn settle() {
+pub(crate) fn settle() {
     let (done, wait) = channel();
     post(Job::Settle(done));
     let _ = wait.recv();

@@ -5,7 +5,7 @@ use super::{Input, InputSequence};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use termina::event as t;
 
-pub fn decode(piece: InputSequence) -> Option<Input> {
+pub(crate) fn decode(piece: InputSequence) -> Option<Input> {
     let bytes = match piece {
         InputSequence::Paste(bytes) => {
             return Some(Input::Paste(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").replace('\r', "\n")));

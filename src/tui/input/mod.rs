@@ -8,17 +8,17 @@ mod sequences;
 mod tests;
 mod text_key;
 
-pub use keys::decode;
-pub use reader::Reader;
-pub use reports::{ModeState, TerminalReply};
-pub use sequences::{InputSequence, Sequences};
-pub use text_key::is_text;
+pub(crate) use keys::decode;
+pub(crate) use reader::Reader;
+pub(crate) use reports::{ModeState, TerminalReply};
+pub(crate) use sequences::{InputSequence, Sequences};
+pub(crate) use text_key::is_text;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
 /// One input event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub(crate) enum Input {
     Key(KeyEvent),
     Paste(String),
     /// Button, drag or wheel; the upper left cell is 0, 0.

@@ -16,13 +16,13 @@ const REPORT_MS: u16 = 1000;
 
 /// Handle of the running thread; dropping it ends the thread and leaves unread bytes to the next reader.
 #[derive(Debug)]
-pub struct Reader {
+pub(crate) struct Reader {
     wake: PipeWriter,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Reader {
-    pub fn start(terminal: OwnedFd) -> io::Result<(Self, mpsc::UnboundedReceiver<(Instant, Input)>)> {
+    pub(crate) fn start(terminal: OwnedFd) -> io::Result<(Self, mpsc::UnboundedReceiver<(Instant, Input)>)> {
         let (woken, wake) = io::pipe()?;
         let (sender, receiver) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("keys".into()).spawn(move || {

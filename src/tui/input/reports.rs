@@ -6,7 +6,7 @@ use super::Input;
 
 /// Information the terminal reported about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TerminalReply {
+pub(crate) enum TerminalReply {
     /// The terminal supports the kitty keyboard protocol.
     Kitty,
     /// The terminal supports xterm's modified key reports.
@@ -25,7 +25,7 @@ pub enum TerminalReply {
 
 /// State of a private mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModeState {
+pub(crate) enum ModeState {
     Unknown,
     On,
     Off,
@@ -35,7 +35,7 @@ pub enum ModeState {
 
 /// Result of parsing a sequence as a report.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Report {
+pub(crate) enum Report {
     Known(Input),
     /// A report that was not requested.
     Unknown,
@@ -48,7 +48,7 @@ const MAX_CELLS: (u16, u16) = (2000, 1000);
 /// Maximum length of a stored name, in characters.
 const NAME: usize = 64;
 
-pub fn read(bytes: &[u8]) -> Report {
+pub(crate) fn read(bytes: &[u8]) -> Report {
     match bytes {
         [0x1b, b'[', body @ .., last] => control(body, *last),
         [0x1b, b']', body @ ..] => osc(ended(body)),

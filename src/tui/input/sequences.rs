@@ -10,7 +10,7 @@ const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InputSequence {
+pub(crate) enum InputSequence {
     /// One complete key or report.
     Whole(Vec<u8>),
     Paste(Vec<u8>),
@@ -18,7 +18,7 @@ pub enum InputSequence {
 
 /// Bytes received that do not form a piece yet.
 #[derive(Debug, Default)]
-pub struct Sequences {
+pub(crate) struct Sequences {
     held: Vec<u8>,
     pasting: bool,
     /// Start of a sequence that was taken as a key after a pause.
@@ -35,7 +35,7 @@ enum Cut {
 
 /// Time that incomplete bytes wait for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
+pub(crate) enum Wait {
     /// Nothing is buffered, or a paste continues.
     Forever,
     /// The bytes may be a key on their own.
@@ -46,7 +46,7 @@ pub enum Wait {
 
 impl Sequences {
     /// Processes the bytes of one read.
-    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(InputSequence)) {
+    pub(crate) fn push(&mut self, bytes: &[u8], mut found: impl FnMut(InputSequence)) {
         let orphan = std::mem::take(&mut self.orphan);
         let joined = [&orphan, bytes].concat();
         let mut rest = if !orphan.is_empty() && begins_with_report(&joined) { &joined[..] } else { bytes };
@@ -62,7 +62,7 @@ impl Sequences {
     }
 
     /// Returns how long to wait, depending on whether the bytes may be Escape or the start of a sequence.
-    pub fn wait(&self) -> Wait {
+    pub(crate) fn wait(&self) -> Wait {
         match &self.held[..] {
             _ if self.pasting => Wait::Forever,
             [] => Wait::Forever,
@@ -74,7 +74,7 @@ impl Sequences {
     }
 
     /// Handles a pause: the buffered bytes are a key on their own, or noise.
-    pub fn flush(&mut self, mut found: impl FnMut(InputSequence)) {
+    pub(crate) fn flush(&mut self, mut found: impl FnMut(InputSequence)) {
         if self.wait() == Wait::Forever {
             return;
         }

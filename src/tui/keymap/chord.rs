@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Chord {
+pub(crate) struct Chord {
     pub code: KeyCode,
     pub modifiers: KeyModifiers,
 }
@@ -37,7 +37,7 @@ impl Chord {
     /// # Errors
     ///
     /// Says what is wrong with the text.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let lower = text.trim().to_lowercase();
         if let Some((_, other)) = SAME.iter().find(|(name, _)| *name == lower) {
             return Err(format!("`{text}` is the same key as `{other}` in most terminals; choose another key"));
@@ -74,11 +74,11 @@ impl Chord {
         }
     }
 
-    pub fn of(key: KeyEvent) -> Self {
+    pub(crate) fn of(key: KeyEvent) -> Self {
         Self::new(key.code, key.modifiers)
     }
 
-    pub fn event(self) -> KeyEvent {
+    pub(crate) fn event(self) -> KeyEvent {
         KeyEvent::new(self.code, self.modifiers)
     }
 
@@ -101,14 +101,14 @@ impl Chord {
 
     /// Returns whether it has more modifiers than handlers check: ctrl+alt+t is not ctrl+t. Shift does not count for
     /// symbols, which may need it.
-    pub fn has_much_held(self) -> bool {
+    pub(crate) fn has_much_held(self) -> bool {
         let is_letter = matches!(self.code, KeyCode::Char(letter) if letter.is_alphabetic());
         let second = if is_letter { KeyModifiers::ALT | KeyModifiers::SHIFT } else { KeyModifiers::ALT };
         self.modifiers.contains(KeyModifiers::CONTROL) && self.modifiers.intersects(second)
     }
 
     /// Returns whether it inserts text into a draft unless a key binding takes it.
-    pub fn is_text(self) -> bool {
+    pub(crate) fn is_text(self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && !self.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
     }
 }

@@ -9,7 +9,7 @@ mod names;
 #[cfg(test)]
 mod tests;
 
-pub use chord::Chord;
+pub(crate) use chord::Chord;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -23,7 +23,7 @@ const NO_KEY: &str = "(no key)";
 /// Part of the screen that has the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Focus {
+pub(crate) enum Focus {
     Composer,
     /// The menu at the composer; unknown keys go to the composer.
     Menu,
@@ -42,7 +42,7 @@ pub enum Focus {
 }
 
 impl Focus {
-    pub const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Composer,
         Self::Menu,
         Self::Search,
@@ -54,7 +54,7 @@ impl Focus {
         Self::Reader,
     ];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Composer => "composer",
             Self::Menu => "menu",
@@ -69,7 +69,7 @@ impl Focus {
     }
 
     /// Returns the key maps to search for a key, in order.
-    pub fn layers(self) -> &'static [Self] {
+    pub(crate) fn layers(self) -> &'static [Self] {
         match self {
             Self::Menu => &[Self::Menu, Self::Composer],
             Self::Search => &[Self::Search, Self::Composer],
@@ -84,7 +84,7 @@ impl Focus {
     }
 
     /// Returns whether letters are text or decisions there, so that no action can have one.
-    pub fn takes_text(self) -> bool {
+    pub(crate) fn takes_text(self) -> bool {
         !matches!(self, Self::Browse | Self::Reader)
     }
 }
@@ -106,7 +106,7 @@ struct Entry {
 
 /// Action with its current keys, possibly none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     pub focus: Focus,
     pub action: String,
     pub keys: String,
@@ -116,7 +116,7 @@ pub struct Row {
 #[cfg(test)]
 impl Row {
     /// Returns whether it is typed text and not a key.
-    pub fn is_typed(&self) -> bool {
+    pub(crate) fn is_typed(&self) -> bool {
         let is_it = |action: &Action| (action.focus, &action.entry.action) == (self.focus, &self.action);
         built_in().iter().any(|action| is_it(action) && action.entry.typed.is_some())
     }
@@ -145,7 +145,7 @@ impl Action {
 }
 
 #[derive(Debug, Default)]
-pub struct Keymap {
+pub(crate) struct Keymap {
     /// Rows, built on demand if no file changes anything.
     rows: OnceLock<Vec<Row>>,
     /// Translation of changed keys.
@@ -159,13 +159,13 @@ pub struct Keymap {
 }
 
 /// Returns the problems of a user's key file.
-pub fn problems(text: &str) -> Vec<String> {
+pub(crate) fn problems(text: &str) -> Vec<String> {
     Keymap::new(Some(text)).1
 }
 
 impl Keymap {
     /// Builds the map from the built-in keys and a file. Also returns the problems of the file, each with its line.
-    pub fn new(file: Option<&str>) -> (Self, Vec<String>) {
+    pub(crate) fn new(file: Option<&str>) -> (Self, Vec<String>) {
         let Some(text) = file else { return (Self::default(), Vec::new()) };
         let mut actions = built_in();
         let problems = file::change(&mut actions, text);
@@ -191,7 +191,7 @@ impl Keymap {
     }
 
     /// Translates a key for the screen; a key without meaning becomes an unknown one.
-    pub fn key(&self, focus: Focus, key: KeyEvent) -> KeyEvent {
+    pub(crate) fn key(&self, focus: Focus, key: KeyEvent) -> KeyEvent {
         let chord = Chord::of(key);
         let known = focus.layers().iter().find(|focus| self.known.contains(&(**focus, chord)));
         let event = match known.map(|focus| self.changed.get(&(*focus, chord))) {
@@ -213,7 +213,7 @@ impl Keymap {
     }
 
     /// Returns all actions, grouped by focus, in display order.
-    pub fn rows(&self) -> &[Row] {
+    pub(crate) fn rows(&self) -> &[Row] {
         self.rows.get_or_init(|| rows(&built_in()))
     }
 }

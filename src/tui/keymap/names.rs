@@ -11,7 +11,7 @@ impl Keymap {
     }
 
     /// Returns the current name of a built-in key.
-    pub fn called<'a>(&'a self, focus: Focus, key: &'a str) -> &'a str {
+    pub(crate) fn called<'a>(&'a self, focus: Focus, key: &'a str) -> &'a str {
         if self.names.is_empty() {
             return key;
         }
@@ -22,7 +22,7 @@ impl Keymap {
     }
 
     /// Replaces the keys at the beginning of a hint such as `ctrl+o fold`; returns `None` if no key is left.
-    pub fn hint<'a>(&self, focus: Focus, hint: &'a str) -> Option<Cow<'a, str>> {
+    pub(crate) fn hint<'a>(&self, focus: Focus, hint: &'a str) -> Option<Cow<'a, str>> {
         if self.names.is_empty() {
             return Some(Cow::Borrowed(hint));
         }
@@ -48,7 +48,7 @@ impl Keymap {
     }
 
     /// Replaces the keys in a sentence: those with a `+`, and `f1` to `f24`, because others may be words.
-    pub fn sentence<'a>(&self, focus: Focus, text: &'a str) -> Cow<'a, str> {
+    pub(crate) fn sentence<'a>(&self, focus: Focus, text: &'a str) -> Cow<'a, str> {
         if self.names.is_empty() {
             return Cow::Borrowed(text);
         }

@@ -24,7 +24,7 @@ pub(super) enum Colours<'t> {
 }
 
 impl<'t> Colours<'t> {
-    pub fn of(tracks: &'t mut Tracks, block: usize) -> Self {
+    pub(crate) fn of(tracks: &'t mut Tracks, block: usize) -> Self {
         if tracks.len() >= TRACKS {
             tracks.clear();
         }

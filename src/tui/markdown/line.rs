@@ -37,13 +37,13 @@ pub(super) fn opening_fence(line: &str) -> Option<(Fence, &str)> {
 }
 
 impl Fence {
-    pub fn is_closed_by(self, line: &str) -> bool {
+    pub(crate) fn is_closed_by(self, line: &str) -> bool {
         let body = line.trim();
         body.len() >= self.len && body.chars().all(|letter| letter == self.letter)
     }
 
     /// Reports whether an unfinished line may become the closing fence.
-    pub fn may_be_closed_by(self, line: &str) -> bool {
+    pub(crate) fn may_be_closed_by(self, line: &str) -> bool {
         indent(line) <= INDENT && !is_blank(line) && line.trim().chars().all(|letter| letter == self.letter)
     }
 }

@@ -17,14 +17,14 @@ use crate::text::Filter;
 use code::{Colours, Tracks};
 use split::{Block, Splitter};
 
-pub use table::BAR;
+pub(crate) use table::BAR;
 
 /// Maximum number of cached block layouts.
 const KEPT: usize = 96;
 
 /// One response, from its first chunk to its last.
 #[derive(Default)]
-pub struct Document {
+pub(crate) struct Document {
     filter: Filter,
     text: String,
     splitter: Splitter,
@@ -48,23 +48,23 @@ struct Open {
 }
 
 impl Document {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Creates a document for a screen without colours.
-    pub fn colourless() -> Self {
+    pub(crate) fn colourless() -> Self {
         Self { keeps_ticks: true, ..Self::default() }
     }
 
     /// Adds the next chunk as sent by the model.
-    pub fn push(&mut self, chunk: &str) {
+    pub(crate) fn push(&mut self, chunk: &str) {
         self.filter.push(chunk, &mut self.text);
         self.splitter.scan(&self.text, &mut self.blocks);
     }
 
     /// Marks the response as complete and closes the open block.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.filter.finish(&mut self.text);
         self.splitter.scan(&self.text, &mut self.blocks);
         self.splitter.finish(&self.text, &mut self.blocks);
@@ -72,18 +72,18 @@ impl Document {
     }
 
     /// Returns the Markdown source, without characters that cannot be shown.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the number of rows of the response.
-    pub fn height(&mut self, width: u16) -> usize {
+    pub(crate) fn height(&mut self, width: u16) -> usize {
         self.lay_out(usize::from(width));
         self.closed_end() + self.open.rows
     }
 
     /// Returns a range of rows for drawing.
-    pub fn rows(&mut self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
+    pub(crate) fn rows(&mut self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
         self.lay_out(usize::from(width));
         let mut lines = Vec::new();
         let first = self.ends.partition_point(|end| *end <= range.start);
@@ -100,7 +100,7 @@ impl Document {
     }
 
     /// Returns the block of a row in the last layout, the row within it, and the row count of the block.
-    pub fn place_of(&self, row: usize) -> (usize, usize, usize) {
+    pub(crate) fn place_of(&self, row: usize) -> (usize, usize, usize) {
         let block = self.ends.partition_point(|end| *end <= row);
         let begin = block.checked_sub(1).map_or(0, |before| self.ends[before]);
         let rows = self.ends.get(block).map_or(self.open.rows, |end| end - begin);
@@ -108,7 +108,7 @@ impl Document {
     }
 
     /// Returns the row at this width that corresponds to a place from [`Self::place_of`].
-    pub fn row_of(&mut self, width: u16, (block, row, rows): (usize, usize, usize)) -> usize {
+    pub(crate) fn row_of(&mut self, width: u16, (block, row, rows): (usize, usize, usize)) -> usize {
         self.lay_out(usize::from(width));
         let begin = block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let now = self.ends.get(block).map_or(self.open.rows, |end| end - begin);
@@ -179,7 +179,7 @@ impl Document {
     }
 
     /// Drops cached layouts; the measured height stays.
-    pub fn cool(&mut self) {
+    pub(crate) fn cool(&mut self) {
         self.kept = HashMap::new();
         self.tracks = Tracks::new();
     }

@@ -87,7 +87,7 @@ struct OpenCode {
 
 impl Splitter {
     /// Processes every line completed since the last call.
-    pub fn scan(&mut self, text: &str, blocks: &mut Vec<Block>) {
+    pub(crate) fn scan(&mut self, text: &str, blocks: &mut Vec<Block>) {
         loop {
             let end = text[self.at..].find('\n').map(|len| self.at + len + 1);
             if self.cut_long_line(text, end.unwrap_or(text.len()), blocks) {
@@ -100,7 +100,7 @@ impl Splitter {
     }
 
     /// Closes the open block at the end of the text.
-    pub fn finish(&mut self, text: &str, blocks: &mut Vec<Block>) {
+    pub(crate) fn finish(&mut self, text: &str, blocks: &mut Vec<Block>) {
         if self.at < text.len() {
             self.line(text, self.at..text.len(), blocks);
             self.at = text.len();
@@ -109,7 +109,7 @@ impl Splitter {
     }
 
     /// Returns the unfinished block, including the unfinished line.
-    pub fn open_block(&self, text: &str, index: usize) -> Option<Block> {
+    pub(crate) fn open_block(&self, text: &str, index: usize) -> Option<Block> {
         let last = &text[self.at..];
         match &self.state {
             State::Between if is_blank(last) || opening_fence(last).is_some() => None,

@@ -8,7 +8,7 @@ use crate::tui::theme::Token;
 
 const SEPARATOR: &str = " │ ";
 /// Width of the separator between columns, in cells.
-pub const BAR: u16 = 3;
+pub(crate) const BAR: u16 = 3;
 /// Screen width below which a table that does not fit is shown as records.
 const ROOMY: usize = 80;
 /// Minimum width of a wrapped column, in cells.
@@ -25,7 +25,7 @@ pub(super) struct Table {
 
 impl Table {
     /// Lays out the table; `with_head` is false for a table continued from the previous block.
-    pub fn paint(&self, width: usize, with_head: bool) -> Vec<StyledText> {
+    pub(crate) fn paint(&self, width: usize, with_head: bool) -> Vec<StyledText> {
         match self.column_widths(width) {
             Some(widths) => self.columns(&widths, with_head),
             None => self.records(width, with_head),

@@ -7,7 +7,7 @@ mod recognise;
 #[cfg(test)]
 mod tests;
 
-pub use recognise::provider_of as provider_of_key;
+pub(crate) use recognise::provider_of as provider_of_key;
 
 use crate::protocol::{KeyText, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
 
@@ -16,7 +16,7 @@ const TYPED_BYTES: usize = 8 << 10;
 
 /// Current page and known facts.
 #[derive(Debug)]
-pub struct Onboarding {
+pub(crate) struct Onboarding {
     pub found: SetupFound,
     pub page: Page,
     /// Whether an action is running and its outcome has not arrived.
@@ -32,7 +32,7 @@ pub struct Onboarding {
 }
 
 #[derive(Debug)]
-pub enum Page {
+pub(crate) enum Page {
     /// Models that were found, and other ways to get one.
     Models,
     Typing(Typing),
@@ -43,7 +43,7 @@ pub enum Page {
 
 /// Line of text being typed.
 #[derive(Debug, Default)]
-pub struct Typing {
+pub(crate) struct Typing {
     pub what: Typed,
     pub text: KeyText,
     /// Index of the provider that the key is for.
@@ -55,7 +55,7 @@ pub struct Typing {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Typed {
+pub(crate) enum Typed {
     #[default]
     Key,
     Address,
@@ -64,7 +64,7 @@ pub enum Typed {
 }
 
 #[derive(Debug)]
-pub enum Test {
+pub(crate) enum Test {
     Not,
     Runs,
     Done(TestOutcome),
@@ -72,7 +72,7 @@ pub enum Test {
 
 /// Choice on one of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pick {
+pub(crate) enum Pick {
     /// Model from the list.
     Model(usize),
     Key,
@@ -87,7 +87,7 @@ pub enum Pick {
 
 /// Input of the setup.
 #[derive(Debug, Clone)]
-pub enum Input<'a> {
+pub(crate) enum Input<'a> {
     Pick(Pick),
     Enter,
     Escape,
@@ -104,7 +104,7 @@ pub enum Input<'a> {
 
 /// Action requested by the setup.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Out {
+pub(crate) enum Out {
     Ask(SetupAsked),
     /// Shows another page; keys take effect once it is on the screen.
     Show,
@@ -124,7 +124,7 @@ pub enum Out {
 
 impl Onboarding {
     /// Creates the setup with the theme names and the name of the current theme.
-    pub fn new(found: SetupFound, themes: Vec<String>, theme: &str) -> Self {
+    pub(crate) fn new(found: SetupFound, themes: Vec<String>, theme: &str) -> Self {
         let theme = themes.iter().position(|name| name == theme).unwrap_or(0);
         Self {
             found,
@@ -140,22 +140,22 @@ impl Onboarding {
     }
 
     /// Returns whether a line is being typed, which then gets the keys.
-    pub fn types(&self) -> bool {
+    pub(crate) fn types(&self) -> bool {
         matches!(self.page, Page::Typing(_))
     }
 
     /// Returns whether the line has any text.
-    pub fn has_typed(&self) -> bool {
+    pub(crate) fn has_typed(&self) -> bool {
         matches!(&self.page, Page::Typing(typing) if !typing.text.0.trim().is_empty())
     }
 
     /// Returns whether Enter alone ends the setup.
-    pub fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         matches!(self.page, Page::Policy)
     }
 
     /// Returns whether pasted text is for the setup: a key pasted at the list is a key, never a draft.
-    pub fn takes(&self, pasted: &str) -> bool {
+    pub(crate) fn takes(&self, pasted: &str) -> bool {
         match self.page {
             Page::Typing(_) => true,
             Page::Models => recognise::provider_of(pasted).is_some(),
@@ -163,7 +163,7 @@ impl Onboarding {
         }
     }
 
-    pub fn step(&mut self, input: Input<'_>) -> Vec<Out> {
+    pub(crate) fn step(&mut self, input: Input<'_>) -> Vec<Out> {
         match input {
             Input::Leave => self.leave(),
             Input::Told(told) => self.told(told),

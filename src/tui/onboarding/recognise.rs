@@ -18,7 +18,7 @@ const BEGINNINGS: [(&str, &str); 9] = [
 ];
 
 /// Returns the provider of a key, if its prefix is known.
-pub fn provider_of(typed: &str) -> Option<&'static str> {
+pub(crate) fn provider_of(typed: &str) -> Option<&'static str> {
     let key = typed.trim();
     let is_key = key.len() >= MIN && key.bytes().all(|byte| byte.is_ascii_graphic());
     BEGINNINGS.iter().find(|(beginning, _)| is_key && key.starts_with(beginning)).map(|(_, provider)| *provider)

@@ -32,7 +32,7 @@ enum PromptState {
     Open(String),
 }
 
-pub struct LineApp<W> {
+pub(crate) struct LineApp<W> {
     pub model: Model,
     pub paper: LineWriter<W>,
     teller: EventPrinter,
@@ -59,7 +59,7 @@ pub struct LineApp<W> {
 }
 
 impl<W: Write> LineApp<W> {
-    pub fn new(mut model: Model, paper: LineWriter<W>) -> Self {
+    pub(crate) fn new(mut model: Model, paper: LineWriter<W>) -> Self {
         model.in_lines = true;
         Self {
             model,
@@ -81,13 +81,13 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Returns and clears the request for a fence, which separates older input from later input.
-    pub fn take_fence(&mut self) -> bool {
+    pub(crate) fn take_fence(&mut self) -> bool {
         let wanted = std::mem::take(&mut self.wants_fence);
         self.fences += usize::from(wanted);
         wanted
     }
 
-    pub fn message(&mut self, msg: Msg, now: u64) -> io::Result<Vec<Effect>> {
+    pub(crate) fn message(&mut self, msg: Msg, now: u64) -> io::Result<Vec<Effect>> {
         let changes = matches!(&msg, Msg::Event(event) if matches!(event.kind, EventKind::ChangedFiles(_)));
         let (mut started, mut retries) = (false, false);
         match &msg {
@@ -120,7 +120,7 @@ impl<W: Write> LineApp<W> {
         Ok(effects)
     }
 
-    pub fn heard(&mut self, heard: LineInput, now: u64) -> io::Result<Vec<Effect>> {
+    pub(crate) fn heard(&mut self, heard: LineInput, now: u64) -> io::Result<Vec<Effect>> {
         let mut effects = Vec::new();
         match heard {
             LineInput::Line(line) => {
@@ -166,7 +166,7 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Handles ctrl+c: stops the task; a second press soon after quits.
-    pub fn interrupt(&mut self, now: u64) -> io::Result<Vec<Effect>> {
+    pub(crate) fn interrupt(&mut self, now: u64) -> io::Result<Vec<Effect>> {
         self.paper.answered();
         let mut effects = Vec::new();
         if self.interrupted.is_some_and(|at| now.saturating_sub(at) <= QUIT_MS) {
@@ -188,7 +188,7 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Reports whether all input is processed; only relevant after the end of input.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         let task = &self.model.task;
         let idle = !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty();
         let asks = !self.model.dialogs.is_empty();
@@ -200,7 +200,7 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Leaves the session and saves the unsent text as the draft.
-    pub fn leave(&mut self, effects: &mut Vec<Effect>) {
+    pub(crate) fn leave(&mut self, effects: &mut Vec<Effect>) {
         let draft = self.unsent();
         if !draft.trim().is_empty() {
             effects.push(Effect::Send(Command::SaveDraft { text: draft }));
@@ -210,7 +210,7 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Prints progress when nothing was printed for a while.
-    pub fn still(&mut self, now: u64) -> io::Result<()> {
+    pub(crate) fn still(&mut self, now: u64) -> io::Result<()> {
         self.tell_activity(now)?;
         if let Some(last) = self.teller.last_printed() {
             let last = format!("Last line printed: {last}");
@@ -220,7 +220,7 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Reports whether a task is running and not waiting for the user, so that progress lines are useful.
-    pub fn works(&self) -> bool {
+    pub(crate) fn works(&self) -> bool {
         self.model.is_running() && !self.model.waits_for_person() && self.asked.is_none()
     }
 

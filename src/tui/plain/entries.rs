@@ -4,7 +4,7 @@ use crate::text;
 use crate::tui::transcript::{CardState, Kind, Tone};
 
 /// Returns the text of an entry, and whether aye is its author; `None` for entries that events print.
-pub fn live(kind: &Kind) -> Option<(bool, String)> {
+pub(crate) fn live(kind: &Kind) -> Option<(bool, String)> {
     match kind {
         Kind::User(text) => Some((false, format!("You: {text}"))),
         Kind::Note { text, tone: Tone::Plain } => Some((true, format!("Note: {text}"))),
@@ -26,7 +26,7 @@ pub fn live(kind: &Kind) -> Option<(bool, String)> {
 }
 
 /// Returns the text of a past entry that an event printed when it was live.
-pub fn past(kind: &Kind) -> Option<(bool, String)> {
+pub(crate) fn past(kind: &Kind) -> Option<(bool, String)> {
     match kind {
         Kind::Answer { document, .. } => Some((false, format!("aye: {}", text::clean(document.text()).trim()))),
         Kind::Card(card) => {

@@ -19,7 +19,7 @@ const TAIL: usize = 5;
 const MODELS: usize = 40;
 
 #[derive(Default)]
-pub struct EventPrinter {
+pub(crate) struct EventPrinter {
     answer: Answer,
     calls: HashMap<CallId, Call>,
     /// Prompts that can be rewound to, as listed last.
@@ -45,7 +45,7 @@ struct Call {
 }
 
 impl EventPrinter {
-    pub fn tell<W: Write>(&mut self, kind: &EventKind, paper: &mut LineWriter<W>) -> io::Result<()> {
+    pub(crate) fn tell<W: Write>(&mut self, kind: &EventKind, paper: &mut LineWriter<W>) -> io::Result<()> {
         match kind {
             EventKind::TextChunk { text } => return self.answer.push(text, paper),
             EventKind::ReasoningChunk { .. } | EventKind::ToolCallProgress { .. } => return Ok(()),
@@ -109,18 +109,18 @@ impl EventPrinter {
     }
 
     /// Expects two lists: the known models, then the models the providers report.
-    pub fn models_asked(&mut self) {
+    pub(crate) fn models_asked(&mut self) {
         self.models_due = 2;
         self.models_said.clear();
     }
 
     /// Returns the task whose prompt has this number.
-    pub fn point(&self, number: u32) -> Option<&TaskId> {
+    pub(crate) fn point(&self, number: u32) -> Option<&TaskId> {
         self.points.iter().find(|(nth, _)| *nth == number).map(|(_, task)| task)
     }
 
     /// Returns the last line printed by the longest-running command.
-    pub fn last_printed(&self) -> Option<&str> {
+    pub(crate) fn last_printed(&self) -> Option<&str> {
         self.calls.values().map(|call| call.last.as_str()).find(|last| !last.is_empty())
     }
 
@@ -290,7 +290,7 @@ fn context<W: Write>(filled: &ContextUse, paper: &mut LineWriter<W>) -> io::Resu
 }
 
 /// Prints all changes, file by file and line by line.
-pub fn changes<W: Write>(changed: &ChangedFiles, paper: &mut LineWriter<W>) -> io::Result<()> {
+pub(crate) fn changes<W: Write>(changed: &ChangedFiles, paper: &mut LineWriter<W>) -> io::Result<()> {
     let Some(counts) = changed.counts() else { return paper.say("Nothing has changed.") };
     paper.say(&format!("Changed: {counts}"))?;
     for file in &changed.files {

@@ -13,7 +13,7 @@ const LINE_BYTES: usize = 1 << 20;
 
 /// Input from the terminal or pipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LineInput {
+pub(crate) enum LineInput {
     Line(String),
     /// Several lines in one read, as from a paste: a message, never an answer.
     Pasted(String),
@@ -25,7 +25,7 @@ pub enum LineInput {
 
 /// Handle of the running thread; dropping it ends the thread.
 #[derive(Debug)]
-pub struct Lines {
+pub(crate) struct Lines {
     wake: PipeWriter,
     thread: Option<JoinHandle<()>>,
 }
@@ -33,7 +33,7 @@ pub struct Lines {
 impl Lines {
     /// Starts the thread. `shown` is the terminal where questions are printed, if there is one; a question counts as seen once
     /// the output has drained.
-    pub fn start(input: OwnedFd, shown: Option<OwnedFd>) -> io::Result<(Self, mpsc::UnboundedReceiver<LineInput>)> {
+    pub(crate) fn start(input: OwnedFd, shown: Option<OwnedFd>) -> io::Result<(Self, mpsc::UnboundedReceiver<LineInput>)> {
         let (woken, wake) = io::pipe()?;
         let (sender, receiver) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("lines".into()).spawn(move || {
@@ -43,7 +43,7 @@ impl Lines {
     }
 
     /// Requests `LineInput::Fence`; call it after printing the question. At the end of input no fence arrives.
-    pub fn fence(&mut self) {
+    pub(crate) fn fence(&mut self) {
         // A failed write means that the thread has ended and has delivered everything.
         let _ = self.wake.write_all(b"f");
     }

@@ -35,7 +35,7 @@ const EVENTS_A_TURN: usize = 1024;
 const SIZE: Size = Size::new(120, 40);
 
 /// Runs the session until the user quits or a signal ends it.
-pub async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
+pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let mut host = Host::new(front)?;
     let ended = host.run().await;
     let Host { mut desk, lines, .. } = host;

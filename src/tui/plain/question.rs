@@ -7,13 +7,13 @@ use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
 /// Word that leaves any question undecided.
-pub const LATER: &str = "later";
+pub(crate) const LATER: &str = "later";
 /// Word that returns from a rule choice or an explanation to the question.
 const BACK: &str = "back";
 
 /// Meaning of a line typed as an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Reply {
+pub(crate) enum Reply {
     /// Index of a choice, and the reason if one was given.
     Choice(usize, Option<String>),
     /// An unavailable choice, with its description.
@@ -28,7 +28,7 @@ pub enum Reply {
 }
 
 /// Returns a key that identifies a question and changes when its content changes.
-pub fn key(panel: &Dialog) -> String {
+pub(crate) fn key(panel: &Dialog) -> String {
     let id = match &panel.question {
         Question::Approval(approval) => approval.approval_id.to_string(),
         Question::Interrupted { id } => id.to_string(),
@@ -41,7 +41,7 @@ pub fn key(panel: &Dialog) -> String {
 }
 
 /// Returns the full text of a question, from its head to its choices. `place` is its number and the total.
-pub fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
+pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()
     {
@@ -123,7 +123,7 @@ fn stands_in_front(panel: &Dialog) -> bool {
 }
 
 /// Returns the input prompt shown after a question.
-pub fn prompt(panel: &Dialog) -> String {
+pub(crate) fn prompt(panel: &Dialog) -> String {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()
     {
@@ -133,7 +133,7 @@ pub fn prompt(panel: &Dialog) -> String {
 }
 
 /// Returns the accepted answers, separated by commas.
-pub fn expected(panel: &Dialog) -> String {
+pub(crate) fn expected(panel: &Dialog) -> String {
     let mut words: Vec<String> = offered(panel).filter(|choice| choice.enabled).map(word).collect();
     if stands_in_front(panel) {
         words.push(BACK.to_owned());
@@ -185,7 +185,7 @@ fn slug(short: &str) -> String {
 }
 
 /// Parses a line as an answer. Only a whole word counts: no single letter, digit or empty line.
-pub fn reply(panel: &Dialog, line: &str) -> Reply {
+pub(crate) fn reply(panel: &Dialog, line: &str) -> Reply {
     let line = line.trim();
     let said = line.to_lowercase();
     if said == LATER {

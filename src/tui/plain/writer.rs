@@ -16,7 +16,7 @@ const ASCII: &[(&str, &str)] = &[
     ("\u{2019}", "'"),
 ];
 
-pub struct LineWriter<W> {
+pub(crate) struct LineWriter<W> {
     out: W,
     /// Whether aye's own text must be ASCII.
     ascii: bool,
@@ -29,19 +29,19 @@ pub struct LineWriter<W> {
 }
 
 impl<W: Write> LineWriter<W> {
-    pub fn new(out: W, ascii: bool, echoes: bool) -> Self {
+    pub(crate) fn new(out: W, ascii: bool, echoes: bool) -> Self {
         Self { out, ascii, echoes, asked: None, lines: 0 }
     }
 
     /// Writes text by aye itself, in a form suited to screen readers.
-    pub fn say(&mut self, words: &str) -> io::Result<()> {
+    pub(crate) fn say(&mut self, words: &str) -> io::Result<()> {
         let words = spoken(words);
         let words = if self.ascii { in_ascii(&words) } else { words };
         self.write(&words)
     }
 
     /// Writes text by others unchanged, except for control characters.
-    pub fn write(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn write(&mut self, text: &str) -> io::Result<()> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;
         }
@@ -54,7 +54,7 @@ impl<W: Write> LineWriter<W> {
     }
 
     /// Shows an input prompt once; any output in between cancels it.
-    pub fn ask(&mut self, words: &str) -> io::Result<()> {
+    pub(crate) fn ask(&mut self, words: &str) -> io::Result<()> {
         if self.asked.as_deref() == Some(words) {
             return Ok(());
         }
@@ -69,25 +69,25 @@ impl<W: Write> LineWriter<W> {
     }
 
     /// Notes that the user typed a line, which ended the prompt's line.
-    pub fn answered(&mut self) -> Option<String> {
+    pub(crate) fn answered(&mut self) -> Option<String> {
         self.asked.take()
     }
 
     /// Reports whether typed lines appear in the output.
-    pub fn echoes(&self) -> bool {
+    pub(crate) fn echoes(&self) -> bool {
         self.echoes
     }
 
-    pub fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
     /// Ends an unfinished line and flushes the output.
-    pub fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;
         }
@@ -97,7 +97,7 @@ impl<W: Write> LineWriter<W> {
 
 #[cfg(test)]
 impl LineWriter<Vec<u8>> {
-    pub fn written(&self) -> &[u8] {
+    pub(crate) fn written(&self) -> &[u8] {
         &self.out
     }
 }

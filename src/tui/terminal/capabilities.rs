@@ -6,7 +6,7 @@ use crate::tui::input::{ModeState, TerminalReply};
 
 /// Properties of the terminal that are known so far.
 #[derive(Debug, Default)]
-pub struct TerminalCapabilities {
+pub(crate) struct TerminalCapabilities {
     pub emulator: Emulator,
     /// Name reported by the terminal.
     pub name: String,
@@ -18,7 +18,7 @@ pub struct TerminalCapabilities {
 
 /// Action after a reply from the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CapabilityEffect {
+pub(crate) enum CapabilityEffect {
     Nothing,
     Push(TerminalMode),
     /// Turn synchronised updates on or off.
@@ -31,11 +31,11 @@ pub enum CapabilityEffect {
 }
 
 impl TerminalCapabilities {
-    pub fn new(emulator: Emulator) -> Self {
+    pub(crate) fn new(emulator: Emulator) -> Self {
         Self { emulator, ..Self::default() }
     }
 
-    pub fn hear(&mut self, answer: TerminalReply) -> CapabilityEffect {
+    pub(crate) fn hear(&mut self, answer: TerminalReply) -> CapabilityEffect {
         match answer {
             TerminalReply::Kitty if std::mem::replace(&mut self.kitty, true) => CapabilityEffect::Nothing,
             TerminalReply::Kitty => CapabilityEffect::Push(TerminalMode::Kitty),
@@ -65,7 +65,7 @@ impl TerminalCapabilities {
     }
 
     /// Reports whether shift+enter and ctrl+enter arrive as such.
-    pub fn tells_enter(&self) -> bool {
+    pub(crate) fn tells_enter(&self) -> bool {
         self.kitty || self.modify
     }
 }

@@ -5,7 +5,7 @@ use crate::tui::theme::Colours;
 
 /// Names of the terminal in the environment. They may be wrong, so replies of the terminal take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Emulator {
+pub(crate) struct Emulator {
     /// Value of the variable `TERM`.
     term: String,
     /// Other names in the environment, in lower case.
@@ -24,7 +24,7 @@ enum Multiplexer {
 
 /// Sequence for a desktop notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
+pub(crate) enum Notice {
     /// Sequence `OSC 9 ; TEXT`.
     Nine,
     /// Sequence `OSC 777 ; notify ; TITLE ; TEXT`.
@@ -38,7 +38,7 @@ const TRUE_COLOUR: [&str; 8] = ["kitty", "ghostty", "alacritty", "foot", "wezter
 
 impl Emulator {
     /// Detects the emulator from environment variables; an empty variable counts as unset.
-    pub fn of<'v>(variable: impl Fn(&str) -> &'v str) -> Self {
+    pub(crate) fn of<'v>(variable: impl Fn(&str) -> &'v str) -> Self {
         let term = variable("TERM").to_owned();
         let is_set = |name: &str| !variable(name).is_empty();
         let multiplexer = if is_set("TMUX") || term.starts_with("tmux") {
@@ -64,17 +64,17 @@ impl Emulator {
     }
 
     /// Reports whether this is the Linux console or similar: no titles, no strings, one small font.
-    pub fn is_console(&self) -> bool {
+    pub(crate) fn is_console(&self) -> bool {
         ["linux", "vt100", "vt102", "vt220", "ansi", "cons25"].contains(&self.term.as_str())
     }
 
     /// Reports whether Escape is delayed until the next key while mouse reports are on.
-    pub fn holds_escape(&self) -> bool {
+    pub(crate) fn holds_escape(&self) -> bool {
         self.is_gnu_screen
     }
 
     /// Reports whether italics are shown as reversed text.
-    pub fn reverses_italics(&self) -> bool {
+    pub(crate) fn reverses_italics(&self) -> bool {
         self.is_gnu_screen
     }
 
@@ -87,7 +87,7 @@ impl Emulator {
     }
 
     /// Returns the colour support according to the names and the terminal description.
-    pub fn colours<'v>(&self, variable: impl Fn(&str) -> &'v str) -> Colours {
+    pub(crate) fn colours<'v>(&self, variable: impl Fn(&str) -> &'v str) -> Colours {
         let says_so = !variable("COLORTERM").is_empty();
         let described = if says_so { None } else { terminfo::colours(&self.term, &variable) };
         self.colours_by(variable("COLORTERM"), described)
@@ -111,7 +111,7 @@ impl Emulator {
 
     /// Returns the queries sent once before the first frame. No reply is waited for. Every terminal replies to the last query,
     /// which shows that unanswered ones have no reply. If a terminal prints an unknown query, the first frame paints over it.
-    pub fn questions(&self, colours: Colours) -> Vec<u8> {
+    pub(crate) fn questions(&self, colours: Colours) -> Vec<u8> {
         if self.is_console() {
             return Vec::new();
         }
@@ -133,13 +133,13 @@ impl Emulator {
     }
 
     /// Reports whether to request xterm's modified key reports without a reply about support.
-    pub fn may_modify_keys(&self) -> bool {
+    pub(crate) fn may_modify_keys(&self) -> bool {
         let is_xterm = ["xterm", "tmux", "mintty", "rxvt"].iter().any(|name| self.term.starts_with(name));
         (is_xterm || self.multiplexer == Some(Multiplexer::Tmux)) && !self.is_apple() && !self.is_console()
     }
 
     /// Returns the form of notifications; `name` is the name the terminal reported.
-    pub fn notice(&self, name: &str) -> Option<Notice> {
+    pub(crate) fn notice(&self, name: &str) -> Option<Notice> {
         let is = |part: &str| self.is(part) || name.to_lowercase().contains(part);
         match () {
             () if self.is_console() || self.is_apple() => None,
@@ -149,13 +149,13 @@ impl Emulator {
     }
 
     /// Reports whether the terminal has a progress indicator.
-    pub fn shows_progress(&self, name: &str) -> bool {
+    pub(crate) fn shows_progress(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.multiplexer.is_none() && PROGRESS.iter().any(|known| self.is(known) || name.contains(known))
     }
 
     /// Wraps a sequence for the terminal outside a multiplexer.
-    pub fn through(&self, sequence: &str) -> Vec<u8> {
+    pub(crate) fn through(&self, sequence: &str) -> Vec<u8> {
         match self.multiplexer {
             None => sequence.as_bytes().to_vec(),
             Some(Multiplexer::Tmux) => format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b")).into_bytes(),
@@ -165,7 +165,7 @@ impl Emulator {
     }
 
     /// Reports whether the terminal has a title.
-    pub fn has_title(&self) -> bool {
+    pub(crate) fn has_title(&self) -> bool {
         !self.is_console()
     }
 }

@@ -11,7 +11,7 @@ const FILE_BYTES: u64 = 64 << 10;
 const MAX_COLOURS: usize = 13;
 
 /// Returns the colour count of a terminal; `None` if the system does not know it.
-pub fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Option<u32> {
+pub(crate) fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Option<u32> {
     let first = term.chars().next()?;
     if term.contains('/') || term.starts_with('.') {
         return None;

@@ -8,11 +8,11 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::update::{Msg, update};
 use ratatui::layout::Size;
 
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options::usual()
 }
 
-pub fn header() -> Header {
+pub(crate) fn header() -> Header {
     Header {
         branch: Some("main".to_owned()),
         model: "sonnet-5".to_owned(),
@@ -24,7 +24,7 @@ pub fn header() -> Header {
     }
 }
 
-pub fn start() -> Start {
+pub(crate) fn start() -> Start {
     let (header, model_access) = (header(), ModelAccess::Ready);
     Start {
         header,
@@ -42,7 +42,7 @@ pub fn start() -> Start {
 }
 
 /// Creates a trust question for a project with these items, and the receiver of its answer.
-pub fn trust(items: &[&str]) -> (TrustQuestion, tokio::sync::oneshot::Receiver<TrustAnswer>) {
+pub(crate) fn trust(items: &[&str]) -> (TrustQuestion, tokio::sync::oneshot::Receiver<TrustAnswer>) {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let items = items.iter().map(|&item| item.to_owned()).collect();
     let files = vec![ProjectFile { name: "AGENTS.md".to_owned(), text: "# Rules\n\nUse tabs.\n".to_owned(), is_cut: false }];
@@ -52,7 +52,7 @@ pub fn trust(items: &[&str]) -> (TrustQuestion, tokio::sync::oneshot::Receiver<T
 }
 
 /// Creates a question about a session locked by process 4711, and the receiver of its answer.
-pub fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion, tokio::sync::oneshot::Receiver<LockAnswer>) {
+pub(crate) fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion, tokio::sync::oneshot::Receiver<LockAnswer>) {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let own = |words: Option<&str>| words.map(str::to_owned);
     let (problem, stays) = (own(problem), own(stays));
@@ -63,7 +63,7 @@ pub fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion, tokio:
 }
 
 /// Choices of the first-run setup: a key, and a server on this machine.
-pub fn setup_found() -> SetupFound {
+pub(crate) fn setup_found() -> SetupFound {
     let found = |model: &str, by: &str| FoundModel { model: model.to_owned(), by: by.to_owned() };
     let preset = |name: &str, [runs, asks, never]: [&str; 3]| PresetFacts {
         name: name.to_owned(),
@@ -101,13 +101,13 @@ pub fn setup_found() -> SetupFound {
 }
 
 /// Event for a session that cannot be saved because the disk is full.
-pub fn not_saved() -> EventKind {
+pub(crate) fn not_saved() -> EventKind {
     let message = "Cannot save this session (disk full, 0 B free in ~/.local/share/aye). Paused before the next step.";
     EventKind::SessionPaused { failure: Failure::new(FailureKind::NotSaved, message, "make room, then /continue") }
 }
 
 /// Event for a call that a crash left without an outcome.
-pub fn interrupted(id: &str, summary: &str) -> EventKind {
+pub(crate) fn interrupted(id: &str, summary: &str) -> EventKind {
     EventKind::ToolInterrupted {
         tool_call_id: call(id),
         tool_name: "RunCommand".to_owned(),
@@ -119,7 +119,7 @@ pub fn interrupted(id: &str, summary: &str) -> EventKind {
 }
 
 /// Three prompts, the last of which ran a command.
-pub fn rewind_points() -> Vec<RewindPoint> {
+pub(crate) fn rewind_points() -> Vec<RewindPoint> {
     let point = |number: u32, prompt: &str, files, added, removed, commands: &[&str]| RewindPoint {
         task_id: TaskId::new(format!("task_{number}")),
         number,
@@ -146,7 +146,7 @@ pub fn rewind_points() -> Vec<RewindPoint> {
 }
 
 /// Rewind to before the second prompt; one file was edited by hand since.
-pub fn rewind_plan() -> RewindPlan {
+pub(crate) fn rewind_plan() -> RewindPlan {
     let file = |path: &str, change, added, removed, conflict: Option<&str>| RewindFile {
         path: path.into(),
         change,
@@ -170,7 +170,7 @@ pub fn rewind_plan() -> RewindPlan {
     }
 }
 
-pub fn rewound(target: RewindTarget, scope: RewindScope, kept: Vec<RewindFile>) -> EventKind {
+pub(crate) fn rewound(target: RewindTarget, scope: RewindScope, kept: Vec<RewindFile>) -> EventKind {
     EventKind::Rewound(Rewound {
         target,
         scope,
@@ -183,12 +183,12 @@ pub fn rewound(target: RewindTarget, scope: RewindScope, kept: Vec<RewindFile>) 
 }
 
 /// Sends an event of this task.
-pub fn tell_of(model: &mut Model, task: &str, kind: EventKind, now: u64) {
+pub(crate) fn tell_of(model: &mut Model, task: &str, kind: EventKind, now: u64) {
     let event = Event { task_id: Some(TaskId::new(task)), ..event(kind) };
     assert!(update(model, Msg::Event(Box::new(event)), now).is_empty());
 }
 
-pub fn event(kind: EventKind) -> Event {
+pub(crate) fn event(kind: EventKind) -> Event {
     Event {
         workspace_id: WorkspaceId::new("w"),
         session_id: SessionId::new("7f3a0c"),
@@ -200,28 +200,28 @@ pub fn event(kind: EventKind) -> Event {
 }
 
 /// Creates a started UI of this size.
-pub fn model(width: u16, height: u16) -> Model {
+pub(crate) fn model(width: u16, height: u16) -> Model {
     let mut model = Model::new(options(), None, Size::new(width, height));
     feed(&mut model, Msg::Start(Box::new(start())), 0);
     model
 }
 
-pub fn feed(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
+pub(crate) fn feed(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     update(model, msg, now)
 }
 
-pub fn tell(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn tell(model: &mut Model, kind: EventKind, now: u64) {
     let effects = update(model, Msg::Event(Box::new(event(kind))), now);
     // Workspace changes are queried in addition to everything else.
     let beside = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Worktree)));
     assert!(effects.iter().all(beside));
 }
 
-pub fn call(id: &str) -> CallId {
+pub(crate) fn call(id: &str) -> CallId {
     CallId::new(id)
 }
 
-pub fn requested(id: &str, tool: &str, summary: &str) -> EventKind {
+pub(crate) fn requested(id: &str, tool: &str, summary: &str) -> EventKind {
     EventKind::ToolRequested {
         tool_call_id: call(id),
         tool_name: tool.to_owned(),
@@ -231,7 +231,7 @@ pub fn requested(id: &str, tool: &str, summary: &str) -> EventKind {
     }
 }
 
-pub fn completed(id: &str, status: ToolStatus, output: &str, error: Option<ToolError>) -> EventKind {
+pub(crate) fn completed(id: &str, status: ToolStatus, output: &str, error: Option<ToolError>) -> EventKind {
     EventKind::ToolCompleted {
         tool_call_id: call(id),
         tool_name: "Tool".to_owned(),
@@ -245,17 +245,17 @@ pub fn completed(id: &str, status: ToolStatus, output: &str, error: Option<ToolE
     }
 }
 
-pub fn started(prompt: &str) -> EventKind {
+pub(crate) fn started(prompt: &str) -> EventKind {
     EventKind::TaskStarted { prompt: prompt.to_owned(), max_steps: 50 }
 }
 
-pub fn text(chunk: &str) -> EventKind {
+pub(crate) fn text(chunk: &str) -> EventKind {
     EventKind::TextChunk { text: chunk.to_owned() }
 }
 
-pub const DIFF: &str = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -8,9 +8,11 @@\n }\n \n-fn greet(name: &str) -> String {\n-    let mut out = String::new();\n-    out.push_str(\"Hello, \");\n-    out.push_str(name);\n-    out\n+fn greet(name: &str) -> Result<String, GreetError> {\n+    let name = name.trim();\n+    if name.is_empty() {\n+        return Err(GreetError::Empty);\n+    }\n+    Ok(format!(\"Hello, {name}! 你好 👋\"))\n }\n";
+pub(crate) const DIFF: &str = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -8,9 +8,11 @@\n }\n \n-fn greet(name: &str) -> String {\n-    let mut out = String::new();\n-    out.push_str(\"Hello, \");\n-    out.push_str(name);\n-    out\n+fn greet(name: &str) -> Result<String, GreetError> {\n+    let name = name.trim();\n+    if name.is_empty() {\n+        return Err(GreetError::Empty);\n+    }\n+    Ok(format!(\"Hello, {name}! 你好 👋\"))\n }\n";
 
-pub fn edit_approval(id: &str) -> Approval {
+pub(crate) fn edit_approval(id: &str) -> Approval {
     Approval {
         preview: PreviewOffer::None,
         effects: None,
@@ -290,7 +290,7 @@ pub fn edit_approval(id: &str) -> Approval {
 }
 
 /// A change of two hunks that can be approved separately.
-pub fn hunks_approval(id: &str) -> Approval {
+pub(crate) fn hunks_approval(id: &str) -> Approval {
     let hunk = |first, end, name: &str| Hunk { file: Some(0), first, end, name: Some(name.to_owned()), fixed: None };
     let second =
         "@@ -30,3 +32,3 @@\n fn main() {\n-    println!(\"{}\", greet(\"you\"));\n+    println!(\"{}\", greet(\"you\")?);\n }\n";
@@ -311,7 +311,7 @@ pub fn hunks_approval(id: &str) -> Approval {
 }
 
 /// Data for saving a rule, as reported by engine and files.
-pub fn always(rules: Vec<GrantRule>) -> Always {
+pub(crate) fn always(rules: Vec<GrantRule>) -> Always {
     let place = |scope, file: &str, line| RulePlace {
         scope,
         file: file.to_owned(),
@@ -333,7 +333,7 @@ pub fn always(rules: Vec<GrantRule>) -> Always {
     Always { offers: vec![offer], never: Vec::new(), ends: vec![(1, end(0)), (7, end(518_400)), (30, end(2_505_600))] }
 }
 
-pub fn command_approval(id: &str) -> Approval {
+pub(crate) fn command_approval(id: &str) -> Approval {
     let part = |text: &str, verdict, rule: &str, reason: &str, risk| CommandPart {
         text: text.to_owned(),
         verdict,
@@ -406,7 +406,7 @@ pub fn command_approval(id: &str) -> Approval {
 }
 
 /// A command that ran in a preview, with one effect of each kind.
-pub fn effects_approval(id: &str) -> Approval {
+pub(crate) fn effects_approval(id: &str) -> Approval {
     let file = |path: &str, kind| FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
     let effects = Effects {
         ended: "exit 0".to_owned(),
@@ -449,7 +449,7 @@ pub fn effects_approval(id: &str) -> Approval {
 }
 
 /// Event for a request that failed and is retried.
-pub fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usage>, cost_usd: Option<f64>) -> EventKind {
+pub(crate) fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usage>, cost_usd: Option<f64>) -> EventKind {
     EventKind::LlmRetry {
         attempt: 1,
         max_attempts: 3,
@@ -465,7 +465,7 @@ pub fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usag
 }
 
 /// A complete response with half of its input cached.
-pub fn answered(input: u64, output: u64, cost_usd: Option<f64>, session_cost_usd: Option<f64>) -> EventKind {
+pub(crate) fn answered(input: u64, output: u64, cost_usd: Option<f64>, session_cost_usd: Option<f64>) -> EventKind {
     EventKind::LlmRequestCompleted {
         estimated: false,
         model: "m".to_owned(),
@@ -477,7 +477,7 @@ pub fn answered(input: u64, output: u64, cost_usd: Option<f64>, session_cost_usd
     }
 }
 
-pub fn listed_models() -> Vec<ListedModel> {
+pub(crate) fn listed_models() -> Vec<ListedModel> {
     let price = |input, output| Some(Price { input, output, cache_read: 0.0, cache_write: 0.0 });
     let model = |name: &str, window, price, reasoning, lacks: Option<&str>| ListedModel {
         facts: ModelFacts { max_output_tokens: Some(64_000), reasoning, ..ModelFacts::of_test(name, window, price) },
@@ -494,7 +494,7 @@ pub fn listed_models() -> Vec<ListedModel> {
     ]
 }
 
-pub fn context_use() -> ContextUse {
+pub(crate) fn context_use() -> ContextUse {
     let share = |name: &str, tokens, count| ContextShare { name: name.to_owned(), tokens, count };
     ContextUse {
         model: "anthropic/sonnet-5".to_owned(),
@@ -514,7 +514,7 @@ pub fn context_use() -> ContextUse {
     }
 }
 
-pub fn compaction() -> Compaction {
+pub(crate) fn compaction() -> Compaction {
     Compaction {
         trigger: CompactionTrigger::Asked,
         focus: None,
@@ -527,12 +527,12 @@ pub fn compaction() -> Compaction {
 }
 
 /// Creates a custom command of the user.
-pub fn own_command(name: &str, content: &str) -> CustomCommand {
+pub(crate) fn own_command(name: &str, content: &str) -> CustomCommand {
     CustomCommand::parse(name.to_owned(), format!("~/.config/aye/commands/{name}.md"), content).0
 }
 
 /// Returns sessions as they appear in the list.
-pub fn listed_sessions() -> Vec<ListedSession> {
+pub(crate) fn listed_sessions() -> Vec<ListedSession> {
     let session = |id: &str, title: &str, state, age: &str, seconds, branch: &str, cost| ListedSession {
         session_id: SessionId::new(id),
         title: Some(title.to_owned()),
@@ -555,7 +555,7 @@ pub fn listed_sessions() -> Vec<ListedSession> {
     ]
 }
 
-pub fn looked_at(id: &str) -> SessionLook {
+pub(crate) fn looked_at(id: &str) -> SessionLook {
     let line = |kind, text: &str| LookLine { kind, text: text.to_owned() };
     SessionLook {
         session_id: SessionId::new(id),
@@ -570,7 +570,7 @@ pub fn looked_at(id: &str) -> SessionLook {
 }
 
 /// Returns MCP servers in every state.
-pub fn servers() -> Vec<ServerStatus> {
+pub(crate) fn servers() -> Vec<ServerStatus> {
     let status = |name: &str, reached_by: &str, state, tools, offered, of_project| ServerStatus {
         name: name.to_owned(),
         reached_by: reached_by.to_owned(),
@@ -591,16 +591,16 @@ pub fn servers() -> Vec<ServerStatus> {
     ]
 }
 
-pub fn field(name: &str, required: bool, takes: FieldKind) -> FormField {
+pub(crate) fn field(name: &str, required: bool, takes: FieldKind) -> FormField {
     FormField { name: name.to_owned(), title: None, description: None, required, default: None, takes }
 }
 
-pub fn text_field(name: &str, required: bool) -> FormField {
+pub(crate) fn text_field(name: &str, required: bool) -> FormField {
     field(name, required, FieldKind::Text { min_length: None, max_length: None, format: None })
 }
 
 /// A server that asks for one field of each kind.
-pub fn form(id: &str) -> Elicitation {
+pub(crate) fn form(id: &str) -> Elicitation {
     let choices = |names: &[&str]| names.iter().map(|name| (name.to_lowercase(), (*name).to_owned())).collect::<Vec<_>>();
     let name = FormField {
         title: Some("Name".to_owned()),
@@ -628,7 +628,7 @@ pub fn form(id: &str) -> Elicitation {
     Elicitation { elicitation_id: id.to_owned(), server: "tickets".to_owned(), message, wanted: ElicitationKind::Form { fields } }
 }
 
-pub fn visit(id: &str, url: &str) -> Elicitation {
+pub(crate) fn visit(id: &str, url: &str) -> Elicitation {
     let (server, message) = ("github".to_owned(), "Sign in to go on.".to_owned());
     Elicitation { elicitation_id: id.to_owned(), server, message, wanted: ElicitationKind::Visit { url: url.to_owned() } }
 }

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 /// Returns the rows as shown by a terminal, without trailing spaces.
-pub fn picture(lines: Vec<Line<'static>>, width: u16) -> String {
+pub(crate) fn picture(lines: Vec<Line<'static>>, width: u16) -> String {
     let height = u16::try_from(lines.len()).expect("a screen of rows").max(1);
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
     terminal.draw(|frame| frame.render_widget(Paragraph::new(lines), frame.area())).expect("a frame");
@@ -29,7 +29,7 @@ pub fn picture(lines: Vec<Line<'static>>, width: u16) -> String {
 }
 
 #[track_caller]
-pub fn check(name: &str, picture: &str) {
+pub(crate) fn check(name: &str, picture: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/screen").join(format!("{name}.txt"));
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, picture).expect("a picture written");

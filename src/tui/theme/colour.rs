@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rgb {
+pub(crate) struct Rgb {
     pub red: u8,
     pub green: u8,
     pub blue: u8,
@@ -21,13 +21,13 @@ impl Rgb {
     }
 
     /// Returns the contrast ratio as defined by WCAG 2, from 1 to 21.
-    pub fn contrast(self, other: Self) -> f64 {
+    pub(crate) fn contrast(self, other: Self) -> f64 {
         let (one, two) = (self.luminance() + 0.05, other.luminance() + 0.05);
         one.max(two) / one.min(two)
     }
 
     /// Reports whether dark text is more readable than light text on this colour.
-    pub fn is_light(self) -> bool {
+    pub(crate) fn is_light(self) -> bool {
         self.luminance() > 0.18
     }
 
@@ -37,7 +37,7 @@ impl Rgb {
     }
 
     /// Returns the nearest of the 256 colours that keeps this contrast on `ground`.
-    pub fn nearest_on(self, ground: Self, contrast: f64) -> u8 {
+    pub(crate) fn nearest_on(self, ground: Self, contrast: f64) -> u8 {
         let readable = (16..=255).filter(|index| Self::indexed(*index).contrast(ground) >= contrast);
         readable
             .min_by_key(|index| Self::indexed(*index).distance(self))
@@ -45,12 +45,12 @@ impl Rgb {
     }
 
     /// Returns the nearest of the 256 colours outside the grey ramp, so that a faint tint keeps its hue.
-    pub fn nearest_tint(self) -> u8 {
+    pub(crate) fn nearest_tint(self) -> u8 {
         (16..=231).min_by_key(|index| Self::indexed(*index).distance(self)).unwrap_or(16)
     }
 
     /// Returns colours 16 to 255 of the standard palette: a cube of six steps and a grey ramp.
-    pub fn indexed(index: u8) -> Self {
+    pub(crate) fn indexed(index: u8) -> Self {
         const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
         if index >= 232 {
             let grey = 8 + (index - 232) * 10;

@@ -8,7 +8,7 @@ use super::{Syntax, Token};
 
 /// Colour support of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colours {
+pub(crate) enum Colours {
     True,
     Indexed256,
     Sixteen,

@@ -8,7 +8,7 @@ use super::colour::Rgb;
 /// Error in a theme file, with its line.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {message}")]
-pub struct ThemeError {
+pub(crate) struct ThemeError {
     pub line: usize,
     pub message: String,
 }
@@ -64,17 +64,17 @@ pub(super) struct SyntaxColours {
 }
 
 impl Palette {
-    pub fn parse(text: &str) -> Result<Self, ThemeError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ThemeError> {
         toml::from_str(text).map_err(|error| ThemeError::new(&error, text))
     }
 
     /// Parses an incomplete file; missing values come from the palette for the same background.
-    pub fn parse_over(text: &str, dark: &Self, light: &Self) -> Result<Self, ThemeError> {
+    pub(crate) fn parse_over(text: &str, dark: &Self, light: &Self) -> Result<Self, ThemeError> {
         let file: Partial = toml::from_str(text).map_err(|error| ThemeError::new(&error, text))?;
         Ok(file.over(if file.light { light } else { dark }))
     }
 
-    pub fn syntax(&self, syntax: Syntax) -> Rgb {
+    pub(crate) fn syntax(&self, syntax: Syntax) -> Rgb {
         let colours = &self.syntax;
         match syntax {
             Syntax::Keyword => colours.keyword,

@@ -7,7 +7,7 @@ use std::path::Path;
 const FILE_BYTES: u64 = 64 << 10;
 
 /// Returns a built-in or user theme by name; the error is a complete message.
-pub fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String> {
+pub(crate) fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String> {
     if let Some(theme) = Theme::by_name(name) {
         return Ok(theme);
     }
@@ -28,7 +28,7 @@ pub fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String> {
 }
 
 /// Returns the names of the user themes, sorted.
-pub fn list(directory: Option<&Path>) -> Vec<String> {
+pub(crate) fn list(directory: Option<&Path>) -> Vec<String> {
     let entries = directory.and_then(|directory| std::fs::read_dir(directory).ok()).into_iter().flatten();
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
     let mut names: Vec<String> = names.filter(|name| Theme::by_name(name).is_none()).collect();
@@ -38,7 +38,7 @@ pub fn list(directory: Option<&Path>) -> Vec<String> {
 
 impl Theme {
     /// Returns the least readable token and its contrast, if it is below the minimum.
-    pub fn weak(&self) -> Option<(String, f64)> {
+    pub(crate) fn weak(&self) -> Option<(String, f64)> {
         let pairs = TOKENS.iter().filter_map(|token| {
             let least = if *token == Token::Text { 7.0 } else { 4.5 };
             let contrast = self.contrast(*token)?;

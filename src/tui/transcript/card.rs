@@ -20,7 +20,7 @@ const HEAD: usize = 3;
 const TAIL: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CardState {
+pub(crate) enum CardState {
     /// The model requested the call; it has not started.
     Requested,
     /// The call waits for the user's approval.
@@ -55,7 +55,7 @@ struct Live {
     lines: VecDeque<String>,
 }
 
-pub struct Card {
+pub(crate) struct Card {
     pub id: CallId,
     summary: String,
     /// Original command line, if the user edited it.
@@ -86,7 +86,7 @@ pub struct Card {
 }
 
 impl Card {
-    pub fn new(id: CallId, summary: &str) -> Self {
+    pub(crate) fn new(id: CallId, summary: &str) -> Self {
         Self {
             id,
             summary: text::clean_line(summary),
@@ -115,24 +115,24 @@ impl Card {
     }
 
     /// Replaces the shown command line with the user's edit; `None` restores the original.
-    pub fn edited(&mut self, line: Option<&str>) {
+    pub(crate) fn edited(&mut self, line: Option<&str>) {
         if let Some(meant) = self.meant.take() {
             self.summary = meant;
         }
         self.meant = line.map(|line| std::mem::replace(&mut self.summary, text::clean_line(line)));
     }
 
-    pub fn started(&mut self, rule: &str, now: u64) {
+    pub(crate) fn started(&mut self, rule: &str, now: u64) {
         self.rule = text::clean_line(rule);
         self.is_preview = false;
         self.state = CardState::Running { since: now };
     }
 
-    pub fn printed(&mut self, chunk: &str) {
+    pub(crate) fn printed(&mut self, chunk: &str) {
         self.live.push(chunk);
     }
 
-    pub fn ended(&mut self, state: CardState, output: &str, proposal: Option<&Proposal>) {
+    pub(crate) fn ended(&mut self, state: CardState, output: &str, proposal: Option<&Proposal>) {
         self.state = state;
         self.live = Live::default();
         let (output, exit) = Output::of(output, self.is_command());
@@ -153,21 +153,21 @@ impl Card {
         }
     }
 
-    pub fn hid(&mut self, redactions: &[Redaction]) {
+    pub(crate) fn hid(&mut self, redactions: &[Redaction]) {
         self.hidden = hidden_words(redactions);
     }
 
-    pub fn summary(&self) -> &str {
+    pub(crate) fn summary(&self) -> &str {
         &self.summary
     }
 
     /// Returns the output, without content hidden from the model.
-    pub fn output(&self) -> &str {
+    pub(crate) fn output(&self) -> &str {
         &self.output.text
     }
 
     /// Returns why the call failed, was denied or was stopped.
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         match &self.state {
             CardState::Failed { message, .. } | CardState::Denied { message } | CardState::Stopped { message } => message,
             CardState::Requested
@@ -179,15 +179,15 @@ impl Card {
     }
 
     /// Returns the changes made by the call, as a diff.
-    pub fn changed(&self) -> &str {
+    pub(crate) fn changed(&self) -> &str {
         &self.source
     }
 
-    pub fn exit(&self) -> Option<&str> {
+    pub(crate) fn exit(&self) -> Option<&str> {
         self.exit.as_deref()
     }
 
-    pub fn is_command(&self) -> bool {
+    pub(crate) fn is_command(&self) -> bool {
         self.summary.starts_with("$ ")
     }
 
@@ -201,11 +201,11 @@ impl Card {
         self.state == CardState::Waiting && !self.is_preview && !self.live.is_empty()
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         matches!(self.state, CardState::Running { .. })
     }
 
-    pub fn sign(&self, glyphs: &Glyphs) -> (&'static str, Token) {
+    pub(crate) fn sign(&self, glyphs: &Glyphs) -> (&'static str, Token) {
         match self.state {
             CardState::Requested => (glyphs.running, Token::Faint),
             CardState::Running { .. } => (glyphs.running, Token::Accent),
@@ -217,7 +217,7 @@ impl Card {
         }
     }
 
-    pub fn rows(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
+    pub(crate) fn rows(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let title = (!self.is_asked_below).then(|| Row::of(self.title(width, look)));
         let mut rows: Vec<Row> = title.into_iter().collect();
         let inner = width.saturating_sub(2).max(1);
@@ -322,7 +322,7 @@ impl Card {
     }
 
     /// Returns the next fold state of this card, starting from its own state or the global one.
-    pub fn next_fold(&self, own: Option<Fold>, all: Fold) -> Option<Fold> {
+    pub(crate) fn next_fold(&self, own: Option<Fold>, all: Fold) -> Option<Fold> {
         let nothing = self.diff.is_none() && self.output.text.is_empty() && self.live.is_empty() && self.message().is_empty();
         if nothing && self.rule.is_empty() {
             return None;
@@ -414,11 +414,11 @@ impl Card {
         self.diff.as_ref().filter(|_| self.is_open(look.fold, look.is_own))
     }
 
-    pub fn diff_height(&self, width: u16, look: RenderContext<'_>) -> usize {
+    pub(crate) fn diff_height(&self, width: u16, look: RenderContext<'_>) -> usize {
         self.shows_diff(look).map_or(0, |diff| diff.height(width))
     }
 
-    pub fn diff_rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
+    pub(crate) fn diff_rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
         let Some(diff) = self.diff.as_ref().filter(|_| !range.is_empty()) else { return Vec::new() };
         let gutter = diff.gutter();
         let row = |line: Line<'static>| {

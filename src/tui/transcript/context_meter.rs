@@ -15,7 +15,7 @@ const MIN_BAR: usize = 5;
 /// Maximum width of a share's name, in cells.
 const NAME: usize = 22;
 
-pub fn rows(filled: &ContextUse, width: u16, look: RenderContext<'_>) -> Vec<Line<'static>> {
+pub(crate) fn rows(filled: &ContextUse, width: u16, look: RenderContext<'_>) -> Vec<Line<'static>> {
     let width = usize::from(width);
     let used = filled.used();
     let window = filled.window.max(1);

@@ -23,7 +23,7 @@ const PROMPT_HEAD: usize = 6;
 const THINKING_ROWS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnswerState {
+pub(crate) enum AnswerState {
     Streaming,
     Done,
     /// Excluded from the conversation, for this reason.
@@ -31,13 +31,13 @@ pub enum AnswerState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub(crate) enum Tone {
     Plain,
     Warning,
     Failure,
 }
 
-pub enum Kind {
+pub(crate) enum Kind {
     User(String),
     Answer {
         document: Document,
@@ -65,7 +65,7 @@ pub enum Kind {
     Recovery(Recovery),
 }
 
-pub struct Entry {
+pub(crate) struct Entry {
     pub kind: Kind,
     gap: bool,
     pub task: Option<TaskId>,
@@ -92,14 +92,14 @@ struct LayoutCache {
 }
 
 /// Rows drawn for an entry in the last frame.
-pub struct DrawnRows {
+pub(crate) struct DrawnRows {
     /// Number of rows of the area above the first drawn row.
     pub skipped: u16,
     pub rows: Vec<Row>,
 }
 
 /// Reports whether an empty row separates two neighbouring entries.
-pub fn stands_apart(before: &Kind, after: &Kind) -> bool {
+pub(crate) fn stands_apart(before: &Kind, after: &Kind) -> bool {
     match after {
         Kind::User(_) | Kind::Answer { .. } => true,
         Kind::Card(_) | Kind::Note { .. } | Kind::Summary { .. } | Kind::Window(_) | Kind::Recovery(_) => {
@@ -111,7 +111,7 @@ pub fn stands_apart(before: &Kind, after: &Kind) -> bool {
 }
 
 impl Entry {
-    pub fn new(kind: Kind, gap: bool) -> Self {
+    pub(crate) fn new(kind: Kind, gap: bool) -> Self {
         Self {
             kind,
             gap,
@@ -127,40 +127,40 @@ impl Entry {
     }
 
     /// Assigns the entry to a task and step.
-    pub fn of(self, task: Option<TaskId>, step: Option<StepId>) -> Self {
+    pub(crate) fn of(self, task: Option<TaskId>, step: Option<StepId>) -> Self {
         Self { task, step, ..self }
     }
 
-    pub fn forget_layout(&mut self) {
+    pub(crate) fn forget_layout(&mut self) {
         self.laid = None;
         self.measured = None;
     }
 
     /// Drops cached rows that can be recomputed; the measured height stays.
-    pub fn cool(&mut self) {
+    pub(crate) fn cool(&mut self) {
         self.laid = None;
         if let Kind::Answer { document, .. } = &mut self.kind {
             document.cool();
         }
     }
 
-    pub fn card_mut(&mut self) -> Option<&mut Card> {
+    pub(crate) fn card_mut(&mut self) -> Option<&mut Card> {
         match &mut self.kind {
             Kind::Card(card) => Some(card),
             _ => None,
         }
     }
 
-    pub fn is_measured(&self, look: RenderContext<'_>) -> bool {
+    pub(crate) fn is_measured(&self, look: RenderContext<'_>) -> bool {
         self.is_measured_at(look.width, look.version)
     }
 
-    pub fn is_measured_at(&self, width: u16, version: u32) -> bool {
+    pub(crate) fn is_measured_at(&self, width: u16, version: u32) -> bool {
         self.measured == Some((width, version))
     }
 
     /// Estimates the number of rows before the entry is laid out.
-    pub fn guess(&self, width: u16) -> usize {
+    pub(crate) fn guess(&self, width: u16) -> usize {
         let width = usize::from(width.saturating_sub(GUTTER).max(1));
         let rows = match &self.kind {
             Kind::User(text) => (text.len() / width + 1).min(PROMPT_HEAD),
@@ -173,7 +173,7 @@ impl Entry {
         rows + self.gap_rows()
     }
 
-    pub fn gap_rows(&self) -> usize {
+    pub(crate) fn gap_rows(&self) -> usize {
         usize::from(self.gap)
     }
 
@@ -184,13 +184,13 @@ impl Entry {
         RenderContext { fold: own.unwrap_or(general), is_own: own.is_some(), ..look }
     }
 
-    pub fn fold_by_itself(&mut self, fold: Fold, round: u32) {
+    pub(crate) fn fold_by_itself(&mut self, fold: Fold, round: u32) {
         self.fold = Some((fold, round));
         self.forget_layout();
     }
 
     /// Advances the fold state of this entry; returns whether it can fold.
-    pub fn fold_next(&mut self, tools: Fold, rest: Fold, round: u32) -> bool {
+    pub(crate) fn fold_next(&mut self, tools: Fold, rest: Fold, round: u32) -> bool {
         let own = self.fold.filter(|(_, at)| *at == round).map(|(fold, _)| fold);
         let next = match &self.kind {
             Kind::Card(card) => card.next_fold(own, tools),
@@ -207,7 +207,7 @@ impl Entry {
         next.is_some()
     }
 
-    pub fn height(&mut self, look: RenderContext<'_>) -> usize {
+    pub(crate) fn height(&mut self, look: RenderContext<'_>) -> usize {
         let width = look.width.saturating_sub(GUTTER).max(1);
         let look = self.own(look);
         self.lay(look);
@@ -226,7 +226,7 @@ impl Entry {
     }
 
     /// Draws the rows from `from` on into the area, whose height is the number of rows to show.
-    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, from: usize, look: RenderContext<'_>) -> DrawnRows {
+    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, from: usize, look: RenderContext<'_>) -> DrawnRows {
         let gap = self.gap_rows();
         let first = from.saturating_sub(gap);
         let skipped = gap.saturating_sub(from) as u16;
@@ -252,7 +252,7 @@ impl Entry {
     }
 
     /// Returns a range of rows, counted from the first row after the gap.
-    pub fn rows(&mut self, range: std::ops::Range<usize>, look: RenderContext<'_>) -> Vec<Row> {
+    pub(crate) fn rows(&mut self, range: std::ops::Range<usize>, look: RenderContext<'_>) -> Vec<Row> {
         let width = look.width.saturating_sub(GUTTER).max(1);
         let look = self.own(look);
         self.lay(look);

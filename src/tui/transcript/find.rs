@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// Search query: case-sensitive only if it contains a capital letter.
 #[derive(Debug, Clone)]
-pub struct Query {
+pub(crate) struct Query {
     pub words: String,
     pattern: Regex,
     /// Whether the query contains Markdown marks; otherwise those in the text are ignored.
@@ -14,7 +14,7 @@ pub struct Query {
 }
 
 impl Query {
-    pub fn new(words: &str) -> Option<Self> {
+    pub(crate) fn new(words: &str) -> Option<Self> {
         let exact = words.chars().any(char::is_uppercase);
         // A space also matches a line break.
         let pattern = words.split(' ').map(regex::escape).collect::<Vec<_>>().join(r"\s");
@@ -23,7 +23,7 @@ impl Query {
     }
 
     /// Returns the ranges in a text that match.
-    pub fn places<'t>(&self, text: &'t str) -> impl Iterator<Item = std::ops::Range<usize>> + use<'_, 't> {
+    pub(crate) fn places<'t>(&self, text: &'t str) -> impl Iterator<Item = std::ops::Range<usize>> + use<'_, 't> {
         self.pattern.find_iter(text).map(|found| found.range())
     }
 
@@ -54,7 +54,7 @@ impl Query {
 
 /// Entries with matches and their counts, and the current match.
 #[derive(Debug, Default, Clone)]
-pub struct SearchMatches {
+pub(crate) struct SearchMatches {
     pub entries: Vec<(usize, usize)>,
     /// Index of the current match over all entries, from 0.
     pub at: usize,
@@ -62,12 +62,12 @@ pub struct SearchMatches {
 }
 
 impl SearchMatches {
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.entries.iter().map(|(_, count)| count).sum()
     }
 
     /// Returns the entry of the current match, and its index within that entry.
-    pub fn place(&self) -> Option<(usize, usize)> {
+    pub(crate) fn place(&self) -> Option<(usize, usize)> {
         let mut left = self.at;
         for (entry, count) in &self.entries {
             if left < *count {
@@ -79,7 +79,7 @@ impl SearchMatches {
     }
 
     /// Moves to the next or previous match, wrapping around.
-    pub fn step(&mut self, forward: bool) {
+    pub(crate) fn step(&mut self, forward: bool) {
         let count = self.count();
         if count > 0 {
             self.at = (self.at + if forward { 1 } else { count - 1 }) % count;
@@ -94,7 +94,7 @@ impl SearchMatches {
 }
 
 /// Searches all entries; if the query only grew, searches only those that matched before.
-pub fn find_all(transcript: &Transcript, query: &Query, before: &SearchMatches, from: usize) -> SearchMatches {
+pub(crate) fn find_all(transcript: &Transcript, query: &Query, before: &SearchMatches, from: usize) -> SearchMatches {
     let narrows = !before.words.is_empty() && query.words.starts_with(&before.words);
     let count = |at: usize| transcript.entries.get(at).map_or(0, |entry| query.count_in(entry));
     let hits = |at: usize| Some((at, count(at))).filter(|(_, count)| *count > 0);

@@ -2,17 +2,17 @@
 
 /// Row counts and their prefix sums in a Fenwick tree: updates, sums and searches take logarithmic time.
 #[derive(Debug, Default, Clone)]
-pub struct Heights {
+pub(crate) struct Heights {
     rows: Vec<usize>,
     sums: Vec<usize>,
 }
 
 impl Heights {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    pub fn push(&mut self, rows: usize) {
+    pub(crate) fn push(&mut self, rows: usize) {
         self.rows.push(rows);
         let at = self.rows.len();
         let (mut sum, mut step) = (rows, 1);
@@ -23,11 +23,11 @@ impl Heights {
         self.sums.push(sum);
     }
 
-    pub fn get(&self, index: usize) -> usize {
+    pub(crate) fn get(&self, index: usize) -> usize {
         self.rows.get(index).copied().unwrap_or(0)
     }
 
-    pub fn set(&mut self, index: usize, rows: usize) {
+    pub(crate) fn set(&mut self, index: usize, rows: usize) {
         let Some(before) = self.rows.get_mut(index) else { return };
         let before = std::mem::replace(before, rows);
         let mut at = index + 1;
@@ -38,7 +38,7 @@ impl Heights {
     }
 
     /// Inserts entries and rebuilds all sums.
-    pub fn insert(&mut self, index: usize, rows: impl IntoIterator<Item = usize>) {
+    pub(crate) fn insert(&mut self, index: usize, rows: impl IntoIterator<Item = usize>) {
         drop(self.rows.splice(index..index, rows));
         let all = std::mem::take(&mut self.rows);
         self.sums.clear();
@@ -50,7 +50,7 @@ impl Heights {
     }
 
     /// Returns the number of rows of all entries before this one.
-    pub fn before(&self, index: usize) -> usize {
+    pub(crate) fn before(&self, index: usize) -> usize {
         let (mut at, mut sum) = (index.min(self.sums.len()), 0);
         while at > 0 {
             sum += self.sums[at - 1];
@@ -59,7 +59,7 @@ impl Heights {
         sum
     }
 
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.before(self.len())
     }
 }

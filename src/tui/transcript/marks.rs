@@ -14,13 +14,13 @@ use std::ops::Range;
 
 /// Cell of an entry: its row, including the gap, and its column after the gutter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Point {
+pub(crate) struct Point {
     pub row: usize,
     pub cell: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SelectionShape {
+pub(crate) enum SelectionShape {
     /// Text from one character to another.
     Text,
     /// Whole lines, including all rows of wrapped lines.
@@ -31,7 +31,7 @@ pub enum SelectionShape {
 
 /// Selection within one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Selection {
+pub(crate) struct Selection {
     pub entry: usize,
     pub from: Point,
     pub to: Point,
@@ -62,7 +62,7 @@ impl Selection {
 }
 
 #[derive(Debug, Default)]
-pub struct Marks {
+pub(crate) struct Marks {
     pub chosen: Option<usize>,
     pub selection: Option<Selection>,
     pub query: Option<Query>,
@@ -90,7 +90,7 @@ impl Marks {
     }
 
     /// Returns where the focused entry began in the last frame, if it was visible.
-    pub fn cursor(&self) -> Option<Position> {
+    pub(crate) fn cursor(&self) -> Option<Position> {
         self.cursor
     }
 
@@ -170,7 +170,7 @@ fn places(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
 
 impl Transcript {
     /// Returns the row, including the gap, of the nth match in an entry.
-    pub fn row_of_words(&mut self, at: usize, nth: usize, query: &Query, look: RenderContext<'_>) -> Option<usize> {
+    pub(crate) fn row_of_words(&mut self, at: usize, nth: usize, query: &Query, look: RenderContext<'_>) -> Option<usize> {
         let gap = self.entries.get(at)?.gap_rows();
         let rows = self.rows_of(at, look);
         let places = places(&rows, query);
@@ -179,22 +179,22 @@ impl Transcript {
     }
 
     /// Counts the matches in the shown part of an entry.
-    pub fn count_shown(&mut self, at: usize, query: &Query, look: RenderContext<'_>) -> usize {
+    pub(crate) fn count_shown(&mut self, at: usize, query: &Query, look: RenderContext<'_>) -> usize {
         places(&self.rows_of(at, look), query).len()
     }
 
     /// Returns all rows of an entry, without its gap.
-    pub fn rows_of(&mut self, at: usize, look: RenderContext<'_>) -> Vec<Row> {
+    pub(crate) fn rows_of(&mut self, at: usize, look: RenderContext<'_>) -> Vec<Row> {
         let height = self.height_of(at, look);
         self.entries.get_mut(at).map(|entry| entry.rows(0..height - entry.gap_rows().min(height), look)).unwrap_or_default()
     }
 
-    pub fn gap_of(&self, at: usize) -> usize {
+    pub(crate) fn gap_of(&self, at: usize) -> usize {
         self.entries.get(at).map_or(0, super::Entry::gap_rows)
     }
 
     /// Returns the rows of the line that contains this row.
-    pub fn line_at(&mut self, at: usize, row: usize, look: RenderContext<'_>) -> Range<usize> {
+    pub(crate) fn line_at(&mut self, at: usize, row: usize, look: RenderContext<'_>) -> Range<usize> {
         let gap = self.gap_of(at);
         let rows = self.rows_of(at, look);
         let row = row.saturating_sub(gap).min(rows.len().saturating_sub(1));
@@ -204,7 +204,7 @@ impl Transcript {
     }
 
     /// Returns the selected text without decoration; broken lines are joined.
-    pub fn selected_text(&mut self, look: RenderContext<'_>) -> Option<String> {
+    pub(crate) fn selected_text(&mut self, look: RenderContext<'_>) -> Option<String> {
         let selection = self.marks.selection?;
         let gap = self.gap_of(selection.entry);
         let rows = self.rows_of(selection.entry, look);

@@ -15,14 +15,14 @@ mod tests;
 mod text_rows;
 mod viewport;
 
-pub use card::{Card, CardState};
-pub use entry::{AnswerState, Entry, Kind, Tone};
-pub use find::{Query, SearchMatches, find_all};
-pub use marks::{Marks, Point, Selection, SelectionShape};
-pub use output::{exit_of, take_exit};
-pub use plain::code_blocks;
-pub use recovery::{Recovery, RecoveryState};
-pub use rewound::{last_standing_answer, redo_latest, tag_new_entries, undo_from};
+pub(crate) use card::{Card, CardState};
+pub(crate) use entry::{AnswerState, Entry, Kind, Tone};
+pub(crate) use find::{Query, SearchMatches, find_all};
+pub(crate) use marks::{Marks, Point, Selection, SelectionShape};
+pub(crate) use output::{exit_of, take_exit};
+pub(crate) use plain::code_blocks;
+pub(crate) use recovery::{Recovery, RecoveryState};
+pub(crate) use rewound::{last_standing_answer, redo_latest, tag_new_entries, undo_from};
 
 use super::glyphs::Glyphs;
 use super::markdown::Document;
@@ -34,7 +34,7 @@ use viewport::{Anchor, EntryRow};
 
 /// Amount of detail shown of calls and other entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fold {
+pub(crate) enum Fold {
     /// One line per successful call.
     #[default]
     Quiet,
@@ -45,7 +45,7 @@ pub enum Fold {
 }
 
 impl Fold {
-    pub fn next(self) -> Self {
+    pub(crate) fn next(self) -> Self {
         match self {
             Self::Quiet => Self::Excerpt,
             Self::Excerpt => Self::Full,
@@ -56,7 +56,7 @@ impl Fold {
 
 /// Parameters for laying out rows.
 #[derive(Debug, Clone, Copy)]
-pub struct RenderContext<'a> {
+pub(crate) struct RenderContext<'a> {
     pub width: u16,
     /// Fold state of cards, and of everything else that folds.
     pub fold: Fold,
@@ -81,7 +81,7 @@ pub struct RenderContext<'a> {
 /// Number of off-screen entries whose rows stay cached.
 const WARM: usize = 256;
 
-pub struct Transcript {
+pub(crate) struct Transcript {
     entries: Vec<Entry>,
     /// Row count of each entry: measured, last known or estimated.
     heights: Heights,
@@ -151,7 +151,7 @@ impl Default for Transcript {
 }
 
 impl Transcript {
-    pub fn push(&mut self, kind: Kind) {
+    pub(crate) fn push(&mut self, kind: Kind) {
         let gap = self.entries.last().is_some_and(|last| entry::stands_apart(&last.kind, &kind));
         let at = self.entries.len();
         match &kind {
@@ -168,18 +168,18 @@ impl Transcript {
     }
 
     /// Returns the entries from this index on.
-    pub fn kinds_from(&self, first: usize) -> impl Iterator<Item = &Kind> {
+    pub(crate) fn kinds_from(&self, first: usize) -> impl Iterator<Item = &Kind> {
         self.entries.iter().skip(first).map(|entry| &entry.kind)
     }
 
     /// Returns the last entry for appending.
-    pub fn last_mut(&mut self) -> Option<&mut Entry> {
+    pub(crate) fn last_mut(&mut self) -> Option<&mut Entry> {
         let last = self.entries.len().checked_sub(1)?;
         self.changing(last)
     }
 
     /// Returns the streaming response; notices that arrive in between come after it and do not split it.
-    pub fn streaming_mut(&mut self) -> Option<&mut Document> {
+    pub(crate) fn streaming_mut(&mut self) -> Option<&mut Document> {
         let aside = |kind: &Kind| matches!(kind, Kind::Note { .. } | Kind::Window(_) | Kind::Summary { .. } | Kind::Recovery(_));
         let at = self.entries.iter().rposition(|entry| !aside(&entry.kind))?;
         if !matches!(self.entries[at].kind, Kind::Answer { state: AnswerState::Streaming, .. }) {
@@ -192,11 +192,11 @@ impl Transcript {
     }
 
     /// Returns the latest response, wherever it is.
-    pub fn last_answer_mut(&mut self) -> Option<&mut Entry> {
+    pub(crate) fn last_answer_mut(&mut self) -> Option<&mut Entry> {
         self.changing(self.answer?)
     }
 
-    pub fn card_mut(&mut self, id: &CallId) -> Option<&mut Card> {
+    pub(crate) fn card_mut(&mut self, id: &CallId) -> Option<&mut Card> {
         let at = *self.calls.get(id)?;
         match &mut self.changing(at)?.kind {
             Kind::Card(card) => Some(card),
@@ -205,7 +205,7 @@ impl Transcript {
     }
 
     /// Sets the call whose question is shown below, so that its card does not repeat the text.
-    pub fn show_asked_below(&mut self, id: Option<&CallId>) {
+    pub(crate) fn show_asked_below(&mut self, id: Option<&CallId>) {
         if self.asked.as_ref() == id {
             return;
         }
@@ -217,7 +217,7 @@ impl Transcript {
         self.asked = id.cloned();
     }
 
-    pub fn cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
+    pub(crate) fn cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
         self.entries.iter_mut().filter_map(|entry| match &entry.kind {
             Kind::Card(_) => {
                 entry.forget_layout();
@@ -228,12 +228,12 @@ impl Transcript {
     }
 
     /// Returns the cards that were not undone.
-    pub fn standing_cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
+    pub(crate) fn standing_cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
         self.entries.iter_mut().filter(|entry| entry.undone.is_none()).filter_map(Entry::card_mut)
     }
 
     /// Returns the entry about unfinished work of the previous process.
-    pub fn recovery_mut(&mut self) -> Option<&mut Recovery> {
+    pub(crate) fn recovery_mut(&mut self) -> Option<&mut Recovery> {
         let at = self.entries.iter().rposition(|entry| matches!(entry.kind, Kind::Recovery(_)))?;
         match &mut self.changing(at)?.kind {
             Kind::Recovery(recovery) => Some(recovery),
@@ -241,11 +241,11 @@ impl Transcript {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    pub fn entry(&self, at: usize) -> Option<&Entry> {
+    pub(crate) fn entry(&self, at: usize) -> Option<&Entry> {
         self.entries.get(at)
     }
 
@@ -272,7 +272,7 @@ impl Transcript {
     }
 
     /// Returns a render context with the transcript's fold state.
-    pub fn look<'a>(&self, width: u16, theme: &'a Theme, glyphs: &'a Glyphs, now: u64) -> RenderContext<'a> {
+    pub(crate) fn look<'a>(&self, width: u16, theme: &'a Theme, glyphs: &'a Glyphs, now: u64) -> RenderContext<'a> {
         let Self { fold, rest, round, version, .. } = *self;
         RenderContext {
             width,
@@ -291,19 +291,19 @@ impl Transcript {
     }
 
     /// Advances the fold state of all entries and resets their own.
-    pub fn fold_all(&mut self) {
+    pub(crate) fn fold_all(&mut self) {
         let next = self.fold.next();
         self.fold_to(next, next);
     }
 
     /// Advances the fold state of the cards only.
-    pub fn fold_tools(&mut self) {
+    pub(crate) fn fold_tools(&mut self) {
         let rest = self.rest;
         self.fold_to(self.fold.next(), rest);
     }
 
     /// Shows everything, or folds everything.
-    pub fn fold_everything(&mut self) {
+    pub(crate) fn fold_everything(&mut self) {
         let next = if self.fold == Fold::Full && self.rest == Fold::Full { Fold::Quiet } else { Fold::Full };
         self.fold_to(next, next);
     }
@@ -315,7 +315,7 @@ impl Transcript {
     }
 
     /// Advances the fold state of one entry; returns whether it can fold.
-    pub fn fold_one(&mut self, at: usize) -> bool {
+    pub(crate) fn fold_one(&mut self, at: usize) -> bool {
         let (fold, rest, round) = (self.fold, self.rest, self.round);
         let Some(entry) = self.entries.get_mut(at) else { return false };
         let done = entry.fold_next(fold, rest, round);
@@ -324,7 +324,7 @@ impl Transcript {
     }
 
     /// Unfolds one entry completely.
-    pub fn unfold(&mut self, at: usize) {
+    pub(crate) fn unfold(&mut self, at: usize) {
         let round = self.round;
         if let Some(entry) = self.entries.get_mut(at) {
             entry.fold_by_itself(Fold::Full, round);
@@ -332,13 +332,13 @@ impl Transcript {
     }
 
     /// Invalidates all layouts after a change of colours or folding; entries keep their height until they are laid out again.
-    pub fn forget_layout(&mut self) {
+    pub(crate) fn forget_layout(&mut self) {
         self.version += 1;
         self.marks.selection = None;
     }
 
     /// Inserts older entries below the greeting. The view does not move; older rows replace the greeting on screen.
-    pub fn prepend(&mut self, older: Self, look: RenderContext<'_>) {
+    pub(crate) fn prepend(&mut self, older: Self, look: RenderContext<'_>) {
         let count = older.entries.len();
         let at = usize::from(matches!(self.entries.first(), Some(Entry { kind: Kind::Greeting(_), .. })));
         let above = match self.anchor {

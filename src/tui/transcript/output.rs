@@ -9,14 +9,14 @@ use std::ops::Range;
 
 /// Output text and its colours.
 #[derive(Default)]
-pub struct Output {
+pub(crate) struct Output {
     pub text: String,
     paints: Vec<(usize, text::Paint)>,
 }
 
 impl Output {
     /// Cleans printed output; for a command also returns its exit code.
-    pub fn of(printed: &str, is_command: bool) -> (Self, Option<String>) {
+    pub(crate) fn of(printed: &str, is_command: bool) -> (Self, Option<String>) {
         let mut cleaner = text::Cleaner::new();
         let mut clean = String::new();
         cleaner.push(&text::Ansi::default().push(printed), &mut clean);
@@ -28,7 +28,7 @@ impl Output {
     }
 
     /// Returns `count` lines from line `from` on, in colour.
-    pub fn lines(&self, from: usize, count: usize) -> Vec<StyledText> {
+    pub(crate) fn lines(&self, from: usize, count: usize) -> Vec<StyledText> {
         let (mut lines, mut start) = (Vec::new(), 0);
         for (at, line) in self.text.split_inclusive('\n').enumerate() {
             let end = start + line.len();
@@ -47,7 +47,7 @@ impl Output {
 }
 
 /// Parses a line that contains colour sequences.
-pub fn painted(line: &str) -> StyledText {
+pub(crate) fn painted(line: &str) -> StyledText {
     let (text, paints) = text::painted(line);
     inked(&text, &text::paints_in(&paints, 0..text.len()))
 }
@@ -98,7 +98,7 @@ fn ink(paint: text::Paint) -> SpanStyle {
 }
 
 /// Truncates a line to the width.
-pub fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row {
+pub(crate) fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row {
     if line.width() <= width.into() {
         return line.fitted_row(width.into(), look.theme);
     }
@@ -109,7 +109,7 @@ pub fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row {
 }
 
 /// Skips the lines about the user's edits at the start of a command's output.
-pub fn behind_changes(output: &str) -> &str {
+pub(crate) fn behind_changes(output: &str) -> &str {
     let mut rest = output;
     // Older sessions contain the second form.
     while rest.starts_with("[The user ") || rest.starts_with("[The person ") {
@@ -126,12 +126,12 @@ fn exit_line(output: &str) -> Option<(usize, &str)> {
 }
 
 /// Returns the exit code of a command, from its output: `3`.
-pub fn exit_of(output: &str) -> Option<&str> {
+pub(crate) fn exit_of(output: &str) -> Option<&str> {
     exit_line(output).map(|(_, exit)| exit)
 }
 
 /// Removes the exit code line from the output and returns the code; also removes the stream heading if there is only one stream.
-pub fn take_exit(output: &mut String) -> Option<String> {
+pub(crate) fn take_exit(output: &mut String) -> Option<String> {
     let found = exit_line(output).map(|(at, exit)| (at, exit.to_owned()));
     let at = found.as_ref().map_or(0, |(at, _)| *at);
     let changed = output[..at].to_owned();

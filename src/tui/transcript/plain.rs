@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 impl super::Entry {
     /// Returns the whole entry as Markdown, including folded parts.
-    pub fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         match &self.kind {
             Kind::User(text) | Kind::Reasoning { text, .. } | Kind::Note { text, .. } => text.trim_end().to_owned(),
             Kind::Answer { document, .. } => document.text().trim_end().to_owned(),
@@ -24,7 +24,7 @@ impl super::Entry {
     }
 
     /// Returns the code blocks of an entry; for a card its changes and its output.
-    pub fn code(&self) -> Vec<String> {
+    pub(crate) fn code(&self) -> Vec<String> {
         match &self.kind {
             Kind::Card(card) => {
                 [card.changed(), card.output()].into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -35,14 +35,14 @@ impl super::Entry {
         }
     }
 
-    pub fn card(&self) -> Option<&Card> {
+    pub(crate) fn card(&self) -> Option<&Card> {
         match &self.kind {
             Kind::Card(card) => Some(card),
             _ => None,
         }
     }
 
-    pub fn is_prompt(&self) -> bool {
+    pub(crate) fn is_prompt(&self) -> bool {
         matches!(self.kind, Kind::User(_))
     }
 }
@@ -76,7 +76,7 @@ fn fenced_word(text: &str) -> String {
 }
 
 /// Returns the code blocks of a text, in order.
-pub fn code_blocks(source: &str) -> Vec<String> {
+pub(crate) fn code_blocks(source: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut open: Option<String> = None;
     for event in Parser::new_ext(source, Options::ENABLE_TABLES) {
@@ -96,7 +96,7 @@ pub fn code_blocks(source: &str) -> Vec<String> {
 }
 
 /// Joins pieces of consecutive rows, with line breaks where the text has them.
-pub fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
+pub(crate) fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
     let mut out = String::new();
     for (nth, (piece, join)) in pieces.enumerate() {
         match join {
@@ -115,7 +115,7 @@ pub fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
 }
 
 /// Returns the text in these cells of a table row, with `between` in place of the bars.
-pub fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str) -> String {
+pub(crate) fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str) -> String {
     let starts = || bars.iter().map(|bar| *bar as u16);
     // A partially selected bar is ignored.
     let cut = starts().find(|bar| (*bar..bar + BAR).contains(&cells.start));
@@ -133,7 +133,7 @@ pub fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str
 }
 
 /// Returns the text in these cells of a row, without decoration; a wide character belongs to its first cell.
-pub fn cells_between(row: &Row, from: u16, to: u16) -> String {
+pub(crate) fn cells_between(row: &Row, from: u16, to: u16) -> String {
     let from = from.max(row.skip);
     let mut at = 0_usize;
     let mut out = String::new();

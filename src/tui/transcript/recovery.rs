@@ -16,7 +16,7 @@ const WORDS: usize = 60;
 
 /// State of a call that was unfinished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecoveryState {
+pub(crate) enum RecoveryState {
     /// The call had not started.
     Open,
     /// The call was running.
@@ -51,7 +51,7 @@ impl RecoveryState {
 }
 
 #[derive(Debug, Default)]
-pub struct Recovery {
+pub(crate) struct Recovery {
     /// Number of words of the response that was cut off.
     pub answer: Option<usize>,
     pub calls: Vec<(CallId, String, RecoveryState)>,
@@ -60,12 +60,12 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.answer.is_none() && self.calls.is_empty() && self.prompts.is_empty() && self.draft.is_none()
     }
 
     /// Updates the state of a call, if it is one of the listed calls.
-    pub fn came_to(&mut self, id: &CallId, fate: RecoveryState) {
+    pub(crate) fn came_to(&mut self, id: &CallId, fate: RecoveryState) {
         let Some((.., known)) = self.calls.iter_mut().find(|(call, ..)| call == id) else { return };
         *known = match (*known, fate) {
             // Calls that were restarted or answered are no longer unfinished work.
@@ -77,7 +77,7 @@ impl Recovery {
         };
     }
 
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(words) = self.answer {
             lines.push(format!(
@@ -106,7 +106,7 @@ impl Recovery {
     }
 }
 
-pub fn rows(recovery: &Recovery, width: u16, look: RenderContext<'_>) -> Vec<Row> {
+pub(crate) fn rows(recovery: &Recovery, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let nothing_ran = recovery.answer.is_none() && recovery.calls.is_empty();
     let head = if nothing_ran { "Restored:" } else { "In progress when aye exited; nothing restarts automatically:" };
     let mut rows = wrapped(head, width, look, Token::Warn);

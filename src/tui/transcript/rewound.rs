@@ -4,7 +4,7 @@ use super::{Kind, Transcript};
 use crate::protocol::{StepId, TaskId};
 
 /// Sets the task and step of entries added from now on.
-pub fn tag_new_entries(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
+pub(crate) fn tag_new_entries(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
     if transcript.task.as_ref() != task {
         transcript.task = task.cloned();
     }
@@ -14,7 +14,7 @@ pub fn tag_new_entries(transcript: &mut Transcript, task: Option<&TaskId>, step:
 }
 
 /// Marks everything from this task or step to the end as undone; without a task, from the last one not undone.
-pub fn undo_from(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
+pub(crate) fn undo_from(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
     let standing = |entry: &&super::Entry| entry.undone.is_none();
     let last = || transcript.entries.iter().rev().filter(standing).find_map(|entry| entry.task.clone());
     let Some(task) = task.cloned().or_else(last) else { return };
@@ -30,7 +30,7 @@ pub fn undo_from(transcript: &mut Transcript, task: Option<&TaskId>, step: Optio
 }
 
 /// Restores the entries of the latest rewind.
-pub fn redo_latest(transcript: &mut Transcript) {
+pub(crate) fn redo_latest(transcript: &mut Transcript) {
     let Some(last) = transcript.entries.iter().filter_map(|entry| entry.undone).max() else { return };
     for entry in transcript.entries.iter_mut().filter(|entry| entry.undone == Some(last)) {
         entry.undone = None;
@@ -38,7 +38,7 @@ pub fn redo_latest(transcript: &mut Transcript) {
 }
 
 /// Returns the latest response that was not undone.
-pub fn last_standing_answer(transcript: &Transcript) -> Option<String> {
+pub(crate) fn last_standing_answer(transcript: &Transcript) -> Option<String> {
     transcript.entries.iter().rev().filter(|entry| entry.undone.is_none()).find_map(|entry| match &entry.kind {
         Kind::Answer { document, state: super::AnswerState::Done } => Some(document.text().to_owned()),
         _ => None,

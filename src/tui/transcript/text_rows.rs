@@ -8,14 +8,14 @@ use crate::tui::theme::Token;
 use ratatui::text::Line;
 
 /// Wraps every line of a text.
-pub fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) -> Vec<Row> {
+pub(crate) fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) -> Vec<Row> {
     let ink = SpanStyle::of(token);
     let lines = text.split('\n').flat_map(|line| StyledText::new(&text::expand_tabs(line), ink).wrap(width.into()));
     lines.map(|row| row.fitted_row(width.into(), look.theme)).collect()
 }
 
 /// Returns a row with the number of hidden lines and the key that shows them.
-pub fn more(hidden: usize, look: RenderContext<'_>) -> Row {
+pub(crate) fn more(hidden: usize, look: RenderContext<'_>) -> Row {
     let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };
     let words = format!("{} {} {} {key} unfold", glyphs.more, counted(hidden, "line"), glyphs.dot);

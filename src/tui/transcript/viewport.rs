@@ -10,7 +10,7 @@ const NEAR_START: usize = 4;
 
 /// Position of a row within an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct EntryRow {
+pub(crate) struct EntryRow {
     pub entry: usize,
     pub row: usize,
 }
@@ -52,11 +52,11 @@ impl Transcript {
         self.marks.selection = None;
     }
 
-    pub fn is_following(&self) -> bool {
+    pub(crate) fn is_following(&self) -> bool {
         self.anchor == Anchor::End
     }
 
-    pub fn follow(&mut self) {
+    pub(crate) fn follow(&mut self) {
         self.anchor = Anchor::End;
         self.forget_new();
     }
@@ -70,20 +70,20 @@ impl Transcript {
         }
     }
 
-    pub fn scroll_to_start(&mut self) {
+    pub(crate) fn scroll_to_start(&mut self) {
         self.anchor = Anchor::At(EntryRow::default());
     }
 
     /// Reports whether the view is near the start of the loaded history.
-    pub fn is_near_start(&self) -> bool {
+    pub(crate) fn is_near_start(&self) -> bool {
         matches!(self.anchor, Anchor::At(spot) if spot.entry < NEAR_START)
     }
 
-    pub fn page(&self) -> usize {
+    pub(crate) fn page(&self) -> usize {
         usize::from(self.height.saturating_sub(2).max(1))
     }
 
-    pub fn scroll_up(&mut self, rows: usize, look: RenderContext<'_>) {
+    pub(crate) fn scroll_up(&mut self, rows: usize, look: RenderContext<'_>) {
         self.settle_width(look);
         let spot = self.up(self.top, rows, look);
         // There is nothing above the view to scroll to.
@@ -94,7 +94,7 @@ impl Transcript {
         self.top = spot;
     }
 
-    pub fn scroll_down(&mut self, rows: usize, look: RenderContext<'_>) {
+    pub(crate) fn scroll_down(&mut self, rows: usize, look: RenderContext<'_>) {
         self.settle_width(look);
         let Anchor::At(spot) = self.anchor else { return };
         let spot = self.down(spot, rows, look);
@@ -132,7 +132,7 @@ impl Transcript {
     }
 
     /// Scrolls as little as needed to show these rows of an entry; if they do not fit, shows the first ones.
-    pub fn show(&mut self, at: usize, rows: std::ops::Range<usize>, look: RenderContext<'_>) {
+    pub(crate) fn show(&mut self, at: usize, rows: std::ops::Range<usize>, look: RenderContext<'_>) {
         self.settle_width(look);
         let height = usize::from(self.height.max(1));
         let first = EntryRow { entry: at, row: rows.start };
@@ -151,13 +151,13 @@ impl Transcript {
     }
 
     /// Scrolls to show an entry, or as much of it as fits.
-    pub fn show_entry(&mut self, at: usize, look: RenderContext<'_>) {
+    pub(crate) fn show_entry(&mut self, at: usize, look: RenderContext<'_>) {
         let rows = self.height_of(at, look);
         self.show(at, 0..rows, look);
     }
 
     /// Returns the rows added since the user scrolled up, and all rows below the view; rows never laid out are estimated.
-    pub fn unread(&mut self, look: RenderContext<'_>) -> Option<(usize, usize)> {
+    pub(crate) fn unread(&mut self, look: RenderContext<'_>) -> Option<(usize, usize)> {
         self.settle_width(look);
         self.tells_below = matches!(self.anchor, Anchor::At(_));
         let Anchor::At(top) = self.anchor else { return None };
@@ -179,7 +179,7 @@ impl Transcript {
     }
 
     /// Draws the transcript; returns a position that grows with every row the view moves down.
-    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, look: RenderContext<'_>) -> u64 {
+    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, look: RenderContext<'_>) -> u64 {
         self.settle_width(look);
         self.marks.begin();
         self.height = area.height;
@@ -218,7 +218,7 @@ impl Transcript {
     }
 
     /// Returns the entry and row at a row of the view.
-    pub fn spot_at(&mut self, row: u16, look: RenderContext<'_>) -> Option<EntryRow> {
+    pub(crate) fn spot_at(&mut self, row: u16, look: RenderContext<'_>) -> Option<EntryRow> {
         let top = self.top;
         Some(self.down(top, row.into(), look)).filter(|spot| spot.entry < self.entries.len())
     }
@@ -287,30 +287,30 @@ impl Transcript {
 /// Queries of browse mode.
 impl Transcript {
     /// Returns the height of the view in the last frame.
-    pub fn view_height(&self) -> u16 {
+    pub(crate) fn view_height(&self) -> u16 {
         self.height
     }
 
     /// Returns the entry at the top of the view.
-    pub fn first_shown(&self) -> usize {
+    pub(crate) fn first_shown(&self) -> usize {
         self.top.entry.min(self.entries.len().saturating_sub(1))
     }
 
     /// Returns the entries with at least one row in view.
-    pub fn shown_entries(&mut self, look: RenderContext<'_>) -> std::ops::Range<usize> {
+    pub(crate) fn shown_entries(&mut self, look: RenderContext<'_>) -> std::ops::Range<usize> {
         let top = self.find_top(self.height.max(1).into(), look);
         let last = self.down(top, usize::from(self.height.saturating_sub(1)), look);
         top.entry..(last.entry + 1).min(self.entries.len())
     }
 
     /// Returns the first visible row of an entry after its gap.
-    pub fn first_row_shown(&mut self, at: usize, look: RenderContext<'_>) -> usize {
+    pub(crate) fn first_row_shown(&mut self, at: usize, look: RenderContext<'_>) -> usize {
         let top = self.find_top(self.height.max(1).into(), look);
         let gap = self.gap_of(at);
         if top.entry == at { top.row.max(gap) } else { gap }
     }
 
-    pub fn last_row(&mut self, at: usize, look: RenderContext<'_>) -> usize {
+    pub(crate) fn last_row(&mut self, at: usize, look: RenderContext<'_>) -> usize {
         self.height_of(at, look).saturating_sub(1)
     }
 }

@@ -2,7 +2,7 @@
 
 /// Responses arrive in the order of the requests and do not identify them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Fence {
+pub(crate) struct Fence {
     wanted: bool,
     sent: u64,
     answered: u64,
@@ -12,19 +12,19 @@ pub struct Fence {
 
 impl Fence {
     /// Requests a status with the next frame, because the content changed.
-    pub fn want(&mut self) {
+    pub(crate) fn want(&mut self) {
         self.wanted = true;
         self.own = None;
     }
 
     /// Drops the wait for a response, because nothing on the screen needs it.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.wanted = false;
         self.own = None;
     }
 
     /// Returns whether the frame just drawn is the first one, so that the terminal is queried.
-    pub fn take(&mut self) -> bool {
+    pub(crate) fn take(&mut self) -> bool {
         if !std::mem::take(&mut self.wanted) {
             return false;
         }
@@ -34,7 +34,7 @@ impl Fence {
     }
 
     /// Handles the response to the oldest request. Returns whether it is about the current content.
-    pub fn answered(&mut self) -> bool {
+    pub(crate) fn answered(&mut self) -> bool {
         self.answered = (self.answered + 1).min(self.sent);
         self.own == Some(self.answered)
     }

@@ -1,7 +1,7 @@
 //! Recorded keystrokes from other agents while a prompt opened, with what each agent took as an answer.
 
 /// Keystrokes: `{2200}` is a pause in milliseconds, `<enter>` is that key, everything else is typed.
-pub struct Stream {
+pub(crate) struct Stream {
     /// Agent that failed, and the failure.
     pub of: &'static str,
     pub typed: &'static str,
@@ -12,7 +12,7 @@ const ON: &str = "a yes please also 1 2 p";
 /// Typed with a pause within the sentence, during which the prompt opens.
 const REST: &str = "also fix the{2200} bug in case 1 y";
 
-pub const STREAMS: &[Stream] = &[
+pub(crate) const STREAMS: &[Stream] = &[
     Stream { of: "claude, typed on: held back, letters lost", typed: ON },
     Stream { of: "claude, after a rest: `1` ran the command", typed: REST },
     Stream { of: "codex, typed on: held back, letters lost", typed: ON },
@@ -31,7 +31,7 @@ pub const STREAMS: &[Stream] = &[
 ];
 
 /// Returns the keys, each with the time since the first one in milliseconds; `None` is Enter.
-pub fn keys(typed: &str, between_ms: u64) -> Vec<(u64, Option<char>)> {
+pub(crate) fn keys(typed: &str, between_ms: u64) -> Vec<(u64, Option<char>)> {
     let mut keys = Vec::new();
     let (mut at, mut rest) = (0, typed);
     while let Some(letter) = rest.chars().next() {
@@ -50,6 +50,6 @@ pub fn keys(typed: &str, between_ms: u64) -> Vec<(u64, Option<char>)> {
 }
 
 /// Returns the text of the stream.
-pub fn text(typed: &str) -> String {
+pub(crate) fn text(typed: &str) -> String {
     keys(typed, 1).into_iter().filter_map(|(_, key)| key).collect()
 }

@@ -33,22 +33,22 @@
 
 mod fence;
 #[cfg(test)]
-pub mod key_streams;
+pub(crate) mod key_streams;
 #[cfg(test)]
 mod tests;
 
-pub use fence::Fence;
+pub(crate) use fence::Fence;
 
 /// Minimum pause before a letter that counts as alone, and the delay that confirms a choice.
-pub const ALONE_MS: u64 = 350;
+pub(crate) const ALONE_MS: u64 = 350;
 /// Default time after the first frame at which a prompt is armed if the terminal does not respond.
-pub const ARMING_MS: u64 = 500;
+pub(crate) const ARMING_MS: u64 = 500;
 /// The same time in strict mode.
 const UNANSWERED_MS: u64 = 1500;
 /// Time without input effect after a change of focus or size, or a resume.
-pub const UNSETTLED_MS: u64 = 300;
+pub(crate) const UNSETTLED_MS: u64 = 300;
 /// Time window for Enter after the letter of a choice that needs it.
-pub const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
+pub(crate) const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
 /// Minimum time between arming and Enter for such a choice.
 const REACTION_MS: u64 = 250;
 /// Lifetime of any other highlight.
@@ -56,7 +56,7 @@ const MARK_MS: u64 = 30_000;
 /// Time in which text can follow letters that had no effect and were its beginning.
 const TYPED_MS: u64 = 5000;
 /// Maximum interval between two keys from a held key or a machine.
-pub const MACHINE_MS: u64 = 40;
+pub(crate) const MACHINE_MS: u64 = 40;
 /// Maximum interval between three presses that come from a held key.
 const TRAIN_MS: u64 = 120;
 /// Minimum time between the last press of a letter and its confirmation; the next repeat of a held key comes before.
@@ -66,17 +66,17 @@ const ECHO_MS: u64 = 450;
 /// The same time in an empty draft, where the letter is dropped unless more text follows.
 const DRAFT_ECHO_MS: u64 = 700;
 /// Minimum time without a key before a prompt takes the focus.
-pub const IDLE_MS: u64 = 1000;
+pub(crate) const IDLE_MS: u64 = 1000;
 /// Maximum delay of a timer; after a longer one an unread key may have come first.
 const LATE_MS: u64 = 150;
 /// Number of animation steps of a choice that is being confirmed.
-pub const STEPS: u64 = 4;
+pub(crate) const STEPS: u64 = 4;
 /// Maximum number of remembered letters of a held key.
 const MAX_TYPED: usize = 1000;
 
 /// Timing of the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GuardTiming {
+pub(crate) struct GuardTiming {
     /// Whether every choice needs its key and Enter, with no other time limits.
     pub strict: bool,
     /// Time from the first frame until the prompt is armed, if the terminal does not respond, in milliseconds.
@@ -93,7 +93,7 @@ impl Default for GuardTiming {
 
 /// Confirmation a choice needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Confirm {
+pub(crate) enum Confirm {
     /// None: the choice only shows something.
     Immediate,
     /// The letter alone, after a short delay.
@@ -104,14 +104,14 @@ pub enum Confirm {
 
 /// Key of a choice and its confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
+pub(crate) struct Key {
     pub letter: char,
     pub confirm: Confirm,
 }
 
 /// Input while the panel has the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GuardInput {
+pub(crate) enum GuardInput {
     /// A printable character without ctrl or alt.
     Letter(char),
     /// The same character from a held key, if the terminal reports that.
@@ -135,7 +135,7 @@ pub enum GuardInput {
 
 /// Result of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GuardResult {
+pub(crate) enum GuardResult {
     Nothing,
     /// The choice with this index is decided.
     Decided(usize),
@@ -147,7 +147,7 @@ pub enum GuardResult {
 
 /// State of the choices, for drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChoiceState {
+pub(crate) enum ChoiceState {
     /// Not armed yet; nothing can be decided.
     Arming,
     Ready,
@@ -175,7 +175,7 @@ enum PendingChoice {
 
 /// State of one prompt while it has the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guard {
+pub(crate) struct Guard {
     keys: Vec<Key>,
     /// Number of leading keys with a row that a digit highlights.
     rows: usize,
@@ -200,7 +200,7 @@ pub struct Guard {
 
 /// Letter of the last answer and its time; pressed again soon, it was meant for that prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Echo {
+pub(crate) struct Echo {
     pub letter: char,
     pub at: u64,
 }
@@ -212,19 +212,19 @@ impl Echo {
 
     /// Returns whether a letter in an empty draft is a second press of the answer; the time is longer there, because
     /// the letter has no effect.
-    pub fn is_in_draft(self, letter: char, now: u64) -> bool {
+    pub(crate) fn is_in_draft(self, letter: char, now: u64) -> bool {
         self.letter == letter && now.saturating_sub(self.at) < DRAFT_ECHO_MS
     }
 }
 
 /// Returns whether a new panel may take the keyboard without being asked to.
-pub fn may_take_focus(draft_is_empty: bool, last_key: Option<u64>, now: u64) -> bool {
+pub(crate) fn may_take_focus(draft_is_empty: bool, last_key: Option<u64>, now: u64) -> bool {
     draft_is_empty && last_key.is_none_or(|at| now.saturating_sub(at) >= IDLE_MS)
 }
 
 impl Guard {
     /// Creates a guard; `last_text` is the time at which the user last typed anything.
-    pub fn new(keys: Vec<Key>, last_text: Option<u64>) -> Self {
+    pub(crate) fn new(keys: Vec<Key>, last_text: Option<u64>) -> Self {
         Self {
             keys,
             rows: 0,
@@ -245,57 +245,57 @@ impl Guard {
 
     /// Returns the guard for other keys.
     #[must_use]
-    pub fn with_keys(self, keys: Vec<Key>) -> Self {
+    pub(crate) fn with_keys(self, keys: Vec<Key>) -> Self {
         Self { keys, ..self }
     }
 
     #[must_use]
-    pub fn paced(self, pace: GuardTiming) -> Self {
+    pub(crate) fn paced(self, pace: GuardTiming) -> Self {
         Self { pace, ..self }
     }
 
     /// Sets the time of the last change of the window or its focus.
     #[must_use]
-    pub fn unsettled(self, at: Option<u64>) -> Self {
+    pub(crate) fn unsettled(self, at: Option<u64>) -> Self {
         Self { unsettled: at, ..self }
     }
 
     /// Adds text that was typed into a panel that is gone.
     #[must_use]
-    pub fn carrying(self, typed: String) -> Self {
+    pub(crate) fn carrying(self, typed: String) -> Self {
         Self { acted: !self.pace.strict && !typed.is_empty(), typed, ..self }
     }
 
     /// Disarms the prompt when it loses the keyboard: no highlight is left, and its next first frame arms it.
-    pub fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self) {
         (self.shown, self.answered) = (None, None);
         self.take_back();
     }
 
     /// Sets the letter of the last answer.
     #[must_use]
-    pub fn after(self, echo: Option<Echo>) -> Self {
+    pub(crate) fn after(self, echo: Option<Echo>) -> Self {
         Self { echo, ..self }
     }
 
     /// Returns whether its first frame was sent to the terminal.
-    pub fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         self.shown.is_some()
     }
 
-    pub fn is_strict(&self) -> bool {
+    pub(crate) fn is_strict(&self) -> bool {
         self.pace.strict
     }
 
     /// Sets the confirmation of each choice, in the order of the keys.
-    pub fn set_confirms(&mut self, confirms: &[Confirm]) {
+    pub(crate) fn set_confirms(&mut self, confirms: &[Confirm]) {
         for (key, confirm) in self.keys.iter_mut().zip(confirms) {
             key.confirm = *confirm;
         }
     }
 
     /// Sets the number of leading choices with their own row.
-    pub fn set_rows(&mut self, rows: usize) {
+    pub(crate) fn set_rows(&mut self, rows: usize) {
         self.rows = rows;
     }
 
@@ -316,12 +316,12 @@ impl Guard {
         Some(self.unsettled.map_or(base, |at| base.max(at + UNSETTLED_MS)))
     }
 
-    pub fn is_armed(&self, now: u64) -> bool {
+    pub(crate) fn is_armed(&self, now: u64) -> bool {
         self.armed_at().is_some_and(|at| now >= at)
     }
 
     /// Returns whether the window has been unchanged long enough.
-    pub fn is_settled(&self, now: u64) -> bool {
+    pub(crate) fn is_settled(&self, now: u64) -> bool {
         self.unsettled.is_none_or(|at| now >= at + UNSETTLED_MS)
     }
 
@@ -332,7 +332,7 @@ impl Guard {
 
     /// Returns whether a text key without effect is for the panel: nothing was typed just before it, except other such
     /// keys. If text follows at once, the key was its beginning and goes with it.
-    pub fn mark(&mut self, letter: char, now: u64) -> bool {
+    pub(crate) fn mark(&mut self, letter: char, now: u64) -> bool {
         let among_marks = self.only_marks || self.acted;
         let alone = among_marks || (!self.is_close(now) && (!self.pace.strict || self.typed.is_empty()));
         if !self.is_armed(now) || !alone || matches!(self.held, PendingChoice::Filling { .. }) {
@@ -351,11 +351,11 @@ impl Guard {
     }
 
     /// Returns whether a choice waits for its delay or for Enter.
-    pub fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.held != PendingChoice::None
     }
 
-    pub fn look(&self, now: u64) -> ChoiceState {
+    pub(crate) fn look(&self, now: u64) -> ChoiceState {
         match self.held {
             PendingChoice::None if self.is_armed(now) => ChoiceState::Ready,
             PendingChoice::None => ChoiceState::Arming,
@@ -368,7 +368,7 @@ impl Guard {
     }
 
     /// Returns when time alone changes something.
-    pub fn deadline(&self, now: u64) -> Option<u64> {
+    pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let held = match self.held {
             PendingChoice::None => None,
             PendingChoice::Filling { at, .. } => {
@@ -386,7 +386,7 @@ impl Guard {
         if self.confirm(choice) == Confirm::LetterThenEnter { *ENTER_MS.end() } else { MARK_MS }
     }
 
-    pub fn step(&mut self, input: GuardInput, now: u64) -> GuardResult {
+    pub(crate) fn step(&mut self, input: GuardInput, now: u64) -> GuardResult {
         self.lapse(now);
         match input {
             GuardInput::Letter(letter) => return self.letter(letter, now, false),
@@ -422,7 +422,7 @@ impl Guard {
     }
 
     /// Takes the text that belongs to the draft when something other than a key, such as a paste, ends the wait.
-    pub fn give_back(&mut self) -> String {
+    pub(crate) fn give_back(&mut self) -> String {
         self.held = PendingChoice::None;
         std::mem::take(&mut self.typed)
     }
@@ -614,7 +614,7 @@ impl Guard {
     }
 
     /// Highlights the choice under the pointer, as an arrow key does.
-    pub fn point(&mut self, choice: usize, now: u64) {
+    pub(crate) fn point(&mut self, choice: usize, now: u64) {
         if self.is_armed(now) && choice < self.keys.len() {
             self.take_back();
             self.held = PendingChoice::Marked { choice, at: now };

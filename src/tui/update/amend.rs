@@ -11,7 +11,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Returns whether the letter was a hunk key. If it turns out to be text, the change is undone and the letter goes with
 /// the text.
-pub fn marks(model: &mut Model, letter: char, now: u64) -> bool {
+pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::of(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut() else { return false };
     let Some(before) = panel.hunks.as_deref().cloned() else { return false };
@@ -39,7 +39,7 @@ fn is_fresh(marked: &RecentMarks, now: u64) -> bool {
 }
 
 /// Undoes hunk keys that were the beginning of a text.
-pub fn take_back(model: &mut Model, now: u64) {
+pub(crate) fn take_back(model: &mut Model, now: u64) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(marked) = panel.marked.take().filter(|marked| is_fresh(marked, now)) {
         panel.put_hunks_back(marked.before);
@@ -47,7 +47,7 @@ pub fn take_back(model: &mut Model, now: u64) {
 }
 
 /// Performs an amend choice. Returns whether it was one.
-pub fn decided(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn decided(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
     let width = model.screen.size.width;
     match act {
         ChoiceAction::Edit => write(model, now),
@@ -99,7 +99,7 @@ fn write(model: &mut Model, now: u64) {
 }
 
 /// Handles a key while a field of the panel is open.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(writing) = &mut panel.writing else { return };
     let what = writing.what;
@@ -117,7 +117,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-pub fn paste(panel: &mut Dialog, text: &str) -> bool {
+pub(crate) fn paste(panel: &mut Dialog, text: &str) -> bool {
     let Some(writing) = &mut panel.writing else { return false };
     writing.lines.insert(text);
     true
@@ -158,7 +158,7 @@ fn amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, now: 
 }
 
 /// Opens the resulting text of a file in an editor, with the decisions made so far.
-pub fn proposed(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
+pub(crate) fn proposed(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
     let is_it = |panel: &&Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *approval_id);
     let Some(panel) = model.dialogs.iter().find(is_it) else { return };
     let Question::Approval(approval) = &panel.question else { return };
@@ -169,7 +169,7 @@ pub fn proposed(model: &mut Model, approval_id: &ApprovalId, file: usize, text: 
 }
 
 /// Handles the result of the editor.
-pub fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>, now: u64, effects: &mut Vec<Effect>) {
     let EditFile { what: Editable::Proposed { approval_id, file }, name, text } = edit else { return };
     let name = text::reveal(&name).into_owned();
     match outcome {
@@ -194,12 +194,12 @@ pub fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>
 }
 
 /// Handles pasted text while a dialog has the keyboard.
-pub fn pasted(model: &mut Model, text: &str) -> bool {
+pub(crate) fn pasted(model: &mut Model, text: &str) -> bool {
     model.dialogs.open_mut().is_some_and(|panel| paste(panel, text))
 }
 
 /// Passes a key to the field of the open dialog. Returns whether there is one.
-pub fn field_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn field_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.dialogs.open().is_none_or(|panel| panel.writing.is_none()) {
         return false;
     }

@@ -12,7 +12,7 @@ use crate::tui::transcript::{Kind, Tone};
 const BEFORE_NAME: usize = 17;
 
 /// Handles `/artifacts`: lists the artifacts, or opens one by its number or URI.
-pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
     if which.is_empty() {
         take_draft(model, now, effects);
         return effects.push(Effect::Ask(Query::Session(SessionQuery::ListArtifacts)));
@@ -27,7 +27,7 @@ pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Eff
     effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
 }
 
-pub fn listed(model: &mut Model, artifacts: Vec<Artifact>) {
+pub(crate) fn listed(model: &mut Model, artifacts: Vec<Artifact>) {
     let head = match artifacts.len() {
         0 => "no artifacts in this session; long content, such as command output over 10 KB, is stored as one".to_owned(),
         count => format!("artifacts: {count} {} /artifacts NUMBER opens one", model.screen.glyphs.dot),

@@ -13,14 +13,14 @@ use crate::tui::{drag_drop, menu, slash};
 const TOKEN_PIXELS: u64 = 750;
 
 /// Handles `ctrl+v` and `/paste`.
-pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.show_toast("reading the clipboard", now);
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Clipboard)));
 }
 
 /// Returns whether the pasted data was not text. Text that may be file paths goes into the draft at once, and is
 /// replaced with references once the files are known to exist.
-pub fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let elsewhere = model.has_list()
         || model.overlays.browse.is_some()
         || model.overlays.changes.is_some()
@@ -45,7 +45,7 @@ pub fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effec
 }
 
 /// Replaces pasted paths with references to the files.
-pub fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64) {
+pub(crate) fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64) {
     let names: Option<Vec<String>> = files.iter().map(|file| menu::named(&file.path)).collect();
     let Some(names) = names.filter(|names| !names.is_empty()) else { return };
     let ends = |before: &str| before.ends_with(|one: char| one.is_whitespace() || "([{<\"'`,;@".contains(one));
@@ -78,7 +78,7 @@ pub fn dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64)
 }
 
 /// Inserts the content of the clipboard.
-pub fn clipped(model: &mut Model, clipped: Clipped, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn clipped(model: &mut Model, clipped: Clipped, now: u64, effects: &mut Vec<Effect>) {
     match clipped {
         Clipped::Nothing { why } => model.show_toast(text::clean(&why).into_owned(), now),
         Clipped::Text { text } => {
@@ -128,7 +128,7 @@ fn blind(model: &Model) -> Option<String> {
 }
 
 /// Returns whether the draft is held back because the model cannot see its image. The next Enter sends it.
-pub fn holds(model: &mut Model, draft: &str, now: u64) -> bool {
+pub(crate) fn holds(model: &mut Model, draft: &str, now: u64) -> bool {
     let Some(name) = blind(model).filter(|_| model.attached.said.as_deref() != Some(draft)) else { return false };
     let Some(image) = model.attached.in_text(draft).map(|image| text::reveal(image).into_owned()) else { return false };
     if !is_ready(model, now) {

@@ -11,7 +11,7 @@ use crate::tui::transcript::{
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Enters browse mode; selects the newest entry, or the one at the top if the user has scrolled up.
-pub fn enter(model: &mut Model, now: u64) {
+pub(crate) fn enter(model: &mut Model, now: u64) {
     let Some(last) = model.transcript.len().checked_sub(1) else {
         return model.show_toast("there is nothing to browse yet", now);
     };
@@ -24,7 +24,7 @@ pub fn enter(model: &mut Model, now: u64) {
 }
 
 /// Handles a key in browse mode. Returns whether browse mode is on.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.overlays.browse.is_none() {
         return false;
     }
@@ -208,7 +208,7 @@ fn typed(model: &mut Model, key: KeyEvent, now: u64) -> bool {
 }
 
 /// Adds pasted text to the search.
-pub fn paste(model: &mut Model, pasted: &str, now: u64) -> bool {
+pub(crate) fn paste(model: &mut Model, pasted: &str, now: u64) -> bool {
     let Some(words) = model.overlays.browse.as_mut().and_then(|browse| browse.typing.as_mut()) else { return false };
     words.push_str(&pasted.split_whitespace().collect::<Vec<_>>().join(" "));
     look_for(model, now);

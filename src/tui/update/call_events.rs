@@ -10,7 +10,7 @@ use crate::tui::model::Model;
 use crate::tui::transcript::{Card, CardState, Kind, Tone};
 
 /// Applies an event of a call.
-pub fn apply(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::ToolRequested { tool_call_id, tool_name, arguments, summary, .. } => {
             streaming::end(model);
@@ -87,7 +87,7 @@ fn completed(model: &mut Model, kind: EventKind, now: u64) {
 }
 
 /// Shows a call whose outcome a crash left unknown.
-pub fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
+pub(crate) fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
     if model.transcript.card_mut(id).is_none() {
         model.transcript.push(Kind::Card(Card::new(id.clone(), summary)));
     }
@@ -95,7 +95,7 @@ pub fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
 }
 
 /// Marks the call as waiting, with the user's changes so far.
-pub fn asked(model: &mut Model, approval: &Approval) {
+pub(crate) fn asked(model: &mut Model, approval: &Approval) {
     set_card(model, &approval.tool_call_id, CardState::Waiting);
     if let Some(card) = model.transcript.card_mut(&approval.tool_call_id)
         && card.is_command()

@@ -7,7 +7,7 @@ use crate::tui::interface::ModelAccess;
 use crate::tui::model::{Effect, Model};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     if model.info.model_access != Some(ModelAccess::Ready) {
         return model.show_toast("no changes: there is no session yet", now);
@@ -22,7 +22,7 @@ fn look(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Shows the changed files if the user asked for them.
-pub fn told(model: &mut Model, changed: ChangedFiles) {
+pub(crate) fn told(model: &mut Model, changed: ChangedFiles) {
     if !std::mem::take(&mut model.overlays.changes_asked) {
         return;
     }
@@ -35,7 +35,7 @@ pub fn told(model: &mut Model, changed: ChangedFiles) {
 }
 
 /// Handles a key of the view. Returns whether it is open.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(changes) = &mut model.overlays.changes else { return false };
     model.keys.last_key = Some(now);

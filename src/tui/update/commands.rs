@@ -8,7 +8,7 @@ use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
 /// Moves the running command to the background. Returns whether there is one.
-pub fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     if !runs_command(model) {
         return false;
     }
@@ -18,7 +18,7 @@ pub fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> boo
 }
 
 /// Returns whether the task waits for a command.
-pub fn runs_command(model: &Model) -> bool {
+pub(crate) fn runs_command(model: &Model) -> bool {
     match &model.task.activity {
         Activity::Running { calls } => calls.iter().any(|(_, summary)| summary.starts_with("$ ")),
         Activity::Idle
@@ -32,7 +32,7 @@ pub fn runs_command(model: &Model) -> bool {
 }
 
 /// Handles `/ps`: lists background commands with their last output.
-pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     if model.info.commands.is_empty() {
         return model.show_toast("nothing is running in the background", now);
@@ -53,7 +53,7 @@ pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Updates the background commands. The end of one is reported in a note, because its card is complete.
-pub fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
+pub(crate) fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
     let before = std::mem::replace(&mut model.info.commands, commands);
     let ran = |id: &str| before.iter().any(|one| one.id == id && one.state == RunningState::Running);
     let ended = model.info.commands.iter().filter(|one| one.state != RunningState::Running && ran(&one.id));
@@ -67,7 +67,7 @@ pub fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
 }
 
 /// Handles `/stop ID`; without an ID, stops the only command.
-pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     let running: Vec<&RunningCommand> = model.info.commands.iter().filter(|one| one.state == RunningState::Running).collect();
     let found = match (id, running.as_slice()) {
         ("", [only]) => Some(only.id.clone()),
@@ -87,7 +87,7 @@ pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Returns the row above the composer while commands run in the background.
-pub fn words(model: &Model) -> Option<String> {
+pub(crate) fn words(model: &Model) -> Option<String> {
     let running: Vec<String> = model
         .info
         .commands

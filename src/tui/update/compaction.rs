@@ -15,7 +15,7 @@ const FULL_PERCENT: u64 = 50;
 const GIVEN_UP: &str = "not compacted";
 
 /// Handles `/compact`, `/compact FOCUS` and `/compact undo`.
-pub fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if !is_ready(model, now) {
         return;
     }
@@ -28,14 +28,14 @@ pub fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effec
 }
 
 /// Handles `/context`.
-pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if is_ready(model, now) {
         take_draft(model, now, effects);
         effects.push(Effect::Send(Command::ShowContext));
     }
 }
 
-pub fn shown(model: &mut Model, filled: ContextUse) {
+pub(crate) fn shown(model: &mut Model, filled: ContextUse) {
     if filled.used() > 0 {
         model.info.tally.context_tokens = filled.used();
     }
@@ -43,7 +43,7 @@ pub fn shown(model: &mut Model, filled: ContextUse) {
 }
 
 /// Returns the usage of the context window, in percent if it is high.
-pub fn filled(model: &Model) -> String {
+pub(crate) fn filled(model: &Model) -> String {
     let used = model.info.tally.context_tokens;
     match model.context_limit().map(|all| used * 100 / all) {
         Some(percent) if percent >= FULL_PERCENT => format!("Context {percent} %"),
@@ -51,7 +51,7 @@ pub fn filled(model: &Model) -> String {
     }
 }
 
-pub fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
+pub(crate) fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
     model.info.tally.context_tokens = used;
     if trigger == CompactionTrigger::TooLong {
         note(model, "the provider says the conversation is too long for the model", Tone::Warning);
@@ -60,7 +60,7 @@ pub fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, used
     model.set_activity(Activity::Compacting { messages }, now);
 }
 
-pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
+pub(crate) fn done(model: &mut Model, compaction: &Compaction, now: u64) {
     let Compaction { trigger, focus, summary, summarised, kept, tokens_before, tokens_after } = compaction;
     ends(model, now);
     model.info.tally.context_tokens = *tokens_after;
@@ -80,27 +80,27 @@ pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
     model.transcript.push(Kind::Summary { head, text: text::clean(summary).trim_end().to_owned() });
 }
 
-pub fn undone(model: &mut Model, count: u64, now: u64) {
+pub(crate) fn undone(model: &mut Model, count: u64, now: u64) {
     ends(model, now);
     model.info.tally.context_tokens = count;
     note(model, &format!("summary removed, messages restored: {} tokens", tokens(count)), Tone::Plain);
 }
 
-pub fn truncated(model: &mut Model, removed: u64) {
+pub(crate) fn truncated(model: &mut Model, removed: u64) {
     let are = if removed == 1 { "is" } else { "are" };
     let words = format!("the oldest {} {are} no longer sent to the model; /compact makes a summary instead", messages(removed));
     note(model, &words, Tone::Warning);
 }
 
 /// Handles a notice that says why there will be no summary.
-pub fn noticed(model: &mut Model, words: &str, now: u64) {
+pub(crate) fn noticed(model: &mut Model, words: &str, now: u64) {
     if words.starts_with(GIVEN_UP) {
         ends(model, now);
     }
 }
 
 /// Ends the compaction, whatever its result.
-pub fn ends(model: &mut Model, now: u64) {
+pub(crate) fn ends(model: &mut Model, now: u64) {
     if model.task.summing_up.take().is_none() {
         return;
     }
@@ -112,7 +112,7 @@ pub fn ends(model: &mut Model, now: u64) {
     }
 }
 
-pub fn messages(count: u64) -> String {
+pub(crate) fn messages(count: u64) -> String {
     counted(usize::try_from(count).unwrap_or(usize::MAX), "message")
 }
 

@@ -10,7 +10,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{AnswerState, Kind, Transcript, code_blocks};
 
 /// Copies an entry as Markdown.
-pub fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
         Some(words) if !words.is_empty() => effects.push(Effect::Copy(Clip::of(words))),
         _ => model.show_toast("this entry has no text", now),
@@ -18,7 +18,7 @@ pub fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) 
 }
 
 /// Copies a code block of an entry; pressed again, the next one.
-pub fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     let blocks = model.transcript.entry(at).map(crate::tui::transcript::Entry::code).unwrap_or_default();
     let Some(browse) = model.overlays.browse.as_mut() else { return };
     let nth = if browse.code.0 == at { browse.code.1 } else { 0 };
@@ -38,7 +38,7 @@ fn path_of(model: &Model, at: usize) -> Option<String> {
     model.transcript.entry(at)?.card()?.path.clone()
 }
 
-pub fn path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     match path_of(model, at) {
         Some(path) => {
             let what = text::clean(&path).into_owned();
@@ -49,7 +49,7 @@ pub fn path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Opens the file of a card, or the entry itself as Markdown, in the user's editor.
-pub fn edit(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn edit(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     let shown = match path_of(model, at) {
         Some(path) => EditorTarget::File(path),
         None => match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
@@ -61,7 +61,7 @@ pub fn edit(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Handles `/copy` and `/copy 2` (a response, counted from the newest) and `/copy code` (the last code block).
-pub fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
     let nth = match which {
         "" | "code" => 1,
         number => match number.parse::<usize>() {
@@ -90,7 +90,7 @@ pub fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>)
 }
 
 /// Handles `/export`, `/export html` and `/export json FILE`.
-pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if !hears(model, now) {
         return;
     }
@@ -112,7 +112,7 @@ pub fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
 }
 
 /// Reports that the text was copied or the editor was closed.
-pub fn done(model: &mut Model, words: &str, now: u64) {
+pub(crate) fn done(model: &mut Model, words: &str, now: u64) {
     model.show_toast(text::clean(words).into_owned(), now);
 }
 

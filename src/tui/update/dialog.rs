@@ -21,7 +21,7 @@ const RETURN_MS: u64 = 3000;
 const WIDE_WORDS: usize = 4;
 
 /// Adds an approval prompt; an updated one takes the position of the former one.
-pub fn asked(model: &mut Model, approval: Approval, focus: bool) {
+pub(crate) fn asked(model: &mut Model, approval: Approval, focus: bool) {
     let last_text = model.keys.last_text;
     if !model.dialogs.replace_pending(&approval, last_text) {
         model.dialogs.forget_approval(&approval.approval_id, last_text);
@@ -30,7 +30,7 @@ pub fn asked(model: &mut Model, approval: Approval, focus: bool) {
 }
 
 /// Removes an approval that was answered, here or elsewhere.
-pub fn resolved(model: &mut Model, approval_id: &ApprovalId, decision: &Decision) {
+pub(crate) fn resolved(model: &mut Model, approval_id: &ApprovalId, decision: &Decision) {
     let last_text = model.keys.last_text;
     match decision {
         Decision::Renewed => model.dialogs.expect_replacement(approval_id, last_text),
@@ -38,7 +38,7 @@ pub fn resolved(model: &mut Model, approval_id: &ApprovalId, decision: &Decision
     }
 }
 
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     if onboarding::key(model, key, now, effects) || elicitation::key(model, key, now, effects) {
         return;
     }
@@ -120,7 +120,7 @@ fn opens_rule(model: &mut Model, now: u64) -> bool {
 }
 
 /// Passes an input to the guard and performs the result.
-pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
     if model.dialogs.inbox().is_some() {
         return inbox::stimulus(model, stimulus, now, effects);
     }
@@ -143,7 +143,7 @@ fn key_name(letter: char) -> String {
 
 /// Handles a key while a prompt is pending without the focus: for a while Escape returns to it, and Enter on a single
 /// word, which was meant for it. Returns whether the key was handled.
-pub fn returns(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn returns(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.dialogs.is_empty() || model.is_too_small() {
         return false;
     }
@@ -190,7 +190,7 @@ fn is_one_word(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_whitespace) && wide < WIDE_WORDS
 }
 
-pub fn paste(model: &mut Model, text: &str, now: u64) {
+pub(crate) fn paste(model: &mut Model, text: &str, now: u64) {
     if onboarding::pasted(model, text, now) || elicitation::pasted(model, text) {
         return;
     }
@@ -266,7 +266,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
 }
 
 /// Shows the updated proposal of an outdated prompt, or requests it.
-pub fn show_new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn show_new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if let Some(approval_id) = model.dialogs.show_new(Some(now)) {
         model.restart_activity_timer(now);
         effects.push(Effect::Send(Command::Decide { approval_id, decision: Decision::Renewed }));
@@ -280,7 +280,7 @@ fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
     }
 }
 
-pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
     let Some(answer) = model.dialogs.open_mut().and_then(|panel| give_answer(panel, act, reason)) else { return };
     model.toast = None;
     model.dialogs.done(None);
@@ -318,7 +318,7 @@ pub fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now:
 
 /// Returns whether a letter in an empty draft is a second press of the answer key. If text follows at once, it was its
 /// beginning.
-pub fn takes_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
+pub(crate) fn takes_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
     let before = model.keys.echo.take();
     let Some(letter) = letter else { return false };
     if let Some((echo, at)) = before

@@ -6,7 +6,7 @@ use crate::tui::browse;
 use crate::tui::model::Model;
 
 /// Moves text to the draft, because it was meant for it; the panel returns the keyboard.
-pub fn to_draft(model: &mut Model, text: &str, now: u64) {
+pub(crate) fn to_draft(model: &mut Model, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();
     if sessions::typed(model, text) {

@@ -7,7 +7,7 @@ use crate::tui::model::{Effect, Model};
 const SAVE_DRAFT_MS: u64 = 300;
 
 /// Takes the draft to send it; the saved draft is deleted.
-pub fn take_draft(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
+pub(crate) fn take_draft(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
     let (text, kept) = model.composer.take();
     if let Err(error) = kept {
         model.show_toast(format!("cannot write the prompt history: {error}"), now);
@@ -18,14 +18,14 @@ pub fn take_draft(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> Str
     text
 }
 
-pub fn draft_changed(model: &mut Model, now: u64) {
+pub(crate) fn draft_changed(model: &mut Model, now: u64) {
     if model.composer.is_empty() {
         model.task.taken_back.clear();
     }
     model.save_draft_at = Some(now + SAVE_DRAFT_MS);
 }
 
-pub fn save_draft(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn save_draft(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.save_draft_at.take().is_some() {
         effects.push(Effect::Send(Command::SaveDraft { text: model.composer.text() }));
     }

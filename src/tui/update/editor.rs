@@ -5,13 +5,13 @@ use crate::text;
 use crate::tui::model::{EditFile, Editable, Effect, Model};
 
 /// Opens the editor, which replaces the screen.
-pub fn open(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     let edit = EditFile { what: Editable::Draft, name: "draft.md".to_owned(), text: model.composer.text() };
     effects.push(Effect::EditFile(edit));
 }
 
 /// Applies the text from the editor to the draft, or reports why there is none.
-pub fn left(model: &mut Model, edited: Result<String, String>, now: u64) {
+pub(crate) fn left(model: &mut Model, edited: Result<String, String>, now: u64) {
     model.screen.dirty = true;
     match edited {
         Ok(words) => {

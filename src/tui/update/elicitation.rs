@@ -12,13 +12,13 @@ use crate::tui::transcript::Tone;
 use crate::tui::typeahead_guard::MACHINE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-pub fn asked(model: &mut Model, elicitation: Elicitation, now: u64) {
+pub(crate) fn asked(model: &mut Model, elicitation: Elicitation, now: u64) {
     let focus = model.may_take_focus(now);
     model.dialogs.add(Box::new(ElicitationForm::new(elicitation)).panel(), focus, model.keys.last_text);
 }
 
 /// Removes a request that was answered, here or elsewhere, or that is no longer needed.
-pub fn ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
+pub(crate) fn ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
     let is_it = |panel: &Dialog| matches!(&panel.question, Question::Asking(asking) if asking.id == id);
     let Some(server) = model.dialogs.iter().find(|panel| is_it(panel)).map(|panel| match &panel.question {
         Question::Asking(asking) => asking.server.clone(),
@@ -40,7 +40,7 @@ fn open(model: &mut Model) -> Option<&mut ElicitationForm> {
     }
 }
 
-pub fn picked(model: &mut Model, pick: FormAction, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn picked(model: &mut Model, pick: FormAction, now: u64, effects: &mut Vec<Effect>) {
     let Some(asking) = open(model) else { return };
     match pick {
         FormAction::Send => {
@@ -91,7 +91,7 @@ fn show(model: &mut Model) {
 }
 
 /// Handles a key of a form. Returns whether one is being filled in.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;
     }
@@ -170,7 +170,7 @@ fn edit(field: &mut Field, entry: Option<&mut Entry>, key: KeyEvent) {
 }
 
 /// Handles pasted text. Returns whether it was for a form.
-pub fn pasted(model: &mut Model, words: &str) -> bool {
+pub(crate) fn pasted(model: &mut Model, words: &str) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;
     }
@@ -185,13 +185,13 @@ pub fn pasted(model: &mut Model, words: &str) -> bool {
 }
 
 /// Returns whether a form field has the keyboard.
-pub fn is_filling(model: &Model) -> bool {
+pub(crate) fn is_filling(model: &Model) -> bool {
     let open = model.dialogs.open().map(|panel| &panel.question);
     matches!(open, Some(Question::Asking(asking)) if asking.is_filling())
 }
 
 /// Sets the current field from a line in line mode; without a line, goes back to the choices.
-pub fn fill_line(model: &mut Model, line: Option<&str>) -> Result<(), String> {
+pub(crate) fn fill_line(model: &mut Model, line: Option<&str>) -> Result<(), String> {
     let Some(panel) = model.dialogs.open_mut() else { return Ok(()) };
     let Question::Asking(asking) = &mut panel.question else { return Ok(()) };
     match line {

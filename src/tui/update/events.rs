@@ -14,13 +14,13 @@ use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Tone, tag_new_entries};
 
 /// Tags the entry of an event with its task and step.
-pub fn of_its_task(model: &mut Model, event: Event) -> Event {
+pub(crate) fn of_its_task(model: &mut Model, event: Event) -> Event {
     tag_new_entries(&mut model.transcript, event.task_id.as_ref(), event.step_id.as_ref());
     event
 }
 
 /// Applies an event that live sessions and replays show in the same way.
-pub fn shared(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { .. }
         | EventKind::ModeChanged { .. }
@@ -149,7 +149,7 @@ fn with_commands(message: String) -> String {
 }
 
 /// Restores text from before, or queued messages that were not sent, below the current draft.
-pub fn draft_restored(model: &mut Model, text: &str, now: u64) {
+pub(crate) fn draft_restored(model: &mut Model, text: &str, now: u64) {
     model.task.waiting.clear();
     let before = model.composer.text();
     let restored = text::clean(text);

@@ -11,7 +11,7 @@ use crate::tui::transcript::{AnswerState, Kind, Tone};
 /// Beginning of the hint if the policy sets the budget.
 const NO_MORE: &str = "the policy allows no more";
 
-pub fn failed(model: &mut Model, failure: &Failure) {
+pub(crate) fn failed(model: &mut Model, failure: &Failure) {
     let words = failure_words(model, failure);
     model.task.paused = (is_of_provider(failure.kind) && !words.contains("/continue")).then(|| match failure.kind {
         FailureKind::Authentication => refused(model),
@@ -20,7 +20,7 @@ pub fn failed(model: &mut Model, failure: &Failure) {
     note(model, &words, Tone::Failure);
 }
 
-pub fn paused(model: &mut Model, failure: &Failure, now: u64) {
+pub(crate) fn paused(model: &mut Model, failure: &Failure, now: u64) {
     if failure.kind == FailureKind::NotSaved {
         // How to continue is shown above the composer as long as it applies.
         model.task.paused = None;
@@ -77,7 +77,7 @@ fn over_budget(hint: &str) -> Paused {
     Paused { ways, wants_key: false }
 }
 
-pub fn where_it_paused(model: &Model) -> String {
+pub(crate) fn where_it_paused(model: &Model) -> String {
     match model.task.step {
         0 => "paused".to_owned(),
         step => format!("paused at step {step}"),
@@ -133,7 +133,7 @@ fn failure_words(model: &Model, failure: &Failure) -> String {
 }
 
 /// Marks the streamed response as discarded; it stays visible.
-pub fn discarded(model: &mut Model, reason: &str) {
+pub(crate) fn discarded(model: &mut Model, reason: &str) {
     streaming::end(model);
     model.info.last_answer = None;
     let Some(entry) = model.transcript.last_answer_mut() else { return };

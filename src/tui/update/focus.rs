@@ -5,7 +5,7 @@ use crate::tui::model::Model;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Returns the part of the screen that has the keyboard.
-pub fn focus(model: &Model) -> Focus {
+pub(crate) fn focus(model: &Model) -> Focus {
     if model.overlays.help.is_some() {
         return Focus::List;
     }
@@ -36,7 +36,7 @@ pub fn focus(model: &Model) -> Focus {
 }
 
 /// Translates a key to the built-in one.
-pub fn translated(model: &Model, pressed: KeyEvent) -> KeyEvent {
+pub(crate) fn translated(model: &Model, pressed: KeyEvent) -> KeyEvent {
     // Vim mode has its own keys.
     let is_redo = pressed.code == KeyCode::Char('r') && pressed.modifiers == KeyModifiers::CONTROL;
     if is_redo && model.composer.vim_mode().is_some() && focus(model) == Focus::Composer {

@@ -9,7 +9,7 @@ use crate::tui::theme::Token;
 /// Suggestions for an empty screen.
 const TRY: [&str; 2] = ["explain this project", "find untested code"];
 
-pub fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledText> {
+pub(crate) fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledText> {
     let mut lines = vec![place(model), rules(model, start)];
     if resumed {
         return lines;

@@ -13,7 +13,7 @@ use crate::tui::typeahead_guard::GuardInput;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Opens the help. A letter waiting in a dialog is not decided by that.
-pub fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     // A field keeps its text, and no key decides before it is visible again.
     if focus(model) != Focus::Field {
         dialog::stimulus(model, GuardInput::Other, now, effects);
@@ -34,7 +34,7 @@ fn close(model: &mut Model) {
 }
 
 /// Handles a key of the help. Returns whether it did; other keys close the help and act below.
-pub fn key(model: &mut Model, pressed: KeyEvent) -> bool {
+pub(crate) fn key(model: &mut Model, pressed: KeyEvent) -> bool {
     let key = model.keymap.key(Focus::List, pressed);
     let Some(help) = &mut model.overlays.help else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -73,7 +73,7 @@ pub fn key(model: &mut Model, pressed: KeyEvent) -> bool {
 }
 
 /// Searches for pasted text.
-pub fn paste(model: &mut Model, pasted: &str) -> bool {
+pub(crate) fn paste(model: &mut Model, pasted: &str) -> bool {
     let Some(help) = &mut model.overlays.help else { return false };
     let words = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
     help.look_for(|filter| filter.push_str(&words));
@@ -81,7 +81,7 @@ pub fn paste(model: &mut Model, pasted: &str) -> bool {
 }
 
 /// Describes the location of the user's key file.
-pub fn place(file: &KeyFile) -> String {
+pub(crate) fn place(file: &KeyFile) -> String {
     let path = text::reveal(&file.path);
     match (&file.text, path.is_empty()) {
         (_, true) => "the custom key file".to_owned(),
@@ -91,7 +91,7 @@ pub fn place(file: &KeyFile) -> String {
 }
 
 /// Applies the key file after it was read again. A file that cannot be read leaves the keys unchanged.
-pub fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
+pub(crate) fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
     if file.text == model.options.keys.text {
         return;
     }
@@ -114,7 +114,7 @@ pub fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
 }
 
 /// Reports invalid entries of the key file once the transcript can show them.
-pub fn check_keys(model: &mut Model) {
+pub(crate) fn check_keys(model: &mut Model) {
     if model.key_problems.is_empty() {
         return;
     }

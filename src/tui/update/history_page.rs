@@ -5,7 +5,7 @@ use crate::protocol::{Event, HistorySum, Query};
 use crate::tui::model::{Effect, Model};
 
 /// Requests the older part once the user scrolls near its end.
-pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(before) = model.info.older.before
         && !model.info.older.is_asked
         && model.transcript.is_near_start()
@@ -16,7 +16,7 @@ pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Inserts the older part at the beginning; the visible rows stay in place, and the rest of the session is unchanged.
-pub fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: u64) {
+pub(crate) fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: u64) {
     model.info.older.is_asked = false;
     model.info.older.before = before;
     let transcript = std::mem::take(&mut model.transcript);
@@ -35,7 +35,7 @@ pub fn loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: 
 }
 
 /// Sets the totals of a session of which only the end was loaded.
-pub fn summed(model: &mut Model, sum: HistorySum) {
+pub(crate) fn summed(model: &mut Model, sum: HistorySum) {
     model.info.tally.usage = sum.usage;
     model.info.tally.cost_usd = sum.cost_usd;
     model.info.tally.is_estimated = sum.estimated;

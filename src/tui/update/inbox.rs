@@ -8,7 +8,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::typeahead_guard::{GuardInput, GuardResult};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-pub fn open(model: &mut Model, now: u64) {
+pub(crate) fn open(model: &mut Model, now: u64) {
     if model.dialogs.is_empty() {
         return model.show_toast("nothing is waiting for you", now);
     }
@@ -18,7 +18,7 @@ pub fn open(model: &mut Model, now: u64) {
 }
 
 /// Handles a key of the list. Returns whether it is open.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     if let Some(letter) = is_text(&key) {
@@ -59,7 +59,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 }
 
 /// Passes an input to the guard of the list and performs the result.
-pub fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     match inbox.guard.step(stimulus, now) {
         GuardResult::Nothing | GuardResult::NoChoice(_) => {}

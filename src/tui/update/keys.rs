@@ -17,7 +17,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Time in which a second Enter without an API key adds one, in milliseconds.
 const NO_KEY_MS: u64 = 6000;
 
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let before = model.keys.last_key.replace(now);
     let escaped = std::mem::replace(&mut model.keys.escaped, key.code == KeyCode::Esc && model.composer.is_empty());
     // The notice is outdated.
@@ -130,7 +130,7 @@ fn review(model: &mut Model) {
 }
 
 /// Handles Enter; `steer` sends the message to the next step of the running task.
-pub fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
     if model.composer.takes_backslash() {
         return new_line_in_draft(model, now);
     }

@@ -9,7 +9,7 @@ use crate::tui::approval::{InterruptedCall, interrupted_dialog};
 use crate::tui::model::Model;
 
 /// Applies a live event.
-pub fn apply(model: &mut Model, event: Event, now: u64) {
+pub(crate) fn apply(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, timestamp, .. } = of_its_task(model, event);
     model.info.policy.clock = Some((timestamp, now));
     if let EventKind::TaskStarted { .. } = kind {

@@ -5,19 +5,19 @@ use crate::tui::interface::{ExitReason, LockAnswer, LockQuestion};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
-pub fn ask(model: &mut Model, held: LockQuestion, now: u64) {
+pub(crate) fn ask(model: &mut Model, held: LockQuestion, now: u64) {
     forget(model);
     let focus = model.may_take_focus(now);
     model.dialogs.add(lock_dialog(held), focus, model.keys.last_text);
 }
 
 /// Removes the dialog, because the session is open.
-pub fn forget(model: &mut Model) {
+pub(crate) fn forget(model: &mut Model) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| matches!(panel.question, Question::Held(_)), last_text);
 }
 
-pub fn answered(model: &mut Model, held: LockQuestion, answer: LockAnswer, effects: &mut Vec<Effect>) {
+pub(crate) fn answered(model: &mut Model, held: LockQuestion, answer: LockAnswer, effects: &mut Vec<Effect>) {
     match answer {
         LockAnswer::ReadOnly => {}
         LockAnswer::TakeOver => {

@@ -14,7 +14,7 @@ const FEW_RESOURCES: usize = 5;
 const MAX_RESOURCES: usize = 50;
 
 /// Updates the menu from the draft; called after everything that may have changed it.
-pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     let typing = if is_elsewhere(model) {
         None
     } else {
@@ -63,7 +63,7 @@ pub fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Requests the resources for the current word again, because other servers are connected now.
-pub fn servers_changed(model: &Model, effects: &mut Vec<Effect>) {
+pub(crate) fn servers_changed(model: &Model, effects: &mut Vec<Effect>) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
     let is_symbol = menu::is_symbol(words, *quoted) && !model.servers.are_named_in(words);
     if model.servers.any_answers() && !is_symbol {
@@ -72,7 +72,7 @@ pub fn servers_changed(model: &Model, effects: &mut Vec<Effect>) {
 }
 
 /// Returns whether these words after an `@` are the ones at the cursor.
-pub fn is_typed(model: &Model, words: &str) -> bool {
+pub(crate) fn is_typed(model: &Model, words: &str) -> bool {
     matches!(model.menu.typing(), Some(Typing::File { words: typed, .. }) if typed == words)
 }
 
@@ -88,21 +88,21 @@ fn is_elsewhere(model: &Model) -> bool {
 }
 
 /// Sets the files that were found, unless the text has changed since.
-pub fn found(model: &mut Model, words: String, files: Vec<FoundFile>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn found(model: &mut Model, words: String, files: Vec<FoundFile>, now: u64, effects: &mut Vec<Effect>) {
     model.menu.files = Some((words, files));
     show_files(model);
     take_what_was_found(model, now, effects);
 }
 
 /// Sets the symbols that were found, unless the text has changed since.
-pub fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn declared(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now: u64, effects: &mut Vec<Effect>) {
     model.menu.symbols = Some((words, symbols));
     show_symbols(model);
     take_what_was_found(model, now, effects);
 }
 
 /// Returns whether files or symbols were requested and have not arrived; resources are not waited for.
-pub fn is_searching(model: &Model) -> bool {
+pub(crate) fn is_searching(model: &Model) -> bool {
     let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.are_named_in(words));
     !of_server && model.menu.is_searching()
 }
@@ -141,14 +141,14 @@ fn shown(words: &str) -> String {
 }
 
 /// Updates the menu to other commands.
-pub fn commands(model: &mut Model) {
+pub(crate) fn commands(model: &mut Model) {
     if let Some(Typing::Command(draft)) = model.menu.typing() {
         let items = slash::candidates(draft, &model.menu.own, &|| theme_command::names(model));
         model.menu.set(items);
     }
 }
 
-pub fn show_files(model: &mut Model) {
+pub(crate) fn show_files(model: &mut Model) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
     if menu::is_symbol(words, *quoted) && !model.servers.are_named_in(words) {
         return;
@@ -194,7 +194,7 @@ fn item(file: &FoundFile) -> Option<Item> {
 }
 
 /// Completes the common beginning of the rows, or else the highlighted row.
-pub fn complete(model: &mut Model, now: u64) {
+pub(crate) fn complete(model: &mut Model, now: u64) {
     if let Some(Typing::Command(draft)) = model.menu.typing().filter(|_| !model.menu.moved()) {
         let whole = begins_all(model.menu.items(), draft);
         if whole.len() > draft.len() && model.menu.items().len() > 1 {
@@ -218,7 +218,7 @@ fn begins_all(items: &[Item], draft: &str) -> String {
 }
 
 /// Inserts an item into the draft.
-pub fn put(model: &mut Model, item: &Item, now: u64) {
+pub(crate) fn put(model: &mut Model, item: &Item, now: u64) {
     match model.menu.typing() {
         Some(Typing::Command(_)) => {
             let blank = if item.then == EnterAction::Complete { " " } else { "" };

@@ -8,7 +8,7 @@ use crate::tui::slash::is_command;
 use crossterm::event::{KeyCode, KeyEvent};
 
 /// Handles a key of the menu. Returns whether it did.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if !key.modifiers.is_empty() {
         return false;
     }

@@ -7,8 +7,8 @@ mod attachments;
 mod browse;
 mod call_events;
 mod changes;
-pub mod commands;
-pub mod compaction;
+pub(crate) mod commands;
+pub(crate) mod compaction;
 mod copy_export;
 mod dialog;
 mod dialog_text;
@@ -17,9 +17,9 @@ mod editor;
 mod elicitation;
 mod events;
 mod failures;
-pub mod focus;
+pub(crate) mod focus;
 mod greeting;
-pub mod help;
+pub(crate) mod help;
 mod history_page;
 mod inbox;
 mod keys;
@@ -28,7 +28,7 @@ mod lock;
 mod menu;
 mod menu_keys;
 mod models;
-pub mod mouse;
+pub(crate) mod mouse;
 mod notes;
 mod notifications;
 mod onboarding;
@@ -36,15 +36,15 @@ mod palette;
 mod pointer;
 mod policy;
 mod query_results;
-pub mod queue;
+pub(crate) mod queue;
 mod quit;
 mod readiness;
 mod recovery;
 mod replay;
 mod response_events;
-pub mod retry;
+pub(crate) mod retry;
 mod rewind;
-pub mod save_errors;
+pub(crate) mod save_errors;
 mod search;
 mod servers;
 mod sessions;
@@ -58,18 +58,18 @@ mod terminal;
 mod theme_command;
 mod tree;
 mod user_commands;
-pub mod user_shell;
-pub mod worktree;
+pub(crate) mod user_shell;
+pub(crate) mod worktree;
 
 #[cfg(test)]
 mod tests;
 
-pub use dialog::{answer, show_new};
-pub use elicitation::{fill_line, is_filling, picked as pick_asking};
-pub use help::place as key_place;
-pub use keys::enter as submit;
-pub use rewind::{leaves as leave_rewind, plan as plan_rewind};
-pub use tree::go as go_to_branch;
+pub(crate) use dialog::{answer, show_new};
+pub(crate) use elicitation::{fill_line, is_filling, picked as pick_asking};
+pub(crate) use help::place as key_place;
+pub(crate) use keys::enter as submit;
+pub(crate) use rewind::{leaves as leave_rewind, plan as plan_rewind};
+pub(crate) use tree::go as go_to_branch;
 
 use self::draft::{draft_changed, save_draft};
 use super::approval::trust_dialog;
@@ -86,7 +86,7 @@ use ratatui::layout::Size;
 
 /// Message to the screen.
 #[derive(Debug)]
-pub enum Msg {
+pub(crate) enum Msg {
     Input(Input),
     Event(Box<Event>),
     Start(Box<Start>),
@@ -111,7 +111,7 @@ pub enum Msg {
 }
 
 /// Applies one message; times are milliseconds since the start.
-pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
+pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     let mut effects = Vec::new();
     let had_focus = model.dialogs.is_open();
     // Events and time do not touch the text that is being typed.
@@ -204,7 +204,7 @@ fn on_session_gone(model: &mut Model, now: u64) {
 }
 
 /// Returns the effects of the start, before any message.
-pub fn begin(model: &mut Model) -> Vec<Effect> {
+pub(crate) fn begin(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     if model.options.sets_up {
         model.startup.wants_setup = true;

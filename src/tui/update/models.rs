@@ -13,7 +13,7 @@ use crate::tui::transcript::{Kind, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Handles `/model NAME`; without a name, opens the list.
-pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {
         take_draft(model, now, effects);
         return open(model, now, effects);
@@ -26,7 +26,7 @@ pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
 }
 
 /// Opens the key input if the provider rejected the API key and nothing has continued since. Returns whether it did.
-pub fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if !wants || model.is_running() || !model.dialogs.is_empty() || model.info.header.model.is_empty() {
         return false;
@@ -37,7 +37,7 @@ pub fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> b
 }
 
 /// Opens the list and asks for the API key of this model first.
-pub fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     open(model, now, effects);
     if let Some(picker) = &mut model.overlays.picker {
         picker.ask_for_key_of(name);
@@ -45,7 +45,7 @@ pub fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
 }
 
 /// Opens the list with the known models; those of the providers follow.
-pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {
         model.startup.wants_picker = true;
         return model.show_toast("starting: the list of models opens as soon as everything is loaded", now);
@@ -59,7 +59,7 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Handles `/effort high`.
-pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let effort = match (name, Effort::named(name)) {
         ("auto" | "default", _) => None,
         (_, Some(effort)) => Some(effort),
@@ -75,20 +75,20 @@ pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>
 }
 
 /// Adds models to the list, if it is open.
-pub fn listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
+pub(crate) fn listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
     if let Some(picker) = &mut model.overlays.picker {
         picker.listed(models, notices);
     }
 }
 
 /// Sets the facts of the model in use.
-pub fn known(model: &mut Model, facts: ModelFacts) {
+pub(crate) fn known(model: &mut Model, facts: ModelFacts) {
     model.info.header.model.clone_from(&facts.name);
     model.info.header.context_tokens = Some(facts.context_window);
     model.info.facts = Some(facts);
 }
 
-pub fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
+pub(crate) fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
     if matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) {
         model.info.model_access = Some(ModelAccess::Ready);
     }
@@ -101,7 +101,7 @@ pub fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, mes
     said(model, message);
 }
 
-pub fn said(model: &mut Model, message: &str) {
+pub(crate) fn said(model: &mut Model, message: &str) {
     let text = text::clean(message).trim_end().to_owned();
     if !text.is_empty() {
         model.transcript.push(Kind::Note { text, tone: Tone::Plain });
@@ -109,7 +109,7 @@ pub fn said(model: &mut Model, message: &str) {
 }
 
 /// Handles a key of the list. Returns whether it is open.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(picker) = &mut model.overlays.picker else { return false };
     model.keys.last_key = Some(now);

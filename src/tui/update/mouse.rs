@@ -18,7 +18,7 @@ const SETTLE_MS: u64 = 300;
 /// Delay between two rows while the pointer is held at an edge, in milliseconds.
 const EDGE_MS: u64 = 60;
 
-pub fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
     if let Some(help) = &mut model.overlays.help {
         // Nothing below it is under the pointer.
         let rows = WHEEL_ROWS.cast_signed();
@@ -179,7 +179,7 @@ fn drag(model: &mut Model, event: MouseEvent, now: u64) {
 }
 
 /// Scrolls by a row while the pointer is held at an edge.
-pub fn due(model: &mut Model, now: u64) {
+pub(crate) fn due(model: &mut Model, now: u64) {
     let Some((event, at)) = model.screen.pointer.edge else { return };
     if now < at {
         return;

@@ -7,7 +7,7 @@ use crate::tui::notifications::Progress;
 use crate::tui::terminal::{Notice, TerminalMode};
 
 /// Handles a change of the window focus.
-pub fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
+pub(crate) fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
     model.screen.attention.is_focused = is_focused;
     if is_focused {
         show(model, Progress::None, effects);
@@ -15,7 +15,7 @@ pub fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
 }
 
 /// Sends notifications for new events after a change of the model.
-pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     let (waiting, running) = (model.dialogs.len(), model.is_running());
     let before = (model.screen.attention.waiting, model.screen.attention.was_running);
     if (waiting, running) == before {

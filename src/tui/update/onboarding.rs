@@ -15,12 +15,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 const AUTO: &str = "auto";
 
 /// Requests the choices of the setup; its dialog comes with them.
-pub fn ask(effects: &mut Vec<Effect>) {
+pub(crate) fn ask(effects: &mut Vec<Effect>) {
     effects.push(Effect::Ask(Query::Setup(SetupAsked::Look)));
 }
 
 /// Handles `/setup`.
-pub fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if state(model).is_some() {
         model.dialogs.focus_setup(Some(now));
         return;
@@ -30,7 +30,7 @@ pub fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     ask(effects);
 }
 
-pub fn told(model: &mut Model, told: SetupTold, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn told(model: &mut Model, told: SetupTold, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
     match told {
         SetupTold::Found(found) if state(model).is_none() => open(model, found, now),
@@ -73,7 +73,7 @@ fn open_state(model: &mut Model) -> Option<&mut Onboarding> {
     }
 }
 
-pub fn picked(model: &mut Model, pick: Pick, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn picked(model: &mut Model, pick: Pick, now: u64, effects: &mut Vec<Effect>) {
     feed(model, Input::Pick(pick), now, effects);
 }
 
@@ -137,7 +137,7 @@ fn note(model: &mut Model, lines: &[String], tone: Tone) {
 }
 
 /// Handles a key for the setup: text of its line, or a key that only the setup has. Returns whether it did.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(setup) = open_state(model) else { return false };
     let (types, has_typed, is_at_end) = (setup.types(), setup.has_typed(), setup.is_at_end());
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -179,7 +179,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 }
 
 /// Handles pasted text. Returns whether it was for the setup.
-pub fn pasted(model: &mut Model, words: &str, now: u64) -> bool {
+pub(crate) fn pasted(model: &mut Model, words: &str, now: u64) -> bool {
     if !open_state(model).is_some_and(|setup| setup.takes(words)) {
         return false;
     }

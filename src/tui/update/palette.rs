@@ -12,7 +12,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Number of recent history entries searched for used commands.
 const USED: usize = 30;
 
-pub fn open(model: &mut Model) {
+pub(crate) fn open(model: &mut Model) {
     model.overlays.help = None;
     model.overlays.reading = None;
     model.overlays.search = None;
@@ -24,7 +24,7 @@ pub fn open(model: &mut Model) {
 }
 
 /// Handles a key of the palette. Returns whether it is open.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(picker) = &mut model.overlays.palette else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);

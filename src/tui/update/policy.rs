@@ -9,10 +9,10 @@ use crate::tui::session_info::ExpiryStage;
 use crate::tui::transcript::{Kind, Tone};
 use std::cmp::Ordering;
 
-pub const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
+pub(crate) const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
 
 /// Handles `/policy` and `/policy reload`.
-pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>) {
     match what {
         "" => {
             take_draft(model, now, effects);
@@ -28,7 +28,7 @@ pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>
 }
 
 /// Handles `/mode NAME`: switches to a stricter mode at once, and asks before a less strict one.
-pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
         let now_on = model.info.header.mode.as_str();
         return model.show_toast(format!("mode: {now_on}; change it with `/mode` plan, ask, auto-edit or auto"), now);
@@ -50,7 +50,7 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
 }
 
 /// Handles shift+tab: switches to the next stricter mode, never to a less strict one.
-pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     // The mode is unknown before there is a session.
     if model.info.model_access.is_none() {
         return model.show_toast("starting: try again in a moment", now);
@@ -62,7 +62,7 @@ pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Reports once that the policy has expired, now or before the start.
-pub fn look_at_end(model: &mut Model, now: u64) {
+pub(crate) fn look_at_end(model: &mut Model, now: u64) {
     let Some((end, ExpiryStage::Over)) = model.info.policy.end(now) else {
         model.info.policy.over = false;
         return;

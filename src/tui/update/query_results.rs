@@ -12,7 +12,7 @@ use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Applies the result of a lookup.
-pub fn told(model: &mut Model, told: HostResponse, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn told(model: &mut Model, told: HostResponse, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
     match told {
         HostResponse::Files { words, files } => menu::found(model, words, files, now, effects),

@@ -12,7 +12,7 @@ use crate::tui::transcript::{Kind, Tone};
 const MARKER: &str = "[redacted:";
 
 /// Handles `/steer TEXT`.
-pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let words = words.trim().to_owned();
     if words.is_empty() {
         return model.show_toast("missing message: `/steer use the other parser`", now);
@@ -24,7 +24,7 @@ pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
 }
 
 /// Sends a message to the model; with the next step if requested and a task is running.
-pub fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effect>) {
+pub(crate) fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effect>) {
     model.transcript.follow();
     model.task.sent.push(text.clone());
     let steer = steer && model.is_running();
@@ -32,7 +32,7 @@ pub fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effe
 }
 
 /// Handles `/queue`, `/queue edit 2` and `/queue drop 2`.
-pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let (verb, number) = words.split_once(' ').unwrap_or((words, ""));
     if verb.is_empty() {
         take_draft(model, now, effects);
@@ -73,7 +73,7 @@ fn list(model: &mut Model, now: u64) {
 }
 
 /// Moves a queued message to the beginning of the draft: the one with this ID, or the last one.
-pub fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
     let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
     let Some(Waiting { id, text, steer }) = place.map(|at| model.task.waiting.remove(at)) else {
@@ -92,12 +92,12 @@ pub fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec
 }
 
 /// Returns whether the message in the draft was queued for the next step.
-pub fn steers_again(model: &Model) -> bool {
+pub(crate) fn steers_again(model: &Model) -> bool {
     !model.task.taken_back.is_empty() && model.task.taken_back.iter().all(|one| one.steer)
 }
 
 /// Applies the queue of the session.
-pub fn on_queue_changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
+pub(crate) fn on_queue_changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
     for one in &waiting {
         taken_up(&mut model.task.sent, &one.text);
     }
@@ -127,7 +127,7 @@ pub fn on_queue_changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) 
 }
 
 /// Removes messages that have reached the model, possibly several in one text.
-pub fn on_delivered(model: &mut Model, words: &str, now: u64) {
+pub(crate) fn on_delivered(model: &mut Model, words: &str, now: u64) {
     taken_up(&mut model.task.sent, words);
     let clean = text::clean(words);
     let mut lost = Vec::new();

@@ -8,14 +8,14 @@ use crate::tui::model::{Effect, Model};
 /// A second ctrl+c within this time quits.
 const QUIT_MS: u64 = 3000;
 
-pub fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
     save_draft(model, effects);
     effects.push(Effect::Send(Command::Quit));
     effects.push(Effect::Exit(ExitReason::Quit));
 }
 
 /// Quits, or asks for a second press if something is running or pending.
-pub fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if left_open(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
 }
 
@@ -38,7 +38,7 @@ fn left_open(model: &Model) -> Vec<String> {
 }
 
 /// Quits on a second press; the first one reports what it would stop.
-pub fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
     if model.keys.quit_asked.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
         return quit(model, effects);
     }
@@ -47,7 +47,7 @@ pub fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut
 }
 
 /// Repeats the notice about quitting with the current state, which changed right after the key.
-pub fn repeat_how_to_quit(model: &mut Model, now: u64) {
+pub(crate) fn repeat_how_to_quit(model: &mut Model, now: u64) {
     if let Some((key, at, true)) = model.keys.quit_asked
         && now.saturating_sub(at) <= QUIT_MS
     {

@@ -7,30 +7,30 @@ use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
 
 /// Reports why nothing is sent; the next Enter adds the missing key.
-pub fn refuse(model: &mut Model, now: u64) {
+pub(crate) fn refuse(model: &mut Model, now: u64) {
     model.keys.no_key_said = Some(now);
     is_ready(model, now);
 }
 
 /// Appends a prompt to those that wait for a session.
-pub fn wait_for_session(model: &mut Model, text: &str, now: u64) {
+pub(crate) fn wait_for_session(model: &mut Model, text: &str, now: u64) {
     let before = model.startup.waiting_prompt.take().map(|before| format!("{before}\n\n"));
     model.startup.waiting_prompt = Some(before.unwrap_or_default() + text);
     model.show_toast("starting: this is sent as soon as everything is loaded", now);
 }
 
 /// Returns whether there is a session, with or without a model.
-pub fn has_session(model: &Model) -> bool {
+pub(crate) fn has_session(model: &Model) -> bool {
     model.info.model_access.is_some()
 }
 
 /// Returns whether there is a session, with or without a model; reports it if not.
-pub fn hears(model: &mut Model, now: u64) -> bool {
+pub(crate) fn hears(model: &mut Model, now: u64) -> bool {
     matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
 }
 
 /// Returns whether there is a session and a model; reports it if not.
-pub fn is_ready(model: &mut Model, now: u64) -> bool {
+pub(crate) fn is_ready(model: &mut Model, now: u64) -> bool {
     match &model.info.model_access {
         Some(ModelAccess::Ready) => true,
         None => {

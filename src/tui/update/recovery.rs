@@ -6,7 +6,7 @@ use crate::tui::model::Model;
 use crate::tui::transcript::{AnswerState, CardState, Kind, Recovery, RecoveryState};
 
 /// Reports what is unfinished at the end of the replay, because the earlier process stopped in the middle of it.
-pub fn begins(model: &mut Model) {
+pub(crate) fn begins(model: &mut Model) {
     let answer = model.transcript.last_answer_mut().and_then(|entry| match &entry.kind {
         Kind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming } if entry.undone.is_none() => {
             Some(document.text().split_whitespace().count())
@@ -30,7 +30,7 @@ pub fn begins(model: &mut Model) {
 }
 
 /// Updates the report from a live event, until a new request or prompt begins.
-pub fn told(model: &mut Model, kind: &EventKind) {
+pub(crate) fn told(model: &mut Model, kind: &EventKind) {
     if !model.startup.recovering {
         return;
     }

@@ -9,7 +9,7 @@ use crate::tui::task::Paused;
 use crate::tui::transcript::CardState;
 
 /// Applies an event of an earlier run: shows it and opens no dialog.
-pub fn replay(model: &mut Model, event: Event, now: u64) {
+pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, .. } = of_its_task(model, event);
     model.info.session = Some(session_id);
     match kind {
@@ -50,7 +50,7 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
 }
 
 /// Reports what a killed process left open, without continuing it.
-pub fn after_replay(model: &mut Model) {
+pub(crate) fn after_replay(model: &mut Model) {
     for card in model.transcript.cards_mut() {
         // The sandbox of that time is not known now.
         card.held.clear();

@@ -8,7 +8,7 @@ use crate::text;
 use crate::tui::model::{Activity, Model};
 
 /// Applies an event of a request to the model.
-pub fn apply(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::LlmRequestStarted { estimated_input_tokens, .. } => {
             model.info.tally.context_tokens = model.info.tally.context_tokens.max(estimated_input_tokens);

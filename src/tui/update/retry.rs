@@ -19,7 +19,7 @@ const NARROW: u16 = 50;
 const KEYS: usize = 12;
 
 /// Retry as reported by the session.
-pub struct FailedRequest {
+pub(crate) struct FailedRequest {
     pub attempt: u32,
     pub max_attempts: u32,
     pub delay_ms: u64,
@@ -32,7 +32,7 @@ pub struct FailedRequest {
     pub request_id: Option<String>,
 }
 
-pub fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
+pub(crate) fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
     let FailedRequest { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id } =
         failed;
     let clock = model.info.policy.clock.filter(|_| delay_ms > LONG_MS).and_then(|(time, _)| {
@@ -63,7 +63,7 @@ pub fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
 }
 
 /// Returns the status with the seconds left; narrow screens get a short form, because the countdown matters most.
-pub fn words(retry: &Retry, width: u16, now: u64) -> String {
+pub(crate) fn words(retry: &Retry, width: u16, now: u64) -> String {
     let Retry { attempt, max_attempts, .. } = retry;
     let (long, short) = what(retry.kind);
     let left = retry.left(now);
@@ -99,7 +99,7 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
 }
 
 /// Returns the provider's message and the cost of the attempt.
-pub fn details(retry: &Retry, dot: &str) -> Option<String> {
+pub(crate) fn details(retry: &Retry, dot: &str) -> Option<String> {
     // A message that only repeats the row, or the mark at the interrupted response, is not shown.
     let said = retry.kind == FailureKind::CutStream || what(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
     let message = (!said).then(|| retry.message.clone());
@@ -113,7 +113,7 @@ pub fn details(retry: &Retry, dot: &str) -> Option<String> {
 }
 
 /// Returns whether the failure is temporary and not caused by the request.
-pub fn is_passing(kind: FailureKind) -> bool {
+pub(crate) fn is_passing(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::RateLimited | FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout)
 }
 
@@ -143,7 +143,7 @@ fn what(kind: FailureKind) -> (&'static str, &'static str) {
 }
 
 /// Handles `r` or `x` in the empty draft, which takes effect once it has been alone for a while, as in a dialog.
-pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
+pub(crate) fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
     let shown = |since: u64| now.saturating_sub(since) >= ARMING_MS;
     let waits = matches!(&model.task.activity, Activity::Retrying(retry) if retry.left(now) > 0) && shown(model.task.since);
     let alone = last_text.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS);
@@ -159,7 +159,7 @@ pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64)
 }
 
 /// Performs the key, because no more text followed it.
-pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.keys.retry_at.is_none_or(|at| now < at) {
         return;
     }

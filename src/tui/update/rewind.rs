@@ -19,7 +19,7 @@ const TWICE_MS: u64 = 1500;
 const MAX_NAMED: usize = 8;
 
 /// Opens the list of prompts to rewind to.
-pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !can(model, "/rewind", now) {
         return;
     }
@@ -35,7 +35,7 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Requests the plan of a single undo or redo.
-pub fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
     let name = if target == RewindTarget::Redo { "/redo" } else { "/undo" };
     if !can(model, name, now) {
         return;
@@ -44,7 +44,7 @@ pub fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec
     plan(model, target, now, effects);
 }
 
-pub fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
     forget_question(model);
     model.rewind.awaits = Some((PendingRewind::Plan, now));
     model.show_toast("preparing the rewind", now);
@@ -71,7 +71,7 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
 
 /// Handles Escape on an empty draft while nothing is running: two of them after a pause open the list. `before` is the
 /// time of the key before.
-pub fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         return;
     }
@@ -87,7 +87,7 @@ pub fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Ve
     }
 }
 
-pub fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: u64) {
+pub(crate) fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: u64) {
     let Some(list) = &mut model.rewind.list else { return };
     model.rewind.awaits = model.rewind.awaits.take().filter(|(awaits, _)| *awaits != PendingRewind::Points);
     list.listed(points, can_redo);
@@ -99,7 +99,7 @@ pub fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: 
 }
 
 /// Opens the rewind dialog if the user asked for it.
-pub fn planned(model: &mut Model, plan: RewindPlan) {
+pub(crate) fn planned(model: &mut Model, plan: RewindPlan) {
     let Some((_, asked)) = model.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
     model.toast = None;
     forget_question(model);
@@ -113,7 +113,7 @@ pub fn planned(model: &mut Model, plan: RewindPlan) {
 }
 
 /// Treats a notice of the session as the response to the request.
-pub fn noticed(model: &mut Model) {
+pub(crate) fn noticed(model: &mut Model) {
     if model.rewind.awaits.take().is_some() {
         model.rewind.list = None;
         model.toast = None;
@@ -121,14 +121,14 @@ pub fn noticed(model: &mut Model) {
 }
 
 /// Starts the rewind that the user confirmed.
-pub fn begins(model: &mut Model, now: u64) {
+pub(crate) fn begins(model: &mut Model, now: u64) {
     model.rewind.list = None;
     model.rewind.awaits = Some((PendingRewind::Done, now));
     model.show_toast("rewinding", now);
 }
 
 /// Applies a rewind, live or from an earlier run.
-pub fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
+pub(crate) fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     forget_question(model);
     model.rewind.list = None;
     model.rewind.awaits = None;
@@ -194,7 +194,7 @@ fn forget_question(model: &mut Model) {
 }
 
 /// Closes the rewind dialog. Returns whether it was open; the list is shown again if there is one.
-pub fn leaves(model: &mut Model, now: u64) -> bool {
+pub(crate) fn leaves(model: &mut Model, now: u64) -> bool {
     if !model.dialogs.current().is_some_and(|panel| matches!(panel.question, Question::Rewind(_))) {
         return false;
     }
@@ -206,7 +206,7 @@ pub fn leaves(model: &mut Model, now: u64) -> bool {
 }
 
 /// Returns whether the letter was a key for a conflicting path; within text it is a letter.
-pub fn marks(model: &mut Model, letter: char, now: u64) -> bool {
+pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = Mark::of(letter) else { return false };
     let Some(panel) =
         model.dialogs.open_mut().filter(|panel| matches!(&panel.question, Question::Rewind(choice) if choice.marks()))
@@ -217,7 +217,7 @@ pub fn marks(model: &mut Model, letter: char, now: u64) -> bool {
 }
 
 /// Handles a key of the list. Returns whether it is open.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.rewind.list else { return false };
     model.keys.last_key = Some(now);

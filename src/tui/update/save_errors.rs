@@ -7,7 +7,7 @@ use crate::tui::save_state::SaveState;
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
 /// Stops the session because it cannot be saved. Returns whether that is news.
-pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
+pub(crate) fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
     let words = text::clean_line(&failure.message);
     // The same failure again: the keys do not start again under the user's finger.
     let same = model.info.saving.stopped.as_ref().is_some_and(|(before, _)| *before == words);
@@ -20,24 +20,24 @@ pub fn stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
 }
 
 /// Applies the session's report about its save state.
-pub fn changed(model: &mut Model, saved: bool) {
+pub(crate) fn changed(model: &mut Model, saved: bool) {
     model.info.saving = SaveState { unsaved: !saved, stopped: None, again: false, lost: false };
 }
 
 /// Handles a running session: it was saved, or it continues in memory.
-pub fn stands(model: &mut Model, status: SessionStatus) {
+pub(crate) fn stands(model: &mut Model, status: SessionStatus) {
     if status != SessionStatus::Paused {
         (model.info.saving.stopped, model.info.saving.lost) = (None, false);
     }
 }
 
 /// Withdraws the keys of an earlier stop, because the session cannot be saved here any more.
-pub fn lost(model: &mut Model) {
+pub(crate) fn lost(model: &mut Model) {
     (model.info.saving.stopped, model.info.saving.lost) = (None, true);
 }
 
 /// Returns the message that fits into this many cells; the transcript has the full text without the keys.
-pub fn words(model: &Model, room: usize) -> Option<String> {
+pub(crate) fn words(model: &Model, room: usize) -> Option<String> {
     let (why, _) = model.info.saving.stopped.as_ref()?;
     let dot = model.screen.glyphs.dot;
     // The keys work only in an empty draft.
@@ -52,7 +52,7 @@ pub fn words(model: &Model, room: usize) -> Option<String> {
 }
 
 /// Handles a letter in the empty draft, which takes effect once it has been alone for a while.
-pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
+pub(crate) fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
     let Some((_, since)) = model.info.saving.stopped else { return };
     let alone = last_text.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS);
     let shown = now.saturating_sub(since) >= ARMING_MS;
@@ -62,7 +62,7 @@ pub fn letter(model: &mut Model, letter: char, last_text: Option<u64>, now: u64)
 }
 
 /// Performs the key, because no more text followed it.
-pub fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn due(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((letter, _)) = model.keys.saving_at.take_if(|(_, at)| now >= *at) else { return };
     if model.info.saving.stopped.is_none() || model.composer.text() != letter.to_string() {
         return;

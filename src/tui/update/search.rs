@@ -6,12 +6,12 @@ use crate::tui::model::Model;
 use crate::tui::overlays::Search;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-pub fn start(model: &mut Model) {
+pub(crate) fn start(model: &mut Model) {
     model.overlays.search = Some(Search { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
 }
 
 /// Handles a key of the search. Returns whether it did; other keys end the search and act as usual.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     let Some(mut search) = model.overlays.search.take() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {

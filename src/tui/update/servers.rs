@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Maximum number of files named in a warning about server text.
 const MAX_NAMED: usize = 8;
 
-pub fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
+pub(crate) fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
     for words in ServerStatus::changes(&model.servers.statuses, &servers) {
         note(model, &words, Tone::Warning);
     }
@@ -26,7 +26,7 @@ pub fn changed(model: &mut Model, servers: Vec<ServerStatus>) {
 }
 
 /// Handles `/mcp`, `/mcp NAME` and `/mcp reconnect NAME`.
-pub fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if model.servers.statuses.is_empty() {
         take_draft(model, now, effects);
         return model.show_toast("no MCP servers; add one with `aye mcp add` or in [mcp.servers] in config.toml", now);
@@ -61,7 +61,7 @@ fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect
 }
 
 /// Handles a key of the list. Returns whether it is open.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.servers.list else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -92,7 +92,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 }
 
 /// Sets the resources that were found.
-pub fn offered(model: &mut Model, words: String, resources: Vec<ServerResource>) {
+pub(crate) fn offered(model: &mut Model, words: String, resources: Vec<ServerResource>) {
     // Each typed letter sends a search, and results arrive in any order; only those for the current text are kept.
     if !menu::is_typed(model, &words) {
         return;
@@ -102,7 +102,7 @@ pub fn offered(model: &mut Model, words: String, resources: Vec<ServerResource>)
 }
 
 /// Sets the prompts, which become commands; commands from files come first.
-pub fn said(model: &mut Model, prompts: Vec<ServerPrompt>) {
+pub(crate) fn said(model: &mut Model, prompts: Vec<ServerPrompt>) {
     let old = model.servers.commands();
     model.menu.own.retain(|command| !old.contains(command));
     model.servers.prompts = prompts;
@@ -110,7 +110,7 @@ pub fn said(model: &mut Model, prompts: Vec<ServerPrompt>) {
     menu::commands(model);
 }
 
-pub fn add_commands(model: &mut Model) {
+pub(crate) fn add_commands(model: &mut Model) {
     for command in model.servers.commands() {
         if model.menu.own.iter().all(|own| own.name != command.name) {
             model.menu.own.push(command);
@@ -119,7 +119,7 @@ pub fn add_commands(model: &mut Model) {
 }
 
 /// Requests the text of a prompt. Returns whether the command is one.
-pub fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(prompt) = model.servers.prompt(&command.name).filter(|_| command.source.starts_with("MCP server ")).cloned() else {
         return false;
     };
@@ -168,7 +168,7 @@ fn given(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
 
 /// Inserts the text of a prompt into the draft, to be read before it is sent, with a note that it comes from the
 /// server.
-pub fn worded(model: &mut Model, server: &str, name: &str, words: Result<String, String>, now: u64) {
+pub(crate) fn worded(model: &mut Model, server: &str, name: &str, words: Result<String, String>, now: u64) {
     if model.servers.asked.take_if(|asked| asked.0 == server && asked.1 == name).is_none() {
         return;
     }

@@ -13,14 +13,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 const TITLE_CHARS: usize = 80;
 
 /// Opens the list at once; its content follows.
-pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         take_draft(model, now, effects);
     }
     show(model, effects);
 }
 
-pub fn show(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn show(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.help = None;
     model.overlays.reading = None;
     model.overlays.search = None;
@@ -29,7 +29,7 @@ pub fn show(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Opens the list as the only content. Text typed since goes into the chosen session.
-pub fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     model.startup.is_session_chooser = true;
     show(model, effects);
 }
@@ -62,7 +62,7 @@ pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
 }
 
 /// Handles `/new`: leaves the session unchanged, so that it can be resumed.
-pub fn new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if may_leave(model, "/new", now) {
         take_draft(model, now, effects);
         leave(model, SessionTarget::New, effects);
@@ -87,7 +87,7 @@ pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut V
 }
 
 /// Handles `/resume` and `/resume ID`.
-pub fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     if id.is_empty() {
         return open(model, now, effects);
     }
@@ -104,7 +104,7 @@ pub fn named(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Handles `/fork`: copies the conversation into a new session.
-pub fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "/fork", now) {
         take_draft(model, now, effects);
@@ -123,7 +123,7 @@ pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects:
 }
 
 /// Handles `/rename TITLE`.
-pub fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect>) {
     let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_CHARS).collect();
     if title.is_empty() {
         return model.show_toast("missing title: `/rename Validate the name`", now);
@@ -141,7 +141,7 @@ pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<Sessi
 }
 
 /// Handles a key of the list. Returns whether it is open.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let wide = model.screen.size.width >= SESSIONS_WIDE;
     let Some(sessions) = &mut model.overlays.sessions else { return false };
@@ -160,7 +160,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     true
 }
 
-pub fn paste(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn paste(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(sessions) = &mut model.overlays.sessions else { return };
     model.keys.last_key = Some(now);
     if sessions.paste(words) == Choice::Ask {
@@ -169,14 +169,14 @@ pub fn paste(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>
 }
 
 /// Adds text that was typed into a dialog over the list to the filter. Returns whether there is a list.
-pub fn typed(model: &mut Model, words: &str) -> bool {
+pub(crate) fn typed(model: &mut Model, words: &str) -> bool {
     let Some(sessions) = &mut model.overlays.sessions else { return false };
     sessions.is_stale |= sessions.paste(words) == Choice::Ask;
     true
 }
 
 /// Requests the list again, because its filter has changed.
-pub fn catch_up(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn catch_up(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.overlays.sessions.as_mut().is_some_and(|sessions| std::mem::take(&mut sessions.is_stale)) {
         ask(model, effects);
     }
@@ -220,7 +220,7 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
 }
 
 /// Requests the preview of the highlighted session, once.
-pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     // Line mode has no preview.
     let Some(sessions) = model.overlays.sessions.as_mut().filter(|_| !model.in_lines) else { return };
     let Some(at) = sessions.at().map(|at| at.session_id.clone()) else { return };
@@ -231,6 +231,6 @@ pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Deletes the session that the user confirmed.
-pub fn forget(id: SessionId, effects: &mut Vec<Effect>) {
+pub(crate) fn forget(id: SessionId, effects: &mut Vec<Effect>) {
     look_up(effects, HostRequest::Delete { session_id: id });
 }

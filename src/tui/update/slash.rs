@@ -11,7 +11,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::slash::{resolve_alias, unknown};
 
 /// Runs exactly the typed command; an unknown one keeps the draft.
-pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) {
     let (word, argument) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
     let word = resolve_alias(word);
     match (word, argument.trim()) {

@@ -15,7 +15,7 @@ const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.
 const FIGURES: usize = 52;
 
 /// Adds the usage and cost of a finished request, and the session's own total.
-pub fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
+pub(crate) fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
     model.task.usage += usage;
     model.info.tally.usage += usage;
     if let Some(cost) = cost_usd {
@@ -28,13 +28,13 @@ pub fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cos
 }
 
 /// Marks the sums as estimated if part of the usage of a request is.
-pub fn doubt(model: &mut Model, estimated: bool) {
+pub(crate) fn doubt(model: &mut Model, estimated: bool) {
     model.task.is_estimated |= estimated;
     model.info.tally.is_estimated |= estimated;
 }
 
 /// Handles `/cost`: tokens and cost of the session and of its last task.
-pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     let (session, task) = (model.info.tally.usage, model.task.usage);
     if session == Usage::default() {
@@ -83,7 +83,7 @@ fn money(model: &Model, cost: Option<f64>, is_estimated: bool) -> String {
 }
 
 /// Handles `/budget`, and the forms that set a limit.
-pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if words.is_empty() {
         if is_ready(model, now) {
             take_draft(model, now, effects);
@@ -104,7 +104,7 @@ pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect
 }
 
 /// Stores the budgets, and shows them if the user asked.
-pub fn told(model: &mut Model, budgets: Vec<Budget>) {
+pub(crate) fn told(model: &mut Model, budgets: Vec<Budget>) {
     model.info.tally.budgets = budgets;
     if !std::mem::take(&mut model.info.tally.budgets_asked) {
         return;
@@ -117,7 +117,7 @@ pub fn told(model: &mut Model, budgets: Vec<Budget>) {
     show_called_for(model, Kind::Note { text: words, tone: Tone::Plain });
 }
 
-pub fn approaching(model: &mut Model, budget: Budget) {
+pub(crate) fn approaching(model: &mut Model, budget: Budget) {
     let raise = match budget.scope {
         BudgetScope::Session => "/budget",
         BudgetScope::Task => "/budget task",
@@ -132,7 +132,7 @@ pub fn approaching(model: &mut Model, budget: Budget) {
 }
 
 /// Returns a budget as a line: `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`.
-pub fn budget_line(budget: &Budget) -> String {
+pub(crate) fn budget_line(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, set_by, most } = budget;
     let scope = match scope {
         BudgetScope::Session => "session",

@@ -15,7 +15,7 @@ const FIGURES: usize = 41;
 const FEW_FIGURES: usize = 24;
 
 /// Shows one row per tool, most used first.
-pub fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     let uses = model.info.tool_uses.list();
     if uses.is_empty() {

@@ -11,13 +11,13 @@ use crate::tui::transcript::{Kind, Tone};
 /// Width of the labels, in cells.
 const NAMES: usize = 12;
 
-pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Places)));
 }
 
 /// Shows the state of the screen and the file locations.
-pub fn told(model: &mut Model, places: &[(String, String)]) {
+pub(crate) fn told(model: &mut Model, places: &[(String, String)]) {
     let header = &model.info.header;
     let session = model.info.session.as_ref().map_or_else(|| "new, no messages yet".to_owned(), ToString::to_string);
     let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();

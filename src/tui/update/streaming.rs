@@ -7,7 +7,7 @@ use crate::tui::model::{Activity, Model};
 use crate::tui::theme::Colours;
 use crate::tui::transcript::{AnswerState, Kind};
 
-pub fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
+pub(crate) fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
     busy(model, Activity::Answering, now);
     end_reasoning(model);
     if let Some(document) = model.transcript.streaming_mut() {
@@ -19,7 +19,7 @@ pub fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
     model.transcript.push(Kind::Answer { document, state: AnswerState::Streaming });
 }
 
-pub fn reasoning_chunk(model: &mut Model, chunk: &str, now: u64) {
+pub(crate) fn reasoning_chunk(model: &mut Model, chunk: &str, now: u64) {
     if model.task.activity == Activity::Idle {
         model.set_activity(Activity::Thinking, now);
     }
@@ -45,7 +45,7 @@ fn end_reasoning(model: &mut Model) {
 }
 
 /// Completes the response.
-pub fn end(model: &mut Model) {
+pub(crate) fn end(model: &mut Model) {
     end_reasoning(model);
     let Some(entry) = model.transcript.last_answer_mut() else { return };
     if let Kind::Answer { document, state } = &mut entry.kind

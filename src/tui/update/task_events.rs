@@ -13,7 +13,7 @@ use crate::tui::transcript::{Kind, Tone};
 const READ_MS: u64 = 2000;
 
 /// Applies an event of a task or of one of its steps.
-pub fn apply(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
         EventKind::QueueChanged { waiting } => queue::on_queue_changed(model, waiting, now),
@@ -80,7 +80,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
 }
 
 /// Ends the activity of a task or of a command of the user.
-pub fn ended(model: &mut Model, now: u64) {
+pub(crate) fn ended(model: &mut Model, now: u64) {
     streaming::end(model);
     model.task.goes_on = false;
     model.task.summing_up = None;

@@ -6,7 +6,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::terminal::{ASK_GROUND, CapabilityEffect};
 use crate::tui::theme::Colours;
 
-pub fn answered(model: &mut Model, answer: TerminalReply, effects: &mut Vec<Effect>) {
+pub(crate) fn answered(model: &mut Model, answer: TerminalReply, effects: &mut Vec<Effect>) {
     // Hints may name other keys now.
     let told = model.screen.terminal.tells_enter();
     match model.screen.terminal.hear(answer) {
@@ -28,7 +28,7 @@ pub fn answered(model: &mut Model, answer: TerminalReply, effects: &mut Vec<Effe
     model.screen.dirty |= told != model.keys.kitty;
 }
 
-pub fn background(model: &mut Model, colour: (u8, u8, u8)) {
+pub(crate) fn background(model: &mut Model, colour: (u8, u8, u8)) {
     if model.screen.background.replace(colour) == Some(colour) || model.options.theme != ThemeChoice::Auto {
         return;
     }
@@ -41,7 +41,7 @@ pub fn background(model: &mut Model, colour: (u8, u8, u8)) {
 }
 
 /// Without the reports of mode 2031, a colour change is detected when the user comes back.
-pub fn ask_again(model: &Model, effects: &mut Vec<Effect>) {
+pub(crate) fn ask_again(model: &Model, effects: &mut Vec<Effect>) {
     if model.screen.background.is_some() && model.options.theme == ThemeChoice::Auto {
         effects.push(Effect::Write(ASK_GROUND.to_vec()));
     }

@@ -8,7 +8,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::theme::{self, Theme};
 use crate::tui::transcript::{Kind, Tone};
 
-pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     if name.is_empty() {
         let _ = take_draft(model, now, effects);
         return note(model, list(model), Tone::Plain);
@@ -31,7 +31,7 @@ pub fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>)
 }
 
 /// Reports whether the theme was saved.
-pub fn kept(model: &mut Model, name: &str, kept: Result<String, String>, now: u64) {
+pub(crate) fn kept(model: &mut Model, name: &str, kept: Result<String, String>, now: u64) {
     match kept {
         Ok(file) => model.show_toast(format!("theme {name}, saved in {}", text::reveal(&file)), now),
         Err(why) => note(model, format!("theme {name} applies to this session only: {}", why.trim_end()), Tone::Warning),
@@ -39,13 +39,13 @@ pub fn kept(model: &mut Model, name: &str, kept: Result<String, String>, now: u6
 }
 
 /// Returns the arguments of `/theme`.
-pub fn names(model: &Model) -> Vec<String> {
+pub(crate) fn names(model: &Model) -> Vec<String> {
     let own = theme::list(model.options.themes.as_deref());
     std::iter::once("auto").chain(Theme::names()).map(str::to_owned).chain(own).collect()
 }
 
 /// Reports an unusable configured theme once the transcript can show it.
-pub fn check(model: &mut Model) {
+pub(crate) fn check(model: &mut Model) {
     let ThemeChoice::Named(name) = &model.options.theme else { return };
     if let Err(problem) = theme::find(model.options.themes.as_deref(), name) {
         note(model, format!("{problem}\nusing theme {} until this is fixed", model.screen.theme.name), Tone::Warning);

@@ -8,7 +8,7 @@ use crate::tui::picker::PickerResult;
 use crate::tui::tree::Tree;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/tree", now) else { return };
     take_draft(model, now, effects);
     model.overlays.help = None;
@@ -18,14 +18,14 @@ pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     look_up(effects, HostRequest::Branches { session_id });
 }
 
-pub fn told(model: &mut Model, branches: Vec<Branch>) {
+pub(crate) fn told(model: &mut Model, branches: Vec<Branch>) {
     if let Some(tree) = &mut model.overlays.tree {
         tree.told(branches, model.info.session.as_ref(), &model.screen.glyphs);
     }
 }
 
 /// Handles a key of the list. Returns whether it is open.
-pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(tree) = &mut model.overlays.tree else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -49,7 +49,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 }
 
 /// Opens a session; an undone branch is forked instead, because undone content does not come back automatically.
-pub fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.info.session.as_ref() == Some(&session_id) {
         model.overlays.tree = None;

@@ -12,13 +12,13 @@ const TOLD: &str = "you";
 const UNTOLD: &str = "you, hidden from the model";
 
 /// Returns the command in a draft, and whether the model sees it.
-pub fn typed(draft: &str) -> Option<(&str, bool)> {
+pub(crate) fn typed(draft: &str) -> Option<(&str, bool)> {
     let rest = draft.trim_start().strip_prefix('!')?;
     let (command, shared) = rest.strip_prefix('!').map_or((rest, true), |rest| (rest, false));
     Some((command.trim(), shared))
 }
 
-pub fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: &mut Vec<Effect>) {
     if command.is_empty() {
         return model.show_toast("missing command: `!git status`; `!!` hides it from the model", now);
     }
@@ -39,7 +39,7 @@ pub fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: 
     effects.push(Effect::Send(Command::Shell { line: command, shared }));
 }
 
-pub fn started(model: &mut Model, id: CallId, command: &str, shared: bool, now: u64) {
+pub(crate) fn started(model: &mut Model, id: CallId, command: &str, shared: bool, now: u64) {
     let whose = if shared { TOLD } else { UNTOLD };
     model.info.user_command = Some(UserCommand { id: id.clone(), whose, paused: model.task.paused.take() });
     model.task.goes_on = true;
@@ -47,12 +47,12 @@ pub fn started(model: &mut Model, id: CallId, command: &str, shared: bool, now: 
 }
 
 /// Returns the label of a call's card if the user runs it.
-pub fn mark(model: &Model, id: &CallId) -> Option<&'static str> {
+pub(crate) fn mark(model: &Model, id: &CallId) -> Option<&'static str> {
     model.info.user_command.as_ref().filter(|own| own.id == *id).map(|own| own.whose)
 }
 
 /// Handles the end of the command; `told` tells whether the model will see it.
-pub fn ended(model: &mut Model, told: bool) {
+pub(crate) fn ended(model: &mut Model, told: bool) {
     let Some(own) = model.info.user_command.take() else { return };
     model.task.paused = own.paused;
     if own.whose == TOLD && !told {

@@ -26,7 +26,7 @@ const READS: [&str; 15] = [
 ];
 
 /// Starts with the session.
-pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(words) = status_items::unknown(&model.options.status) {
         model.transcript.push(Kind::Note { text: text::clean(&words).into_owned(), tone: Tone::Warning });
     }
@@ -34,19 +34,19 @@ pub fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Requests an update because something may have changed.
-pub fn changed(model: &Model, effects: &mut Vec<Effect>) {
+pub(crate) fn changed(model: &Model, effects: &mut Vec<Effect>) {
     if !model.startup.is_session_chooser && status_items::shows_worktree(&model.options.status) {
         effects.push(Effect::Ask(Query::LookUp(HostRequest::Worktree)));
     }
 }
 
 /// Records an export, which no tool writes; a notice reports its end.
-pub const fn exports(model: &mut Model) {
+pub(crate) const fn exports(model: &mut Model) {
     model.info.worktree.wrote = true;
 }
 
 /// Records whether an event calls for an update: at the end of a step with changes, and of the user's own actions.
-pub fn note(model: &mut Model, kind: &EventKind) {
+pub(crate) fn note(model: &mut Model, kind: &EventKind) {
     let worktree = &mut model.info.worktree;
     match kind {
         EventKind::ToolCompleted { tool_name, .. } => worktree.wrote |= !READS.contains(&tool_name.as_str()),
@@ -67,13 +67,13 @@ pub fn note(model: &mut Model, kind: &EventKind) {
 }
 
 /// Requests one update for all recorded changes.
-pub fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     if std::mem::take(&mut model.info.worktree.is_due) {
         changed(model, effects);
     }
 }
 
-pub fn told(model: &mut Model, branch: Option<String>, (changed, more): (Option<u64>, bool), line: Option<String>) {
+pub(crate) fn told(model: &mut Model, branch: Option<String>, (changed, more): (Option<u64>, bool), line: Option<String>) {
     model.info.header.branch = branch;
     (model.info.worktree.changed, model.info.worktree.more) = (changed, more);
     model.info.worktree.line = line;

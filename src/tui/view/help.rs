@@ -19,7 +19,7 @@ const WIDE: u16 = 60;
 const FILTER: &str = "filter: ";
 
 /// Draws the list; returns the cursor position.
-pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let about = model.overlays.help.clone()?;
     let place = key_place(&model.options.keys);
     let sections = help::sections(&model.keymap, about.about, COMMANDS, &place, &about.words);

@@ -13,7 +13,7 @@ const NAME: usize = 48;
 /// Width reserved at the right for the symbol that shows that more items follow.
 const MORE: usize = 3;
 
-pub fn rows(model: &Model, limit: u16) -> u16 {
+pub(crate) fn rows(model: &Model, limit: u16) -> u16 {
     if model.dialogs.is_open()
         || model.overlays.help.is_some()
         || model.overlays.reading.is_some()
@@ -24,7 +24,7 @@ pub fn rows(model: &Model, limit: u16) -> u16 {
     (model.menu.items().len() as u16).min(limit).min(ROWS)
 }
 
-pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
+pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
     if area.height == 0 {
         return model.menu.note_hidden();
     }

@@ -34,7 +34,7 @@ const LOW: u16 = 14;
 /// Minimum height of a pending approval that stays above the composer.
 const STAYING: u16 = 4;
 
-pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
+pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
     let area = buffer.area;
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         let words = format!("aye needs {}x{}, this terminal is {}x{}", SMALLEST.0, SMALLEST.1, area.width, area.height);

@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 /// Draws the list; returns the cursor position.
-pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let sessions = model.overlays.sessions.as_mut()?;
     let wide = area.width >= WIDE;
     if !wide && sessions.shows_look {

@@ -21,7 +21,7 @@ const WORDS: usize = 24;
 /// Maximum number of rows of a message about the last key.
 const SAID_ROWS: usize = 3;
 
-pub struct Row {
+pub(crate) struct Row {
     sign: &'static str,
     words: String,
     /// Key hints, longest first; the longest that fits is shown.
@@ -42,7 +42,7 @@ impl Row {
     }
 }
 
-pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
+pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     let is_retrying = matches!(model.task.activity, Activity::Retrying(_));
     // The provider's message gets an extra row.
     let limit = usize::from(limit) + usize::from(is_retrying);
@@ -194,18 +194,18 @@ fn prompts(model: &Model, width: u16) -> Vec<Row> {
 }
 
 /// Returns the clickable rows.
-pub fn clicks(rows: &[Row], area: Rect) -> Vec<(u16, Click)> {
+pub(crate) fn clicks(rows: &[Row], area: Rect) -> Vec<(u16, Click)> {
     (area.y..area.bottom()).zip(rows).filter_map(|(y, row)| Some((y, row.click?))).collect()
 }
 
 /// Returns the cursor position, if one of the rows is an input field.
-pub fn cursor(rows: &[Row], area: Rect) -> Option<Position> {
+pub(crate) fn cursor(rows: &[Row], area: Rect) -> Option<Position> {
     let (y, typed) = (area.y..area.bottom()).zip(rows).find_map(|(y, row)| Some((y, row.typed?)))?;
     let x = area.x + GUTTER + u16::try_from(typed).unwrap_or(u16::MAX / 2);
     Some(Position { x: x.min(area.right().saturating_sub(1)), y })
 }
 
-pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.width.saturating_sub(GUTTER));
     for (y, row) in (area.y..area.bottom()).zip(rows) {
         let style = model.screen.theme.style(row.token);

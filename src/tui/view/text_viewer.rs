@@ -7,7 +7,7 @@ use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
     let Some(reading) = &mut model.overlays.reading else { return };
     let width = area.width.saturating_sub(GUTTER);
     let title = text::truncate(&reading.title, width.into()).into_owned();

@@ -17,12 +17,12 @@ pub(super) fn line_end(lines: &Lines, at: Place) -> Place {
 const FARTHEST: usize = u16::MAX as usize;
 
 /// Reports whether the text has positions the cursor cannot be moved to.
-pub fn is_too_large(area: &TextArea<'_>) -> bool {
+pub(crate) fn is_too_large(area: &TextArea<'_>) -> bool {
     let is_long = |line: &String| line.len() > FARTHEST && line.chars().count() > FARTHEST;
     area.lines().len() > FARTHEST || area.lines().iter().any(is_long)
 }
 
-pub fn go(area: &mut TextArea<'_>, to: Place) {
+pub(crate) fn go(area: &mut TextArea<'_>, to: Place) {
     let bounded = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     area.move_cursor(CursorMove::Jump(bounded(to.row), bounded(to.column)));
 }

@@ -245,7 +245,7 @@ impl Vim {
     }
 
     /// Records a key that insert mode left to the draft's editing, for `.` and counts.
-    pub fn was_typed(&mut self, key: KeyEvent) {
+    pub(crate) fn was_typed(&mut self, key: KeyEvent) {
         self.typed.push((key, Mode::Insert));
         self.inserted.push(key);
     }

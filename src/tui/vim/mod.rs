@@ -11,10 +11,10 @@ mod tests;
 mod undo;
 
 use area::{cut, here, line_end, put_rows};
-pub use area::{go, is_too_large};
+pub(crate) use area::{go, is_too_large};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use edit::rest;
-pub use motion::Place;
+pub(crate) use motion::Place;
 use motion::{Find, Lines, Motion};
 use operator::Operator;
 use tui_textarea::TextArea;
@@ -28,7 +28,7 @@ const FOR_TEXT: &str = ":/?!=<>|{}%\"'`[]@mqzZ";
 const MAX_AGAIN: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     Insert,
     Normal,
     Visual { by_lines: bool },
@@ -36,7 +36,7 @@ pub enum Mode {
 
 /// Effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyOutcome {
+pub(crate) enum KeyOutcome {
     /// The key is not for the draft.
     Nothing,
     /// The cursor may have moved; the text is unchanged.
@@ -84,7 +84,7 @@ enum Extent {
 }
 
 #[derive(Debug)]
-pub struct Vim {
+pub(crate) struct Vim {
     mode: Mode,
     count: Option<usize>,
     operator: Option<(Operator, usize)>,
@@ -132,17 +132,17 @@ impl Default for Vim {
 }
 
 impl Vim {
-    pub fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         self.mode
     }
 
     /// Reports whether a Vim command line is being typed; it is ignored.
-    pub fn is_in_line(&self) -> bool {
+    pub(crate) fn is_in_line(&self) -> bool {
         self.waits == PendingKeys::Line
     }
 
     /// Resets for a new draft.
-    pub fn begin_anew(&mut self) {
+    pub(crate) fn begin_anew(&mut self) {
         (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, PendingKeys::Nothing);
         (self.typed, self.is_change) = (Vec::new(), false);
         self.inserts(1, false);
@@ -150,7 +150,7 @@ impl Vim {
     }
 
     /// Resets pending keys and the selection after the text was replaced.
-    pub fn begins_elsewhere(&mut self) {
+    pub(crate) fn begins_elsewhere(&mut self) {
         if self.mode != Mode::Insert {
             self.mode = Mode::Normal;
         }
@@ -165,7 +165,7 @@ impl Vim {
     }
 
     /// Handles a key while the draft has the keyboard.
-    pub fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
+    pub(crate) fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if !self.repeats {
             self.typed.push((key, self.mode));
             self.undo.begins(area);

@@ -4,14 +4,14 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Position in the text; `column` may be the end of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Place {
+pub(crate) struct Place {
     pub row: usize,
     pub column: usize,
 }
 
 /// Search for a character within a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Find {
+pub(crate) struct Find {
     pub letter: char,
     pub forward: bool,
     /// Whether to stop one character before the match.
@@ -21,7 +21,7 @@ pub struct Find {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Motion {
+pub(crate) enum Motion {
     Left,
     Right,
     Up,
@@ -58,12 +58,12 @@ pub enum Motion {
 
 impl Motion {
     /// Reports whether an operator takes whole lines.
-    pub fn is_by_lines(self) -> bool {
+    pub(crate) fn is_by_lines(self) -> bool {
         matches!(self, Self::Up | Self::Down | Self::Line(_) | Self::LastLine)
     }
 
     /// Reports whether an operator includes the last character.
-    pub fn is_inclusive(self) -> bool {
+    pub(crate) fn is_inclusive(self) -> bool {
         matches!(
             self,
             Self::WordEnd { .. } | Self::WordEndBack { .. } | Self::Pair | Self::LineEnd | Self::Find(Find { forward: true, .. })
@@ -89,29 +89,29 @@ pub(super) fn class(letter: char, big: bool) -> Class {
 const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
 /// Lines as characters, the form that motions work on.
-pub struct Lines(pub(super) Vec<Vec<char>>);
+pub(crate) struct Lines(pub(super) Vec<Vec<char>>);
 
 impl Lines {
-    pub fn new(lines: &[String]) -> Self {
+    pub(crate) fn new(lines: &[String]) -> Self {
         Self(lines.iter().map(|line| line.chars().collect()).collect())
     }
 
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
 
     /// Returns the number of characters of a row.
-    pub fn length(&self, row: usize) -> usize {
+    pub(crate) fn length(&self, row: usize) -> usize {
         self.0.get(row).map_or(0, Vec::len)
     }
 
     /// Returns the column of a row's last grapheme, or 0 if it is empty.
-    pub fn last(&self, row: usize) -> usize {
+    pub(crate) fn last(&self, row: usize) -> usize {
         self.before(Place { row, column: self.length(row) })
     }
 
     /// Returns the text between two places.
-    pub fn between(&self, from: Place, to: Place) -> String {
+    pub(crate) fn between(&self, from: Place, to: Place) -> String {
         let mut out = String::new();
         for row in from.row..=to.row.min(self.count().saturating_sub(1)) {
             let start = if row == from.row { from.column } else { 0 };
@@ -137,12 +137,12 @@ impl Lines {
     }
 
     /// Returns the column of the previous grapheme.
-    pub fn before(&self, at: Place) -> usize {
+    pub(crate) fn before(&self, at: Place) -> usize {
         self.starts(at.row).into_iter().take_while(|start| *start < at.column).last().unwrap_or(0)
     }
 
     /// Returns the column after the grapheme at a place.
-    pub fn behind(&self, at: Place) -> usize {
+    pub(crate) fn behind(&self, at: Place) -> usize {
         self.starts(at.row).into_iter().find(|start| *start > at.column).unwrap_or(self.length(at.row))
     }
 
@@ -150,7 +150,7 @@ impl Lines {
         self.0[at.row].get(at.column).map_or(Class::Blank, |letter| class(*letter, big))
     }
 
-    pub fn next(&self, at: Place) -> Option<Place> {
+    pub(crate) fn next(&self, at: Place) -> Option<Place> {
         match at {
             Place { row, column } if column < self.length(row) => Some(Place { row, column: column + 1 }),
             Place { row, .. } if row + 1 < self.count() => Some(Place { row: row + 1, column: 0 }),
@@ -158,7 +158,7 @@ impl Lines {
         }
     }
 
-    pub fn previous(&self, at: Place) -> Option<Place> {
+    pub(crate) fn previous(&self, at: Place) -> Option<Place> {
         match at {
             Place { row, column } if column > 0 => Some(Place { row, column: column - 1 }),
             Place { row, .. } if row > 0 => Some(Place { row: row - 1, column: self.length(row - 1) }),
@@ -166,12 +166,12 @@ impl Lines {
         }
     }
 
-    pub fn first_letter(&self, row: usize) -> usize {
+    pub(crate) fn first_letter(&self, row: usize) -> usize {
         self.0[row].iter().position(|letter| !letter.is_whitespace()).unwrap_or(0)
     }
 
     /// Returns the target of a motion; `None` if it is impossible.
-    pub fn to(&self, from: Place, motion: Motion, count: usize) -> Option<Place> {
+    pub(crate) fn to(&self, from: Place, motion: Motion, count: usize) -> Option<Place> {
         let Place { row, column } = from;
         let repeat = |step: &dyn Fn(Place) -> Option<Place>| {
             let mut at = from;

@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 impl Lines {
     /// Returns the word or white space at a place; `around` includes adjacent white space.
-    pub fn word(&self, at: Place, big: bool, around: bool) -> Range<usize> {
+    pub(crate) fn word(&self, at: Place, big: bool, around: bool) -> Range<usize> {
         let line = &self.0[at.row];
         if line.is_empty() {
             return 0..0;
@@ -30,7 +30,7 @@ impl Lines {
     }
 
     /// Returns the quoted text at or after a place; `around` includes the quotes.
-    pub fn quoted(&self, at: Place, quote: char, around: bool) -> Option<Range<usize>> {
+    pub(crate) fn quoted(&self, at: Place, quote: char, around: bool) -> Option<Range<usize>> {
         let quotes: Vec<usize> = (0..self.length(at.row)).filter(|column| self.0[at.row][*column] == quote).collect();
         let pair = quotes.chunks_exact(2).find(|pair| at.column <= pair[1])?;
         if !around {
@@ -44,7 +44,7 @@ impl Lines {
     }
 
     /// Returns the text in brackets around a place, end exclusive; `around` includes the brackets.
-    pub fn enclosed(&self, at: Place, (open, close): (char, char), around: bool) -> Option<(Place, Place)> {
+    pub(crate) fn enclosed(&self, at: Place, (open, close): (char, char), around: bool) -> Option<(Place, Place)> {
         let here = self.0[at.row].get(at.column).copied();
         let start = if here == Some(open) { at } else { self.opened(at, (open, close))? };
         let end = self.partner(start, (open, close))?;
@@ -67,7 +67,7 @@ impl Lines {
     }
 
     /// Returns the rows of the paragraph, or the blank rows; `around` includes the blank rows after it, or else before it.
-    pub fn paragraph(&self, row: usize, around: bool) -> RangeInclusive<usize> {
+    pub(crate) fn paragraph(&self, row: usize, around: bool) -> RangeInclusive<usize> {
         let is_blank = |row: usize| self.0[row].iter().all(|letter| letter.is_whitespace());
         let run = |from: usize| {
             let first = (0..from).rev().take_while(|row| is_blank(*row) == is_blank(from)).last().unwrap_or(from);
@@ -83,7 +83,7 @@ impl Lines {
     }
 
     /// Returns the previous grapheme, which may be in the previous row.
-    pub fn place_before(&self, at: Place) -> Place {
+    pub(crate) fn place_before(&self, at: Place) -> Place {
         match at {
             Place { row, column: 0 } if row > 0 => Place { row: row - 1, column: self.last(row - 1) },
             at => Place { column: self.before(at), ..at },

@@ -6,7 +6,7 @@ use tui_textarea::TextArea;
 
 impl Vim {
     /// Returns the selection as start and exclusive end, each a row and a column.
-    pub fn selection(&self, area: &TextArea<'_>) -> Option<((usize, usize), (usize, usize))> {
+    pub(crate) fn selection(&self, area: &TextArea<'_>) -> Option<((usize, usize), (usize, usize))> {
         let Mode::Visual { by_lines } = self.mode else { return None };
         let lines = Lines::new(area.lines());
         let (from, to) = self.ends(area, &lines);

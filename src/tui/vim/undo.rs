@@ -23,14 +23,14 @@ pub(super) struct Undo {
 
 impl Undo {
     /// Notes that a change may begin with the next key.
-    pub fn begins(&mut self, area: &TextArea<'_>) {
+    pub(crate) fn begins(&mut self, area: &TextArea<'_>) {
         if self.before.is_none() {
             self.before = Some(text_of(area));
         }
     }
 
     /// Ends a change, if there was one.
-    pub fn ends(&mut self, area: &TextArea<'_>) {
+    pub(crate) fn ends(&mut self, area: &TextArea<'_>) {
         let Some(before) = self.before.take() else { return };
         let after = text_of(area);
         if before != after {
@@ -44,7 +44,7 @@ impl Undo {
     }
 
     /// Undoes the last change; returns false if there is none, or if the draft was changed otherwise.
-    pub fn back(&mut self, area: &mut TextArea<'_>) -> bool {
+    pub(crate) fn back(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = text_of(area);
         let Some(change) = self.done.pop_if(|change| change.after == text) else { return false };
@@ -54,7 +54,7 @@ impl Undo {
     }
 
     /// Redoes the last undone change; returns false if there is none, or if the draft was changed since.
-    pub fn again(&mut self, area: &mut TextArea<'_>) -> bool {
+    pub(crate) fn again(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = text_of(area);
         let Some(change) = self.undone.pop_if(|change| change.before == text) else { return false };

@@ -28,7 +28,7 @@ const TIME: Duration = Duration::from_millis(100);
 
 /// Files that differ from the last commit, or are untracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Changes {
+pub(crate) struct Changes {
     pub files: usize,
     /// True if the count is incomplete.
     pub more: bool,
@@ -36,7 +36,7 @@ pub struct Changes {
 
 impl Changes {
     /// Returns `3 uncommitted changes`.
-    pub fn words(self) -> Option<String> {
+    pub(crate) fn words(self) -> Option<String> {
         let least = if self.more { "at least " } else { "" };
         match self.files {
             0 => None,
@@ -61,7 +61,7 @@ struct Entry {
 
 impl Repository {
     /// Counts the changed files below the workspace; `None` if there is no index, or only git can read it.
-    pub fn changes(&self, workspace: &Path) -> Option<Changes> {
+    pub(crate) fn changes(&self, workspace: &Path) -> Option<Changes> {
         let began = Instant::now();
         let config = small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
         let config = String::from_utf8_lossy(&config).to_ascii_lowercase().replace([' ', '\t'], "");

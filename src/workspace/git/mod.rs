@@ -4,8 +4,8 @@
 //! `gix` is not used: its index and object support would add about thirty crates for what `changes` and `staged` read
 //! within limits of size and time.
 
-pub mod changes;
-pub mod index_diff;
+pub(crate) mod changes;
+pub(crate) mod index_diff;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ const UNDER_WAY: [(&str, &str); 6] = [
     ("BISECT_LOG", "a bisection"),
 ];
 
-pub struct Repository {
+pub(crate) struct Repository {
     /// The top directory of the work tree.
     level: PathBuf,
     /// The git directory of this work tree: `HEAD` and the current operation.
@@ -41,7 +41,7 @@ pub struct Repository {
 
 impl Repository {
     /// Finds the repository that contains a directory.
-    pub fn of(workspace: &Path) -> Option<Self> {
+    pub(crate) fn of(workspace: &Path) -> Option<Self> {
         let level = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())?;
         let git = level.join(".git").canonicalize().ok()?;
         let git = match one_line(&git) {
@@ -54,12 +54,12 @@ impl Repository {
     }
 
     /// Returns the current branch, or the abbreviated commit of a detached `HEAD`.
-    pub fn branch(&self) -> Option<String> {
+    pub(crate) fn branch(&self) -> Option<String> {
         branch_of(&one_line(&self.git.join("HEAD"))?)
     }
 
     /// Returns the branch that was checked out at a time, as far as the reflog goes back.
-    pub fn branch_at(&self, time: jiff::Timestamp) -> Option<String> {
+    pub(crate) fn branch_at(&self, time: jiff::Timestamp) -> Option<String> {
         let text = tail(&self.git.join("logs/HEAD")).unwrap_or_default();
         let moves = text.lines().filter_map(|line| {
             let (head, what) = line.split_once('\t')?;
@@ -82,7 +82,7 @@ impl Repository {
     }
 
     /// Returns the abbreviated current commit.
-    pub fn commit(&self) -> Option<String> {
+    pub(crate) fn commit(&self) -> Option<String> {
         let head = one_line(&self.git.join("HEAD"))?;
         let Some(name) = head.strip_prefix("ref: ") else { return commit_of(&head) };
         branch_of(&head)?;
@@ -103,12 +103,12 @@ impl Repository {
     }
 
     /// Returns the operation in progress, such as `a rebase`.
-    pub fn under_way(&self) -> Option<&'static str> {
+    pub(crate) fn under_way(&self) -> Option<&'static str> {
         UNDER_WAY.iter().find(|(name, _)| self.git.join(name).symlink_metadata().is_ok()).map(|(_, what)| *what)
     }
 
     /// Returns all of it in a line: `main at 1a2b3c4d5, a rebase is in progress`.
-    pub fn words(&self) -> Option<String> {
+    pub(crate) fn words(&self) -> Option<String> {
         let branch = self.branch()?;
         let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
         let under_way = self.under_way().map_or_else(String::new, |what| format!(", {what} is in progress"));

@@ -16,7 +16,7 @@ use std::sync::Arc;
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 #[derive(Debug)]
-pub struct Conversation {
+pub(crate) struct Conversation {
     pub system: Arc<str>,
     pub messages: Vec<Arc<Message>>,
     pub images: Images,
@@ -24,7 +24,7 @@ pub struct Conversation {
 }
 
 /// Parses a request. `images`: whether the model supports images.
-pub fn read(request: &Value, images: bool) -> Result<Conversation, String> {
+pub(crate) fn read(request: &Value, images: bool) -> Result<Conversation, String> {
     if ["tools", "toolChoice"].iter().any(|key| !request[key].is_null()) {
         return Err("tools are not supported in sampling requests".to_owned());
     }
@@ -117,14 +117,14 @@ impl Reader {
 
 impl Conversation {
     /// Estimates the tokens to be sent.
-    pub fn tokens(&self) -> u64 {
+    pub(crate) fn tokens(&self) -> u64 {
         let words: u64 = self.messages.iter().map(|message| message.token_count).sum();
         let system = estimate(&[Part::Text { text: self.system.to_string() }]);
         words + system + IMAGE_MOST_TOKENS * self.images.len() as u64
     }
 
     /// Returns the whole request for the user; an error if it is too long to review.
-    pub fn shown(&self, server: &str, model: &str) -> Result<String, String> {
+    pub(crate) fn shown(&self, server: &str, model: &str) -> Result<String, String> {
         let mut words = format!(
             "The server sends a request for up to {} tokens to {model}, the model of this session. The tokens count toward your \
              budget, and the response goes to {server}. The complete request:\n",

@@ -10,7 +10,7 @@ const FREELY: &str = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallow_s
 
 /// Model that always gives the same response and records its requests.
 #[derive(Default)]
-pub struct Asked {
+pub(crate) struct Asked {
     requests: Mutex<Vec<ModelRequest>>,
 }
 

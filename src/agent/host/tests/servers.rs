@@ -10,25 +10,25 @@ use crate::protocol::{
 use serde_json::{Map, Value};
 
 /// Two servers that a test controls.
-pub struct Fake {
+pub(crate) struct Fake {
     statuses: Mutex<Vec<ServerStatus>>,
     changed: watch::Sender<u64>,
     log: Mutex<Vec<String>>,
 }
 
-pub fn status(name: &str, state: ServerState) -> ServerStatus {
+pub(crate) fn status(name: &str, state: ServerState) -> ServerStatus {
     let (name, reached_by, notes) = (name.to_owned(), "npx server".to_owned(), Vec::new());
     ServerStatus { name, reached_by, state, tools: 2, offered: 3, of_project: false, notes }
 }
 
 impl Fake {
-    pub fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         let statuses = vec![status("github", ServerState::Asleep), status("docs", ServerState::Ready)];
         Arc::new(Self { statuses: Mutex::new(statuses), changed: watch::channel(0).0, log: Mutex::default() })
     }
 
     /// Returns the requests to them, in order.
-    pub fn log(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
     }
 
@@ -123,7 +123,7 @@ impl RemoteServers for Fake {
 const LISTED: &str = "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\"]\n";
 
 /// Session with these servers.
-pub struct Beside {
+pub(crate) struct Beside {
     commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
     pub asks: Arc<dyn RemoteAsks>,
@@ -139,7 +139,7 @@ impl Beside {
     }
 
     /// Creates a session. `person`: whether there is a user.
-    pub fn under(policy: &str, person: bool, made: impl FnOnce(Setup) -> Setup) -> Self {
+    pub(crate) fn under(policy: &str, person: bool, made: impl FnOnce(Setup) -> Setup) -> Self {
         let disk = Arc::new(Disk::default());
         let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
         let (asks, asked) = asks(person, vec![("file:///w".to_owned(), "w".to_owned())], Arc::new(|_| true));
@@ -152,11 +152,11 @@ impl Beside {
         Self { commands, events, asks, fake, disk, ended, queries }
     }
 
-    pub async fn send(&self, command: impl Into<SessionCommand>) {
+    pub(crate) async fn send(&self, command: impl Into<SessionCommand>) {
         self.commands.send(command.into()).await.unwrap();
     }
 
-    pub async fn until<T>(&mut self, wanted: impl Fn(&EventKind) -> Option<T>) -> T {
+    pub(crate) async fn until<T>(&mut self, wanted: impl Fn(&EventKind) -> Option<T>) -> T {
         loop {
             let event = self.events.recv().await.unwrap();
             if let Some(found) = wanted(&event.kind) {
@@ -173,7 +173,7 @@ impl Beside {
         self.until(states).await
     }
 
-    pub async fn asked(&mut self) -> Elicitation {
+    pub(crate) async fn asked(&mut self) -> Elicitation {
         let asked = |kind: &EventKind| match kind {
             EventKind::ElicitationRequested(asked) => Some(asked.clone()),
             _ => None,
@@ -189,7 +189,7 @@ impl Beside {
         self.until(ended).await
     }
 
-    pub async fn notice(&mut self) -> String {
+    pub(crate) async fn notice(&mut self) -> String {
         let notice = |kind: &EventKind| match kind {
             EventKind::Notice { message } => Some(message.clone()),
             _ => None,

@@ -5,7 +5,7 @@ use crate::policy::shell::word::{Parameter, Word, WordPart};
 use std::cell::Cell;
 
 /// Reads words from a text and collects the texts of all substitutions.
-pub struct Reader<'t> {
+pub(crate) struct Reader<'t> {
     pub text: &'t str,
     pub at: usize,
     pub substitutions: Vec<String>,
@@ -31,7 +31,7 @@ const DEPTH: usize = 32;
 const WORK: usize = 4 * 1024 * 1024;
 
 impl<'t> Reader<'t> {
-    pub fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self {
             text,
             at: 0,
@@ -46,12 +46,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Creates a reader for a text from brace expansion.
-    pub fn of_expanded(text: &'t str) -> Self {
+    pub(crate) fn of_expanded(text: &'t str) -> Self {
         Self { expanded: true, ..Self::new(text) }
     }
 
     /// Returns a word of which only the spelling is known.
-    pub fn unknown_word(raw: &str) -> Word {
+    pub(crate) fn unknown_word(raw: &str) -> Word {
         Word { raw: raw.to_owned(), pieces: vec![WordPart::Opaque] }
     }
 
@@ -66,20 +66,20 @@ impl<'t> Reader<'t> {
         self.work = child.work;
     }
 
-    pub fn byte(&self, ahead: usize) -> u8 {
+    pub(crate) fn byte(&self, ahead: usize) -> u8 {
         self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    pub fn ended(&self) -> bool {
+    pub(crate) fn ended(&self) -> bool {
         self.at >= self.text.len()
     }
 
-    pub fn starts_with(&self, prefix: &str) -> bool {
+    pub(crate) fn starts_with(&self, prefix: &str) -> bool {
         self.text.as_bytes()[self.at..].starts_with(prefix.as_bytes())
     }
 
     /// Reads up to the next unquoted space or operator.
-    pub fn word(&mut self) -> Word {
+    pub(crate) fn word(&mut self) -> Word {
         let start = self.at;
         let mut word = Word::default();
         while !self.ended() {
@@ -140,7 +140,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads double-quoted text up to `close`; with a `close` of 0, to the end of the text (a here-document).
-    pub fn double_quotes(&mut self, word: &mut Word, close: u8) {
+    pub(crate) fn double_quotes(&mut self, word: &mut Word, close: u8) {
         word.push_text("", true);
         loop {
             if self.ended() {
@@ -213,7 +213,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Collects substitutions inside arithmetic or otherwise quoted text.
-    pub fn inside(&mut self, inner: &str) {
+    pub(crate) fn inside(&mut self, inner: &str) {
         let mut reader = self.child(inner);
         if reader.depth > DEPTH {
             self.exhausted = true;
@@ -314,7 +314,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns the text of `$'…'` from its first quote; a shell finds the last quote before it decodes escapes.
-    pub fn ansi_text(&mut self) -> String {
+    pub(crate) fn ansi_text(&mut self) -> String {
         let from = self.at + 1;
         let bytes = self.text.as_bytes();
         let mut end = from;
@@ -328,7 +328,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Skips one quoted text, escape, substitution, expansion or character.
-    pub fn skip_piece(&mut self) {
+    pub(crate) fn skip_piece(&mut self) {
         match (self.byte(0), self.byte(1)) {
             (b'<' | b'>', b'(') => {
                 self.at += 1;
@@ -339,7 +339,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns the end of the `((…))` that starts at `open`, if both pairs close together.
-    pub fn arithmetic_end(&self, open: usize) -> Option<usize> {
+    pub(crate) fn arithmetic_end(&self, open: usize) -> Option<usize> {
         if self.text.as_bytes().get(open + 1) != Some(&b'(') {
             return None;
         }
@@ -361,7 +361,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns whether the search for brackets was given up.
-    pub fn gave_up(&self) -> bool {
+    pub(crate) fn gave_up(&self) -> bool {
         self.exhausted || self.work.get() > WORK
     }
 
@@ -412,12 +412,12 @@ impl<'t> Reader<'t> {
         end
     }
 
-    pub fn work(&self) -> usize {
+    pub(crate) fn work(&self) -> usize {
         self.work.get()
     }
 }
 
 /// Returns whether the inside of `((…))` must be parsed as commands because it is not arithmetic.
-pub fn could_be_commands(inner: &str) -> bool {
+pub(crate) fn could_be_commands(inner: &str) -> bool {
     inner.contains([';', '\n'])
 }

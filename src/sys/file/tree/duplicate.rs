@@ -19,7 +19,7 @@ const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Copies the entry at `from` to `to`, which must not exist, if it still matches `planned` at the end. Missing directories
 /// above `to` are created. Symlinks are copied as symlinks, modes are kept. If stopped, nothing is left behind.
-pub fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
+pub(crate) fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
     publish(copy_aside(from, to, planned, stop)?)
 }
 

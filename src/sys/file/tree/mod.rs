@@ -8,10 +8,10 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use duplicate::duplicate;
-pub use relocate::relocate;
-pub use remove::remove;
-pub use survey::{Form, Survey, survey};
+pub(crate) use duplicate::duplicate;
+pub(crate) use relocate::relocate;
+pub(crate) use remove::remove;
+pub(crate) use survey::{Form, Survey, survey};
 
 use super::WriteError;
 use crate::sys::path::open_parent;
@@ -30,10 +30,10 @@ const MAX_DEPTH: usize = 256;
 const MAX_ENTRIES: u64 = 500_000;
 
 /// Called from time to time during a copy; returns whether the user wants to stop.
-pub type Stop<'a> = &'a dyn Fn() -> bool;
+pub(crate) type Stop<'a> = &'a dyn Fn() -> bool;
 
 #[derive(Debug, thiserror::Error)]
-pub enum TreeError {
+pub(crate) enum TreeError {
     /// The tree has changed since it was inspected.
     #[error("the tree changed")]
     Changed,
@@ -116,7 +116,7 @@ pub(in crate::sys) fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
 }
 
 /// Renames an entry within its directory; the new name must not exist. No symlink is followed.
-pub fn rename_in_place(real: &Path, name: &OsStr) -> io::Result<()> {
+pub(crate) fn rename_in_place(real: &Path, name: &OsStr) -> io::Result<()> {
     let (parent, before) = crate::sys::path::open_parent(real)?;
     Ok(rename_to_new((&parent, before), (&parent, name))?)
 }

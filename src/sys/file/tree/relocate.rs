@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Moves the entry at `from` to `to`, which must not exist, if it still matches `planned`. Missing directories above `to` are
 /// created. If stopped, everything stays in place.
-pub fn relocate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
+pub(crate) fn relocate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
     let (source, old) = parent_of(from)?;
     if !survey_at(&source, old, from, &mut |_, _| {})?.is_same(planned) {
         return Err(TreeError::Changed);

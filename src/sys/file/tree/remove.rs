@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Removes the entry at `real` if it still matches `planned`.
-pub fn remove(real: &Path, planned: &Survey) -> Result<(), TreeError> {
+pub(crate) fn remove(real: &Path, planned: &Survey) -> Result<(), TreeError> {
     let (parent, name) = parent_of(real)?;
     let now = survey_at(&parent, name, real, &mut |_, _| {})?;
     if !now.is_same(planned) {

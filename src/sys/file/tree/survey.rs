@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     File,
     Directory,
     Link,
@@ -31,7 +31,7 @@ impl Form {
 
 /// State of a file, a symlink or a directory with everything below it, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Survey {
+pub(crate) struct Survey {
     pub form: Form,
     pub files: u64,
     pub directories: u64,
@@ -48,7 +48,7 @@ pub struct Survey {
 
 impl Survey {
     /// Returns the number of entries below the top.
-    pub fn entries(&self) -> u64 {
+    pub(crate) fn entries(&self) -> u64 {
         (self.files + self.directories + self.links).saturating_sub(1)
     }
 
@@ -59,7 +59,7 @@ impl Survey {
 }
 
 /// Surveys the entry at `real` and everything below it, without following symlinks; calls `visit` for every path.
-pub fn survey(real: &Path, visit: &mut dyn FnMut(&Path, Form)) -> Result<Survey, TreeError> {
+pub(crate) fn survey(real: &Path, visit: &mut dyn FnMut(&Path, Form)) -> Result<Survey, TreeError> {
     let (parent, name) = parent_of(real)?;
     survey_at(&parent, name, real, visit)
 }

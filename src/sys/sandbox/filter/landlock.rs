@@ -83,7 +83,7 @@ fn alone(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Resul
 
 /// Returns the version of the kernel's Landlock interface; 0 if there is none.
 #[expect(unsafe_code, reason = "the crate does not expose the version")]
-pub fn version() -> u32 {
+pub(crate) fn version() -> u32 {
     const VERSION: u32 = 1;
     // SAFETY: with this flag no structure is passed.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) };

@@ -20,7 +20,7 @@ const PROCESSES_PER_NAMESPACE: (u32, u32) = (5, 14);
 
 /// Limits the number of processes in this PID namespace, also for root. Must be called by its first process, while its `/proc`
 /// is writable and before it loses its capabilities.
-pub fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
+pub(crate) fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
     let Some(processes) = limits.processes else { return Ok(()) };
     if !limits_process_ids() || std::process::id() != 1 {
         return Ok(());
@@ -34,12 +34,12 @@ pub fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
 }
 
 /// Returns whether this kernel can limit processes per namespace.
-pub fn limits_process_ids() -> bool {
+pub(crate) fn limits_process_ids() -> bool {
     kernel_version() >= PID_MAX_PER_NAMESPACE
 }
 
 /// Limits System V shared memory of this IPC namespace, in bytes. Before Linux 5.19 only root can do that.
-pub fn limit_shared_memory(most: Option<u64>) {
+pub(crate) fn limit_shared_memory(most: Option<u64>) {
     let Some(most) = most.filter(|_| std::process::id() == 1) else { return };
     let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
     for (name, value) in [("shmmax", most), ("shmall", most / page.unwrap_or(4096).max(1))] {
@@ -90,7 +90,7 @@ impl Limits {
 }
 
 /// Lets the kernel end this process first if memory is short. The sandbox's own `/proc` can be written only during set-up.
-pub fn end_before_others() {
+pub(crate) fn end_before_others() {
     // Best effort: without /proc there is no alternative.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
 }

@@ -150,7 +150,7 @@ impl Filters {
 
 /// Returns whether this kernel supports seccomp filters.
 #[expect(unsafe_code, reason = "no safe call queries it")]
-pub fn available() -> bool {
+pub(crate) fn available() -> bool {
     let action = libc::SECCOMP_RET_ERRNO;
     // SAFETY: the pointer is to a number that outlives the call.
     unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action) == 0 }

@@ -35,7 +35,7 @@ const UNUSED: Duration = Duration::from_secs(7 * 86_400);
 
 /// Locations of the user's configuration and of the reduced one.
 #[derive(Debug, Clone)]
-pub struct Sources {
+pub(crate) struct Sources {
     pub home: PathBuf,
     /// `GIT_CONFIG_GLOBAL` and `XDG_CONFIG_HOME` of the user.
     pub named: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub struct Sources {
 
 /// The configuration, created for the first command.
 #[derive(Debug, Clone)]
-pub struct GlobalConfig {
+pub(crate) struct GlobalConfig {
     sources: Arc<Sources>,
     made: Arc<Mutex<Option<ConfigFiles>>>,
 }
@@ -61,7 +61,7 @@ struct ConfigFiles {
 }
 
 impl GlobalConfig {
-    pub fn new(sources: Sources) -> Self {
+    pub(crate) fn new(sources: Sources) -> Self {
         Self { sources: Arc::new(sources), made: Arc::default() }
     }
 

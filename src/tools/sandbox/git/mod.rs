@@ -7,7 +7,7 @@ mod programs;
 mod repositories;
 mod repository_scan;
 
-pub use global_config::{GlobalConfig, Sources};
+pub(crate) use global_config::{GlobalConfig, Sources};
 pub(in crate::tools) use hardening::{GitWorkspace, Hardening, Purpose, Strictness, names_git};
-pub use repositories::RepositoryTrust;
-pub use repository_scan::RepositoryScan;
+pub(crate) use repositories::RepositoryTrust;
+pub(crate) use repository_scan::RepositoryScan;

@@ -24,7 +24,7 @@ const CHUNK: usize = 64 << 10;
 
 /// Trust of the user in the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RepositoryTrust {
+pub(crate) enum RepositoryTrust {
     Trusted,
     /// The project contains nothing that needs trust, so the user was never asked.
     #[default]

@@ -14,7 +14,7 @@ const TICK_SECONDS: i64 = 2;
 
 /// The search and its cache.
 #[derive(Debug)]
-pub struct RepositoryScan {
+pub(crate) struct RepositoryScan {
     roots: Vec<PathBuf>,
     seen: Mutex<HashMap<PathBuf, Listed>>,
 }
@@ -40,7 +40,7 @@ struct Listed {
 
 impl RepositoryScan {
     /// Searches below these directories, and below the repository that contains them.
-    pub fn new(roots: &[PathBuf]) -> Arc<Self> {
+    pub(crate) fn new(roots: &[PathBuf]) -> Arc<Self> {
         let mut places = roots.to_vec();
         for root in roots {
             let above = root.ancestors().skip(1).find(|level| level.join(".git").symlink_metadata().is_ok());

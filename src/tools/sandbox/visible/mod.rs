@@ -22,7 +22,7 @@ const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 
 /// The visible paths, found once per session. All paths are real.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Visible {
+pub(crate) struct Visible {
     /// Directories hidden by default: home directories, and directories that are not part of the system.
     pub(in crate::tools) hidden: Vec<PathBuf>,
     /// Files and directories with credentials in visible places.
@@ -40,7 +40,7 @@ pub struct Visible {
 }
 
 /// Properties of the system and the user.
-pub struct Machine<'a> {
+pub(crate) struct Machine<'a> {
     pub home: &'a Path,
     /// Home directories of other users.
     pub homes: &'a [PathBuf],
@@ -53,7 +53,7 @@ pub struct Machine<'a> {
 
 impl Visible {
     /// Searches for existing paths, which takes a few milliseconds at most.
-    pub fn find(machine: &Machine<'_>) -> Self {
+    pub(crate) fn find(machine: &Machine<'_>) -> Self {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let homes: Vec<PathBuf> = homes.filter(|home| home.parent().is_some()).map(Path::to_owned).collect();
         let mut hidden: Vec<PathBuf> = if cfg!(target_os = "linux") { top_level() } else { Vec::new() };

@@ -21,14 +21,14 @@ pub(in crate::tools::shell::preview) struct Ignored<'a> {
 }
 
 impl<'a> Ignored<'a> {
-    pub fn new(changes: &'a Changes, settings: &'a Settings) -> Self {
+    pub(crate) fn new(changes: &'a Changes, settings: &'a Settings) -> Self {
         let directory = changes.directory();
         let reads = trap_above(directory, &*settings.may_read).is_none();
         Self { directory, settings, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 
     /// Returns the ignored directory that contains a change.
-    pub fn directory_of(&mut self, change: &Change) -> Option<PathBuf> {
+    pub(crate) fn directory_of(&mut self, change: &Change) -> Option<PathBuf> {
         if !self.reads {
             return None;
         }
@@ -38,12 +38,12 @@ impl<'a> Ignored<'a> {
     }
 
     /// Returns whether git ignores this path or one of its parents.
-    pub fn ignores(&mut self, change: &Change) -> bool {
+    pub(crate) fn ignores(&mut self, change: &Change) -> bool {
         self.directory_of(change).is_some() || (self.reads && self.matches(&change.path, change.kind() == Some(Kind::Directory)))
     }
 
     /// Returns whether a file with rules for a path was changed since the session started.
-    pub fn changed_since(&mut self, path: &Path, since: SystemTime) -> bool {
+    pub(crate) fn changed_since(&mut self, path: &Path, since: SystemTime) -> bool {
         let since = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
         let is_later = |file: PathBuf| {
             file.symlink_metadata()

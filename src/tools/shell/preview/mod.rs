@@ -15,6 +15,6 @@ mod written_bytes;
 
 pub(in crate::tools) use commit::{Settled, commit};
 pub(in crate::tools) use eligibility::{layer, offer};
-pub use recover::Recovered;
+pub(crate) use recover::Recovered;
 pub(in crate::tools) use recover::{Resumed, recover};
 pub(in crate::tools) use run::{PreviewedCommand, Trial, run};

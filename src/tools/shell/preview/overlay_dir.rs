@@ -48,7 +48,7 @@ pub(super) fn previews(base: &Path) -> PathBuf {
 }
 
 impl View {
-    pub fn make(base: &Path, call: &Call) -> io::Result<Self> {
+    pub(crate) fn make(base: &Path, call: &Call) -> io::Result<Self> {
         let previews = previews(base);
         private().recursive(true).create(&previews)?;
         let path = previews.join(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
@@ -62,7 +62,7 @@ impl View {
     }
 
     /// Opens the view of a dead process; `None` if its owner is alive.
-    pub fn left_over(path: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn left_over(path: &Path) -> io::Result<Option<Self>> {
         if path.extension().is_some_and(|end| end == GONE) {
             overlay::discard(path)?;
             return Ok(None);
@@ -75,12 +75,12 @@ impl View {
         }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Creates layers over directories, with the same attributes. A missing directory has none.
-    pub fn layers(&self, name: &str, directories: &[PathBuf]) -> io::Result<Vec<Layered>> {
+    pub(crate) fn layers(&self, name: &str, directories: &[PathBuf]) -> io::Result<Vec<Layered>> {
         let mut layers = Vec::new();
         for (number, directory) in directories.iter().enumerate() {
             let Ok(data) = fs::metadata(directory) else { continue };
@@ -100,41 +100,41 @@ impl View {
         Ok(layers)
     }
 
-    pub fn call(&self) -> Option<Call> {
+    pub(crate) fn call(&self) -> Option<Call> {
         self.read(CALL)
     }
 
     /// Stores the result durably, with everything that identifies its owner.
-    pub fn keep_result<T: Serialize>(&self, result: &T) -> io::Result<()> {
+    pub(crate) fn keep_result<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(RESULT, result, true)?;
         File::open(self.path.join(CALL))?.sync_all()
     }
 
-    pub fn result<T: DeserializeOwned>(&self) -> Option<T> {
+    pub(crate) fn result<T: DeserializeOwned>(&self) -> Option<T> {
         self.read(RESULT)
     }
 
     /// Stores the final result of the call, which overrides everything else here.
-    pub fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
+    pub(crate) fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(FINAL, result, true)
     }
 
-    pub fn final_result<T: DeserializeOwned>(&self) -> Option<T> {
+    pub(crate) fn final_result<T: DeserializeOwned>(&self) -> Option<T> {
         self.read(FINAL)
     }
 
     /// Lets the directory outlive this process.
-    pub fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.stays = true;
     }
 
     /// Removes the directory on drop.
-    pub fn give_up(&mut self) {
+    pub(crate) fn give_up(&mut self) {
         self.stays = false;
     }
 
     /// Removes the copies, and keeps the results.
-    pub fn shrink(&self) -> io::Result<()> {
+    pub(crate) fn shrink(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {

@@ -15,7 +15,7 @@ const IN_THE_MAKING: Duration = Duration::from_secs(60);
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The session resumed at startup.
-pub struct Resumed<'a> {
+pub(crate) struct Resumed<'a> {
     pub session: &'a SessionId,
     /// Predicate: a call started, but has no result in the journal.
     pub awaits: &'a dyn Fn(&CallId) -> bool,
@@ -23,7 +23,7 @@ pub struct Resumed<'a> {
 
 /// Results of the cleanup at startup.
 #[derive(Debug, Default)]
-pub struct Recovered {
+pub(crate) struct Recovered {
     /// Results of calls that the session awaits. They are found at every start until the journal has them.
     pub settled: Vec<ToolResult>,
     /// Notices for the user.
@@ -31,7 +31,7 @@ pub struct Recovered {
 }
 
 /// Examines the previews below these directories. Outcomes of other sessions are kept for them.
-pub fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recovered {
+pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recovered {
     let (mut kept, mut dropped, mut notices) = (Vec::new(), Vec::new(), Vec::new());
     for entry in bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten() {
         match one(&entry.path(), resumed, &mut notices) {

@@ -8,14 +8,14 @@ use std::ops::Range;
 
 /// The text after the hunks, and how each was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub(crate) struct Applied {
     pub text: String,
     pub places: Vec<Places>,
 }
 
 /// Reason why hunks do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Misfit {
+pub(crate) enum Misfit {
     Lost { hunk: usize, why: Lost },
     Unclear(Unclear),
 }
@@ -26,7 +26,7 @@ const MAX_PLACES: usize = 2_000_000;
 /// Applies `hunks` to `text`. Places that touch one of the `hidden` ranges (in the text with LF endings) do not count.
 ///
 /// A lone CR ends a line if the hunks match that way, and is an ordinary character if they match only so.
-pub fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
+pub(crate) fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
     if !has_lone_cr(text) {
         return apply_by(Breaks::Lf, text, hunks, hidden);
     }

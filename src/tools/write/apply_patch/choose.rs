@@ -12,7 +12,7 @@ const SEARCHED: usize = 10_000;
 const COMPARED_HUNKS: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unclear {
+pub(crate) enum Unclear {
     /// The hunk matches several places.
     Several { hunk: usize, starts: Vec<usize> },
     /// The hunks change the same lines.
@@ -20,7 +20,7 @@ pub enum Unclear {
 }
 
 /// Returns the lines that a hunk covers; with `core`, only those from its first to its last change.
-pub fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Range<usize> {
+pub(crate) fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Range<usize> {
     let mut at = start;
     let (mut first, mut last) = (None, start);
     for line in &hunk.lines {
@@ -40,7 +40,11 @@ pub fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Range<usi
 }
 
 /// Chooses one place per hunk. `same` compares the resulting texts of two choices.
-pub fn choose(hunks: &[Hunk], places: &[Places], same: &dyn Fn(&[usize], &[usize]) -> bool) -> Result<Vec<usize>, Unclear> {
+pub(crate) fn choose(
+    hunks: &[Hunk],
+    places: &[Places],
+    same: &dyn Fn(&[usize], &[usize]) -> bool,
+) -> Result<Vec<usize>, Unclear> {
     let all: Vec<&[usize]> = places.iter().map(|places| places.starts.as_slice()).collect();
     let in_blocks: Vec<&[usize]> = places
         .iter()

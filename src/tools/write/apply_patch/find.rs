@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// Exactness of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub(crate) enum Level {
     Exact,
     TrailingSpace,
     OuterSpace,
@@ -25,7 +25,7 @@ const CUT_HEADER_CHARACTERS: usize = 40;
 const MAX_BLANK: usize = 32;
 
 /// The lines of a file without their endings.
-pub struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     pub bodies: Vec<&'a str>,
     /// Normalized lines per level, created on demand.
     levels: [OnceCell<Numbered<'a>>; LEVELS.len()],
@@ -43,7 +43,7 @@ struct Numbered<'a> {
 
 /// The places of one hunk, and what was ignored to find them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub(crate) struct Places {
     pub level: Level,
     /// First lines in ascending order.
     pub starts: Vec<usize>,
@@ -58,7 +58,7 @@ pub struct Places {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lost {
+pub(crate) enum Lost {
     /// The lines are not in the file.
     Nowhere,
     /// The lines occur only before the header.
@@ -68,7 +68,7 @@ pub enum Lost {
 }
 
 impl<'a> Lines<'a> {
-    pub fn of(text: &'a str, breaks: Breaks) -> Self {
+    pub(crate) fn of(text: &'a str, breaks: Breaks) -> Self {
         let bodies: Vec<&str> = breaks.lines(text).into_iter().map(|line| breaks.body(line)).collect();
         Self { bodies, levels: Default::default(), block_ends: OnceCell::new() }
     }
@@ -78,7 +78,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Finds the places of a hunk, except those that `refused` rejects, at the most exact level.
-    pub fn find(&self, hunk: &Hunk, is_last: bool, refused: &dyn Fn(usize, usize) -> bool) -> Result<Places, Lost> {
+    pub(crate) fn find(&self, hunk: &Hunk, is_last: bool, refused: &dyn Fn(usize, usize) -> bool) -> Result<Places, Lost> {
         let old: Vec<&str> = hunk.old().collect();
         if old.is_empty() {
             return self.end_for(hunk, is_last);
@@ -258,7 +258,7 @@ fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
 }
 
 impl Level {
-    pub fn of(self, line: &str) -> Cow<'_, str> {
+    pub(crate) fn of(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Exact => Cow::Borrowed(line),
             Self::TrailingSpace => Cow::Borrowed(line.trim_end()),

@@ -4,7 +4,7 @@ use crate::tools::document::line_breaks::only_cr;
 
 /// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub(crate) struct Section {
     pub path: String,
     /// Line of the patch where it starts, from 1.
     pub line: usize,
@@ -12,14 +12,14 @@ pub struct Section {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileOperation {
+pub(crate) enum FileOperation {
     Add { content: String },
     Delete,
     Update { move_to: Option<String>, hunks: Vec<Hunk> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hunk {
+pub(crate) struct Hunk {
     /// Line of the patch where it starts, from 1.
     pub line: usize,
     /// Lines above the hunk in the file, outermost first.
@@ -32,17 +32,17 @@ pub struct Hunk {
 }
 
 impl Hunk {
-    pub fn old(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn old(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter(|line| line.kind != Kind::Added).map(|line| line.text.as_str())
     }
 
-    pub fn added(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn added(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter(|line| line.kind == Kind::Added).map(|line| line.text.as_str())
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub(crate) struct Line {
     pub kind: Kind,
     pub text: String,
     /// Whether this is an empty line without the leading space, which may only separate two hunks.
@@ -50,7 +50,7 @@ pub struct Line {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Context,
     Removed,
     Added,
@@ -59,7 +59,7 @@ pub enum Kind {
 /// An error in a patch, with its line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the patch: {message}")]
-pub struct ParseError {
+pub(crate) struct ParseError {
     pub line: usize,
     pub message: String,
 }
@@ -73,7 +73,7 @@ const HEADERS: [&str; 3] = ["*** Add File:", "*** Delete File:", "*** Update Fil
 const MAX_SHOWN_CHARACTERS: usize = 80;
 
 /// Parses a patch into its sections, at least one.
-pub fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
+pub(crate) fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
     let mut parser = Parser::new(patch);
     parser.enter()?;
     let mut sections = Vec::new();

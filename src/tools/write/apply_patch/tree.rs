@@ -72,11 +72,11 @@ impl From<ToolError> for Fault {
 }
 
 impl<'a> Tree<'a> {
-    pub fn new(paths: &'a Paths<'a>) -> Self {
+    pub(crate) fn new(paths: &'a Paths<'a>) -> Self {
         Self { paths, files: Vec::new() }
     }
 
-    pub fn apply(&mut self, section: &Section) -> Result<(), Fault> {
+    pub(crate) fn apply(&mut self, section: &Section) -> Result<(), Fault> {
         match &section.what {
             FileOperation::Add { content } => self.add(section, content),
             FileOperation::Delete => self.delete(section),
@@ -259,7 +259,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the paths that exist afterwards.
-    pub fn written(&self) -> Vec<Written<'_>> {
+    pub(crate) fn written(&self) -> Vec<Written<'_>> {
         let there = self.files.iter().filter(|file| !matches!(file.now, Now::Absent));
         there.map(|file| (file.target.real.as_path(), file.target.given.as_str())).collect()
     }
@@ -304,18 +304,18 @@ impl File {
     }
 
     /// Returns the original text and its encoding, if it is text.
-    pub fn text_before(&self) -> Option<&Document> {
+    pub(crate) fn text_before(&self) -> Option<&Document> {
         match &self.was {
             PathBefore::File(before) => before.document(),
             PathBefore::Entry(_) => None,
         }
     }
 
-    pub fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         matches!(self.was, PathBefore::File(CurrentFile::Absent))
     }
 
-    pub fn is_at(&self, path: &Path) -> bool {
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
         self.target.real == path
     }
 }

@@ -51,21 +51,21 @@ impl Side {
 }
 
 impl<'a> Diff<'a> {
-    pub fn new(settings: &'a Settings) -> Self {
+    pub(crate) fn new(settings: &'a Settings) -> Self {
         Self { settings, files: FileDiffs::default(), bytes: 0, without: 0 }
     }
 
     /// Returns the diff and the number of files that are not in it.
-    pub fn finish(self) -> (FileDiffs, u64) {
+    pub(crate) fn finish(self) -> (FileDiffs, u64) {
         (self.files, self.without)
     }
 
-    pub fn moved(&mut self, from: &str, to: &str, similarity: u32) {
+    pub(crate) fn moved(&mut self, from: &str, to: &str, similarity: u32) {
         self.add(FileDiff::titled(from, to).with_similarity(similarity).renamed(from, to));
     }
 
     /// Adds the change of one file, and returns its effect with details from its content.
-    pub fn file(&mut self, change: &Change, changes: &Changes, kind: EffectKind) -> EffectKind {
+    pub(crate) fn file(&mut self, change: &Change, changes: &Changes, kind: EffectKind) -> EffectKind {
         let name = shown_in_one_line(&changes.old(&change.path), self.settings);
         match kind {
             EffectKind::Renamed { from, changed } => {
