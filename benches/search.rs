@@ -51,7 +51,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use sys::http::fetch::Fetcher;
 use sys::process::{Environment, Helper, Shell};
-use tools::{Commands, ReadState, Router, SandboxPolicy, Settings, TextTools, ToolSources, Toolset};
+use tools::{
+    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, Settings, TextTools, ToolSources,
+    Toolset,
+};
 
 const RUNS: usize = 15;
 const GREP_LIMIT: f64 = 1.15;
@@ -254,34 +257,40 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         home: Some(home.to_owned()),
         max_file_size_bytes: 10 * 1024 * 1024,
         max_output_bytes: 100 * 1024,
-        environment: Environment::Core,
-        shell: Shell::Bash,
-        secret_names: Vec::new(),
-        may_read: Arc::new(move |path| {
-            let target = Target { given: String::new(), real: path.to_owned(), place: Place::File { bytes: 0 } };
-            judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
-        }),
-        may_read_entry: Some(Arc::new(move |path| entries.entry_may_be_read(path, jiff::Timestamp::UNIX_EPOCH))),
-        may_write: Arc::new(|_| false),
-        may_delete: Arc::new(|_| false),
-        may_open: Arc::new(|_| false),
-        may_show: Arc::new(|_| false),
-        may_follow: Arc::new(|_| true),
-        relative_paths: true,
-        follow_links: true,
+        paths: PathAccess {
+            may_read: Arc::new(move |path| {
+                let target = Target { given: String::new(), real: path.to_owned(), place: Place::File { bytes: 0 } };
+                judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
+            }),
+            may_read_entry: Some(Arc::new(move |path| entries.entry_may_be_read(path, jiff::Timestamp::UNIX_EPOCH))),
+            may_write: Arc::new(|_| false),
+            may_delete: Arc::new(|_| false),
+            may_open: Arc::new(|_| false),
+            may_show: Arc::new(|_| false),
+            may_follow: Arc::new(|_| true),
+            relative_paths: true,
+            follow_links: true,
+        },
+        http: HttpAccess {
+            may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
+            may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
+            fetcher: Fetcher::default(),
+        },
+        command: CommandSettings {
+            shell: Shell::Bash,
+            environment: Environment::Core,
+            secret_names: Vec::new(),
+            helper: Helper::default(),
+            sandbox: SandboxPolicy::nothing(),
+        },
         text: TextTools::default(),
-        helper: Helper::default(),
         since: std::time::SystemTime::now(),
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
-        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
-        may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
-        fetcher: Fetcher::default(),
         checkpoints: None,
         editor: None,
         artifacts: None,
         changes: None,
-        holding: SandboxPolicy::nothing(),
         commands: Commands::default(),
         seen: ReadState::default(),
         session: None,

@@ -27,7 +27,8 @@ use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
 use crate::tools::{
-    self, ChangeLog, Commands, InEditor, LoadedTools, ReadState, Recovered, Router, SandboxPolicy, ToolSources, Toolset,
+    self, ChangeLog, CommandSettings, Commands, HttpAccess, InEditor, LoadedTools, PathAccess, ReadState, Recovered, Router,
+    SandboxPolicy, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -465,18 +466,8 @@ fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
 }
 
 /// Returns the settings of the tools: limits of the policy, and secrets that commands must not see.
-pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> tools::Settings {
-    let judge = policy.clone();
-    // Only a denial counts here; an approval is requested for each call.
-    let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
-        let judge = judge.clone();
-        Arc::new(move |path| {
-            let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
-            judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
-        })
-    };
-    let (web, addresses, places, entries) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
-    let (offers, seen, grants, followed) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
+pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::Settings {
+    let (offers, grants) = (policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -485,6 +476,61 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, holding: Sand
             .terms()
             .max_output_bytes
             .map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        paths: path_access(place, policy),
+        http: http_access(policy),
+        command: command_settings(place, policy, sandbox),
+        text: text_tools(&place.settings.tools.text),
+        grants: Arc::new(move |capability| grants.grants(capability)),
+        may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
+        checkpoints: None,
+        changes: None,
+        artifacts: None,
+        editor: None,
+        commands: Commands::default(),
+        seen: ReadState::default(),
+        session: None,
+        since: SystemTime::now(),
+        redactor: super::redaction::redactor(place, policy.redactions(), &[]),
+    }
+}
+
+fn path_access(place: &AppContext, policy: &Enforcer) -> PathAccess {
+    // Only a denial counts here; an approval is requested for each call.
+    let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
+        let judge = policy.clone();
+        Arc::new(move |path| {
+            let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
+            judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
+        })
+    };
+    let (entries, opened, shown, followed) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
+    PathAccess {
+        may_read: may(|target| Action::Read { target }),
+        may_read_entry: Some(Arc::new(move |path| entries.entry_may_be_read(path, jiff::Timestamp::UNIX_EPOCH))),
+        may_write: may(|target| Action::Write { target }),
+        may_delete: may(|target| Action::Delete { target }),
+        may_open: Arc::new(move |path| opened.may_be_opened(path)),
+        may_show: Arc::new(move |path| shown.may_be_shown(path)),
+        may_follow: Arc::new(move |path| followed.may_be_followed(path)),
+        relative_paths: !place.settings.tools.absolute_paths_only,
+        follow_links: place.settings.tools.follow_symlinks,
+    }
+}
+
+fn http_access(policy: &Enforcer) -> HttpAccess {
+    let (requests, connections) = (policy.clone(), policy.clone());
+    HttpAccess {
+        may_fetch: Arc::new(move |url, method| {
+            requests.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
+        }),
+        may_connect: Arc::new(move |url, address| connections.may_connect(url, address)),
+        fetcher: Fetcher::default(),
+    }
+}
+
+fn command_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> CommandSettings {
+    CommandSettings {
+        shell: place.settings.tools.shell,
         environment: match policy.environment() {
             policy::Environment::Inherit => Environment::Inherit,
             policy::Environment::Core => Environment::Core,
@@ -492,36 +538,9 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, holding: Sand
             policy::Environment::InheritOf(names) => Environment::InheritOf(names),
             policy::Environment::CoreOf(names) => Environment::CoreOf(names),
         },
-        shell: place.settings.tools.shell,
         secret_names: place.settings.key_variables(),
-        may_read: may(|target| Action::Read { target }),
-        may_read_entry: Some(Arc::new(move |path| entries.entry_may_be_read(path, jiff::Timestamp::UNIX_EPOCH))),
-        may_write: may(|target| Action::Write { target }),
-        may_delete: may(|target| Action::Delete { target }),
-        may_open: Arc::new(move |path| places.may_be_opened(path)),
-        may_show: Arc::new(move |path| seen.may_be_shown(path)),
-        may_follow: Arc::new(move |path| followed.may_be_followed(path)),
-        relative_paths: !place.settings.tools.absolute_paths_only,
-        follow_links: place.settings.tools.follow_symlinks,
-        text: text_tools(&place.settings.tools.text),
         helper: Helper::default(),
-        grants: Arc::new(move |capability| grants.grants(capability)),
-        may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
-        checkpoints: None,
-        editor: None,
-        artifacts: None,
-        changes: None,
-        holding,
-        commands: Commands::default(),
-        seen: ReadState::default(),
-        session: None,
-        since: SystemTime::now(),
-        redactor: super::redaction::redactor(place, policy.redactions(), &[]),
-        may_fetch: Arc::new(move |url, method| {
-            web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
-        }),
-        may_connect: Arc::new(move |url, address| addresses.may_connect(url, address)),
-        fetcher: Fetcher::default(),
+        sandbox,
     }
 }
 

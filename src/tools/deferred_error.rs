@@ -25,8 +25,8 @@ pub(super) fn unreadable_actions(
         | Action::Delete { target }
         | Action::Open { target }
         | Action::Upload { target }
-        | Action::Exec { cwd: target, .. } => (settings.may_read)(&target.real),
-        Action::Named { inputs, paths, .. } => inputs.iter().chain(paths).all(|target| (settings.may_read)(&target.real)),
+        | Action::Exec { cwd: target, .. } => (settings.paths.may_read)(&target.real),
+        Action::Named { inputs, paths, .. } => inputs.iter().chain(paths).all(|target| (settings.paths.may_read)(&target.real)),
         Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => true,
     };
     (!actions.iter().all(may_be_seen)).then_some(actions)

@@ -23,8 +23,8 @@ fn visible_files(call: &ToolCall, tools: &Toolset) -> Option<Vec<Target>> {
     (settings.may_use)(tool.name()).ok()?;
     let actions = tool.actions(&call.tool_name, object(&call.arguments).ok()?, &Paths::on_disk(settings)).ok()?;
     let allowed = |action: &Action| match action {
-        Action::Write { target } => (settings.may_read)(&target.real) && (settings.may_write)(&target.real),
-        Action::Delete { target } => (settings.may_read)(&target.real) && (settings.may_delete)(&target.real),
+        Action::Write { target } => (settings.paths.may_read)(&target.real) && (settings.paths.may_write)(&target.real),
+        Action::Delete { target } => (settings.paths.may_read)(&target.real) && (settings.paths.may_delete)(&target.real),
         _ => true,
     };
     actions.iter().all(allowed).then(|| changed_files(&*tool, &actions))

@@ -13,7 +13,7 @@ const MAX_MARKED: usize = 1_000;
 
 /// Returns the program that runs this real path as code, if any.
 pub(super) fn reader(path: &Path, settings: &Settings) -> Option<CodeReader> {
-    let roots: Vec<PathBuf> = settings.holding.roots.iter().chain([&settings.workspace]).cloned().collect();
+    let roots: Vec<PathBuf> = settings.command.sandbox.roots.iter().chain([&settings.workspace]).cloned().collect();
     policy::runs_code(path, &roots)
 }
 

@@ -1,6 +1,9 @@
 //! The tools without a session, for `fuzz/` and `benches/mcp.rs`.
 
-use super::{Commands, Conflict, ReadState, Remote, Router, SandboxPolicy, Settings, TextTools, ToolSources, Toolset};
+use super::{
+    CommandSettings, Commands, Conflict, HttpAccess, PathAccess, ReadState, Remote, Router, SandboxPolicy, Settings, TextTools,
+    ToolSources, Toolset,
+};
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
 use crate::ports::{RemoteServers, RunContext, ToolRouter};
@@ -19,19 +22,30 @@ fn settings(workspace: &Path) -> Settings {
         home: Some("/home/user".into()),
         max_file_size_bytes: 1 << 20,
         max_output_bytes: 1 << 20,
-        environment: sys::process::Environment::Core,
-        secret_names: Vec::new(),
-        may_read: Arc::new(|_| true),
-        may_read_entry: None,
-        may_write: Arc::new(|_| true),
-        may_delete: Arc::new(|_| true),
-        may_open: Arc::new(|_| true),
-        may_show: Arc::new(|_| true),
-        may_follow: Arc::new(|_| true),
-        relative_paths: true,
-        follow_links: true,
+        paths: PathAccess {
+            may_read: Arc::new(|_| true),
+            may_read_entry: None,
+            may_write: Arc::new(|_| true),
+            may_delete: Arc::new(|_| true),
+            may_open: Arc::new(|_| true),
+            may_show: Arc::new(|_| true),
+            may_follow: Arc::new(|_| true),
+            relative_paths: true,
+            follow_links: true,
+        },
+        http: HttpAccess {
+            may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
+            may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
+            fetcher: sys::http::fetch::Fetcher::default(),
+        },
+        command: CommandSettings {
+            shell: sys::process::Shell::Bash,
+            environment: sys::process::Environment::Core,
+            secret_names: Vec::new(),
+            helper: sys::process::Helper::default(),
+            sandbox: SandboxPolicy::nothing(),
+        },
         text: TextTools::default(),
-        helper: sys::process::Helper::default(),
         since: std::time::SystemTime::now(),
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
@@ -41,13 +55,8 @@ fn settings(workspace: &Path) -> Settings {
         artifacts: None,
         commands: Commands::default(),
         seen: ReadState::default(),
-        shell: sys::process::Shell::Bash,
-        holding: SandboxPolicy::nothing(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
-        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
-        may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
-        fetcher: sys::http::fetch::Fetcher::default(),
     }
 }
 

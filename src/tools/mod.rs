@@ -67,7 +67,7 @@ pub(crate) use sandbox::{
     Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
     prune_caches,
 };
-pub(crate) use settings::Settings;
+pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, Settings};
 pub(crate) use shell::launch::ServerLauncher;
 pub(crate) use shell::preview::Recovered;
 pub(crate) use text_tools::TextTools;

@@ -81,7 +81,7 @@ impl<'a> Paths<'a> {
             return Err(invalid(format!("`{field}`: `{given}` {message} `./{given}`")));
         }
         let exact = given.is_empty() || given == "." || given.starts_with(['/', '~']);
-        if exact || self.settings.relative_paths {
+        if exact || self.settings.paths.relative_paths {
             return Ok(());
         }
         let message = format!("`{field}`: `{given}` is relative, and `tools.absolute_paths_only` is set; give the absolute path");
@@ -90,7 +90,7 @@ impl<'a> Paths<'a> {
 
     /// Checks `tools.follow_symlinks = false`.
     fn links_may_be(&self, field: &str, given: &str, found: &Resolved) -> Result<(), ToolError> {
-        if !found.through_links || self.settings.follow_links {
+        if !found.through_links || self.settings.paths.follow_links {
             return Ok(());
         }
         let message =
@@ -217,7 +217,7 @@ fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
         .take(MAX_EXAMINED)
         .flatten()
         .map(|entry| directory.join(entry.file_name()))
-        .filter(|path| (settings.may_read)(path))
+        .filter(|path| (settings.paths.may_read)(path))
         .filter_map(|path| {
             let other = path.file_name()?.to_str()?.to_lowercase();
             let score = strsim::jaro_winkler(&name, &other);

@@ -512,8 +512,8 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
 /// Adds temporary access to a plan. Access to a host is judged like a request to it.
 fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan, ToolError> {
     opens.retain(|opened| match opened {
-        Outside::Write { path } => (settings.may_open)(Path::new(path)),
-        Outside::Read { path } => (settings.may_show)(Path::new(path)),
+        Outside::Write { path } => (settings.paths.may_open)(Path::new(path)),
+        Outside::Read { path } => (settings.paths.may_show)(Path::new(path)),
         Outside::Host { .. } | Outside::Network => true,
     });
     if opens.is_empty() {

@@ -120,7 +120,7 @@ fn diff(
     if one.before == StoredState::Unkept || one.now == StoredState::Unkept {
         return Err(one.why.clone().unwrap_or_else(|| "earlier content was not saved".to_owned()));
     }
-    if !(settings.may_read)(&one.path) {
+    if !(settings.paths.may_read)(&one.path) {
         return Err("the policy does not allow reading it".to_owned());
     }
     if file.status == ChangeStatus::ModeChanged {

@@ -231,7 +231,7 @@ impl SessionChanges<'_> {
             (Arc::clone(self.settings), one.path.clone(), one.now.stood.clone(), one.to.stood.clone());
         let made = off(move || {
             let there = match &now {
-                StoredState::File { bytes, .. } if *bytes <= MAX_FILE_BYTES && (settings.may_read)(&path) => {
+                StoredState::File { bytes, .. } if *bytes <= MAX_FILE_BYTES && (settings.paths.may_read)(&path) => {
                     crate::sys::file::read(&path, MAX_FILE_BYTES).ok()
                 }
                 other => plain(other),

@@ -262,7 +262,7 @@ fn a_task_has_a_start_of_its_own() {
 fn what_cannot_be_read_by_the_policy_has_no_diff() {
     let mut session = Session::new(&[("a", "one\n")]);
     session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
-    session.bench.settings.may_read = Arc::new(|path: &Path| !path.ends_with("a"));
+    session.bench.settings.paths.may_read = Arc::new(|path: &Path| !path.ends_with("a"));
     session.router = session.bench.router();
     let changed = session.list();
     assert_eq!(file(&changed, "a").note.as_deref(), Some("the policy does not allow reading it"));

@@ -147,7 +147,7 @@ impl Tool for HttpRequest {
         async move {
             let rules = Arc::clone(&settings);
             let guard = Rules { settings: &rules, approved: &work.to };
-            let answer = settings.fetcher.fetch(work.request, &guard, &context.interrupt).await;
+            let answer = settings.http.fetcher.fetch(work.request, &guard, &context.interrupt).await;
             let answer = answer.map_err(|error| failed(&error, work.timeout_seconds))?;
             blocking(move || told(answer, &work.to, work.form, &settings)).await
         }
@@ -172,7 +172,7 @@ struct Rules<'a> {
 
 impl Guard for Rules<'_> {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String> {
-        (self.settings.may_connect)(url, address)
+        (self.settings.http.may_connect)(url, address)
     }
 
     fn redirect(&self, from: &str, location: &str, method: &str) -> Next {
@@ -180,7 +180,7 @@ impl Guard for Rules<'_> {
             Ok(to) => to,
             Err(reason) => return Next::Refuse(format!("the redirect target is not valid: {reason}")),
         };
-        let told = (self.settings.may_fetch)(to.as_str(), method);
+        let told = (self.settings.http.may_fetch)(to.as_str(), method);
         match told.verdict {
             VerdictKind::Allow => Next::Follow(to.as_str().to_owned()),
             // The approval was for one server; another one needs its own.

@@ -100,7 +100,8 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
             let message = format!("`{}` changed since the call was checked; nothing was opened, try again", target.given);
             return Err(ToolError::new(ErrorCode::Conflict, message).into());
         }
-        let desktop = Desktop::find(&settings.workspace, &settings.secret_names, &|value| settings.redactor.holds_secret(value));
+        let desktop =
+            Desktop::find(&settings.workspace, &settings.command.secret_names, &|value| settings.redactor.holds_secret(value));
         let opening = match way {
             OpenMode::Reveal if target.place != Place::Directory => Opening::Reveal(target.real.clone()),
             OpenMode::Open | OpenMode::Reveal => Opening::Open(target.real.clone()),

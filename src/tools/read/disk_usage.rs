@@ -88,7 +88,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
         &target.real,
         &mut Watch {
             depth: work.depth,
-            may_see: &*settings.may_read,
+            may_see: &*settings.paths.may_read,
             stopped: &|| kill.is_cancelled(),
             told: &mut |Part { path, is_directory, sum }| {
                 largest.push((Reverse(sum.bytes), path, EntryDetails { is_directory, files: sum.files }));

@@ -76,7 +76,7 @@ impl Tool for Stat {
 fn both(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Target>), ToolError> {
     let entry = paths.entry("path", &arguments.path)?;
     let end = paths.target("path", &arguments.path, ExpectedKind::Directory).ok();
-    let end = end.filter(|end| end.real != entry.real && (paths.settings.may_read)(&end.real));
+    let end = end.filter(|end| end.real != entry.real && (paths.settings.paths.may_read)(&end.real));
     Ok((entry, end))
 }
 

@@ -112,7 +112,7 @@ type Found = First<(InOrder, Kind)>;
 fn one(target: &Target, request: &Request, settings: &Settings) -> Result<Found, ToolError> {
     let mut found = First::new(request.page.needed());
     let failed = |error: std::io::Error| open_error(target, &error);
-    let may_read = settings.may_read_in(&target.real);
+    let may_read = settings.paths.may_read_in(&target.real);
     for entry in entries(&target.real).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();

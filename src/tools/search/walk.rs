@@ -64,13 +64,13 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     visitor: impl Fn() -> V,
 ) -> Result<(), ToolError> {
     let before = identity(target)?;
-    let may_read = settings.may_read_in(&target.real);
-    let above = if reach.ignored { None } else { trap_above(&target.real, &*settings.may_read) };
+    let may_read = settings.paths.may_read_in(&target.real);
+    let above = if reach.ignored { None } else { trap_above(&target.real, &*settings.paths.may_read) };
     if let Some(trap) = &above {
         unread.add(trap, "not opened, so nothing was excluded by it".to_owned());
     }
     let rules = above.is_none() && !reach.ignored;
-    let (shut, traps) = (Arc::new(Mutex::new(Vec::new())), settings.may_read.clone());
+    let (shut, traps) = (Arc::new(Mutex::new(Vec::new())), settings.paths.may_read.clone());
     let found = Arc::clone(&shut);
     let opens = move |directory: &Path| {
         let trap = rules.then(|| trap(directory, &*traps)).flatten();

@@ -76,7 +76,12 @@ impl Tool for CliEnv {
     fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let is_secret = |value: &str| settings.redactor.holds_secret(value);
-            let mut given = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &is_secret);
+            let mut given = command_environment(
+                std::env::vars_os(),
+                &settings.command.environment,
+                &settings.command.secret_names,
+                &is_secret,
+            );
             given.sort();
             let mut text = String::new();
             for (name, value) in given.iter().take(MAX) {

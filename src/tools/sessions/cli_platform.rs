@@ -41,7 +41,7 @@ impl Tool for CliGetPlatform {
 
     fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
-            let holding = &settings.holding;
+            let holding = &settings.command.sandbox;
             let network = match holding.network {
                 NetworkAccess::Open => "same as the user",
                 NetworkAccess::Proxied => "none, except what is allowed for one command",
@@ -56,7 +56,7 @@ impl Tool for CliGetPlatform {
                 tier => format!("sandbox: {}\ncommands can write: {writes}\nnetwork: {network}", tier.as_str()),
             };
             let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
-            let shell = match settings.shell {
+            let shell = match settings.command.shell {
                 Shell::Bash => "bash (CliSession also accepts sh)".to_owned(),
                 other => format!("{other} (CliSession accepts bash or sh)"),
             };

@@ -191,7 +191,7 @@ impl Tool for CliSession {
             spec.environment.retain(|(name, _)| name != "TERM" && name != "HISTFILE");
             // Typed lines are not saved in a history.
             spec.environment.extend([("TERM".into(), TERM.into()), ("HISTFILE".into(), "".into())]);
-            let (kind, writes) = (Kind::Session { size, reads }, settings.holding.writes_in_workspace());
+            let (kind, writes) = (Kind::Session { size, reads }, settings.command.sandbox.writes_in_workspace());
             let redactor = Arc::clone(&settings.redactor);
             let entry = Entry::new(New { line, cwd, call: context.tool_call_id, kind, writes, redactor });
             settings.commands.admit(&entry)?;

@@ -141,7 +141,7 @@ impl Work {
     /// protections.
     pub(in crate::tools) fn doubts(&self, settings: &Settings) -> Doubts {
         let may_write = self.entry.writes > Writes::Nothing;
-        let trusted = settings.holding.trust == RepositoryTrust::Trusted;
+        let trusted = settings.command.sandbox.trust == RepositoryTrust::Trusted;
         let about_git = names_git(&self.input.text) && !trusted;
         Doubts {
             as_reading: may_write.then(|| {
@@ -231,7 +231,7 @@ impl Tool for CliWrite {
         async move {
             let Work { entry, input, wait, judged } = work;
             let (reads, keys) = writable(&entry)?;
-            if entry.writes > settings.holding.writes_in_workspace() && !input.interrupts() {
+            if entry.writes > settings.command.sandbox.writes_in_workspace() && !input.interrupts() {
                 let message = format!(
                     "{} was started when commands had more write access than now; nothing was typed. Start another session",
                     entry.id()

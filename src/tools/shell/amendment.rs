@@ -19,8 +19,8 @@ pub(in crate::tools) fn offered(work: &Work, offer: &mut Amendable, tool_name: &
     offer.command = plain.then(|| work.line.clone());
     let opens_network = work.opens.iter().any(is_network);
     let rest = work.opens.iter().any(|opened| !is_network(opened));
-    let open = settings.holding.network == NetworkAccess::Open && work.opens.is_empty();
-    offer.offline = settings.holding.tier.holds() && !work.narrow.no_network && (open || (opens_network && rest));
+    let open = settings.command.sandbox.network == NetworkAccess::Open && work.opens.is_empty();
+    offer.offline = settings.command.sandbox.tier.holds() && !work.narrow.no_network && (open || (opens_network && rest));
 }
 
 fn is_network(opened: &Outside) -> bool {

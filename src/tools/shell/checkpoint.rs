@@ -57,7 +57,7 @@ async fn before_all(
     kill: &CancellationToken,
     mark: impl Fn(&ChangeLog) -> Mark,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
-    let Some(checkpoints) = settings.checkpoints.clone().filter(|_| !settings.holding.is_read_only_view()) else {
+    let Some(checkpoints) = settings.checkpoints.clone().filter(|_| !settings.command.sandbox.is_read_only_view()) else {
         return Ok(None);
     };
     let mark = settings.changes.as_ref().map(mark);
@@ -159,7 +159,7 @@ impl WorkspaceState {
 }
 
 fn roots(settings: &Settings) -> Vec<PathBuf> {
-    let roots = &settings.holding.roots;
+    let roots = &settings.command.sandbox.roots;
     if roots.is_empty() { vec![settings.workspace.clone()] } else { roots.clone() }
 }
 

@@ -74,7 +74,7 @@ impl Narrow {
     /// Describes the sandbox of the command, if it differs from that of other commands.
     pub(in crate::tools) fn words(&self, settings: &Settings) -> Option<String> {
         let home = settings.home.clone().unwrap_or_else(|| "/".into());
-        (self.read_only || self.no_network).then(|| self.of(Arc::new(settings.clone())).holding.words(&home))
+        (self.read_only || self.no_network).then(|| self.of(Arc::new(settings.clone())).command.sandbox.words(&home))
     }
 
     /// Returns the settings with these restrictions.
@@ -83,10 +83,10 @@ impl Narrow {
             return settings;
         }
         let mut narrowed = if self.read_only { settings.reading_only() } else { (*settings).clone() };
-        if self.no_network && narrowed.holding.tier.holds() {
-            narrowed.holding.network = NetworkAccess::Proxied;
+        if self.no_network && narrowed.command.sandbox.tier.holds() {
+            narrowed.command.sandbox.network = NetworkAccess::Proxied;
         }
-        narrowed.holding.shown.extend(self.sees.iter().cloned());
+        narrowed.command.sandbox.shown.extend(self.sees.iter().cloned());
         Arc::new(narrowed)
     }
 }
@@ -113,7 +113,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
         cwd: work.cwd.clone(),
         call: context.tool_call_id.clone(),
         kind: Kind::Background,
-        writes: settings.holding.writes_in_workspace(),
+        writes: settings.command.sandbox.writes_in_workspace(),
         redactor: Arc::clone(&settings.redactor),
     });
     let rest = Rest { work, hold, opened, settings: Arc::clone(&settings) };
@@ -207,7 +207,7 @@ pub(in crate::tools) async fn unchanged(work: &mut Work, settings: &Arc<Settings
 
 /// Describes which of aye's environment variables the command sees.
 pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
-    let words = environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+    let words = environment_words(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
         settings.redactor.holds_secret(value)
     });
     format!("environment {words}")
@@ -221,9 +221,10 @@ pub(in crate::tools) async fn apart(work: &Work, settings: &Arc<Settings>) -> Re
 }
 
 pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apart: &UnapprovedRun, settings: &Settings) -> Spec {
-    let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
-        settings.redactor.holds_secret(value)
-    });
+    let mut environment =
+        command_environment(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
+            settings.redactor.holds_secret(value)
+        });
     settings.adapt(&mut environment, confinement.as_ref());
     apart.apply(&mut environment);
     Spec {
@@ -237,7 +238,7 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apar
         proxy: Some(network::proxy(settings, &work.opens)),
         timeout: if work.background { Duration::MAX } else { Duration::from_secs(work.timeout_seconds) },
         max_output_bytes: settings.max_output_bytes,
-        helper: settings.helper.clone(),
+        helper: settings.command.helper.clone(),
     }
 }
 
@@ -246,7 +247,7 @@ pub(in crate::tools) fn kept_from(finished: &Finished, work: &Work, confinement:
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
     let hosts = network::kept(&finished.denied_hosts);
     let denied = Denied::look(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings);
-    if settings.holding.narrowed { denied.narrowed(&stderr, &work.cwd.real, confinement) } else { denied }
+    if settings.command.sandbox.narrowed { denied.narrowed(&stderr, &work.cwd.real, confinement) } else { denied }
 }
 
 /// Determines the blocked hosts, regardless of the command's output.

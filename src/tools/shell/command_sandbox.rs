@@ -31,7 +31,7 @@ impl Settings {
     /// Prepares the sandbox of a command, including caches. Performs blocking I/O, and waits for the first scan.
     pub(in crate::tools) fn hold(&self, wanted: &ExtraAccess) -> CommandSandbox {
         let Some((mut confinement, must_not_appear)) = self.confined(wanted) else { return CommandSandbox::default() };
-        let holding = &self.holding;
+        let holding = &self.command.sandbox;
         let mut hold = CommandSandbox { must_not_appear, ..CommandSandbox::default() };
         if wanted.git != GitWrites::Makes && holding.writes_in_workspace() > Writes::Nothing {
             let unapproved = holding.unasked.is_some();
@@ -60,7 +60,7 @@ impl Settings {
         let Some(confinement) = confinement.filter(|confinement| confinement.strength == Strength::Namespaces) else { return };
         let mut own = vec![("TMPDIR", "/tmp")];
         // Caches cannot have layers, so downloads go to a directory that is removed with the command.
-        if self.holding.cache == Cache::Private && confinement.caches.is_empty() {
+        if self.command.sandbox.cache == Cache::Private && confinement.caches.is_empty() {
             own.extend(ELSEWHERE);
         }
         environment.retain(|(name, _)| !own.iter().any(|(own, _)| name == own) && name != "TMP" && name != "TEMP");
@@ -69,7 +69,7 @@ impl Settings {
         if confinement.roots.iter().any(|root| root.join(".git").symlink_metadata().is_err()) {
             without_revision(environment, self.home.as_deref());
         }
-        if let Some(config) = &self.holding.git_config {
+        if let Some(config) = &self.command.sandbox.git_config {
             GlobalConfig::apply(config.directory().as_deref(), environment);
         }
     }
@@ -81,7 +81,7 @@ impl Settings {
 
     /// Prepares the sandbox, and also returns the paths that must not exist afterwards.
     fn confined(&self, wanted: &ExtraAccess) -> Option<(Confinement, Vec<PathBuf>)> {
-        let holding = &self.holding;
+        let holding = &self.command.sandbox;
         let strength = match holding.tier {
             SandboxTier::Bare => return None,
             SandboxTier::LandlockOnly => Strength::Landlock,
@@ -142,7 +142,7 @@ impl Settings {
 
     /// Returns the writable paths of repositories.
     fn opened(&self, wanted: &ExtraAccess) -> RepositoryAccess {
-        let holding = &self.holding;
+        let holding = &self.command.sandbox;
         if wanted.git == GitWrites::Nothing || holding.setting == SandboxSetting::ReadOnly {
             return RepositoryAccess::default();
         }

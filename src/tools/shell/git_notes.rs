@@ -6,7 +6,7 @@ use crate::tools::settings::Settings;
 
 /// Returns notes about the sandbox of this line in addition to the general ones.
 pub(in crate::tools) fn git_notes(line: &str, settings: &Settings) -> Vec<String> {
-    let holds = settings.holding.tier.holds() && settings.holding.setting == SandboxSetting::WorkspaceWrite;
+    let holds = settings.command.sandbox.tier.holds() && settings.command.sandbox.setting == SandboxSetting::WorkspaceWrite;
     let writes = match git_writes(line) {
         GitWrites::Writes | GitWrites::Makes if !holds => None,
         GitWrites::Nothing => None,
@@ -15,7 +15,8 @@ pub(in crate::tools) fn git_notes(line: &str, settings: &Settings) -> Vec<String
         }
         GitWrites::Makes => Some("git  this whole line can write `.git`, and create one where none exists"),
     };
-    let untrusted = settings.holding.trust == RepositoryTrust::Untrusted && programs(line).iter().any(|name| name == "git");
+    let untrusted =
+        settings.command.sandbox.trust == RepositoryTrust::Untrusted && programs(line).iter().any(|name| name == "git");
     let apart =
         untrusted.then_some("git  the project is not trusted: filters, hooks and other programs of the repository are disabled");
     writes.into_iter().chain(apart).map(str::to_owned).collect()

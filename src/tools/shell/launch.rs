@@ -59,7 +59,7 @@ fn seeing(settings: &Settings, program: &ServerProgram) -> Settings {
     let mut seeing = settings.clone();
     let start = program.directory.as_ref().map_or_else(|| settings.workspace.clone(), |said| settings.workspace.join(said));
     let named = program.argv.iter().filter(|word| word.contains('/') && !word.contains('\0')).map(|word| start.join(word));
-    let mut visible = seeing.holding.visible.clone();
+    let mut visible = seeing.command.sandbox.visible.clone();
     for place in std::iter::once(start.clone()).chain(named) {
         visible.show(&place);
         let real = place.canonicalize().ok().filter(|real| real.is_file());
@@ -69,8 +69,8 @@ fn seeing(settings: &Settings, program: &ServerProgram) -> Settings {
             visible.show(beside);
         }
     }
-    seeing.holding.shown = visible.shown.iter().cloned().chain(seeing.holding.shown).collect();
-    seeing.holding.visible = visible;
+    seeing.command.sandbox.shown = visible.shown.iter().cloned().chain(seeing.command.sandbox.shown).collect();
+    seeing.command.sandbox.visible = visible;
     seeing
 }
 
@@ -79,9 +79,10 @@ fn spec(program: ServerProgram, hold: &CommandSandbox, settings: &Settings) -> R
         return Err("the command contains a NUL byte".to_owned());
     }
     let confinement = hold.confinement.clone();
-    let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
-        settings.redactor.holds_secret(value)
-    });
+    let mut environment =
+        command_environment(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
+            settings.redactor.holds_secret(value)
+        });
     // The user's configuration overrides the environment of commands, and private directories of the sandbox override both.
     environment.retain(|(name, _)| !program.environment.iter().any(|(own, _)| name == own.as_str()));
     environment.extend(program.environment.into_iter().map(|(name, value)| (name.into(), value.into())));
@@ -97,7 +98,7 @@ fn spec(program: ServerProgram, hold: &CommandSandbox, settings: &Settings) -> R
         proxy: Some(network::proxy(settings, &[])),
         timeout: Duration::MAX,
         max_output_bytes: settings.max_output_bytes,
-        helper: settings.helper.clone(),
+        helper: settings.command.helper.clone(),
     })
 }
 

@@ -35,11 +35,11 @@ pub(in crate::tools) fn proxy(settings: &Settings, opens: &[Outside]) -> Proxy {
         Outside::Network | Outside::Write { .. } | Outside::Read { .. } => None,
     });
     let gate = ApprovedHosts {
-        may_fetch: Arc::clone(&settings.may_fetch),
-        may_connect: Arc::clone(&settings.may_connect),
+        may_fetch: Arc::clone(&settings.http.may_fetch),
+        may_connect: Arc::clone(&settings.http.may_connect),
         servers: servers.collect(),
     };
-    Proxy { gate: Arc::new(gate), fetcher: settings.fetcher.clone() }
+    Proxy { gate: Arc::new(gate), fetcher: settings.http.fetcher.clone() }
 }
 
 /// Maximum number of named servers.
@@ -48,13 +48,13 @@ const MAX_NAMED: usize = 3;
 /// Returns the note `needs example.com:443: blocked; aye asks separately if the command needs it`, for the servers named in a
 /// command without network access.
 pub(in crate::tools) fn note(line: &str, settings: &Settings) -> Option<String> {
-    if settings.holding.network != NetworkAccess::Proxied || !settings.holding.tier.holds() {
+    if settings.command.sandbox.network != NetworkAccess::Proxied || !settings.command.sandbox.tier.holds() {
         return None;
     }
     let (mut shut, mut denied) = (Vec::new(), Vec::new());
     for to in addresses(line).iter().filter_map(|address| url::parse(address).ok()) {
         let (host, port) = named(&to);
-        let told = (settings.may_fetch)(to.as_str(), "GET");
+        let told = (settings.http.may_fetch)(to.as_str(), "GET");
         let (list, words) = match told.verdict {
             VerdictKind::Deny => (&mut denied, format!("{host}:{port} ({})", told.rule)),
             VerdictKind::Allow | VerdictKind::Ask => (&mut shut, format!("{host}:{port}")),

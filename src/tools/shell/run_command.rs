@@ -149,7 +149,7 @@ impl Tool for RunCommand {
             summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
-                notes: [format!("shell {}", settings.shell.words()), command_run::environment_note(settings)]
+                notes: [format!("shell {}", settings.command.shell.words()), command_run::environment_note(settings)]
                     .into_iter()
                     .chain(own_place(arguments.cwd.as_deref(), &cwd, settings))
                     .chain(own_limit(&arguments))
@@ -166,7 +166,7 @@ impl Tool for RunCommand {
             effect: Effect::Runs { timeout_seconds: if background { 0 } else { timeout_seconds }, files: pinned.files() },
             work: Work {
                 line: arguments.command,
-                shell: settings.shell,
+                shell: settings.command.shell,
                 cwd,
                 timeout_seconds,
                 stdin: arguments.stdin,

@@ -65,7 +65,7 @@ impl SearchPath {
 
 /// Returns whether a command of this workspace could write there.
 fn is_within(place: &Path, settings: &Settings) -> bool {
-    let SandboxPolicy { roots, writable, caches, .. } = &settings.holding;
+    let SandboxPolicy { roots, writable, caches, .. } = &settings.command.sandbox;
     let places = roots.iter().chain(writable).chain(&caches.directories).map(PathBuf::as_path);
     places.chain([settings.workspace.as_path()]).any(|above| place.starts_with(above))
 }

@@ -21,7 +21,7 @@ const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 /// Returns why a line allowed by a rule needs approval: a symlink leads one of its programs outside the workspace, or this is
 /// unknown. `None` if there is a sandbox. Performs blocking I/O.
 pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
-    if settings.holding.tier.holds() {
+    if settings.command.sandbox.tier.holds() {
         return None;
     }
     let operands = match operands(line) {
@@ -84,7 +84,7 @@ impl LinkSearch<'_> {
         match resolve(path, self.cwd, self.settings.home.as_deref()) {
             // The policy checked only the text of the path.
             Ok(found) if !found.through_links => None,
-            Ok(found) if (self.settings.may_follow)(&found.real) => None,
+            Ok(found) if (self.settings.paths.may_follow)(&found.real) => None,
             Ok(found) => Some(format!("`{shown}` leads through a symlink to `{}`", found.real.display())),
             // The kernel refuses these as well.
             Err(
@@ -195,5 +195,7 @@ fn may_match(name: &OsStr, pattern: &str) -> bool {
 /// Returns whether commands have an options file of `rg`.
 fn is_configured(settings: &Settings) -> bool {
     let own = std::env::vars_os().filter(|(name, _)| name == RG_OPTIONS);
-    command_environment(own, &settings.environment, &settings.secret_names, &|_| false).iter().any(|(name, _)| name == RG_OPTIONS)
+    command_environment(own, &settings.command.environment, &settings.command.secret_names, &|_| false)
+        .iter()
+        .any(|(name, _)| name == RG_OPTIONS)
 }

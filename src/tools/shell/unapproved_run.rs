@@ -27,7 +27,7 @@ impl UnapprovedRun {
     ///
     /// Fails if the line needs approval now.
     pub(in crate::tools) fn find(line: &str, directory: &Path, settings: &Settings) -> Result<Self, ToolError> {
-        let holding = &settings.holding;
+        let holding = &settings.command.sandbox;
         let mut apart = Self::default();
         if let Strictness::NoPrograms(purpose) = Strictness::of(line, holding.unasked, holding.trust) {
             apart.git = Hardening::find(line, directory, purpose, &git_workspace(settings));
@@ -60,7 +60,7 @@ impl UnapprovedRun {
 }
 
 fn git_workspace(settings: &Settings) -> GitWorkspace<'_> {
-    let holding = &settings.holding;
+    let holding = &settings.command.sandbox;
     GitWorkspace {
         roots: if holding.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &holding.roots },
         home: settings.home.as_deref(),
@@ -82,7 +82,7 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
         _ => return Doubts::default(),
     };
     let mut doubts = Doubts::default();
-    if settings.holding.trust != RepositoryTrust::Trusted && names_git(&line) {
+    if settings.command.sandbox.trust != RepositoryTrust::Trusted && names_git(&line) {
         let doubt = |purpose| Hardening::find(&line, &cwd.real, purpose, &git_workspace(settings)).doubt();
         (doubts.as_reading, doubts.unasked) = (doubt(Purpose::Reads), doubt(Purpose::Writes));
     }
@@ -116,6 +116,6 @@ pub(in crate::tools) fn path_directories(settings: &Settings) -> Vec<PathBuf> {
 
 fn given_path(settings: &Settings) -> Option<OsString> {
     let own = std::env::vars_os().filter(|(name, _)| name == PATH);
-    let given = command_environment(own, &settings.environment, &settings.secret_names, &|_| false);
+    let given = command_environment(own, &settings.command.environment, &settings.command.secret_names, &|_| false);
     given.into_iter().find(|(name, _)| name == PATH).map(|(_, value)| value)
 }

@@ -46,8 +46,8 @@ fn both_outputs_share_one_limit() {
 #[test]
 fn provider_keys_are_in_no_environment() {
     let mut settings = Bench::new().settings;
-    settings.environment = Environment::Inherit;
-    settings.secret_names = vec!["PATH".into()];
+    settings.command.environment = Environment::Inherit;
+    settings.command.secret_names = vec!["PATH".into()];
     let bench = Bench { settings: Settings { workspace: "/".into(), ..settings }, ..Bench::new() };
     let output = bench.output("RunCommand", json!({"command": "/usr/bin/env; echo AYE=$AYE"}));
     assert!(!output.contains("\nPATH=") && output.contains("AYE=1"), "{output}");

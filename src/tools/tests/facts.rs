@@ -53,12 +53,11 @@ fn a_link_is_told_itself_and_what_it_leads_to() {
 
 #[test]
 fn where_a_link_leads_is_not_told_of_what_may_not_be_read() {
-    let bench = Bench::new();
+    let mut bench = Bench::new();
     fs::write(bench.root.join("secret"), "12345").unwrap();
     symlink(bench.root.join("secret"), bench.path("link")).unwrap();
     let hidden = bench.root.join("secret");
-    let settings = Settings { may_read: Arc::new(move |path| path != hidden), ..bench.settings.clone() };
-    let bench = Bench { settings, ..bench };
+    bench.settings.paths.may_read = Arc::new(move |path| path != hidden);
     let told = bench.output("Stat", json!({"path": "link"}));
     assert!(!told.contains("5 bytes") && told.contains("a path that cannot be read"), "{told}");
 }
@@ -140,12 +139,12 @@ fn a_tree_is_counted_with_what_is_ignored_and_links_once() {
 
 #[test]
 fn what_may_not_be_read_is_not_counted() {
-    let bench = Bench::new();
+    let mut bench = Bench::new();
     bench.write("a", vec![0; 10]);
     bench.write("hidden/b", vec![0; 1000]);
     let hidden = bench.path("hidden");
-    let settings = Settings { may_read: Arc::new(move |path| !path.starts_with(&hidden)), ..bench.settings.clone() };
-    let told = Bench { settings, ..bench }.output("DiskUsage", json!({}));
+    bench.settings.paths.may_read = Arc::new(move |path| !path.starts_with(&hidden));
+    let told = bench.output("DiskUsage", json!({}));
     assert!(told.starts_with(".: 10 bytes in 1 file, 0 directories") && !told.contains("hidden/"), "{told}");
 }
 

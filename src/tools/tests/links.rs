@@ -62,7 +62,7 @@ impl Tree {
         let layer = Layer::new(Scope::User, Bundle::parse(&policy, "policy.toml").unwrap());
         let enforcer = Enforcer::new(vec![layer], own);
         let followed = enforcer.clone();
-        bench.settings.may_follow = Arc::new(move |path| followed.may_be_followed(path));
+        bench.settings.paths.may_follow = Arc::new(move |path| followed.may_be_followed(path));
         Self { bench, enforcer }
     }
 

@@ -39,7 +39,7 @@ mod visible;
 use super::background::Commands;
 use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
-use super::{Router, Settings, ToolSources, Toolset};
+use super::{CommandSettings, HttpAccess, PathAccess, Router, Settings, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
@@ -130,36 +130,42 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         home: Some(home),
         max_file_size_bytes: 10 * 1024 * 1024,
         max_output_bytes: 100 * 1024,
-        environment: Environment::Core,
-        shell: Shell::Bash,
-        secret_names: Vec::new(),
-        may_read: Arc::new(|_| true),
-        may_read_entry: None,
+        paths: PathAccess {
+            may_read: Arc::new(|_| true),
+            may_read_entry: None,
+            may_write: Arc::new(|_| true),
+            may_delete: Arc::new(|_| true),
+            may_open: Arc::new(|_| true),
+            may_show: Arc::new(|_| true),
+            may_follow: Arc::new(|_| true),
+            relative_paths: true,
+            follow_links: true,
+        },
+        http: HttpAccess {
+            may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
+            may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
+            fetcher: Fetcher::default(),
+        },
+        command: CommandSettings {
+            shell: Shell::Bash,
+            environment: Environment::Core,
+            secret_names: Vec::new(),
+            helper: Helper::default(),
+            sandbox: SandboxPolicy::nothing(),
+        },
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
-        may_write: Arc::new(|_| true),
-        may_delete: Arc::new(|_| true),
-        may_open: Arc::new(|_| true),
-        may_show: Arc::new(|_| true),
-        may_follow: Arc::new(|_| true),
-        relative_paths: true,
-        follow_links: true,
         text: crate::tools::TextTools::default(),
-        helper: Helper::default(),
         // Files written first by a test are older than its session.
         since: std::time::SystemTime::now() + std::time::Duration::from_secs(3600),
         checkpoints: None,
         editor: None,
         artifacts: None,
         changes: None,
-        holding: SandboxPolicy::nothing(),
         commands: Commands::default(),
         seen: ReadState::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
-        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
-        may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
-        fetcher: Fetcher::default(),
     }
 }
 

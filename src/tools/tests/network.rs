@@ -55,13 +55,13 @@ impl Net {
         let enforcer = Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(&text, "policy.toml").unwrap())], context);
         let mut bench = Bench::new();
         let (web, addresses) = (enforcer.clone(), enforcer);
-        bench.settings.may_fetch = Arc::new(move |url, method| {
+        bench.settings.http.may_fetch = Arc::new(move |url, method| {
             let action = Action::Fetch { url: url.to_owned(), method: method.to_owned() };
             web.explain(&[action], jiff::Timestamp::UNIX_EPOCH)
         });
-        bench.settings.may_connect = Arc::new(move |url, address| addresses.may_connect(url, address));
+        bench.settings.http.may_connect = Arc::new(move |url, address| addresses.may_connect(url, address));
         let names = Arc::new(Everywhere(address.parse().unwrap()));
-        bench.settings.fetcher = Fetcher::for_test(names, Arc::new(move |_| server));
+        bench.settings.http.fetcher = Fetcher::for_test(names, Arc::new(move |_| server));
         Self { bench, server, heard }
     }
 
@@ -171,7 +171,7 @@ fn a_private_host_of_the_policy_can_be_opened() {
 fn a_question_says_which_servers_a_command_needs_that_are_not_open_to_it() {
     let mut net = Net::new("requires_approval = true\nblocked_domains = [\"evil.example\"]");
     let with = |network| SandboxPolicy { tier: SandboxTier::Guarded, network, ..SandboxPolicy::nothing() };
-    net.bench.settings.holding = with(NetworkAccess::Proxied);
+    net.bench.settings.command.sandbox = with(NetworkAccess::Proxied);
     let note = |net: &Net, line: &str| {
         let plan = net.bench.plan("RunCommand", serde_json::json!({"command": line})).unwrap();
         plan.proposal.unwrap().notes.into_iter().find(|note| note.starts_with("needs"))
@@ -191,7 +191,7 @@ fn a_question_says_which_servers_a_command_needs_that_are_not_open_to_it() {
     ] {
         assert_eq!(note(&net, line), said, "{line}");
     }
-    net.bench.settings.holding = with(NetworkAccess::Open);
+    net.bench.settings.command.sandbox = with(NetworkAccess::Open);
     assert_eq!(note(&net, "curl https://a.example/"), None);
 }
 

@@ -280,7 +280,7 @@ fn a_file_that_may_not_be_read_is_not_told_by_why_a_hunk_does_not_fit() {
     let mut bench = Bench::new();
     bench.write("secret", "one\ntwo\n");
     let hidden = bench.path("secret");
-    bench.settings.may_read = Arc::new(move |path| path != hidden);
+    bench.settings.paths.may_read = Arc::new(move |path| path != hidden);
     for hunk in ["@@\n one\n-three\n+3\n", "@@\n-nothing\n+x\n"] {
         let plan = bench.plan("ApplyPatch", patch(&format!("*** Update File: secret\n{hunk}"))).unwrap();
         assert_eq!(plan.actions.len(), 1);

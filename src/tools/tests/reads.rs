@@ -155,7 +155,7 @@ fn lines_are_found_with_their_places() {
 fn a_search_shows_nothing_that_may_not_be_read() {
     let bench = tree();
     let mut settings = bench.settings.clone();
-    settings.may_read = Arc::new(|path| !path.ends_with("main.rs"));
+    settings.paths.may_read = Arc::new(|path| !path.ends_with("main.rs"));
     let bench = Bench { settings, ..bench };
     for (tool, arguments) in [
         ("Grep", json!({"pattern": "needle"})),
@@ -309,7 +309,7 @@ fn a_list_of_what_to_ignore_that_is_a_device_or_a_pipe_is_not_opened() {
 fn an_edit_that_does_not_fit_tells_nothing_of_a_file_that_may_not_be_read() {
     let mut bench = Bench::new();
     bench.write("f", "secret line\n");
-    bench.settings.may_read = Arc::new(|_| false);
+    bench.settings.paths.may_read = Arc::new(|_| false);
     for old in ["secret lino", "e"] {
         let edits = json!([{"oldText": old, "newText": "x"}]);
         let (_, message) = bench.error("EditFile", json!({"path": "f", "edits": edits}));

@@ -66,16 +66,16 @@ impl Net {
         let mut bench = Bench::new();
         let enforcer = enforcer(table, Mode::Ask);
         let (web, addresses) = (enforcer.clone(), enforcer);
-        bench.settings.may_fetch = Arc::new(move |url, method| {
+        bench.settings.http.may_fetch = Arc::new(move |url, method| {
             let action = Action::Fetch { url: url.to_owned(), method: method.to_owned() };
             web.explain(&[action], jiff::Timestamp::UNIX_EPOCH)
         });
-        bench.settings.may_connect = Arc::new(move |url, address| addresses.may_connect(url, address));
+        bench.settings.http.may_connect = Arc::new(move |url, address| addresses.may_connect(url, address));
         let route = move |to: IpAddr| {
             routed.lock().unwrap().push(to);
             address
         };
-        bench.settings.fetcher = Fetcher::for_test(Arc::clone(&names) as Arc<dyn Resolver>, Arc::new(route));
+        bench.settings.http.fetcher = Fetcher::for_test(Arc::clone(&names) as Arc<dyn Resolver>, Arc::new(route));
         Self { bench, address, names, connected, requests }
     }
 
@@ -245,8 +245,8 @@ fn a_private_host_that_the_person_named_is_asked() {
     let mut net = Net::new(OPEN, &[], vec![ok("text/plain", "mine"), ok("text/plain", "mine")]);
     let port = net.address.port();
     let enforcer = enforcer(&format!("allowed_private_hosts = [\"127.0.0.1:{port}\", \"localhost:{port}\"]"), Mode::Ask);
-    net.bench.settings.may_connect = Arc::new(move |url, address| enforcer.may_connect(url, address));
-    net.bench.settings.fetcher = Fetcher::default();
+    net.bench.settings.http.may_connect = Arc::new(move |url, address| enforcer.may_connect(url, address));
+    net.bench.settings.http.fetcher = Fetcher::default();
     for host in ["127.0.0.1", "localhost"] {
         let text = net.bench.output("HttpRequest", json!({"url": format!("http://{host}:{port}/")}));
         assert!(text.ends_with("mine"), "{text}");

@@ -310,7 +310,7 @@ fn who_is_told_of_an_end_is_told_all_that_was_printed_before_it() {
             cwd: Target { given: ".".to_owned(), real: bench.root.clone(), place: Place::Directory },
             call: None,
             kind: Kind::Background,
-            writes: bench.settings.holding.writes_in_workspace(),
+            writes: bench.settings.command.sandbox.writes_in_workspace(),
             redactor: Arc::clone(&bench.settings.redactor),
         });
         let printing = std::thread::spawn({
@@ -435,10 +435,15 @@ async fn what_may_write_is_not_typed_into_while_commands_may_write_less() {
     live.output("CliSession", json!({"command": "echo ready; cat"})).await;
     let own = &live.bench.settings;
     let workspace = own.workspace.clone();
-    let part =
-        SandboxPolicy { writes: false, writable: vec![workspace.join("sub")], roots: vec![workspace], ..own.holding.clone() };
-    for holding in [own.holding.clone().read_only(), part] {
-        let router = Router::new(Toolset::new(Settings { holding, ..own.clone() }, ToolSources::default()));
+    let part = SandboxPolicy {
+        writes: false,
+        writable: vec![workspace.join("sub")],
+        roots: vec![workspace],
+        ..own.command.sandbox.clone()
+    };
+    for sandbox in [own.command.sandbox.clone().read_only(), part] {
+        let command = CommandSettings { sandbox, ..own.command.clone() };
+        let router = Router::new(Toolset::new(Settings { command, ..own.clone() }, ToolSources::default()));
         let plan = router.plan(call("CliWrite", json!({"id": "s1", "text": "x"}))).await.unwrap();
         let permit = Permit::for_test(plan.actions.clone());
         let error = router.run(plan, permit, context()).await.error.unwrap();

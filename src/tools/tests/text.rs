@@ -313,8 +313,8 @@ fn what_is_hidden_stays_and_comes_back() {
 
 #[test]
 fn why_a_patch_does_not_fit_is_not_told_of_what_may_not_be_read() {
-    let bench = guide();
-    let bench = Bench { settings: Settings { may_read: Arc::new(|_| false), ..bench.settings.clone() }, ..bench };
+    let mut bench = guide();
+    bench.settings.paths.may_read = Arc::new(|_| false);
     let (_, message) = bench.error("TextPatch", json!({"path": "guide.md", "operation": "delete", "section": "zzz"}));
     assert!(!message.contains("Guide") && message.contains("cannot read that file"), "{message}");
 }

@@ -123,8 +123,8 @@ fn one_place_that_the_policy_shuts_keeps_the_whole_tree_where_it_is() {
     let mut bench = bench();
     bench.write("d/sub/.git/config", "");
     let open = |path: &Path| !path.components().any(|name| name.as_os_str() == ".git");
-    bench.settings.may_write = Arc::new(open);
-    bench.settings.may_delete = Arc::new(open);
+    bench.settings.paths.may_write = Arc::new(open);
+    bench.settings.paths.may_delete = Arc::new(open);
     let calls = [
         ("Delete", json!({"path": "d", "recursive": true})),
         ("Move", json!({"source": "d", "destination": "e"})),
@@ -176,15 +176,15 @@ fn a_directory_is_made_with_those_above_it() {
 fn paths_can_be_held_to_be_absolute_and_free_of_links() {
     let mut bench = bench();
     symlink("d", bench.path("link")).unwrap();
-    bench.settings.relative_paths = false;
+    bench.settings.paths.relative_paths = false;
     let (code, message) = bench.error("ReadFile", json!({"path": "d/a.txt"}));
     assert_eq!(code, ErrorCode::InvalidRequest);
     assert!(message.contains("`tools.absolute_paths_only`"), "{message}");
     let absolute = bench.path("d/a.txt").display().to_string();
     assert_eq!(bench.output("ReadFile", json!({"path": absolute})), "one\ntwo\n");
     assert!(bench.output("ListDirectory", json!({})).contains("d/"));
-    bench.settings.relative_paths = true;
-    bench.settings.follow_links = false;
+    bench.settings.paths.relative_paths = true;
+    bench.settings.paths.follow_links = false;
     let (code, message) = bench.error("ReadFile", json!({"path": "link/a.txt"}));
     assert_eq!(code, ErrorCode::PermissionDenied);
     assert!(message.contains("`tools.follow_symlinks`"), "{message}");
@@ -219,7 +219,7 @@ fn a_move_does_not_give_a_readable_name_to_what_may_not_be_read() {
     bench.write(".env", "S=1");
     bench.write("tree/shut/f", "S=1");
     let shut = [bench.path(".env"), bench.path("tree/shut")];
-    bench.settings.may_read = Arc::new(move |path| !shut.iter().any(|shut| path.starts_with(shut)));
+    bench.settings.paths.may_read = Arc::new(move |path| !shut.iter().any(|shut| path.starts_with(shut)));
     for source in [".env", "tree"] {
         let plan = bench.plan("Move", json!({"source": source, "destination": "other"})).unwrap();
         let read = |action: &Action| matches!(action, Action::Read { target } if !target.real.ends_with("tree"));

@@ -103,7 +103,7 @@ impl House {
             trust: RepositoryTrust::Trusted,
             git_config: None,
         };
-        self.bench.settings.holding = SandboxPolicy::new(held, ground);
+        self.bench.settings.command.sandbox = SandboxPolicy::new(held, ground);
     }
 
     fn output(&self, line: &str) -> String {

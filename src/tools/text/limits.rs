@@ -3,7 +3,7 @@
 use crate::protocol::ToolError;
 use crate::tools::draft::CallDraft;
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::{PathAccess, Settings};
 use crate::tools::text_tools::TextTools;
 use crate::tools::tool::{AnyTool, Payload};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Returns settings under which a search shows only permitted files.
 fn narrowed(settings: &Settings) -> Settings {
-    let (own, may_read) = (settings.text.clone(), Arc::clone(&settings.may_read));
+    let (own, may_read) = (settings.text.clone(), Arc::clone(&settings.paths.may_read));
     let shown = move |path: &Path| {
         let metadata = || path.symlink_metadata().ok();
         let fits = own.has_allowed_extension(path)
@@ -22,7 +22,8 @@ fn narrowed(settings: &Settings) -> Settings {
         may_read(path) && (fits || metadata().is_some_and(|metadata| metadata.is_dir()))
     };
     // The faster check per entry does not know about this.
-    Settings { may_read: Arc::new(shown), may_read_entry: None, ..settings.clone() }
+    let paths = PathAccess { may_read: Arc::new(shown), may_read_entry: None, ..settings.paths.clone() };
+    Settings { paths, ..settings.clone() }
 }
 
 /// Drafts a call under the restrictions of its tool.

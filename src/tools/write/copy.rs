@@ -61,7 +61,7 @@ impl Tool for Copy {
         let source = paths.target("source", &arguments.source, ExpectedKind::Directory)?;
         let destination = paths.target("destination", &arguments.destination, ExpectedKind::Directory)?;
         let actions = actions(&source, &destination);
-        let (may_read, may_write) = (&settings.may_read, &settings.may_write);
+        let (may_read, may_write) = (&settings.paths.may_read, &settings.paths.may_write);
         if !may_read(&source.real) || !may_write(&destination.real) {
             return Ok(CallDraft::denied(format!("Copy {} to {}", source.given, destination.given), actions));
         }

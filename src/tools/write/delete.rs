@@ -81,7 +81,7 @@ impl Tool for Delete {
         let target = Paths::on_disk(settings).entry("path", &arguments.path)?;
         let name = shown_in_one_line(&target.real, settings);
         let action = Action::Delete { target: target.clone() };
-        if !(settings.may_delete)(&target.real) {
+        if !(settings.paths.may_delete)(&target.real) {
             return Ok(CallDraft::denied(format!("Delete {}", target.given), vec![action]));
         }
         must_be_there(&target, settings)?;
@@ -95,7 +95,7 @@ impl Tool for Delete {
             let message = format!("`{}` is a directory; set `recursive` to delete it with everything in it", target.given);
             return Err(invalid(message));
         }
-        let look = look(&target, &[&target.real], settings, &*settings.may_delete)?;
+        let look = look(&target, &[&target.real], settings, &*settings.paths.may_delete)?;
         if let Some(path) = &look.refused {
             let refused = Action::Delete { target: refused_target(path, settings) };
             return Ok(CallDraft::denied(format!("Delete {name}"), vec![action, refused]));

@@ -54,7 +54,7 @@ pub(in crate::tools) fn unfit<Work>(
     settings: &Settings,
     explain: impl FnOnce(ToolError) -> Work,
 ) -> Result<CallDraft<Work>, ToolError> {
-    if !(settings.may_read)(&target.real) {
+    if !(settings.paths.may_read)(&target.real) {
         let message = format!("{what} `{}`, but you cannot read that file; nothing was changed", target.given);
         return Err(invalid(message));
     }

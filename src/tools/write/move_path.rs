@@ -53,15 +53,15 @@ impl Tool for Move {
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let source = paths.entry("source", &arguments.source)?;
         let destination = paths.target("destination", &arguments.destination, ExpectedKind::Directory)?;
-        Ok(actions(&source, &destination, &*paths.settings.may_read))
+        Ok(actions(&source, &destination, &*paths.settings.paths.may_read))
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Option<Work>>, ToolError> {
         let paths = Paths::on_disk(settings);
         let source = paths.entry("source", &arguments.source)?;
         let destination = paths.target("destination", &arguments.destination, ExpectedKind::Directory)?;
-        let actions = actions(&source, &destination, &*settings.may_read);
-        let (may_read, may_write, may_delete) = (&settings.may_read, &settings.may_write, &settings.may_delete);
+        let actions = actions(&source, &destination, &*settings.paths.may_read);
+        let (may_read, may_write, may_delete) = (&settings.paths.may_read, &settings.paths.may_write, &settings.paths.may_delete);
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
         let may_leave = |path: &Path| may_write(path) && may_delete(path) && (may_read(path) || !may_read(&there(path)));
         if !may_write(&destination.real) || !may_leave(&source.real) {

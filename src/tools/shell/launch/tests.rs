@@ -53,7 +53,7 @@ fn a_server_is_held_as_commands_are() {
     let mut holding = SandboxPolicy::nothing();
     (holding.tier, holding.network) = (SandboxTier::Guarded, NetworkAccess::Proxied);
     holding.roots = vec![bench.settings.workspace.clone()];
-    bench.settings.holding = holding;
+    bench.settings.command.sandbox = holding;
     let launcher = ServerLauncher::new(bench.settings.clone());
     match block_on(said(&launcher, program(&bench, SERVER))) {
         Ok(lines) => assert_eq!((lines.len(), lines[0].as_str()), (3, "hello, ours; $HOME")),

@@ -99,7 +99,7 @@ impl<'a> BuildOutput<'a> {
     }
 
     fn directory_of(&mut self, change: &Change, ignored: &mut Ignored<'_>) -> Option<PathBuf> {
-        if self.settings.holding.trust != RepositoryTrust::Trusted {
+        if self.settings.command.sandbox.trust != RepositoryTrust::Trusted {
             return None;
         }
         let directory = named(&change.path, change.kind() == Some(Kind::Directory))?;

@@ -18,7 +18,7 @@ pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer 
 }
 
 fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
-    let holding = &settings.holding;
+    let holding = &settings.command.sandbox;
     if work.background {
         return Some("the command keeps running in the background, but a preview ends with its command".to_owned());
     }
@@ -56,7 +56,7 @@ pub(in crate::tools) fn layer(work: &Work, preview: &PreviewOffer, settings: &Se
         PreviewOffer::None => return LayerRun::None,
         PreviewOffer::Impossible { reason } => return impossible(reason.clone()),
     }
-    if settings.holding.trust != RepositoryTrust::Trusted {
+    if settings.command.sandbox.trust != RepositoryTrust::Trusted {
         return impossible("this project is not trusted".to_owned());
     }
     LayerRun::Possible

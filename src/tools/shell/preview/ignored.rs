@@ -23,7 +23,7 @@ pub(in crate::tools::shell::preview) struct Ignored<'a> {
 impl<'a> Ignored<'a> {
     pub(crate) fn new(changes: &'a Changes, settings: &'a Settings) -> Self {
         let directory = changes.directory();
-        let reads = trap_above(directory, &*settings.may_read).is_none();
+        let reads = trap_above(directory, &*settings.paths.may_read).is_none();
         Self { directory, settings, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Ignored<'a> {
         let (real, settings) = (self.directory.join(directory), self.settings);
         let is_top = directory.as_os_str().is_empty();
         let rules = self.rules.entry(directory.to_owned()).or_insert_with(|| {
-            if trap(&real, &*settings.may_read).is_some() {
+            if trap(&real, &*settings.paths.may_read).is_some() {
                 return None;
             }
             let mut builder = GitignoreBuilder::new(&real);

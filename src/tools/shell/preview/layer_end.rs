@@ -52,7 +52,7 @@ pub(super) fn is_stopped(end: End) -> bool {
 
 /// Returns the hidden secrets that a failed command names in its output; most likely it failed because they are hidden.
 pub(super) fn secrets_named(finished: &Finished, confinement: &Confinement, printed: &str, settings: &Settings) -> Vec<Outside> {
-    if !settings.holding.layered || finished.end == End::Exited(0) {
+    if !settings.command.sandbox.layered || finished.end == End::Exited(0) {
         return Vec::new();
     }
     let in_workspace = |place: &&std::path::PathBuf| confinement.roots.iter().any(|root| place.starts_with(root));

@@ -67,7 +67,7 @@ pub(in crate::tools) async fn run(
     let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
     let Prepared { view, confinement, layers, began } = prepared;
     let mut spec = spec(&work, Some(confinement.clone()), &apart, &settings);
-    if settings.holding.layered {
+    if settings.command.sandbox.layered {
         alone(&mut spec.environment);
     }
     let (to_keep, whole) = Whole::begin(&work.line, &settings);
@@ -112,7 +112,7 @@ struct Prepared {
 impl Prepared {
     fn new(call: &Call, settings: &Settings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("cannot preview this call: {why}"));
-        let base = settings.holding.previews.as_ref().map_err(|why| impossible(why))?;
+        let base = settings.command.sandbox.previews.as_ref().map_err(|why| impossible(why))?;
         let held = settings.confine(&ExtraAccess::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
         let held = held.ok_or_else(|| impossible("this system has no sandbox that supports previews"))?;
         let made = || -> io::Result<PreviewDirs> {
@@ -120,8 +120,8 @@ impl Prepared {
             let began = overlay::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
             // Package caches also have a copy that is removed with the view.
-            let caches = view.layers("cache", &settings.holding.caches.directories)?;
-            let substitute = settings.holding.caches.substitute(view.path().join("cache-home"))?;
+            let caches = view.layers("cache", &settings.command.sandbox.caches.directories)?;
+            let substitute = settings.command.sandbox.caches.substitute(view.path().join("cache-home"))?;
             Ok(PreviewDirs { view, layers, caches, substitute, began })
         };
         let PreviewDirs { view, layers, caches, substitute, began } =
@@ -129,15 +129,15 @@ impl Prepared {
         let mut hidden = held.hidden.clone();
         hidden.push(previews(base));
         let mut read_only = Vec::new();
-        if settings.holding.layered {
-            hidden.extend(settings.holding.secrets().map_err(|why| impossible(&why))?);
+        if settings.command.sandbox.layered {
+            hidden.extend(settings.command.sandbox.secrets().map_err(|why| impossible(&why))?);
             // The same as in a real run; missing paths must not appear to exist.
             read_only.extend(held.read_only.iter().filter(|place| place.symlink_metadata().is_ok()).cloned());
         }
         let confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
             // Everything else that could be written is real. These files contain only locks.
-            writable: settings.holding.caches.locks.clone(),
+            writable: settings.command.sandbox.caches.locks.clone(),
             // In a requested preview, changes to protected paths are reported but not applied.
             read_only,
             reopened: Vec::new(),
@@ -205,7 +205,7 @@ fn looked_at(
         refused,
         denied: denied.outside.into_iter().chain(secrets_named(finished, confinement, &output_seen, settings)).collect(),
     };
-    let end = settings.holding.layered.then(|| LayerEnd { stopped: is_stopped(finished.end), ..rest.end() });
+    let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped: is_stopped(finished.end), ..rest.end() });
     (effects, Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() }, end)
 }
 

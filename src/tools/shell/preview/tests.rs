@@ -24,7 +24,7 @@ fn bench() -> Option<Bench> {
     let mut bench = Bench::new();
     let base = bench.root.join("base");
     fs::create_dir(&base).unwrap();
-    bench.settings.holding = holding(bench.settings.workspace.clone(), base);
+    bench.settings.command.sandbox = holding(bench.settings.workspace.clone(), base);
     match previewed(&bench, "true") {
         Ok(_) => Some(bench),
         Err(error) => {
@@ -139,7 +139,7 @@ fn a_no_leaves_nothing_behind() {
 fn what_may_not_be_written_is_not_kept_and_said() {
     let Some(mut bench) = bench() else { return };
     bench.write(".git/config", "[core]\n");
-    bench.settings.may_write = Arc::new(|path| !path.iter().any(|name| name == ".git"));
+    bench.settings.paths.may_write = Arc::new(|path| !path.iter().any(|name| name == ".git"));
     let plan =
         previewed(&bench, "echo x > ok; echo '[alias]' >> .git/config; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit");
     let plan = plan.unwrap();
@@ -157,7 +157,7 @@ fn what_may_not_be_written_is_not_kept_and_said() {
 fn what_the_policy_came_to_forbid_since_is_not_kept() {
     let Some(mut bench) = bench() else { return };
     let plan = previewed(&bench, "echo x > ok; echo x > late").unwrap();
-    bench.settings.may_write = Arc::new(|path| !path.ends_with("late"));
+    bench.settings.paths.may_write = Arc::new(|path| !path.ends_with("late"));
     bench.run(plan);
     assert!(bench.path("ok").exists() && !bench.path("late").exists());
 }
@@ -262,26 +262,26 @@ fn why_there_is_no_preview_is_said() {
         other => panic!("{other:?}"),
     };
     assert!(reason(offer(&bench, "true")).contains("the sandbox is off"));
-    bench.settings.holding.tier = SandboxTier::Guarded;
-    bench.settings.holding.previews = Err("`target` is mounted below the workspace".to_owned());
+    bench.settings.command.sandbox.tier = SandboxTier::Guarded;
+    bench.settings.command.sandbox.previews = Err("`target` is mounted below the workspace".to_owned());
     assert!(reason(offer(&bench, "true")).contains("mounted below"));
-    bench.settings.holding = holding(bench.settings.workspace.clone(), "/x".into());
+    bench.settings.command.sandbox = holding(bench.settings.workspace.clone(), "/x".into());
     assert_eq!(offer(&bench, "cargo test"), PreviewOffer::Possible);
     assert_eq!(bench.plan("ReadFile", json!({"path": "x"})).unwrap().preview, PreviewOffer::None);
     assert!(reason(offer(&bench, "git commit -m x")).contains("git"));
     assert_eq!(offer(&bench, "git status"), PreviewOffer::Possible);
     assert!(reason(offer(&bench, "sleep 9 &")).contains("background"));
-    bench.settings.holding.network = NetworkAccess::Open;
+    bench.settings.command.sandbox.network = NetworkAccess::Open;
     assert!(reason(offer(&bench, "true")).contains("has network access"));
-    bench.settings.holding.network = NetworkAccess::Proxied;
-    bench.settings.holding.writes = false;
+    bench.settings.command.sandbox.network = NetworkAccess::Proxied;
+    bench.settings.command.sandbox.writes = false;
     assert!(reason(offer(&bench, "true")).contains("only read"));
 }
 
 #[test]
 fn what_is_opened_stands_in_the_plan_and_is_judged() {
     let mut bench = Bench::new();
-    bench.settings.may_open = Arc::new(|path| path.starts_with("/opt"));
+    bench.settings.paths.may_open = Arc::new(|path| path.starts_with("/opt"));
     let opens = vec![
         Outside::Host { host: "example.com".into(), port: 443 },
         Outside::Write { path: "/opt/x".into() },
@@ -424,7 +424,7 @@ fn keeps_until_it_is_killed() {
 fn crashing(root: &Path) -> Settings {
     let mut settings = crate::tools::tests::settings(root.join("ws"), root.join("home"));
     settings.session = Some(SessionId::new("s"));
-    settings.holding = holding(root.join("ws"), root.join("base"));
+    settings.command.sandbox = holding(root.join("ws"), root.join("base"));
     settings
 }
 

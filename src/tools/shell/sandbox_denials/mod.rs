@@ -151,7 +151,7 @@ impl SandboxedCommand<'_> {
             above.map(|place| place.components().count()).max().unwrap_or(0)
         };
         let (veil, closed): (Vec<PathBuf>, Vec<PathBuf>) =
-            hidden.iter().cloned().partition(|place| self.settings.holding.visible.hidden.contains(place));
+            hidden.iter().cloned().partition(|place| self.settings.command.sandbox.visible.hidden.contains(place));
         // Credentials, aye's own directories, and paths blocked by the policy.
         if depth(&closed) > depth(shown) {
             return Remedy::Nothing;
@@ -181,7 +181,7 @@ impl SandboxedCommand<'_> {
             return Remedy::Nothing;
         }
         match self.opens(&found.real, found.kind, place.wanted) {
-            Some(path) if (self.settings.may_open)(&path) && could_write(&path) => Remedy::Opens(path),
+            Some(path) if (self.settings.paths.may_open)(&path) && could_write(&path) => Remedy::Opens(path),
             Some(_) | None => Remedy::Nothing,
         }
     }
@@ -197,7 +197,7 @@ impl SandboxedCommand<'_> {
             (Kind::File { .. }, parent) => (parent.unwrap_or(real), false),
             _ => return Remedy::Nothing,
         };
-        if opens && (self.settings.may_open)(path) && could_write(path) {
+        if opens && (self.settings.paths.may_open)(path) && could_write(path) {
             return Remedy::Opens(path.to_owned());
         }
         let may_be_shown = !opens && self.may_be_shown(real) && self.may_be_shown(path);
@@ -215,7 +215,7 @@ impl SandboxedCommand<'_> {
 
     /// Returns whether the policy allows the path to be visible and the user can read it.
     fn may_be_shown(&self, path: &Path) -> bool {
-        (self.settings.may_show)(path) && crate::sys::path::may_read(path)
+        (self.settings.paths.may_show)(path) && crate::sys::path::may_read(path)
     }
 
     /// Returns the smallest path that has to be writable.

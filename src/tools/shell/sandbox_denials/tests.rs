@@ -162,7 +162,7 @@ fn the_least_is_opened_that_the_command_needs() {
 fn what_the_policy_closes_is_not_offered() {
     let mut machine = Machine::new();
     let shut = machine.root.join("other");
-    machine.settings.may_open = std::sync::Arc::new(move |path| !path.starts_with(&shut));
+    machine.settings.paths.may_open = std::sync::Arc::new(move |path| !path.starts_with(&shut));
     assert!(machine.opens("touch: cannot touch '@/other/file': Read-only file system").is_empty());
 }
 
@@ -234,9 +234,9 @@ fn what_is_hidden_by_default_is_offered_for_reading_and_credentials_are_not() {
         fs::write(root.join(name), "x").unwrap();
     }
     let shut = root.join("home/.aws");
-    machine.settings.may_show = std::sync::Arc::new(move |path| !path.starts_with(&shut));
-    machine.settings.holding.visible.hidden = vec![root.join("home"), root.join("other")];
-    machine.confinement.hidden.extend(machine.settings.holding.visible.hidden.clone());
+    machine.settings.paths.may_show = std::sync::Arc::new(move |path| !path.starts_with(&shut));
+    machine.settings.command.sandbox.visible.hidden = vec![root.join("home"), root.join("other")];
+    machine.confinement.hidden.extend(machine.settings.command.sandbox.visible.hidden.clone());
     machine.confinement.hidden.push(root.join("home/.aws"));
     machine.confinement.shown = vec![root.join("home/seen")];
     let read = |line: &str| machine.opens(line);

@@ -169,7 +169,7 @@ fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolE
             FileOperation::Delete => vec![Action::Delete { target: paths.entry("patch", &section.path)? }],
             FileOperation::Update { move_to: Some(to), .. } => {
                 let to = paths.target("patch", to, ExpectedKind::File)?;
-                let may_read: &dyn Fn(&Path) -> bool = &*paths.settings.may_read;
+                let may_read: &dyn Fn(&Path) -> bool = &*paths.settings.paths.may_read;
                 move_path::actions(&target()?, &to, may_read)
             }
         };

@@ -156,7 +156,7 @@ impl<'a> Tree<'a> {
             );
             return Err(invalid(message).into());
         }
-        let survey = look(&target, &[], settings, &*settings.may_delete)?.survey;
+        let survey = look(&target, &[], settings, &*settings.paths.may_delete)?.survey;
         self.files.push(File {
             target,
             was: PathBefore::Entry(Box::new(survey)),

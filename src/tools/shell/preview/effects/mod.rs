@@ -107,7 +107,7 @@ struct ChangedPath<'a> {
 /// Collects all changed paths. Entries below a removed or moved directory are covered by it.
 fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
     let mut ignored = Ignored::new(changes, settings);
-    let mut build = settings.holding.layered.then(|| BuildOutput::new(changes, settings));
+    let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
     let moved = changes.moved_directories();
     let sources: BTreeSet<&Path> = changes.entries().iter().filter_map(|change| change.moved_from.as_deref()).collect();
     let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);

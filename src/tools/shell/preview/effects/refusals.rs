@@ -20,7 +20,7 @@ fn may_be(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     let real = changes.old(&change.path);
     let (writes, deletes) =
         (change.after.is_some(), change.before.is_some() && change.kind().is_none() || change.after.is_none());
-    (!writes || (settings.may_write)(&real)) && (!deletes || (settings.may_delete)(&real))
+    (!writes || (settings.paths.may_write)(&real)) && (!deletes || (settings.paths.may_delete)(&real))
 }
 
 /// Returns the changes to protected files in a directory that is, or becomes, a git repository.

@@ -173,9 +173,9 @@ fn what_the_policy_refuses_is_said_and_taken_out() {
     else {
         return;
     };
-    tried.settings.may_write =
+    tried.settings.paths.may_write =
         Arc::new(|path| !path.components().any(|name| name.as_os_str() == ".git") && !path.ends_with("moved"));
-    tried.settings.may_delete = Arc::new(|path| !path.ends_with("src/b.rs"));
+    tried.settings.paths.may_delete = Arc::new(|path| !path.ends_with("src/b.rs"));
     let seen = shown(&mut tried.changes, &tried.settings);
     assert_eq!(told(&seen), [".env created 2 false"]);
     let refused: Vec<_> = seen.refused.iter().map(|refused| refused.path.as_str()).collect();

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant, SystemTime};
 /// Creates a bench whose workspace is a repository with these ignore rules.
 fn project(ignored: &str) -> Option<Bench> {
     let mut bench = bench()?;
-    bench.settings.holding.survey = Some(ProtectedScan::new(bench.settings.holding.roots.clone(), Marks::default(), Vec::new()));
+    bench.settings.command.sandbox.survey =
+        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), Marks::default(), Vec::new()));
     let root = &bench.settings.workspace;
-    bench.settings.holding.read_only = vec![root.join(".git"), root.join(".aye")];
+    bench.settings.command.sandbox.read_only = vec![root.join(".git"), root.join(".aye")];
     bench.write(".gitignore", ignored);
     git(&bench, &["init", "-q"]);
     git(&bench, &["add", "."]);
@@ -100,10 +101,10 @@ fn a_run_gets_the_usual_variables_and_no_terminal() {
         (Environment::Inherit, Environment::Core),
         (Environment::Listed(vec!["X_TOKEN".to_owned()]), Environment::CoreOf(vec!["X_TOKEN".to_owned()])),
     ] {
-        bench.settings.environment = given;
-        assert_eq!(bench.settings.layered().environment, expected);
+        bench.settings.command.environment = given;
+        assert_eq!(bench.settings.layered().command.environment, expected);
     }
-    bench.settings.environment = Environment::Core;
+    bench.settings.command.environment = Environment::Core;
     let plan = ran(&bench, "echo $GIT_TERMINAL_PROMPT $PAGER $EDITOR; cat; test -t 0 || echo no terminal");
     assert!(effects(&plan).output.contains("0 cat false\nno terminal"), "{}", effects(&plan).output);
 }
@@ -175,7 +176,7 @@ fn what_does_not_qualify_as_build_output_is_listed() {
     let (build, others) = listed(&bench, "echo out/ >> .gitignore; mkdir out; echo x > out/a");
     assert!(build == 0 && others == 2, "{build} {others}");
     for trust in [RepositoryTrust::Untrusted, RepositoryTrust::NeverAsked] {
-        bench.settings.holding.trust = trust;
+        bench.settings.command.sandbox.trust = trust;
         let plan = bench.plan("RunCommand", json!({"command": "true"})).unwrap();
         assert!(matches!(plan.layer, LayerRun::Impossible { .. }), "a project without trust runs nothing unasked");
     }
@@ -184,7 +185,8 @@ fn what_does_not_qualify_as_build_output_is_listed() {
 #[test]
 fn outside_of_a_repository_only_a_tagged_directory_is_build_output() {
     let Some(mut bench) = bench() else { return };
-    bench.settings.holding.survey = Some(ProtectedScan::new(bench.settings.holding.roots.clone(), Marks::default(), Vec::new()));
+    bench.settings.command.sandbox.survey =
+        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), Marks::default(), Vec::new()));
     bench.write(".gitignore", "target/\n");
     let plan = ran(
         &bench,
