@@ -3,10 +3,10 @@
 use super::crash_outcome::stands;
 use crate::ports::Followed;
 use crate::protocol::{ApprovalId, PathState, PlaceChange};
+use crate::sys::file::FileStamp;
 use crate::sys::watch::Watch;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use std::collections::VecDeque;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
@@ -40,11 +40,8 @@ struct Plan {
 struct Place {
     change: PlaceChange,
     /// For a large file: its stamp at the last reading, and whether the content matched the plan.
-    seen: Option<(Stamp, bool)>,
+    seen: Option<(FileStamp, bool)>,
 }
-
-/// Inode, bytes, and the change times of content and entry.
-type Stamp = (u64, u64, (i64, i64), (i64, i64));
 
 impl Follow {
     async fn next(&mut self) -> Option<(ApprovalId, bool)> {
@@ -143,9 +140,9 @@ impl Place {
     }
 }
 
-fn large(path: &Path) -> Option<Stamp> {
-    let form = path.symlink_metadata().ok().filter(|form| form.len() > LARGE_BYTES)?;
-    Some((form.ino(), form.len(), (form.mtime(), form.mtime_nsec()), (form.ctime(), form.ctime_nsec())))
+fn large(path: &Path) -> Option<FileStamp> {
+    let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.len() > LARGE_BYTES)?;
+    Some(FileStamp::of(&metadata))
 }
 
 /// Lists a directory and its subdirectories, parents first; nothing for other paths.

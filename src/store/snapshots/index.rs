@@ -1,11 +1,12 @@
 //! Index of snapshots: the content of each path. The latest snapshot of each root is in memory.
 
 use super::eviction::over_quota;
-use super::file_stat::{EntryStat, Stamp, look, look_listed, now_ns};
+use super::file_stat::{EntryStat, look, look_listed, now_ns};
 use super::objects::{Objects, StoredContent};
 use super::{Limits, schema};
 use crate::ports::{Changed, Checkpoint, ContentId, StoredState};
 use crate::store::index_file::{self, IndexError};
+use crate::sys::file::FileStamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -33,13 +34,13 @@ pub(super) struct Newest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct IndexedFile {
     stood: StoredState,
-    stamp: Stamp,
+    stamp: FileStamp,
     looked_at: i64,
 }
 
 impl IndexedFile {
     /// Reports whether a stamp proves that the file is unchanged.
-    fn still(&self, stamp: Stamp) -> bool {
+    fn still(&self, stamp: FileStamp) -> bool {
         self.stamp == stamp && self.stood != StoredState::Unkept && stamp.is_telling(self.looked_at)
     }
 }
@@ -59,7 +60,7 @@ struct IndexDiff {
 
 impl IndexDiff {
     /// Skips a file's content; its existence is still recorded.
-    fn leave_out(&mut self, path: &Path, before: Option<&IndexedFile>, stamp: Stamp, why: impl Into<String>) {
+    fn leave_out(&mut self, path: &Path, before: Option<&IndexedFile>, stamp: FileStamp, why: impl Into<String>) {
         self.left_out_count += 1;
         if self.left_out.len() < MAX_NAMED {
             self.left_out.push((path.to_owned(), why.into()));
@@ -236,7 +237,7 @@ fn survey(
                 }
                 Err(why) => found.leave_out(&path, before, stamp, why),
             },
-            Err(error) => found.leave_out(&path, before, Stamp::default(), error.to_string()),
+            Err(error) => found.leave_out(&path, before, FileStamp::default(), error.to_string()),
         }
         seen.insert(path);
     }
@@ -247,7 +248,7 @@ fn survey(
 /// Stores one file's content, or returns the reason why not.
 pub(super) fn keep(
     place: &Path,
-    stamp: Stamp,
+    stamp: FileStamp,
     objects: &Objects,
     limits: Limits,
     new_bytes: &mut u64,
@@ -292,7 +293,7 @@ fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> ru
         let path = PathBuf::from(OsStr::from_bytes(&row.get::<_, Vec<u8>>(0)?));
         let (content, link): (Option<[u8; 32]>, Option<Vec<u8>>) = (row.get(1)?, row.get(2)?);
         let stamp =
-            Stamp { bytes: row.get(3)?, mode: row.get(4)?, inode: row.get(5)?, modified: row.get(6)?, changed: row.get(7)? };
+            FileStamp { bytes: row.get(3)?, mode: row.get(4)?, inode: row.get(5)?, modified: row.get(6)?, changed: row.get(7)? };
         let stood = match (content, link) {
             (Some(id), _) => {
                 StoredState::File { content: ContentId(id), bytes: stamp.bytes.unsigned_abs(), mode: stamp.permissions() }
@@ -327,7 +328,7 @@ fn write(transaction: &Transaction<'_>, newest: &Newest, found: &IndexDiff) -> r
             StoredState::Missing | StoredState::Unkept => (None, None),
         };
         let path = path.as_os_str().as_bytes();
-        let Stamp { inode, bytes, modified, changed, mode } = stamp;
+        let FileStamp { inode, bytes, modified, changed, mode } = stamp;
         begin.execute(params![newest.key, path, newest.number, id, link, bytes, mode, inode, modified, changed, looked_at])?;
     }
     for (path, IndexedFile { stamp, looked_at, .. }) in &found.touched {

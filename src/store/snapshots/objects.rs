@@ -1,7 +1,8 @@
 //! Snapshot contents on disk, each in a file named by its hash.
 
-use super::file_stat::{Stamp, open, stamp_of};
+use super::file_stat::{open, stamp_of};
 use crate::ports::ContentId;
+use crate::sys::file::FileStamp;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -22,7 +23,7 @@ pub(super) struct StoredContent {
     pub id: ContentId,
     pub bytes: u64,
     /// Stamp of the file at the time it was read.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     pub is_new: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Path states in their stored, comparable form.
 
-use super::file_stat::{EntryStat, Stamp, look};
+use super::file_stat::{EntryStat, look};
 use super::objects::Objects;
 use crate::ports::{ContentId, StoredState};
+use crate::sys::file::FileStamp;
 use crate::sys::path::is_without_links;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -26,7 +27,7 @@ impl ScannedState {
     }
 
     /// Creates the state of content that is not stored; its stamp is part of the mark.
-    pub(super) fn unkept(stamp: Stamp, why: String) -> Self {
+    pub(super) fn unkept(stamp: FileStamp, why: String) -> Self {
         let mut mark = mark(&StoredState::Unkept);
         for number in [stamp.inode, stamp.bytes, stamp.modified, stamp.mode] {
             mark.extend(number.to_le_bytes());
@@ -46,7 +47,7 @@ impl ScannedState {
             },
             Ok(EntryStat::Special(_)) if is_directory(path) => Self::of(StoredState::Missing),
             Ok(EntryStat::Special(stamp)) => Self::unkept(stamp, "neither a file nor a symlink".to_owned()),
-            Err(error) => Self::unkept(Stamp::default(), error.to_string()),
+            Err(error) => Self::unkept(FileStamp::default(), error.to_string()),
         }
     }
 }

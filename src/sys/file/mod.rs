@@ -2,6 +2,7 @@
 
 pub(crate) mod append;
 mod attributes;
+mod file_stamp;
 mod fingerprint;
 mod key_file;
 pub(crate) mod private;
@@ -14,6 +15,7 @@ pub(crate) mod transaction;
 pub(crate) mod tree;
 pub(crate) mod usage;
 
+pub(crate) use file_stamp::FileStamp;
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use key_file::own_secret;
 pub(crate) use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};

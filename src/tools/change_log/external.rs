@@ -1,11 +1,9 @@
 //! Changes by other programs in the workspace, as far as they are tracked.
 
+use crate::sys::file::FileStamp;
 use crate::sys::tree_watch::TreeWatch;
 use std::collections::HashMap;
 use std::path::PathBuf;
-
-/// Fingerprint of a file without its content: bytes, time, inode, mode.
-pub(in crate::tools) type Stamp = [i64; 5];
 
 /// The changes of other programs in the workspace, as far as they are tracked.
 #[derive(Default)]
@@ -23,7 +21,7 @@ pub(in crate::tools) enum Tracking {
     #[default]
     NotYet,
     Known {
-        files: HashMap<PathBuf, Stamp>,
+        files: HashMap<PathBuf, FileStamp>,
         /// Directory watch; `None` if the whole tree is scanned instead.
         watch: Option<TreeWatch>,
     },

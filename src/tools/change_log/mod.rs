@@ -8,7 +8,7 @@ pub(in crate::tools) mod tool_writes;
 use crate::ports::{Baselines, Changed, Checkpoint, CheckpointError, Checkpoints, Owner, Span};
 use crate::protocol::{SessionId, TaskId};
 pub(in crate::tools) use directories::{Directories, changed_directories, directories_at};
-pub(in crate::tools) use external::{ExternalChanges, Stamp, Tracking};
+pub(in crate::tools) use external::{ExternalChanges, Tracking};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

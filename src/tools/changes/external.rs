@@ -3,12 +3,12 @@
 use super::{Settings, workspace_files};
 use crate::ports::{CheckpointError, KnownPath, StoredState};
 use crate::protocol::{ChangedBy, Place, Target};
+use crate::sys::file::FileStamp;
 use crate::sys::tree_watch::{Touched, TreeWatch};
-use crate::tools::change_log::{ChangeLog, ExternalChanges, Stamp, Tracking};
+use crate::tools::change_log::{ChangeLog, ExternalChanges, Tracking};
 use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use std::collections::{BTreeSet, HashMap};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ const MAX_TOUCHED: usize = 5_000;
 /// The files below a directory that git does not ignore, and its directories.
 #[derive(Default)]
 struct Tree {
-    files: HashMap<PathBuf, Stamp>,
+    files: HashMap<PathBuf, FileStamp>,
     directories: BTreeSet<PathBuf>,
 }
 
@@ -135,7 +135,7 @@ async fn baselines(
 }
 
 struct FileIndex {
-    files: HashMap<PathBuf, Stamp>,
+    files: HashMap<PathBuf, FileStamp>,
     watch: Option<TreeWatch>,
 }
 
@@ -169,7 +169,7 @@ impl FileIndex {
         files: &BTreeSet<PathBuf>,
         directories: BTreeSet<PathBuf>,
         settings: &Settings,
-    ) -> Vec<(PathBuf, Option<Stamp>)> {
+    ) -> Vec<(PathBuf, Option<FileStamp>)> {
         let mut found = HashMap::new();
         let watch = Mutex::new(self.watch.take());
         for directory in directories {
@@ -195,7 +195,7 @@ impl FileIndex {
     }
 
     /// Returns the current state of all files by scanning the whole tree.
-    fn of_all(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, Option<Stamp>)>, String> {
+    fn of_all(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, Option<FileStamp>)>, String> {
         // Moved directories are watched under their old names, so the watch starts over.
         let watch = Mutex::new(self.watch.take().and_then(|_| TreeWatch::new().ok()));
         let Tree { files, .. } = tree(&settings.workspace, Depth::All, settings, Some(&watch))?;
@@ -258,7 +258,6 @@ fn tree(root: &Path, depth: Depth, settings: &Settings, watch: Option<&Mutex<Opt
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn stamp(metadata: &std::fs::Metadata) -> Stamp {
-    let number = |number: u64| number.cast_signed();
-    [number(metadata.size()), metadata.mtime(), metadata.mtime_nsec(), number(metadata.ino()), i64::from(metadata.mode())]
+fn stamp(metadata: &std::fs::Metadata) -> FileStamp {
+    FileStamp::of(metadata).without_change_time()
 }

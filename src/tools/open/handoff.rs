@@ -2,6 +2,7 @@
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::sys::file::FileStamp;
 use crate::sys::opener::{Desktop, OpenError, OpenerResult, Opening};
 use crate::sys::path::{Identity, identity};
 use crate::tools::call_result::{CallResult, ToolOutput};
@@ -11,7 +12,6 @@ use crate::tools::settings::Settings;
 use futures_util::FutureExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// The operation on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,24 +23,23 @@ pub(in crate::tools) enum OpenMode {
 pub(in crate::tools) struct Work {
     way: OpenMode,
     target: Target,
-    stamp: Stamp,
+    stamp: PathStamp,
 }
 
-/// Identity of a file, to detect changes.
+/// What was found at a path, to detect that something else is there. The content of a directory may change.
 #[derive(PartialEq, Eq)]
-struct Stamp {
-    identity: Option<Identity>,
-    bytes: u64,
-    modified: Option<SystemTime>,
+enum PathStamp {
+    Nothing,
+    Directory(Option<Identity>),
+    Other(FileStamp),
 }
 
-impl Stamp {
+impl PathStamp {
     fn look(path: &Path) -> Self {
-        let data = path.symlink_metadata().ok();
-        Self {
-            identity: identity(path).ok(),
-            bytes: data.as_ref().map_or(0, std::fs::Metadata::len),
-            modified: data.filter(std::fs::Metadata::is_file).and_then(|data| data.modified().ok()),
+        match path.symlink_metadata() {
+            Ok(metadata) if metadata.is_dir() => Self::Directory(identity(path).ok()),
+            Ok(metadata) => Self::Other(FileStamp::of(&metadata)),
+            Err(_) => Self::Nothing,
         }
     }
 }
@@ -88,7 +87,7 @@ pub(in crate::tools) fn draft(way: OpenMode, path: &str, settings: &Settings) ->
         summary,
         actions: of(way, target.clone()),
         effect: Effect::Changes,
-        work: Work { way, stamp: Stamp::look(&target.real), target },
+        work: Work { way, stamp: PathStamp::look(&target.real), target },
     })
 }
 
@@ -96,7 +95,7 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
     async move {
         let Work { way, target, stamp } = work;
         let now = Paths::on_disk(&settings).target("path", &target.given, ExpectedKind::File)?;
-        if now.real != target.real || Stamp::look(&target.real) != stamp {
+        if now.real != target.real || PathStamp::look(&target.real) != stamp {
             let message = format!("`{}` changed since the call was checked; nothing was opened, try again", target.given);
             return Err(ToolError::new(ErrorCode::Conflict, message).into());
         }

@@ -2,6 +2,7 @@
 //! of policy globs. The walk is bounded, and repeated in the background.
 
 use crate::policy::{EntryProtection, Marks, is_secret_name};
+use crate::sys::file::FileStamp;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -92,7 +93,7 @@ type Seen = HashMap<PathBuf, Listed>;
 /// A cached listing, repeated if the directory has changed or been replaced.
 #[derive(Debug, Default)]
 struct Listed {
-    stamp: Stamp,
+    stamp: DirectoryStamp,
     entries: usize,
     kept: Vec<Mark>,
     sockets: Vec<OsString>,
@@ -105,10 +106,9 @@ struct Listed {
 
 /// Changes whenever a name in the directory is created, removed or replaced; programs cannot set it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Stamp {
+struct DirectoryStamp {
     device: u64,
-    inode: u64,
-    changed: (i64, i64),
+    file: FileStamp,
 }
 
 #[derive(Debug, Clone)]
@@ -259,7 +259,7 @@ fn walk_roots(
 /// Lists a directory up to the limit, reusing the `known` listing if it is unchanged.
 fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -> Option<Listed> {
     // Taken before listing: a change in between is seen the next time.
-    let stamp = Stamp::of(directory)?;
+    let stamp = DirectoryStamp::of(directory)?;
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
     }
@@ -291,17 +291,17 @@ fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -
     Some(listed)
 }
 
-impl Stamp {
+impl DirectoryStamp {
     fn of(directory: &Path) -> Option<Self> {
-        let data = directory.symlink_metadata().ok()?;
-        Some(Self { device: data.dev(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) })
+        let metadata = directory.symlink_metadata().ok()?;
+        Some(Self { device: metadata.dev(), file: FileStamp::of(&metadata) })
     }
 }
 
 impl Listed {
     fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        self.stamp.changed.0.saturating_add(TICK_SECONDS) < now
+        (self.stamp.file.changed / 1_000_000_000).saturating_add(TICK_SECONDS) < now
     }
 }
 
@@ -419,7 +419,7 @@ mod tests {
         // Directories not mentioned here are not found.
         let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
             let path = root.join(name);
-            let stamp = Stamp::of(&path).expect("there");
+            let stamp = DirectoryStamp::of(&path).expect("there");
             let below = below.iter().map(OsString::from).collect();
             (path, Listed { stamp, entries: 1, kept, below, ..Listed::default() })
         };
@@ -429,7 +429,7 @@ mod tests {
         let again = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
         assert_eq!(again.read_only, [root.join(".git"), root.join("a/.git")]);
         let (path, mut earlier) = listed("a", Vec::new(), &[]);
-        earlier.stamp.changed.0 -= 1;
+        earlier.stamp.file.changed -= 1_000_000_000;
         seen = Seen::new();
         seen.insert(path, earlier);
         let mut changed = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
