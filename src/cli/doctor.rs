@@ -250,7 +250,7 @@ fn tools(place: &AppContext, common: &Common) -> Check {
 fn not_kept(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
     let standing = SandboxHost::of(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
-    standing.holding(&enforcer).unheld().into_iter().map(|what| Check::note("not enforced", what)).collect()
+    standing.sandbox_policy(&enforcer).unheld().into_iter().map(|what| Check::note("not enforced", what)).collect()
 }
 
 /// Checks that sessions can be saved.

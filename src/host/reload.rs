@@ -239,8 +239,8 @@ impl Reload {
     /// Returns notices about names that match no tool and were not reported yet.
     fn unmatched_names(&mut self) -> Vec<String> {
         let enforcer = self.place.enforcer(&self.policy, self.standing.sandbox(), self.place.mode);
-        let holding = self.standing.holding(&enforcer);
-        let router = Router::new(self.kept.toolset(&self.place, &enforcer, holding));
+        let sandbox_policy = self.standing.sandbox_policy(&enforcer);
+        let router = Router::new(self.kept.toolset(&self.place, &enforcer, sandbox_policy));
         let unmatched = unmatched(&self.place.tools.limits, &router);
         let now = names_without_tool(&self.place, &self.policy, &self.said, &unmatched);
         let new = now.iter().filter(|notice| !self.said_of_names.contains(notice)).cloned().collect();
@@ -316,15 +316,15 @@ impl Reload {
 
     fn with_router(&self, policy: &Policy, told: Option<&str>) -> (PolicyUpdate, Arc<Router>) {
         let enforcer = self.place.enforcer(policy, self.standing.sandbox(), self.place.mode);
-        let holding = self.standing.holding(&enforcer);
-        holding.look_through();
-        let sandbox = self.standing.words(&holding);
-        let mut sandbox_status = self.standing.status(&holding, &enforcer);
+        let sandbox_policy = self.standing.sandbox_policy(&enforcer);
+        sandbox_policy.look_through();
+        let sandbox = self.standing.words(&sandbox_policy);
+        let mut sandbox_status = self.standing.status(&sandbox_policy, &enforcer);
         if told.is_none() {
             // Already reported.
             sandbox_status.missing = None;
         }
-        let tools = self.kept.toolset(&self.place, &enforcer, holding);
+        let tools = self.kept.toolset(&self.place, &enforcer, sandbox_policy);
         let redactor = tools.settings().redactor.clone();
         let router = Router::new(tools);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -79,18 +79,18 @@ impl SandboxHost {
     }
 
     /// Returns the sandbox settings under this policy.
-    pub(crate) fn holding(&self, policy: &Enforcer) -> SandboxPolicy {
+    pub(crate) fn sandbox_policy(&self, policy: &Enforcer) -> SandboxPolicy {
         SandboxPolicy::new(policy.held_by(&self.homes, jiff::Timestamp::now()), self.ground.clone())
     }
 
     /// Returns the description of the sandbox for an approval prompt.
-    pub(crate) fn words(&self, holding: &SandboxPolicy) -> String {
-        holding.words(&self.home)
+    pub(crate) fn words(&self, sandbox: &SandboxPolicy) -> String {
+        sandbox.words(&self.home)
     }
 
     /// Returns the state for the status row, and a notice about what is missing.
-    pub(crate) fn status(&self, holding: &SandboxPolicy, policy: &Enforcer) -> SandboxStatus {
-        SandboxStatus { tier: holding.tier, words: holding.status(), missing: self.notice(policy) }
+    pub(crate) fn status(&self, sandbox: &SandboxPolicy, policy: &Enforcer) -> SandboxStatus {
+        SandboxStatus { tier: sandbox.tier, words: sandbox.status(), missing: self.notice(policy) }
     }
 
     /// Returns the notice at the start, if the policy wants a sandbox and it is not fully available.

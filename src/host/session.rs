@@ -142,7 +142,7 @@ impl SharedToolState {
     }
 
     /// Returns the settings of the tools of this session under a policy.
-    pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> tools::Settings {
+    pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::Settings {
         tools::Settings {
             session: Some(self.session.clone()),
             since: self.since,
@@ -152,13 +152,13 @@ impl SharedToolState {
             artifacts: Some(self.artifacts.clone()),
             changes: Some(self.changes.clone()),
             editor: self.editor.clone(),
-            ..tool_settings(place, policy, holding)
+            ..tool_settings(place, policy, sandbox)
         }
     }
 
     /// Returns the tools of this session under a policy.
-    pub(crate) fn toolset(&self, place: &AppContext, policy: &Enforcer, holding: SandboxPolicy) -> Toolset {
-        let settings = self.tool_settings(place, policy, holding);
+    pub(crate) fn toolset(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> Toolset {
+        let settings = self.tool_settings(place, policy, sandbox);
         let sources = ToolSources {
             remote: self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
             on_demand: place.settings.tools.on_demand,
@@ -371,14 +371,15 @@ pub(super) fn setup(
 ) -> Setup {
     let policy_name = policy.name.clone();
     let policy = place.enforcer(policy, terms.standing.sandbox(), place.mode);
-    let holding = terms.standing.holding(&policy);
-    holding.look_through();
-    let (sandbox, sandbox_status) = (terms.standing.words(&holding), terms.standing.status(&holding, &policy));
+    let sandbox_policy = terms.standing.sandbox_policy(&policy);
+    sandbox_policy.look_through();
+    let sandbox = terms.standing.words(&sandbox_policy);
+    let sandbox_status = terms.standing.status(&sandbox_policy, &policy);
     if let Some(servers) = session.kept.servers() {
         servers.ask_model_of(model.facts().context_window);
     }
     load_tools(&session.kept.loaded, &session.records);
-    let tools = session.kept.toolset(place, &policy, holding);
+    let tools = session.kept.toolset(place, &policy, sandbox_policy);
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
     let router = Arc::new(Router::new(tools));
     let (settled, known) = recover(place, session, &router);

@@ -20,7 +20,7 @@ pub(super) fn connect(
     approver: Approver,
 ) -> Option<agent::Remote> {
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
-    let settings = || session.kept.tool_settings(place, &enforcer, standing.holding(&enforcer));
+    let settings = || session.kept.tool_settings(place, &enforcer, standing.sandbox_policy(&enforcer));
     let (mut specs, mut problems) = specs::specs(place, Some(project));
     mcp_servers::with_passed(&passed, &mut specs, &mut problems);
     let (approval, person) = (project.approved_servers(), matches!(approver, Approver::Person));

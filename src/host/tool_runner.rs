@@ -82,11 +82,11 @@ pub(crate) enum Judged {
 }
 
 /// Returns a router with all tools under the policy.
-fn router(place: &AppContext, policy: &Enforcer, holding: tools::SandboxPolicy, servers: Option<&Servers>) -> Router {
+fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, servers: Option<&Servers>) -> Router {
     let settings = tools::Settings {
         checkpoints: Some(Arc::new(place.snapshots())),
         artifacts: Some(Arc::new(place.artifacts(None))),
-        ..session::tool_settings(place, policy, holding)
+        ..session::tool_settings(place, policy, sandbox)
     };
     let remote = servers.map(|servers| servers.offer(place, policy, &settings));
     Router::new(Toolset::new(settings, ToolSources { remote, ..session::tool_sources(place, policy) }))
@@ -95,7 +95,7 @@ fn router(place: &AppContext, policy: &Enforcer, holding: tools::SandboxPolicy, 
 impl ToolRunner {
     pub(crate) fn new(ground: ToolEnvironment, servers: Option<&Servers>) -> Self {
         let ToolEnvironment { place, policy, standing } = ground;
-        let router = Arc::new(router(&place, &policy, standing.holding(&policy), servers));
+        let router = Arc::new(router(&place, &policy, standing.sandbox_policy(&policy), servers));
         // Sessions recover their own interrupted work; the work of other dead processes is completed now.
         warn_all(&router.recover(&left_bases(&place.directories.data), &|_| false).notices);
         warn_all(&unmatched(&place.tools.limits, &router));

@@ -255,7 +255,7 @@ fn head(
         effort: place.settings.effort.map(|set| set.effort),
         mode: place.mode,
         policy: policy.name.clone(),
-        sandbox: standing.holding(&enforcer).status(),
+        sandbox: standing.sandbox_policy(&enforcer).status(),
     };
     (header, access)
 }

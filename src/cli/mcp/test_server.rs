@@ -68,7 +68,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -
         Reach::Http { .. } => SandboxHost::unasked(place),
     };
     let enforcer = place.enforcer(&policy, standing.sandbox(), place.mode);
-    let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.holding(&enforcer)));
+    let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.sandbox_policy(&enforcer)));
     let wires = McpDeps {
         launcher: Some(Arc::new(launcher) as Arc<dyn Launcher>),
         tokens: Some(Arc::new(Keeper::new(vault(place)))),

@@ -41,17 +41,17 @@ impl Tool for CliGetPlatform {
 
     fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
-            let holding = &settings.command.sandbox;
-            let network = match holding.network {
+            let sandbox = &settings.command.sandbox;
+            let network = match sandbox.network {
                 NetworkAccess::Open => "same as the user",
                 NetworkAccess::Proxied => "none, except what is allowed for one command",
             };
-            let writes = match holding.writes_in_workspace() {
+            let writes = match sandbox.writes_in_workspace() {
                 Writes::All => "the workspace",
                 Writes::Part => "part of the workspace, as set in the policy",
                 Writes::Nothing => "nothing: the workspace is read-only",
             };
-            let held = match holding.tier {
+            let held = match sandbox.tier {
                 SandboxTier::Bare => "sandbox: none; commands have all permissions of the user".to_owned(),
                 tier => format!("sandbox: {}\ncommands can write: {writes}\nnetwork: {network}", tier.as_str()),
             };

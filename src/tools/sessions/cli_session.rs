@@ -182,8 +182,8 @@ impl Tool for CliSession {
             let Work { line, mut command, reads, size } = work;
             unchanged(&mut command, &settings).await?;
             let apart = command_run::apart(&command, &settings).await?;
-            let (wanted, holding) = (ExtraAccess::by(&line, Vec::new()), Arc::clone(&settings));
-            let mut hold = off_thread(move || holding.hold(&wanted)).await?;
+            let (wanted, sandbox) = (ExtraAccess::by(&line, Vec::new()), Arc::clone(&settings));
+            let mut hold = off_thread(move || sandbox.hold(&wanted)).await?;
             hold.of_a_session();
             let mut spec = command_run::spec(&command, hold.confinement.clone(), &apart, &settings);
             let cwd = command.cwd;

@@ -102,8 +102,8 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     let settings = work.narrow.of(settings);
     unchanged(&mut work, &settings).await?;
     let apart = apart(&work, &settings).await?;
-    let (wanted, holding) = (ExtraAccess::by(&work.line, work.opens.clone()), Arc::clone(&settings));
-    let (opened, mut hold) = off_thread(move || (CreatedPaths::make(&wanted.opens), holding.hold(&wanted))).await?;
+    let (wanted, sandbox) = (ExtraAccess::by(&work.line, work.opens.clone()), Arc::clone(&settings));
+    let (opened, mut hold) = off_thread(move || (CreatedPaths::make(&wanted.opens), sandbox.hold(&wanted))).await?;
     let kept = checkpoint::before(&settings, &context.interrupt).await;
     hold.begins(kept.as_ref().ok().and_then(|kept| kept.as_ref()?.mark()));
     let cleared = if work.background { None } else { git_clean_backup::keep(&work.line, &work.cwd, &settings).await };

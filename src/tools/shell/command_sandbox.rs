@@ -31,25 +31,25 @@ impl Settings {
     /// Prepares the sandbox of a command, including caches. Performs blocking I/O, and waits for the first scan.
     pub(in crate::tools) fn hold(&self, wanted: &ExtraAccess) -> CommandSandbox {
         let Some((mut confinement, must_not_appear)) = self.confined(wanted) else { return CommandSandbox::default() };
-        let holding = &self.command.sandbox;
+        let sandbox = &self.command.sandbox;
         let mut hold = CommandSandbox { must_not_appear, ..CommandSandbox::default() };
-        if wanted.git != GitWrites::Makes && holding.writes_in_workspace() > Writes::Nothing {
-            let unapproved = holding.unasked.is_some();
+        if wanted.git != GitWrites::Makes && sandbox.writes_in_workspace() > Writes::Nothing {
+            let unapproved = sandbox.unasked.is_some();
             let found = |survey: &Arc<ProtectedScan>| if unapproved { survey.fresh() } else { survey.now() };
-            hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), found(survey)));
+            hold.survey = sandbox.survey.as_ref().map(|survey| (Arc::clone(survey), found(survey)));
             let reported_only = wanted.git != GitWrites::Nothing;
             hold.unapproved = unapproved.then_some(Unapproved { reported_only, since: None });
         }
-        if confinement.strength == Strength::Namespaces && holding.setting == SandboxSetting::WorkspaceWrite {
-            if holding.cache == Cache::Inherit {
-                confinement.writable.extend(holding.caches.directories.iter().cloned());
+        if confinement.strength == Strength::Namespaces && sandbox.setting == SandboxSetting::WorkspaceWrite {
+            if sandbox.cache == Cache::Inherit {
+                confinement.writable.extend(sandbox.caches.directories.iter().cloned());
             }
-            if let Some(base) = &holding.layers {
-                hold.leases = Leases::take(base, &holding.caches, holding.cache == Cache::Private, &holding.roots);
+            if let Some(base) = &sandbox.layers {
+                hold.leases = Leases::take(base, &sandbox.caches, sandbox.cache == Cache::Private, &sandbox.roots);
                 confinement.caches.clone_from(&hold.leases.layers);
                 confinement.substitutes.clone_from(&hold.leases.substitutes);
             }
-            confinement.writable.extend(holding.caches.locks.iter().cloned());
+            confinement.writable.extend(sandbox.caches.locks.iter().cloned());
         }
         hold.confinement = Some(confinement);
         hold
@@ -81,8 +81,8 @@ impl Settings {
 
     /// Prepares the sandbox, and also returns the paths that must not exist afterwards.
     fn confined(&self, wanted: &ExtraAccess) -> Option<(Confinement, Vec<PathBuf>)> {
-        let holding = &self.command.sandbox;
-        let strength = match holding.tier {
+        let sandbox = &self.command.sandbox;
+        let strength = match sandbox.tier {
             SandboxTier::Bare => return None,
             SandboxTier::LandlockOnly => Strength::Landlock,
             SandboxTier::Guarded | SandboxTier::Preview => Strength::Namespaces,
@@ -96,26 +96,26 @@ impl Settings {
             Outside::Read { path } => Some(PathBuf::from(path)),
             Outside::Host { .. } | Outside::Network | Outside::Write { .. } => None,
         });
-        let found = holding.survey.as_ref().map(|survey| survey.now()).unwrap_or_default();
+        let found = sandbox.survey.as_ref().map(|survey| survey.now()).unwrap_or_default();
         let shut = |place: &&PathBuf| {
             let made = wanted.git == GitWrites::Makes && place.ends_with(".git") && place.symlink_metadata().is_err();
             !opened.writable.contains(place) && !made
         };
-        let mut read_only: Vec<PathBuf> = real(&holding.read_only, Missing::Kept);
-        read_only.extend(real(&holding.read_only_if_there, Missing::LeftOut));
+        let mut read_only: Vec<PathBuf> = real(&sandbox.read_only, Missing::Kept);
+        read_only.extend(real(&sandbox.read_only_if_there, Missing::LeftOut));
         let runs_code = found.runs_code.iter().filter(|_| wanted.git == GitWrites::Nothing);
-        read_only.extend(found.read_only.iter().chain(runs_code).filter(|place| !holding.reopened.contains(place)).cloned());
+        read_only.extend(found.read_only.iter().chain(runs_code).filter(|place| !sandbox.reopened.contains(place)).cloned());
         read_only = read_only.iter().filter(shut).cloned().collect();
         read_only.extend(opened.read_only);
-        let mut hidden = real(&holding.hidden, Missing::LeftOut);
+        let mut hidden = real(&sandbox.hidden, Missing::LeftOut);
         hidden.extend(found.hidden.iter().cloned());
         // A served socket can be reached from all namespaces.
         hidden.extend(found.sockets.iter().filter(|socket| is_served(socket)).cloned());
-        let mut shown = holding.shown.clone();
-        shown.extend(holding.git_config.iter().filter_map(GlobalConfig::directory));
+        let mut shown = sandbox.shown.clone();
+        shown.extend(sandbox.git_config.iter().filter_map(GlobalConfig::directory));
         shown.extend(readable);
         if !wanted.reads {
-            shown.extend(holding.visible.around.iter().cloned());
+            shown.extend(sandbox.visible.around.iter().cloned());
         }
         let sorted = |mut places: Vec<PathBuf>| {
             places.sort();
@@ -124,33 +124,33 @@ impl Settings {
         };
         let confinement = Confinement {
             strength,
-            roots: holding.roots.clone(),
-            view: if holding.writes { View::Real } else { View::ReadOnly },
-            writable: sorted(holding.writable.iter().cloned().chain(writable).chain(opened.writable).collect()),
+            roots: sandbox.roots.clone(),
+            view: if sandbox.writes { View::Real } else { View::ReadOnly },
+            writable: sorted(sandbox.writable.iter().cloned().chain(writable).chain(opened.writable).collect()),
             read_only: sorted(read_only),
-            reopened: holding.reopened.clone(),
+            reopened: sandbox.reopened.clone(),
             hidden: sorted(hidden),
             shown: sorted(real(&shown, Missing::LeftOut)),
-            links: holding.visible.links.iter().cloned().collect(),
+            links: sandbox.visible.links.iter().cloned().collect(),
             caches: Vec::new(),
             substitutes: Vec::new(),
-            network: if wanted.opens.contains(&Outside::Network) { NetworkAccess::Open } else { holding.network },
-            limits: holding.limits,
+            network: if wanted.opens.contains(&Outside::Network) { NetworkAccess::Open } else { sandbox.network },
+            limits: sandbox.limits,
         };
         Some((confinement, opened.must_not_appear))
     }
 
     /// Returns the writable paths of repositories.
     fn opened(&self, wanted: &ExtraAccess) -> RepositoryAccess {
-        let holding = &self.command.sandbox;
-        if wanted.git == GitWrites::Nothing || holding.setting == SandboxSetting::ReadOnly {
+        let sandbox = &self.command.sandbox;
+        if wanted.git == GitWrites::Nothing || sandbox.setting == SandboxSetting::ReadOnly {
             return RepositoryAccess::default();
         }
-        let mut repositories: Vec<PathBuf> = holding.roots.iter().map(|root| root.join(".git")).collect();
-        repositories.extend(holding.survey.iter().flat_map(|survey| survey.now().repositories.clone()));
+        let mut repositories: Vec<PathBuf> = sandbox.roots.iter().map(|root| root.join(".git")).collect();
+        repositories.extend(sandbox.survey.iter().flat_map(|survey| survey.now().repositories.clone()));
         repositories.sort_by_key(|git| git.components().count());
         repositories.dedup();
-        RepositoryAccess::of(&repositories).and(holding.git.opened())
+        RepositoryAccess::of(&repositories).and(sandbox.git.opened())
     }
 }
 

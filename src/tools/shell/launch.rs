@@ -43,8 +43,8 @@ impl Launcher for ServerLauncher {
         async move {
             let opens = if program.network { vec![Outside::Network] } else { Vec::new() };
             let settings = Arc::new(seeing(&settings, &program));
-            let (holding, wanted) = (Arc::clone(&settings), ExtraAccess { opens, ..ExtraAccess::default() });
-            let hold = off_thread(move || holding.hold(&wanted)).await.map_err(|error| error.message)?;
+            let (sandbox, wanted) = (Arc::clone(&settings), ExtraAccess { opens, ..ExtraAccess::default() });
+            let hold = off_thread(move || sandbox.hold(&wanted)).await.map_err(|error| error.message)?;
             let spec = spec(program, &hold, &settings)?;
             let kill = CancellationToken::new();
             let piped = start_piped(spec, kill.clone()).await.map_err(|error| error.to_string())?;

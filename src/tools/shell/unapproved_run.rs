@@ -27,23 +27,23 @@ impl UnapprovedRun {
     ///
     /// Fails if the line needs approval now.
     pub(in crate::tools) fn find(line: &str, directory: &Path, settings: &Settings) -> Result<Self, ToolError> {
-        let holding = &settings.command.sandbox;
+        let sandbox = &settings.command.sandbox;
         let mut apart = Self::default();
-        if let Strictness::NoPrograms(purpose) = Strictness::of(line, holding.unasked, holding.trust) {
+        if let Strictness::NoPrograms(purpose) = Strictness::of(line, sandbox.unasked, sandbox.trust) {
             apart.git = Hardening::find(line, directory, purpose, &git_workspace(settings));
-            let counts = holding.unasked.is_some() && holding.trust != RepositoryTrust::Trusted && names_git(line);
+            let counts = sandbox.unasked.is_some() && sandbox.trust != RepositoryTrust::Trusted && names_git(line);
             if let Some(why) = apart.git.doubt().filter(|_| counts) {
                 let message = format!("{why}; nothing was run, because this needs approval");
                 return Err(ToolError::new(ErrorCode::Conflict, message));
             }
         }
-        if holding.unasked.is_some_and(|unasked| unasked.by_name)
+        if sandbox.unasked.is_some_and(|unasked| unasked.by_name)
             && let Some(why) = symlink_check::lead_out(line, directory, settings)
         {
             let message = format!("{why}; nothing was run, because this needs approval");
             return Err(ToolError::new(ErrorCode::Conflict, message));
         }
-        if holding.unasked.is_some_and(|unasked| unasked.as_reading || unasked.by_name) {
+        if sandbox.unasked.is_some_and(|unasked| unasked.as_reading || unasked.by_name) {
             apart.path = Some(search_path(settings).outside());
         }
         Ok(apart)
@@ -60,12 +60,12 @@ impl UnapprovedRun {
 }
 
 fn git_workspace(settings: &Settings) -> GitWorkspace<'_> {
-    let holding = &settings.command.sandbox;
+    let sandbox = &settings.command.sandbox;
     GitWorkspace {
-        roots: if holding.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &holding.roots },
+        roots: if sandbox.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &sandbox.roots },
         home: settings.home.as_deref(),
-        scan: holding.survey.as_ref(),
-        repositories: holding.repositories.as_deref(),
+        scan: sandbox.survey.as_ref(),
+        repositories: sandbox.repositories.as_deref(),
     }
 }
 

@@ -50,10 +50,10 @@ fn a_server_hears_and_answers_in_its_directory_and_is_gone_at_its_end() {
 #[test]
 fn a_server_is_held_as_commands_are() {
     let mut bench = Bench::new();
-    let mut holding = SandboxPolicy::nothing();
-    (holding.tier, holding.network) = (SandboxTier::Guarded, NetworkAccess::Proxied);
-    holding.roots = vec![bench.settings.workspace.clone()];
-    bench.settings.command.sandbox = holding;
+    let mut sandbox = SandboxPolicy::nothing();
+    (sandbox.tier, sandbox.network) = (SandboxTier::Guarded, NetworkAccess::Proxied);
+    sandbox.roots = vec![bench.settings.workspace.clone()];
+    bench.settings.command.sandbox = sandbox;
     let launcher = ServerLauncher::new(bench.settings.clone());
     match block_on(said(&launcher, program(&bench, SERVER))) {
         Ok(lines) => assert_eq!((lines.len(), lines[0].as_str()), (3, "hello, ours; $HOME")),

@@ -18,23 +18,23 @@ pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer 
 }
 
 fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
-    let holding = &settings.command.sandbox;
+    let sandbox = &settings.command.sandbox;
     if work.background {
         return Some("the command keeps running in the background, but a preview ends with its command".to_owned());
     }
-    if work.narrow.read_only || holding.writes_in_workspace() == Writes::Nothing {
+    if work.narrow.read_only || sandbox.writes_in_workspace() == Writes::Nothing {
         return Some("commands can only read the workspace, so there is nothing to preview".to_owned());
     }
-    if holding.tier < SandboxTier::Preview {
-        let why = holding.previews.as_ref().err().cloned();
+    if sandbox.tier < SandboxTier::Preview {
+        let why = sandbox.previews.as_ref().err().cloned();
         return Some(
-            why.unwrap_or_else(|| format!("the sandbox of this system (`{}`) does not support previews", holding.tier.as_str())),
+            why.unwrap_or_else(|| format!("the sandbox of this system (`{}`) does not support previews", sandbox.tier.as_str())),
         );
     }
-    if let Err(why) = &holding.previews {
+    if let Err(why) = &sandbox.previews {
         return Some(why.clone());
     }
-    if holding.network == NetworkAccess::Open || !work.opens.is_empty() {
+    if sandbox.network == NetworkAccess::Open || !work.opens.is_empty() {
         return Some("the command has network access or access outside the workspace, and previews support neither".to_owned());
     }
     if git_writes(&work.line) != GitWrites::Nothing {

@@ -24,7 +24,7 @@ fn bench() -> Option<Bench> {
     let mut bench = Bench::new();
     let base = bench.root.join("base");
     fs::create_dir(&base).unwrap();
-    bench.settings.command.sandbox = holding(bench.settings.workspace.clone(), base);
+    bench.settings.command.sandbox = sandbox(bench.settings.workspace.clone(), base);
     match previewed(&bench, "true") {
         Ok(_) => Some(bench),
         Err(error) => {
@@ -34,12 +34,12 @@ fn bench() -> Option<Bench> {
     }
 }
 
-fn holding(workspace: PathBuf, base: PathBuf) -> SandboxPolicy {
-    let mut holding = SandboxPolicy::nothing();
-    (holding.tier, holding.network) = (SandboxTier::Preview, NetworkAccess::Proxied);
-    (holding.roots, holding.previews) = (vec![workspace], Ok(base));
-    holding.trust = RepositoryTrust::Trusted;
-    holding
+fn sandbox(workspace: PathBuf, base: PathBuf) -> SandboxPolicy {
+    let mut sandbox = SandboxPolicy::nothing();
+    (sandbox.tier, sandbox.network) = (SandboxTier::Preview, NetworkAccess::Proxied);
+    (sandbox.roots, sandbox.previews) = (vec![workspace], Ok(base));
+    sandbox.trust = RepositoryTrust::Trusted;
+    sandbox
 }
 
 fn previewed(bench: &Bench, line: &str) -> Result<Plan, ToolError> {
@@ -265,7 +265,7 @@ fn why_there_is_no_preview_is_said() {
     bench.settings.command.sandbox.tier = SandboxTier::Guarded;
     bench.settings.command.sandbox.previews = Err("`target` is mounted below the workspace".to_owned());
     assert!(reason(offer(&bench, "true")).contains("mounted below"));
-    bench.settings.command.sandbox = holding(bench.settings.workspace.clone(), "/x".into());
+    bench.settings.command.sandbox = sandbox(bench.settings.workspace.clone(), "/x".into());
     assert_eq!(offer(&bench, "cargo test"), PreviewOffer::Possible);
     assert_eq!(bench.plan("ReadFile", json!({"path": "x"})).unwrap().preview, PreviewOffer::None);
     assert!(reason(offer(&bench, "git commit -m x")).contains("git"));
@@ -424,7 +424,7 @@ fn keeps_until_it_is_killed() {
 fn crashing(root: &Path) -> Settings {
     let mut settings = crate::tools::tests::settings(root.join("ws"), root.join("home"));
     settings.session = Some(SessionId::new("s"));
-    settings.command.sandbox = holding(root.join("ws"), root.join("base"));
+    settings.command.sandbox = sandbox(root.join("ws"), root.join("base"));
     settings
 }
 
