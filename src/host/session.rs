@@ -373,8 +373,7 @@ pub(super) fn setup(
     let policy = place.enforcer(policy, terms.standing.sandbox(), place.mode);
     let sandbox_policy = terms.standing.sandbox_policy(&policy);
     sandbox_policy.look_through();
-    let sandbox = terms.standing.words(&sandbox_policy);
-    let sandbox_status = terms.standing.status(&sandbox_policy, &policy);
+    let (sandbox, sandbox_status) = (terms.standing.words(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
     if let Some(servers) = session.kept.servers() {
         servers.ask_model_of(model.facts().context_window);
     }
