@@ -20,6 +20,7 @@ pub(crate) mod session_ids;
 mod sessions;
 mod setup;
 mod tool;
+mod usage;
 
 use crate::host::console::{fail, say, say_json};
 pub use crate::host::version::{Commit, commit_in};
@@ -87,6 +88,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Policy(asked) => policy::run(common, asked),
         Action::Rewind(request) => rewind::run(common, &request),
         Action::Sessions(asked) => sessions::run(&AppContext::find(common)?, asked),
+        Action::Usage(request) => usage::run(&AppContext::find(common)?, &request),
         Action::Auth(asked) => auth::run(&AppContext::find(common)?, asked),
         Action::Mcp(asked) => mcp::run(&AppContext::find(common)?, common, asked),
         Action::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),

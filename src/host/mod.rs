@@ -43,6 +43,7 @@ pub(crate) mod stored_sessions;
 pub(crate) mod theme;
 pub(crate) mod tool_name_lints;
 pub(crate) mod tool_runner;
+pub(crate) mod usage_report;
 pub(crate) mod user_policy;
 pub(crate) mod user_rules;
 pub(crate) mod version;

@@ -50,6 +50,16 @@ impl Totals {
         Spent { usage: self.usage, cost_usd: self.cost_usd, estimated: self.estimated }
     }
 
+    /// Adds another sum.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        self.usage += other.usage;
+        self.estimated |= other.estimated;
+        self.unpriced |= other.unpriced;
+        if let Some(cost) = other.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or_default() + cost);
+        }
+    }
+
     pub(crate) fn tokens(&self) -> u64 {
         self.usage.input_tokens + self.usage.output_tokens
     }
@@ -78,6 +88,23 @@ pub(crate) struct TallyEntry<'a> {
     spent: Option<Spent>,
     /// The ID of the message that it adds to the conversation.
     message_id: Option<Cow<'a, str>>,
+    model: Option<Cow<'a, str>>,
+}
+
+impl TallyEntry<'_> {
+    pub(crate) fn starts_task(&self) -> bool {
+        self.step == Step::TaskStarted
+    }
+
+    /// Returns what a request used; `None` if the record is about no request.
+    pub(crate) fn spent(&self) -> Option<Spent> {
+        self.spent
+    }
+
+    /// Returns the model of a response.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +201,11 @@ impl<'a> From<&'a Record> for TallyEntry<'a> {
             Record::Queue { prompts } => Step::Queued(prompts.len() as u64),
             _ => Step::Other,
         };
-        Self { step, spent, message_id: message.map(|message| Cow::Borrowed(message.message_id.as_str())) }
+        let model = match record {
+            Record::Answer { model, .. } => Some(Cow::Borrowed(model.as_str())),
+            _ => None,
+        };
+        Self { step, spent, message_id: message.map(|message| Cow::Borrowed(message.message_id.as_str())), model }
     }
 }
 
@@ -198,6 +229,8 @@ struct Fields<'a> {
     stop_reason: Option<StopReason>,
     #[serde(default, alias = "prompt")]
     message: Option<MessageFields>,
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -226,7 +259,7 @@ impl MessageFields {
 impl<'a> TallyEntry<'a> {
     /// Parses the counted part of a stored record; returns `None` if it cannot be read.
     pub(crate) fn parse(json: &'a [u8]) -> Option<Self> {
-        let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message } =
+        let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message, model } =
             serde_json::from_slice(json).ok()?;
         let (step, adds_message) = match record.as_ref() {
             "task_started" => (Step::TaskStarted, true),
@@ -241,6 +274,7 @@ impl<'a> TallyEntry<'a> {
         };
         let spent = usage.map(|usage| Spent { usage, cost_usd, estimated });
         let message_id = message.filter(|_| adds_message).map(|message| Cow::Owned(message.message_id.to_string()));
-        Some(Self { step, spent, message_id })
+        let model = model.filter(|_| record == "answer");
+        Some(Self { step, spent, message_id, model })
     }
 }

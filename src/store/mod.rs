@@ -42,7 +42,7 @@ pub(crate) use snapshots::Snapshots;
 
 use crate::ports::Journal;
 use crate::protocol::{Mode, SessionId, WorkspaceId};
-use crate::session::Tally;
+use crate::session::{Tally, TallyEntry};
 use database::Database;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -123,6 +123,16 @@ impl Store {
     /// Returns the totals of a session; parses only the relevant records.
     pub(crate) fn tally(&self, id: &SessionId) -> Result<Tally, StoreError> {
         scan::tally(&self.database, id)
+    }
+
+    /// Visits the counted part of the records of a session in order, without those that a fork shares with its parent.
+    /// `visit` must not use this store.
+    pub(crate) fn for_each_tally_entry(
+        &self,
+        id: &SessionId,
+        visit: impl FnMut(jiff::Timestamp, &TallyEntry<'_>),
+    ) -> Result<(), StoreError> {
+        scan::for_each_tally_entry(&self.database, id, visit)
     }
 
     /// Returns the stored size of each session.

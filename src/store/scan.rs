@@ -2,6 +2,7 @@
 
 use super::StoreError;
 use super::database::Database;
+use super::metadata;
 use super::records::{self, Place};
 use crate::ports::Record;
 use crate::protocol::SessionId;
@@ -50,6 +51,25 @@ pub(super) fn tally(database: &Database, id: &SessionId) -> Result<Tally, StoreE
         ControlFlow::Continue(())
     })?;
     Ok(counter.tally)
+}
+
+/// Visits the counted part of the records of a session in order, without those that a fork shares with its parent.
+pub(super) fn for_each_tally_entry(
+    database: &Database,
+    id: &SessionId,
+    mut visit: impl FnMut(jiff::Timestamp, &TallyEntry<'_>),
+) -> Result<(), StoreError> {
+    let mut shared = metadata::parent_records(database, id)?;
+    let mut counter = TallyCounter::default();
+    for_each_text(database, id, |time, text| {
+        let entry = text.and_then(TallyEntry::parse).filter(|entry| counter.add(entry));
+        if shared > 0 {
+            shared -= 1;
+        } else if let Some(entry) = entry {
+            visit(time, &entry);
+        }
+        ControlFlow::Continue(())
+    })
 }
 
 /// Returns the stored size of each session.

@@ -84,5 +84,6 @@ mod tools_on_demand;
 mod trees;
 mod trust;
 mod typeahead;
+mod usage;
 mod user_commands;
 mod version;

@@ -6,6 +6,7 @@ use crate::cli::policy::args::PolicySub;
 use crate::cli::rewind::args::RewindArgs;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
+use crate::cli::usage::args::UsageArgs;
 use crate::protocol::{Effort, Mode};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -239,6 +240,10 @@ pub(super) enum Sub {
         #[command(subcommand)]
         sessions: SessionsSub,
     },
+    /// Show tokens, cost and approvals by model, project or day
+    ///
+    /// The figures come from the stored sessions; deleted sessions do not count.
+    Usage(UsageArgs),
     /// Rewind files, conversation or both to an earlier prompt
     Rewind(RewindArgs),
     /// Manage API keys

@@ -198,6 +198,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "usage",
+        &[
+            ("Show what each model cost in the last 30 days", "aye usage"),
+            ("Show what each day of the last week cost", "aye usage --since 7d --by day"),
+            ("Print the usage of this project as JSON", "aye usage --since all --project --json"),
+        ],
+    ),
+    (
         "rewind",
         &[
             ("Show what rewinding the last prompt would do", "aye rewind --plan"),

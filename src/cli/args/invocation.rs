@@ -11,6 +11,7 @@ use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
 use crate::cli::serve::Door;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
+use crate::cli::usage::args::UsageRequest;
 use crate::host::options::{Answers, Color, Common, SessionChoice, Trust};
 use crate::protocol::Mode;
 use clap_complete::Shell;
@@ -59,6 +60,7 @@ pub(crate) enum Action {
     Policy(PolicyAction),
     Rewind(Rewind),
     Sessions(SessionsAction),
+    Usage(UsageRequest),
     Auth(AuthAction),
     Mcp(McpAction),
     Models {
@@ -213,6 +215,7 @@ impl Sub {
             Self::Policy { policy } => Action::Policy(policy.check()),
             Self::Rewind(args) => Action::Rewind(args.check()),
             Self::Sessions { sessions } => Action::Sessions(sessions.check()?),
+            Self::Usage(args) => Action::Usage(args.check()),
             Self::Auth { auth } => Action::Auth(auth.check()),
             Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
             Self::Models { ask, json, filter } => Action::Models { ask, json, filter },
@@ -322,6 +325,7 @@ impl Invocation {
             | Action::ToolPlan { .. }
             | Action::Policy(_)
             | Action::Sessions(_)
+            | Action::Usage(_)
             | Action::Auth(_)
             | Action::Mcp(_)
             | Action::Models { .. }

@@ -17,7 +17,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["import"], "`aye sessions import FILE` reads a session from a file"),
     (&["archive"], "`aye sessions archive ID` archives a session"),
     (&["delete", "prune"], "`aye sessions delete ID` deletes a session, `aye sessions prune` deletes old ones"),
-    (&["stats", "usage", "cost"], "`aye sessions list` shows what each session cost"),
+    (&["stats", "cost", "tokens"], "`aye usage` shows tokens and cost"),
     (
         &["update", "upgrade", "self-update", "install", "uninstall"],
         "aye does not update itself; reinstall it the way you installed it",

@@ -2,7 +2,9 @@ use super::*;
 use crate::cli::auth::args::*;
 use crate::cli::policy::args::*;
 use crate::cli::sessions::args::*;
+use crate::cli::usage::args::*;
 use crate::host::options::*;
+use crate::host::usage_report::UsageGroup;
 use crate::protocol::Mode;
 use clap::CommandFactory;
 use std::path::PathBuf;
@@ -166,6 +168,10 @@ fn words_become_actions() {
         ("auth logout openai", Action::Auth(AuthAction::LogOut(LogOut::Of("openai".to_owned())))),
         ("auth logout --all", Action::Auth(AuthAction::LogOut(LogOut::All))),
         ("auth status --check", Action::Auth(AuthAction::Status { json: false, check: true })),
+        (
+            "usage --since 7d --by day --project --json",
+            Action::Usage(UsageRequest { since: Since::HoursAgo(168), by: UsageGroup::Day, this_project: true, json: true }),
+        ),
         ("models", Action::Models { ask: false, json: false, filter: None }),
         ("models --ask --json qwen", Action::Models { ask: true, json: true, filter: Some("qwen".to_owned()) }),
         ("config path", Action::ConfigPath),

@@ -1,0 +1,164 @@
+//! Usage report: tokens, cost, tasks and approvals of the stored sessions, by model, project or day.
+
+use crate::protocol::WorkspaceId;
+use crate::session::Totals;
+use crate::store::{DecisionFilter, LoggedDecision, SessionSummary, Store, StoreError};
+use std::collections::{BTreeMap, HashMap};
+
+/// Decider of the decisions that the user made.
+const USER: &str = "you";
+/// Name of the row for decisions whose session was deleted.
+const DELETED: &str = "deleted sessions";
+
+/// What a row of the report is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UsageGroup {
+    Model,
+    /// Directory of the sessions.
+    Project,
+    /// Day in UTC.
+    Day,
+}
+
+impl UsageGroup {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Project => "project",
+            Self::Day => "day",
+        }
+    }
+
+    fn name(self, time: jiff::Timestamp, model: &str, project: &str) -> String {
+        match self {
+            Self::Model => model.to_owned(),
+            Self::Project => project.to_owned(),
+            Self::Day => time.strftime("%Y-%m-%d").to_string(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UsageFilter {
+    /// Start of the period; `None` for everything.
+    pub since: Option<jiff::Timestamp>,
+    /// The only workspace to count; `None` for all.
+    pub workspace: Option<WorkspaceId>,
+    pub by: UsageGroup,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct UsageRow {
+    /// Started tasks.
+    pub tasks: u64,
+    /// Requests to a model with a reported or estimated usage.
+    pub requests: u64,
+    pub totals: Totals,
+    /// Actions that the user approved.
+    pub approved: u64,
+    /// Actions that the user denied.
+    pub denied: u64,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct UsageReport {
+    /// Rows by name: days in order, models and projects by descending cost and tokens.
+    pub rows: Vec<(String, UsageRow)>,
+    /// IDs of sessions that are not counted.
+    pub unreadable_sessions: Vec<String>,
+}
+
+impl UsageReport {
+    /// Returns the sum of all rows.
+    pub(crate) fn total(&self) -> UsageRow {
+        self.rows.iter().fold(UsageRow::default(), |mut sum, (_, row)| {
+            sum.tasks += row.tasks;
+            sum.requests += row.requests;
+            sum.totals.add_all(&row.totals);
+            sum.approved += row.approved;
+            sum.denied += row.denied;
+            sum
+        })
+    }
+}
+
+/// Reads the usage of the stored sessions. Deleted sessions do not count, and records that a fork shares with its parent
+/// count once.
+///
+/// # Errors
+///
+/// Fails if the store cannot be read. A single session that cannot be read is only listed.
+pub(crate) fn read(store: &Store, filter: &UsageFilter) -> Result<UsageReport, StoreError> {
+    let sessions = store.sessions(filter.workspace.as_ref())?;
+    let mut rows = BTreeMap::new();
+    let mut unreadable_sessions = Vec::new();
+    for session in &sessions {
+        if filter.since.is_some_and(|since| session.updated < since) {
+            continue;
+        }
+        if let Err(error) = add_session(store, session, filter, &mut rows) {
+            tracing::warn!(%error, session = %session.session_id, "cannot count the usage of a session");
+            unreadable_sessions.push(session.session_id.to_string());
+        }
+    }
+    let decisions = store.decisions(&DecisionFilter { most: usize::MAX, ..DecisionFilter::default() })?;
+    add_decisions(&decisions, &sessions, filter, &mut rows);
+    let mut rows: Vec<(String, UsageRow)> = rows.into_iter().collect();
+    if filter.by != UsageGroup::Day {
+        let weight = |row: &UsageRow| (row.totals.spent().cost_usd.unwrap_or_default(), row.totals.tokens());
+        rows.sort_by(|(_, left), (_, right)| {
+            let (left, right) = (weight(left), weight(right));
+            right.0.total_cmp(&left.0).then(right.1.cmp(&left.1))
+        });
+    }
+    Ok(UsageReport { rows, unreadable_sessions })
+}
+
+fn add_session(
+    store: &Store,
+    session: &SessionSummary,
+    filter: &UsageFilter,
+    rows: &mut BTreeMap<String, UsageRow>,
+) -> Result<(), StoreError> {
+    // Some records do not name their model: it is that of the last response.
+    let mut last_model: Option<String> = None;
+    store.for_each_tally_entry(&session.session_id, |time, entry| {
+        if let Some(model) = entry.model() {
+            last_model = Some(model.to_owned());
+        }
+        let counts = entry.starts_task() || entry.spent().is_some();
+        if !counts || filter.since.is_some_and(|since| time < since) {
+            return;
+        }
+        let model = last_model.as_deref().unwrap_or(&session.model);
+        let row = rows.entry(filter.by.name(time, model, &session.workspace)).or_default();
+        row.tasks += u64::from(entry.starts_task());
+        if let Some(spent) = entry.spent() {
+            row.requests += 1;
+            row.totals.add(spent);
+        }
+    })
+}
+
+fn add_decisions(
+    decisions: &[LoggedDecision],
+    sessions: &[SessionSummary],
+    filter: &UsageFilter,
+    rows: &mut BTreeMap<String, UsageRow>,
+) {
+    let models: HashMap<&str, &str> =
+        sessions.iter().map(|session| (session.session_id.as_str(), session.model.as_str())).collect();
+    let by_user = decisions.iter().filter(|decision| decision.by == USER);
+    for decision in by_user.filter(|decision| filter.since.is_none_or(|since| decision.time >= since)) {
+        let model = decision.session_id.as_deref().and_then(|id| models.get(id)).copied();
+        if filter.workspace.is_some() && model.is_none() {
+            continue;
+        }
+        let row = rows.entry(filter.by.name(decision.time, model.unwrap_or(DELETED), &decision.workspace)).or_default();
+        if decision.verdict == "allow" {
+            row.approved += 1;
+        } else {
+            row.denied += 1;
+        }
+    }
+}
