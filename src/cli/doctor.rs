@@ -14,6 +14,7 @@ use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
 use crate::host::query::keymap_watch;
 use crate::host::sandbox_host::{SandboxHost, tier};
+use crate::policy::{Approve, Sandbox};
 use crate::protocol::SandboxTier;
 use crate::store::{Health, health};
 use crate::sys::process::Helper;
@@ -87,6 +88,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
             checks.extend(project_configuration(place, common));
             checks.extend(keys(place));
             checks.push(in_force(&policy));
+            checks.extend(policy.iter().map(|policy| approvals(place, policy, common, tier)));
             checks.extend(policy.iter().flat_map(|policy| not_kept(place, policy, &probe)));
             checks.push(tools(place, common));
         }
@@ -232,6 +234,20 @@ fn in_force(policy: &Result<Policy, CliError>) -> Check {
         Ok(policy) => Check::good("policy", &policy.name),
         Err(trouble) => Check::missing("policy", &trouble.message, Some("run `aye policy validate` to list all errors")),
     }
+}
+
+/// Describes the mode of new sessions, and what is approved of commands without a rule.
+fn approvals(place: &AppContext, policy: &Policy, common: &Common, tier: SandboxTier) -> Check {
+    let mode = place.session_mode(common.mode);
+    let approve = place.enforcer(policy, Sandbox::Absent, mode).approve();
+    let commands = match approve {
+        Approve::Effects if tier == SandboxTier::Preview => {
+            "commands without a rule run in a copy first, and ask about their effects"
+        }
+        Approve::Effects => "commands without a rule ask before they run, because this sandbox does not support previews",
+        Approve::Command => "commands without a rule ask before they run",
+    };
+    Check::note("approvals", format!("mode {}; {commands}", mode.as_str()))
 }
 
 /// Checks the custom tools of the user and of a trusted project.

@@ -44,6 +44,8 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["context"], "a project cannot set when conversations are compacted"),
     (&["ui"], "a project cannot configure the UI"),
     (&["status"], "a project cannot set the status row or its command"),
+    (&["approval", "mode"], "a project cannot choose the mode"),
+    (&["approval", "approve"], "a project cannot set what is approved; its policy can require `approve = \"command\"`"),
     (&["approval"], "a project cannot set how approvals are answered"),
     (&["retention"], "retention applies to the sessions of all projects"),
     (&["mcp", "servers"], "MCP servers of a project belong in `.mcp.json`"),

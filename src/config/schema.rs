@@ -55,6 +55,8 @@ const MEGABYTES: Kind = Kind::Number { min: 1, max: 100_000_000 };
 const GUARDS: [&str; 2] = ["standard", "strict"];
 const NOTIFICATIONS: [&str; 3] = ["auto", "off", "bell"];
 const APPROVES: [&str; 2] = ["command", "effects"];
+/// The names of `protocol::Mode`.
+const MODES: [&str; 4] = ["plan", "ask", "auto-edit", "auto"];
 
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
 const SERVER_KINDS: [&str; 3] = ["auto", "http", "sse"];
@@ -220,6 +222,12 @@ pub(super) const KEYS: &[Key] = &[
         "\"command\"",
         "for commands without a rule; command: ask before each one; effects: run it in a preview first and ask if it \
         would change files. A stricter policy takes precedence",
+    ),
+    key(
+        &["approval", "mode"],
+        Kind::Choice(&MODES),
+        "\"ask\"",
+        "mode in which sessions start, unless --mode is given. Inside a command that aye runs, nothing laxer than ask applies",
     ),
     key(
         &["approval", "arming_ms"],

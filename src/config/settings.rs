@@ -6,6 +6,7 @@ use super::schema::KEYS;
 use super::screen::Screen;
 use super::spending::{self, SetEffort, SetLimit};
 use super::{ConfigError, Directories};
+use crate::protocol::Mode;
 use crate::sys::process::Shell;
 use std::fmt::Write;
 use std::time::Duration;
@@ -45,6 +46,8 @@ pub(crate) struct Approval {
     pub strict: bool,
     /// True if commands without a rule run in a preview first and their effects are approved; absent if unset.
     pub by_effects: Option<bool>,
+    /// The mode in which sessions start, unless `--mode` is given.
+    pub mode: Mode,
     pub arming_ms: u64,
     /// Time until an unanswered approval is denied, for remote clients.
     pub timeout: Duration,
@@ -145,14 +148,10 @@ impl Settings {
         };
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));
         let retention = Retention::of(&values);
-        let guard = values.get(["approval", "guard"].map(str::to_owned).as_slice()).map(|entry| &entry.value);
-        let approve = values.get(["approval", "approve"].map(str::to_owned).as_slice()).map(|entry| &entry.value);
         let approval = Approval {
-            strict: matches!(guard, Some(Value::Text(guard)) if guard == "strict"),
-            by_effects: match approve {
-                Some(Value::Text(approve)) => Some(approve == "effects"),
-                _ => None,
-            },
+            strict: file::text(&values, &["approval", "guard"]) == Some("strict"),
+            by_effects: file::text(&values, &["approval", "approve"]).map(|approve| approve == "effects"),
+            mode: file::text(&values, &["approval", "mode"]).and_then(Mode::named).unwrap_or_default(),
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };

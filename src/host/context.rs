@@ -2,6 +2,7 @@
 
 use super::configured_tools::ConfiguredTools;
 use super::error::CliError;
+use super::nesting::Nesting;
 use super::policy_layers;
 use super::policy_layers::{Policy, Sources};
 use super::project::ProjectConfig;
@@ -50,6 +51,16 @@ impl AppContext {
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::at(&directories);
         Ok(Self { environment, directories, settings, credentials, workspace, roots, home, mode, tools, set })
+    }
+
+    /// Returns the mode in which a session starts: that of `--mode`, otherwise that of the settings. Inside a command that
+    /// aye runs, the settings cannot allow more than the default mode: the command could have written them.
+    pub fn session_mode(&self, flag: Option<Mode>) -> Mode {
+        let set = self.settings.approval.mode;
+        flag.unwrap_or_else(|| match Nesting::of_process() {
+            Nesting::Outermost => set,
+            Nesting::InsideAye => set.min(Mode::default()),
+        })
     }
 
     /// Reloads the settings, with these values on top, and the saved keys.

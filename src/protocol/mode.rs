@@ -18,6 +18,13 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// All modes, from the strictest to the laxest.
+    pub const ALL: [Self; 4] = [Self::Plan, Self::Ask, Self::AutoEdit, Self::Auto];
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.as_str() == name)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Plan => "plan",

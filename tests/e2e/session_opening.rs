@@ -219,6 +219,50 @@ fn every_promise_about_a_resumed_session_holds_for_every_front_end() {
     assert!(broken.is_empty(), "{}", broken.join("\n\n"));
 }
 
+/// A model that writes a file, and then is done.
+fn writing() -> Server {
+    let write = Answer::call("call_1", "WriteFile", json!({"path": "made.txt", "content": "new\n"}));
+    Server::new([Answer::text("The first is done."), write, Answer::text(LAST_WORDS)])
+}
+
+#[test]
+fn the_mode_of_the_settings_applies_in_every_front_end_that_runs_tasks() {
+    for front_end in ALL.into_iter().filter(|front_end| front_end.runs_tasks()) {
+        let server = writing();
+        let project = Project::with(&server).config("[approval]\nmode = \"auto-edit\"\n");
+        project.aye(&["exec", "do the first"]).exits(0);
+        let told = front_end.resume(&project, &session_id(&project));
+        assert!(project.exists("made.txt"), "{front_end:?}: {told}");
+    }
+}
+
+#[test]
+fn nothing_but_the_user_s_own_settings_starts_a_session_in_a_laxer_mode() {
+    let lax = "[approval]\nmode = \"auto-edit\"\n";
+    let denied = |project: Project, arguments: &[&str]| {
+        project.aye(&["exec", "do the first"]).exits(0);
+        project.aye(&[&["exec"][..], arguments, &["do it"]].concat()).exits(3);
+        assert!(!project.exists("made.txt"));
+    };
+    let server = writing();
+    denied(Project::with(&server).config(lax), &["--mode", "ask"]);
+    // A command that aye runs could set it.
+    let server = writing();
+    denied(Project::with(&server).config(lax).env("AYE", "1"), &["--set", "approval.mode=auto"]);
+    let server = writing();
+    denied(Project::with(&server).file(".aye/config.toml", lax), &["--trust"]);
+    // The verdicts of the rules do not depend on it.
+    let project = Project::empty().config(lax);
+    let call = json!({"tool": "WriteFile", "arguments": {"path": "a", "content": ""}}).to_string();
+    assert!(project.aye_with_input(&["policy", "check", "--jsonl"], &call).stdout.contains("\"verdict\":\"ask\""));
+    let explained = project.aye(&["policy", "explain", "--json", "--", "make"]).exits(0).json();
+    assert_eq!(explained["mode"], "ask");
+    assert!(project.aye(&["doctor"]).stdout.contains("mode auto-edit; commands"));
+    assert!(project.aye(&["config", "show"]).exits(0).stdout.contains("approval.mode = \"auto-edit\"  # "));
+    let project = Project::empty().config("[approval]\nmode = \"yolo\"\n");
+    project.aye(&["config", "show"]).exits(2).says(&["\"plan\", \"ask\", \"auto-edit\", \"auto\""]);
+}
+
 #[test]
 fn every_front_end_says_which_files_of_a_project_are_ignored_and_sends_none_of_them() {
     for front_end in ALL {

@@ -97,9 +97,10 @@ fn screen(common: &Common, request: Request, watch: &Watch) -> Result<AfterScree
     let moved = request.before.as_ref().filter(|_| request.session == SessionChoice::New);
     let moved = moved.map(|before| Common { directory: Some(before.workspace.clone()), ..common.clone() });
     let mut place = AppContext::find(moved.as_ref().unwrap_or(common))?;
-    if let Some(before) = &request.before {
-        place.mode = before.mode;
-    }
+    place.mode = match &request.before {
+        Some(before) => before.mode,
+        None => place.session_mode(common.mode),
+    };
     // Errors in the user's own files are reported before anything is created.
     let policy = place.policy(common.policy.as_deref(), None)?;
     let _log = start_log(&place, common.verbosity);

@@ -51,8 +51,9 @@ impl SessionOpener {
         // A new session continues with the model of the previous one.
         let is_new = choice == SessionChoice::New;
         let model = before.as_ref().filter(|_| is_new).and_then(|before| before.model.clone()).or(common.model);
+        let mode = before.as_ref().map(|before| before.mode).or(common.mode);
         let take_over = common.take_over && before.is_none();
-        let common = Common { model, take_over, ..common };
+        let common = Common { model, mode, take_over, ..common };
         let flag = common.model.clone();
         let builder = SessionBuilder::find(FrontEnd::interactive(), common, place, store.clone(), &choice)?;
         let place = builder.place();

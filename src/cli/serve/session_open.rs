@@ -58,7 +58,7 @@ impl SessionFactory {
     /// Opens a session. Reads the disk and may query local servers, so it must not run on a thread that others need.
     pub(crate) fn open(&self, asked: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
         let wanted = SessionRequest::from(asked);
-        let mode = self.mode(wanted.mode)?;
+        let mode = self.mode(wanted.mode)?.or(self.common.mode);
         if let Some(directory) = &wanted.directory {
             is_directory(directory)?;
         }
@@ -73,7 +73,7 @@ impl SessionFactory {
         let model = wanted.model.or_else(|| self.common.model.clone());
         let is_named = model.is_some();
         let fault = |error| fault(error, is_named);
-        let common = Common { directory, model, mode: Some(mode), ..self.common.clone() };
+        let common = Common { directory, model, mode, ..self.common.clone() };
         let place = AppContext::find(&common).map_err(|trouble| internal(&trouble))?;
         // Errors in the user's own files are reported before anything is created.
         place.policy(common.policy.as_deref(), None).map_err(|trouble| policy(&trouble))?;
@@ -106,10 +106,9 @@ impl SessionFactory {
         Ok(Box::new(OpenSession { prepared, told }))
     }
 
-    /// Returns the mode: never laxer than that of the process, and in a command that aye runs never laxer than the
+    /// Returns the mode that the client wants: never laxer than that of the process, and in a command that aye runs never laxer than the
     /// default.
-    fn mode(&self, wanted: Option<Mode>) -> Result<Mode, Fault> {
-        let set = self.common.mode.unwrap_or_default();
+    fn mode(&self, wanted: Option<Mode>) -> Result<Option<Mode>, Fault> {
         let laxest = match (self.common.mode, Nesting::of_process()) {
             (Some(mode), _) => mode,
             (None, Nesting::Outermost) => Mode::Auto,
@@ -121,7 +120,7 @@ impl SessionFactory {
                 let message = format!("`mode` is `{mode}`, but the laxest mode this process allows is `{laxest}`");
                 Err(Fault::new(FaultCode::InvalidParams, message))
             }
-            wanted => Ok(wanted.unwrap_or(set)),
+            wanted => Ok(wanted),
         }
     }
 }

@@ -66,6 +66,9 @@ impl SessionBuilder {
         if let Some(chosen) = &chosen {
             check_lock(&store, &chosen.session_id, front_end.lock, common.take_over)?;
         }
+        if front_end.purpose == SessionPurpose::Tasks {
+            place.mode = place.session_mode(common.mode);
+        }
         let mut project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
         let file = common.policy.as_deref();
         // With `--trust`, problems of the project are reported at once.
