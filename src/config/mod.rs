@@ -33,7 +33,7 @@ pub(crate) use provider::{Api, KeyPlace, ModelChoice, NoModel, provider_variable
 pub(crate) use retention::Retention;
 pub(crate) use schema::schema;
 pub(crate) use screen::Notifications;
-pub(crate) use settings::{Settings, TextTools, ToolLists};
+pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
 pub(crate) use theme::with_theme;
 
 /// Reads a configuration file, and the same file after aye has written a value into it, for `fuzz/`.

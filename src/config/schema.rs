@@ -219,9 +219,10 @@ pub(super) const KEYS: &[Key] = &[
     key(
         &["approval", "approve"],
         Kind::Choice(&APPROVES),
-        "\"command\"",
-        "for commands without a rule; command: ask before each one; effects: run it in a preview first and ask if it \
-        would change files. A stricter policy takes precedence",
+        "\"effects\"",
+        "for commands without a rule; command: ask before each one; effects: run it in a copy of the workspace first, \
+        without network, and ask if it would change files. Where the sandbox has no previews, and in projects that you \
+        do not trust, aye asks before each command. A stricter policy takes precedence",
     ),
     key(
         &["approval", "mode"],

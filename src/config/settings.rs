@@ -44,8 +44,8 @@ pub(crate) struct Context {
 pub(crate) struct Approval {
     /// True if every answer needs its key and Enter, regardless of timing.
     pub strict: bool,
-    /// True if commands without a rule run in a preview first and their effects are approved; absent if unset.
-    pub by_effects: Option<bool>,
+    /// True if commands without a rule run in a copy first and their effects are approved.
+    pub by_effects: bool,
     /// The mode in which sessions start, unless `--mode` is given.
     pub mode: Mode,
     pub arming_ms: u64,
@@ -150,7 +150,7 @@ impl Settings {
         let retention = Retention::of(&values);
         let approval = Approval {
             strict: file::text(&values, &["approval", "guard"]) == Some("strict"),
-            by_effects: file::text(&values, &["approval", "approve"]).map(|approve| approve == "effects"),
+            by_effects: file::text(&values, &["approval", "approve"]) != Some("command"),
             mode: file::text(&values, &["approval", "mode"]).and_then(Mode::named).unwrap_or_default(),
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
@@ -202,6 +202,11 @@ impl Settings {
     /// Returns the lists of enabled and disabled tools.
     pub(crate) fn tool_lists(&self) -> ToolLists {
         ToolLists::of(&self.values)
+    }
+
+    /// Returns true if a key is set, by its dotted name.
+    pub(crate) fn sets(&self, name: &str) -> bool {
+        self.entry(&name.split('.').collect::<Vec<_>>()).is_some()
     }
 
     /// Copies the MCP server entries from other settings.

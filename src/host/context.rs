@@ -97,9 +97,8 @@ impl AppContext {
 
     pub(crate) fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
         let limits = self.tools.limits.iter().cloned().chain(aliases(&policy.layers)).collect();
-        let by_effects = self.settings.approval.by_effects;
-        let approve = by_effects.map(|effects| if effects { Approve::Effects } else { Approve::Command });
-        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits).approving(approve);
+        let approve = if self.settings.approval.by_effects { Approve::Effects } else { Approve::Command };
+        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits).approving(Some(approve));
         match self.settings.tools.shell {
             Shell::Bash => enforcer,
             other => enforcer.in_shell(other.name()),
@@ -119,19 +118,24 @@ impl AppContext {
         }
     }
 
-    /// Reloads the manifests and the settings of tools. Returns true if anything changed.
-    pub(crate) fn look_again(&mut self, project: &ProjectConfig) -> Result<bool, ConfigError> {
+    /// Reloads the manifests, and the settings of tools and approvals. Returns a description of what changed.
+    pub(crate) fn look_again(&mut self, project: &ProjectConfig) -> Result<Option<String>, ConfigError> {
         let settings = Settings::load(&self.directories, &self.set)?;
         let tools = ConfiguredTools::read(&self.directories, &settings, Some(project));
         let settings = match project.tightened(&settings) {
             Some(Ok((settings, _))) => settings,
             Some(Err(_)) | None => settings,
         };
-        let same = tools.is_like(&self.tools) && settings.tools == self.settings.tools;
+        let same_tools = tools.is_like(&self.tools) && settings.tools == self.settings.tools;
+        let same_approvals = settings.approval.by_effects == self.settings.approval.by_effects;
         self.settings.take_servers(&settings);
         self.settings.tools = settings.tools;
+        self.settings.approval = settings.approval;
         self.tools = tools;
-        Ok(!same)
+        let changed =
+            [(same_tools, format!("tools reloaded ({})", self.tools.names())), (same_approvals, "approvals reloaded".to_owned())];
+        let changed: Vec<String> = changed.into_iter().filter(|(same, _)| !same).map(|(_, words)| words).collect();
+        Ok(Some(changed.join(", ")).filter(|changed| !changed.is_empty()))
     }
 
     /// Returns true if the workspace is so broad that everything asks, which must be reported at the start.

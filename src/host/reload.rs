@@ -267,7 +267,7 @@ impl Reload {
         let changed = match self.place.look_again(&self.project) {
             Ok(changed) => {
                 let mended = self.broken_settings.take().is_some();
-                changed || mended
+                changed.or_else(|| mended.then(|| format!("tools reloaded ({})", self.place.tools.names())))
             }
             Err(error) => {
                 let message = error.to_string();
@@ -282,7 +282,7 @@ impl Reload {
         let new = problems.iter().filter(|problem| !self.said.contains(problem));
         updates.extend(new.map(|message| PolicyUpdate::Notice { message: message.clone() }));
         self.said = problems;
-        changed.then(|| format!("tools reloaded ({})", self.place.tools.names()))
+        changed
     }
 
     /// Reloads the MCP server settings and reports changes; the tools follow when the servers report theirs.

@@ -74,7 +74,7 @@ pub use server::{
     Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, ServerPrompt, ServerResource,
     ServerState, ServerStatus,
 };
-pub use setup::{FoundModel, PresetFacts, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
+pub use setup::{ApprovalsChoice, FoundModel, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
 pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};
 pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};

@@ -1,10 +1,10 @@
 //! First-time setup: model, policy and theme. Its requests and their results.
 
-use super::KeyText;
+use super::{KeyText, Mode};
 use serde::{Deserialize, Serialize};
 
 /// Setup requests that concern the user's files and this machine. No front end accepts them in writing: they contain an API key and choose
-/// a policy.
+/// what needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetupAsked {
     /// List the available choices.
@@ -13,8 +13,8 @@ pub enum SetupAsked {
     Test { reach: Reach, number: u64 },
     /// Save the API key, if there is one, and make this the model of new sessions.
     Take { reach: Reach },
-    /// Finish setup: save the chosen policy and theme.
-    End { preset: Option<String>, theme: Option<String> },
+    /// Finish setup: save the choice about approvals, by its name, and the theme.
+    End { approvals: Option<String>, theme: Option<String> },
 }
 
 /// Model and how to reach it.
@@ -43,8 +43,9 @@ pub enum SetupTold {
         lines: Vec<String>,
     },
     Ended {
-        /// Whether a policy was written.
-        policy: bool,
+        /// Mode of new sessions, if approvals were chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
         lines: Vec<String>,
     },
     /// The request failed, entirely or in part.
@@ -79,9 +80,11 @@ pub struct SetupFound {
     pub model_now: Option<String>,
     /// Place where API keys are saved.
     pub keys_go_to: String,
-    pub presets: Vec<PresetFacts>,
-    /// Whether the user already has a policy, which another choice would replace.
-    pub has_policy: bool,
+    /// Choices about approvals.
+    pub approvals: Vec<ApprovalsChoice>,
+    /// Name of the choice that is configured, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals_now: Option<String>,
     /// Sandbox of this system.
     pub sandbox: String,
 }
@@ -94,13 +97,13 @@ pub struct FoundModel {
     pub by: String,
 }
 
-/// Policy preset, summarized.
+/// Choice about approvals: what needs approval in new sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PresetFacts {
+pub struct ApprovalsChoice {
     pub name: String,
-    pub runs: String,
-    pub asks: String,
-    pub never: String,
+    pub title: String,
+    /// Sentence that says what can happen.
+    pub words: String,
     pub suggested: bool,
 }

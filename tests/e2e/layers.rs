@@ -17,7 +17,6 @@ requires_approval = true
 requires_approval = true
 [capabilities."Shell.Exec"]
 requires_approval = true
-approve = "effects"
 blocked_commands = ["sudo"]
 [[capabilities."Shell.Exec".rules]]
 command = ["cmp"]
@@ -28,9 +27,9 @@ fn script(line: &str) -> Server {
     Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("Finished the work.")])
 }
 
-/// A project with `approve = "effects"`; `None`, with a message, if this system cannot make layers.
+/// A project with the default approval by effects; `None`, with a message, if this system cannot make layers.
 fn project(server: &Server) -> Option<Project> {
-    let project = Project::with(server).policy(POLICY);
+    let project = Project::with(server).policy(POLICY).approving_effects();
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
     if tier != "preview" {
         eprintln!("skipped: the sandbox is {tier}");
@@ -188,6 +187,8 @@ fn the_policy_says_when_a_command_is_approved() {
             serde_json::from_str(&project.aye_with_input(&["policy", "check", "--jsonl"], &arguments).stdout).unwrap();
         (told["verdict"].clone(), told["approve"].clone())
     };
+    assert_eq!(when(&project, "make"), (json!("ask"), json!("effects")), "the default");
+    let project = project.config("[approval]\napprove = \"command\"\n");
     assert_eq!(when(&project, "make"), (json!("ask"), json!("before")));
     let project = project.config("[approval]\napprove = \"effects\"\n");
     assert_eq!(when(&project, "make"), (json!("ask"), json!("effects")));
@@ -198,7 +199,7 @@ fn the_policy_says_when_a_command_is_approved() {
     let project = project.policy(&format!("{POLICY}{tested}"));
     project.aye(&["policy", "test"]).exits(0);
     project
-        .policy(&format!("{POLICY}{tested}").replace("approve = \"effects\"\nblocked", "approve = \"command\"\nblocked"))
+        .policy(&format!("{POLICY}{tested}").replace("blocked_commands", "approve = \"command\"\nblocked_commands"))
         .aye(&["policy", "test"])
         .exits(1);
 }

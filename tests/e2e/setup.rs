@@ -38,14 +38,16 @@ fn it_asks_in_lines_and_the_session_goes_on_afterwards() {
     assert!(screen.contains("found: ANTHROPIC_API_KEY"), "{screen}");
     assert!(!screen.contains("sk-ant-scripted"), "{screen}");
     terminal.send("\n");
-    let screen = terminal.wait_for("Policy (ask, strict, relaxed or readonly)");
-    assert!(screen.contains("ask  (suggested)"), "{screen}");
-    terminal.send("readonly\n");
+    let screen = terminal.wait_for("Approvals (command, effects or auto)");
+    assert!(screen.contains("effects: ask about effects  (suggested)"), "{screen}");
+    terminal.send("sometimes\n");
+    terminal.wait_for("must be command, effects or auto");
+    terminal.send("command\n");
     terminal.wait_for("wrote");
     terminal.send("are you there\n");
     terminal.wait_for("aye: Still here.");
-    let policy = fs::read_to_string(project.directory("config").join("policy.toml")).unwrap();
-    assert!(policy.contains("readonly.1"));
+    let config = fs::read_to_string(project.directory("config").join("config.toml")).unwrap();
+    assert!(config.contains("approve = \"command\"") && config.contains("mode = \"ask\""), "{config}");
     assert!(server.request(1).messages().contains("hello"), "it is the same session");
 }
 
@@ -85,10 +87,10 @@ fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
     let screen = terminal.wait_for("Which model do you want to use?");
     assert!(screen.contains("No API key was found in the environment"), "{screen}");
     press(&mut terminal, 's');
-    terminal.wait_for("What may run without asking?");
+    terminal.wait_for("What should aye ask about?");
     // The hints are drawn last.
     let screen = terminal.wait_for("enter finish · left right theme");
-    assert!(screen.contains("1  ask · suggested") && screen.contains("sandbox: "), "{screen}");
+    assert!(screen.contains("2  ask about effects · suggested") && screen.contains("sandbox: "), "{screen}");
     press(&mut terminal, 's');
     terminal.wait_for("run /setup to see");
     assert!(!project.directory("config").join("policy.toml").exists());
@@ -100,7 +102,7 @@ fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
 }
 
 #[test]
-fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_policy() {
+fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_choice_about_approvals() {
     let server = Server::new([Answer::text("ok"), Answer::text("Hello from my server.")]);
     let project = Project::empty();
     let mut terminal = project.open(&ALONE);
@@ -121,27 +123,50 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_policy() {
     assert_eq!(server.request(0).header("authorization"), Some("Bearer my-secret-key-of-this-server"));
     assert!(!project.directory("config").join("config.toml").exists(), "nothing is kept before the yes");
     press(&mut terminal, 'y');
-    terminal.wait_for("What may run without asking?");
+    terminal.wait_for("What should aye ask about?");
     // The hints are drawn last.
     terminal.wait_for("enter finish · left right theme");
     terminal.send("\x1b[C");
     terminal.wait_for("theme dark");
-    terminal.decide('4');
-    terminal.wait_until_gone("What may run without asking?");
-    terminal.wait_for("readonly");
+    terminal.decide('3');
+    terminal.wait_until_gone("What should aye ask about?");
+    terminal.wait_that("the choice applies at once", |screen| screen.lines().rev().take(3).any(|row| row.contains("auto")));
     let file = |name: &str| fs::read_to_string(project.directory("config").join(name)).unwrap();
     let config = file("config.toml");
-    for line in ["default = \"custom/my-model\"", &format!("base_url = \"{}/v1\"", server.url()), "theme = \"dark\""] {
+    for line in
+        ["default = \"custom/my-model\"", &format!("base_url = \"{}/v1\"", server.url()), "theme = \"dark\"", "mode = \"auto\""]
+    {
         assert!(config.contains(line), "{config}");
     }
-    assert!(file("policy.toml").contains("readonly.1"));
+    assert!(!project.directory("config").join("policy.toml").exists());
     assert!(file("credentials.toml").contains("my-secret-key-of-this-server"));
-    for name in ["config.toml", "policy.toml", "credentials.toml"] {
+    for name in ["config.toml", "credentials.toml"] {
         assert_eq!(mode(&project, name), 0o600, "{name}");
     }
     terminal.prompt("are you there");
     terminal.wait_for("Hello from my server.");
     assert!(!server.request(1).messages().contains("my-secret"));
+}
+
+#[test]
+fn a_first_start_with_a_key_in_the_environment_asks_only_about_approvals_and_only_once() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server).at_first_start();
+    let mut terminal = project.open(&ALONE);
+    terminal.wait_for("What should aye ask about?");
+    terminal.wait_for("enter finish · left right theme");
+    terminal.decide('1');
+    terminal.wait_until_gone("What should aye ask about?");
+    let config = fs::read_to_string(project.directory("config").join("config.toml")).unwrap();
+    assert!(config.contains("approve = \"command\"") && config.contains("mode = \"ask\""), "{config}");
+    terminal.prompt("hello");
+    let screen = terminal.wait_for("Hello.");
+    assert!(!screen.contains("What should"), "{screen}");
+    // Where nobody is at a terminal, nothing is asked.
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server).at_first_start();
+    let output = project.aye(&["exec", "hello"]).exits(0);
+    assert!(!output.stdout.contains("What should") && !output.stderr.contains("What should"));
 }
 
 #[test]
@@ -168,7 +193,7 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     terminal.enter();
     terminal.wait_for("Use anthropic/claude-sonnet-5?");
     press(&mut terminal, 'y');
-    terminal.wait_for("What may run without asking?");
+    terminal.wait_for("What should aye ask about?");
     // The hints are drawn last.
     terminal.wait_for("enter finish · left right theme");
     press(&mut terminal, 's');

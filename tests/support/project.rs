@@ -13,7 +13,12 @@ const AYE: &str = env!("CARGO_BIN_EXE_aye");
 pub struct Project {
     root: tempfile::TempDir,
     environment: Vec<(String, String)>,
+    /// Whether commands without a rule are approved by their effects, as by default. Most tests approve the command.
+    approves_effects: bool,
 }
+
+/// The subcommands that run tools.
+const RUNNING: [&str; 6] = ["exec", "serve", "acp", "resume", "tool", "demo"];
 
 /// One start of a program: arguments, directory and environment.
 pub struct Invocation<'a> {
@@ -40,7 +45,7 @@ impl Project {
         for directory in ["work", "home", "config", "data"] {
             fs::create_dir(root.path().join(directory)).unwrap();
         }
-        let mut project = Self { root, environment: Vec::new() };
+        let mut project = Self { root, environment: Vec::new(), approves_effects: false };
         for (name, directory) in [("HOME", "home"), ("AYE_CONFIG_DIR", "config"), ("AYE_DATA_DIR", "data")] {
             let path = project.directory(directory).display().to_string();
             project = project.env(name, &path);
@@ -51,17 +56,29 @@ impl Project {
 
     /// A project that uses the scripted server as Anthropic API.
     pub fn with(server: &Server) -> Self {
-        Self::empty().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
+        Self::empty().not_first().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
+    }
+
+    /// Marks the first start as over, so that no question about approvals appears.
+    fn not_first(self) -> Self {
+        fs::write(self.directory("data").join("setup-asked"), "").unwrap();
+        self
+    }
+
+    /// A project whose user starts aye for the first time.
+    pub fn at_first_start(self) -> Self {
+        fs::remove_file(self.directory("data").join("setup-asked")).unwrap();
+        self
     }
 
     /// Like `with`, for a project that is not below `/tmp`.
     pub fn outside_tmp_with(server: &Server) -> Self {
-        Self::outside_tmp().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
+        Self::outside_tmp().not_first().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
     }
 
     /// A project that uses the scripted server as OpenAI API.
     pub fn with_chat(server: &Server) -> Self {
-        Self::empty().env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", server.url()))
+        Self::empty().not_first().env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", server.url()))
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
@@ -79,6 +96,20 @@ impl Project {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
         self
+    }
+
+    /// Uses the default of `[approval] approve`: the effects of commands without a rule are approved, not the commands.
+    pub fn approving_effects(self) -> Self {
+        Self { approves_effects: true, ..self }
+    }
+
+    /// The arguments with the setting of approvals, for commands that run tools.
+    fn with_settings(&self, arguments: &[&str]) -> Vec<String> {
+        let runs = arguments.first().is_none_or(|first| RUNNING.contains(first) || first.starts_with('-') || first.contains(' '));
+        let is_version = arguments.iter().any(|word| ["--version", "-V", "--help", "-h"].contains(word));
+        let set: &[&str] =
+            if runs && !is_version && !self.approves_effects { &["--set", "approval.approve=command"] } else { &[] };
+        set.iter().chain(arguments).map(|&word| word.to_owned()).collect()
     }
 
     /// Writes the user's `config.toml`.
@@ -151,27 +182,29 @@ impl Project {
 
     /// Starts another program in a terminal, with the same environment.
     pub fn open_program(&self, program: &'static str, arguments: &[&str]) -> Terminal {
-        Terminal::start(&Invocation { program, ..self.invocation(arguments) }, 100, 30)
+        let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+        Terminal::start(&Invocation { program, arguments, ..self.invocation(&[]) }, 100, 30)
     }
 
     /// Runs another program to its end without a terminal, with the same environment.
     #[track_caller]
     pub fn run_program(&self, program: &'static str, arguments: &[&str]) -> Output {
-        Running::start(&Invocation { program, ..self.invocation(arguments) }, None).finish()
+        let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+        Running::start(&Invocation { program, arguments, ..self.invocation(&[]) }, None).finish()
     }
 
     /// A command that starts aye with this environment.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(AYE);
         super::process::restore_hangup_signal(&mut command);
-        command.args(arguments).current_dir(self.path("")).env_clear().envs(self.environment.iter().cloned());
+        command.args(self.with_settings(arguments)).current_dir(self.path("")).env_clear().envs(self.environment.iter().cloned());
         command
     }
 
     fn invocation(&self, arguments: &[&str]) -> Invocation<'static> {
         Invocation {
             program: AYE,
-            arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
+            arguments: self.with_settings(arguments),
             directory: self.path(""),
             environment: self.environment.clone(),
         }

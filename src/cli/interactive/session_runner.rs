@@ -9,6 +9,7 @@ use crate::host::error::CliError;
 use crate::host::history;
 use crate::host::history::SessionHistory;
 use crate::host::local_models::ModelSelection;
+use crate::host::nesting::Nesting;
 use crate::host::policy_layers::Policy;
 use crate::host::query::QueryHandler;
 use crate::host::query_service::QueryService;
@@ -147,7 +148,8 @@ async fn show(
     let sandbox = claimed.find_sandbox();
     let (place, policy, model) = (claimed.place(), claimed.policy(), claimed.model());
     let (header, model_access) = head(place, policy, (model, wanted), &sandbox);
-    let may_set_up = sets_up && claimed.session().is_new() && claimed.may_choose_model() && model.is_err();
+    // A user who has named a model by a flag or in the settings may still lack a key for it.
+    let may_set_up = sets_up && claimed.session().is_new() && (model.is_ok() || claimed.may_choose_model());
     let told = Start {
         header,
         history: past.events(&claimed.session().tail.records),
@@ -159,7 +161,7 @@ async fn show(
         policy_ends: start_hints::ends(policy, jiff::Timestamp::now()),
         last_here,
         attempt,
-        is_first: may_set_up && crate::host::setup::write::is_first(place),
+        is_first: may_set_up && Nesting::of_process() == Nesting::Outermost && crate::host::setup::write::is_first(place),
     };
     start.send(told).map(|()| decision).map_err(|_| ScreenClosed)
 }

@@ -1,4 +1,4 @@
-//! `aye setup` and `/setup`: choice of a model and a policy, in panels, as lines, or from options. Existing files are
+//! `aye setup` and `/setup`: choice of a model and of what needs approval, in panels, as lines, or from options. Existing files are
 //! kept as backups.
 
 mod screen;
@@ -10,6 +10,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_templates::Preset;
+use crate::host::setup::approvals::{self, Answer};
 use crate::host::startup::runtime;
 use crate::sys::secret_prompt;
 use std::io::{BufRead, IsTerminal};
@@ -22,6 +23,7 @@ const KEY: &str = "key";
 struct Chosen {
     model: Option<String>,
     preset: Option<Preset>,
+    approvals: Option<&'static Answer>,
 }
 
 /// Runs the setup. `yes`: asks nothing. `--policy` names a preset here, and `-m` the model.
@@ -31,13 +33,15 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let place = AppContext::find(&Common { policy: None, ..common.clone() })?;
     let asks_all = preset.is_none() && common.model.is_none();
     let chosen = if yes {
-        Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)) }
+        Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)), approvals: None }
     } else if !std::io::stdin().is_terminal() {
         return Err(CliError::usage("setup needs a terminal\nhint: run `aye setup --yes` to use the options without asking"));
     } else if asks_all && !crate::cli::screen::is_plain(common, &place) {
         return screen::run(common, &place);
     } else {
-        ask(&place, common.model.clone(), preset)?
+        let model = common.model.clone().map_or_else(|| ask_for_model(&place), |model| Ok(Some(model)))?;
+        let approvals = if preset.is_none() { ask_for_approvals(&place)? } else { None };
+        Chosen { model, preset, approvals }
     };
     let given = preset.is_some();
     if let Some(model) = &chosen.model {
@@ -45,6 +49,9 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     }
     if let Some(preset) = chosen.preset {
         say_all(&crate::host::setup::write::preset(&place, preset, given || !yes)?);
+    }
+    if let Some(answer) = chosen.approvals {
+        say_all(&crate::host::setup::write::approvals(&place, answer)?);
     }
     crate::host::setup::write::note_asked(&place);
     say(NEXT);
@@ -59,19 +66,6 @@ fn say_all(lines: &[String]) {
 
 fn preset_of(name: &str) -> Result<Preset, CliError> {
     crate::host::setup::presets::named(name).map_err(CliError::usage)
-}
-
-/// Asks two questions, each of which Enter skips.
-fn ask(place: &AppContext, model: Option<String>, preset: Option<Preset>) -> Result<Chosen, CliError> {
-    let model = match model {
-        Some(model) => Some(model),
-        None => ask_for_model(place)?,
-    };
-    let preset = match preset {
-        Some(preset) => Some(preset),
-        None => ask_for_policy(place)?,
-    };
-    Ok(Chosen { model, preset })
 }
 
 fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
@@ -134,23 +128,34 @@ fn suggested(place: &AppContext) -> Option<String> {
     place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
 }
 
-fn ask_for_policy(place: &AppContext) -> Result<Option<Preset>, CliError> {
-    say("\nPolicy\n");
-    for facts in crate::host::setup::presets::facts() {
-        let suggested = if facts.suggested { "  (suggested)" } else { "" };
-        let (name, runs, asks, never) = (facts.name, facts.runs, facts.asks, facts.never);
-        say(&format!("  {name}{suggested}\n    runs:  {runs}\n    asks:  {asks}\n    never: {never}\n"));
+fn ask_for_approvals(place: &AppContext) -> Result<Option<&'static Answer>, CliError> {
+    say("
+What should aye ask about?
+");
+    for choice in approvals::choices() {
+        let suggested = if choice.suggested { "  (suggested)" } else { "" };
+        say(&format!(
+            "  {}: {}{suggested}
+    {}
+",
+            choice.name, choice.title, choice.words
+        ));
     }
     if place.directories.config.join("policy.toml").exists() {
-        say("  There is already a policy.toml. Another choice replaces it; the old file is backed up.\n");
+        say("  A stricter rule in your policy.toml takes precedence.
+");
     }
     loop {
-        let Some(answer) = line("Policy (ask, strict, relaxed or readonly), or Enter to keep the current one: ")? else {
+        let Some(answer) = line("Approvals (command, effects or auto), or Enter to keep the current setting: ")? else {
             return Ok(None);
         };
-        match preset_of(&answer) {
-            Ok(preset) => return Ok(Some(preset)),
-            Err(trouble) => say(&format!("{}\n", crate::text::reveal(&trouble.message))),
+        match approvals::named(&answer) {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(trouble) => say(&format!(
+                "{}
+",
+                crate::text::reveal(&trouble)
+            )),
         }
     }
 }

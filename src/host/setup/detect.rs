@@ -1,6 +1,6 @@
 //! Choices for first-time setup: keys, local model servers, policies, and the sandbox of this system.
 
-use super::presets;
+use super::approvals;
 use crate::host::context::AppContext;
 use crate::host::models::LOCAL;
 use crate::host::sandbox_host::tier;
@@ -27,10 +27,16 @@ pub(crate) async fn all(place: &AppContext) -> SetupFound {
         providers: providers(place),
         model_now: model_now.map(|choice| choice.name()),
         keys_go_to: keys_go_to(place),
-        presets: presets::facts(),
-        has_policy: place.directories.config.join("policy.toml").exists(),
+        approvals: approvals::choices(),
+        approvals_now: configured(place),
         sandbox: checked.await.unwrap_or_default(),
     }
+}
+
+/// Returns the name of the choice about approvals that the settings contain.
+fn configured(place: &AppContext) -> Option<String> {
+    let is_set = place.settings.sets("approval.mode") || place.settings.sets("approval.approve");
+    approvals::current(&place.settings.approval).filter(|_| is_set).map(|answer| answer.name.to_owned())
 }
 
 /// Returns the usable models, each with the name and end of its key.

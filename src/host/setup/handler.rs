@@ -1,6 +1,6 @@
 //! Backend of first-time setup on the screen: finds, tests and saves.
 
-use super::{detect, write};
+use super::{approvals, detect, write};
 use crate::config::{Environment, NewValue};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -39,8 +39,8 @@ pub(crate) async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
         SetupAsked::Look => SetupTold::Found(detect::all(&place).await),
         SetupAsked::Test { reach, number } => SetupTold::Tested { number, outcome: test(&place, &reach).await },
         SetupAsked::Take { reach } => take(place, reach).await.unwrap_or_else(|trouble| failed(trouble.message)),
-        SetupAsked::End { preset, theme } => {
-            let ended = tokio::task::spawn_blocking(move || end(&place, preset.as_deref(), theme.as_deref())).await;
+        SetupAsked::End { approvals, theme } => {
+            let ended = tokio::task::spawn_blocking(move || end(&place, approvals.as_deref(), theme.as_deref())).await;
             match ended {
                 Ok(Ok(told)) => told,
                 Ok(Err(trouble)) => failed(trouble.message),
@@ -50,16 +50,17 @@ pub(crate) async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
     }
 }
 
-fn end(place: &AppContext, preset: Option<&str>, theme: Option<&str>) -> Result<SetupTold, CliError> {
+fn end(place: &AppContext, chosen: Option<&str>, theme: Option<&str>) -> Result<SetupTold, CliError> {
     write::note_asked(place);
     let mut lines = Vec::new();
-    if let Some(preset) = preset {
-        lines.extend(write::preset_named(place, preset)?);
+    let answer = chosen.map(approvals::named).transpose().map_err(CliError::usage)?;
+    if let Some(answer) = answer {
+        lines.extend(write::approvals(place, answer)?);
     }
     if let Some(theme) = theme {
         lines.extend(write::settings(place, &[(&["ui", "theme"], NewValue::Text(theme))])?);
     }
-    Ok(SetupTold::Ended { policy: preset.is_some(), lines })
+    Ok(SetupTold::Ended { mode: answer.map(|answer| answer.mode), lines })
 }
 
 /// Returns the place with this key and server, and the full name of the model.

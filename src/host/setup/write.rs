@@ -1,6 +1,6 @@
 //! Writes the results of the setup: a key, the settings, a policy. Existing files are backed up.
 
-use super::presets;
+use super::approvals::Answer;
 use crate::config::{NewValue, with_values};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -56,8 +56,10 @@ pub(crate) fn read(file: &Path) -> Result<String, CliError> {
     }
 }
 
-pub(crate) fn preset_named(place: &AppContext, name: &str) -> Result<Vec<String>, CliError> {
-    preset(place, presets::named(name).map_err(CliError::usage)?, true)
+/// Saves what needs approval.
+pub(crate) fn approvals(place: &AppContext, answer: &Answer) -> Result<Vec<String>, CliError> {
+    let mode: (&[&str], NewValue<'_>) = (&["approval", "mode"], NewValue::Text(answer.mode.as_str()));
+    settings(place, &[mode, (&["approval", "approve"], NewValue::Text(answer.approve))])
 }
 
 /// Writes a preset. `wanted`: the user named it, so an existing policy is replaced and backed up.

@@ -17,55 +17,15 @@ pub(crate) const CHANGED_SHORTEST: &str = "⚠ changed";
 pub(crate) struct Note {
     pub text: String,
     pub token: Token,
-    /// Cells of a table row, shown instead of the text.
-    cells: Option<[String; 4]>,
 }
-
-/// Body width in cells from which a table row has columns; below it each cell has its own lines.
-const COLUMNS: usize = 70;
-
-/// Width of the first column, in cells.
-const FIRST_COLUMN: usize = 10;
 
 impl Note {
     pub(crate) fn new(text: String, token: Token) -> Self {
-        Self { text, token, cells: None }
-    }
-
-    /// Creates a table row from the name of a preset and what it runs, asks about and never does. Without a name, it is
-    /// the table head.
-    pub(crate) fn row(cells: [&str; 4], token: Token) -> Self {
-        let [name, runs, asks, never] = cells;
-        let text = format!("{name}: runs: {runs}; asks: {asks}; never: {never}");
-        Self { text, token, cells: Some(cells.map(str::to_owned)) }
+        Self { text, token }
     }
 
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
-        let width = usize::from(width);
-        let Some([name, others @ ..]) = &self.cells else {
-            return text::wrap(&self.text, width).into_iter().map(|part| self.text[part].to_owned()).collect();
-        };
-        if width < COLUMNS {
-            if name.is_empty() {
-                return Vec::new();
-            }
-            let cells = ["runs: ", "asks: ", "never:"].iter().zip(others).map(|(head, cell)| format!("  {head} {cell}"));
-            let lines = [name.clone()].into_iter().chain(cells);
-            return lines.flat_map(|line| hung(&line, width as u16)).collect();
-        }
-        let column = (width - FIRST_COLUMN) / 3;
-        let wrapped = |cell: &String| -> Vec<String> {
-            text::wrap(cell, column.saturating_sub(2).max(1)).into_iter().map(|part| cell[part].trim_end().to_owned()).collect()
-        };
-        let columns: Vec<Vec<String>> = others.iter().map(wrapped).collect();
-        let count = columns.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        let padded = |words: &str, cells: usize| format!("{words}{}", " ".repeat(cells.saturating_sub(text::width(words))));
-        let row = |at: usize| {
-            let first = padded(if at == 0 { name } else { "" }, FIRST_COLUMN);
-            let cells = columns.iter().map(|cell| padded(cell.get(at).map_or("", String::as_str), column));
-            [first].into_iter().chain(cells).collect::<String>().trim_end().to_owned()
-        };
-        (0..count).map(row).collect()
+        text::wrap(&self.text, usize::from(width)).into_iter().map(|part| self.text[part].to_owned()).collect()
     }
 }
 

@@ -39,7 +39,7 @@ impl Onboarding {
     pub(crate) fn label(&self) -> &'static str {
         match &self.page {
             Page::Typing(Typing { what: Typed::Address, .. }) => "address: ",
-            Page::Typing(_) | Page::Models | Page::Model(_) | Page::Policy => "key: ",
+            Page::Typing(_) | Page::Models | Page::Model(_) | Page::Approvals => "key: ",
         }
     }
 
@@ -53,7 +53,7 @@ impl Onboarding {
                 Some(address) => format!("Use the server at {}?", text::reveal_line(address)),
                 None => format!("Use {}?", text::reveal_line(&reach.model)),
             },
-            Page::Policy => "What may run without asking?".to_owned(),
+            Page::Approvals => "What should aye ask about?".to_owned(),
         }
     }
 
@@ -65,7 +65,7 @@ impl Onboarding {
             }
             Page::Typing(_) => "your input is hidden, and nothing is saved yet".to_owned(),
             Page::Model(_) => "setup 1 of 2 · nothing is saved yet".to_owned(),
-            Page::Policy => "setup 2 of 2 · press enter to keep the current policy".to_owned(),
+            Page::Approvals => "setup 2 of 2 · press enter to keep the current setting".to_owned(),
         }
     }
 
@@ -96,14 +96,14 @@ impl Onboarding {
                 pick('t', Pick::Test, "test: send one small request".to_owned(), "test"),
                 pick('b', Pick::Back, "back to the list".to_owned(), "back"),
             ],
-            Page::Policy => {
-                let presets = self.found.presets.iter().zip('1'..).enumerate().map(|(at, (preset, digit))| {
-                    let suggested = if preset.suggested { " · suggested" } else { "" };
-                    let words = format!("{}{suggested}", text::reveal_line(&preset.name));
-                    let choice = choice(digit, Confirm::LetterThenEnter, ChoiceAction::Setup(Pick::Preset(at)), words, "");
-                    Choice { short: text::reveal_line(&preset.name).into(), ..choice }
+            Page::Approvals => {
+                let choices = self.found.approvals.iter().zip('1'..).enumerate().map(|(at, (found, digit))| {
+                    let suggested = if found.suggested { " · suggested" } else { "" };
+                    let words = format!("{}{suggested}", text::reveal_line(&found.title));
+                    let choice = choice(digit, Confirm::LetterThenEnter, ChoiceAction::Setup(Pick::Approvals(at)), words, "");
+                    Choice { short: text::reveal_line(&found.name).into(), ..choice }
                 });
-                presets.chain([pick('s', Pick::Skip, "skip: keep the current policy".to_owned(), "skip")]).collect()
+                choices.chain([pick('s', Pick::Skip, "skip: keep the current setting".to_owned(), "skip")]).collect()
             }
         }
     }
@@ -113,7 +113,7 @@ impl Onboarding {
             Page::Models => self.models_words(),
             Page::Typing(typing) => self.typing_words(typing),
             Page::Model(reach) => self.model_words(reach),
-            Page::Policy => return self.policy_body(),
+            Page::Approvals => return self.approvals_body(),
         };
         if let Some(problem) = &self.problem {
             words = format!("{words}\n\n{problem}");
@@ -183,16 +183,22 @@ impl Onboarding {
         lines.join("\n")
     }
 
-    fn policy_body(&self) -> Body {
-        let mut notes = vec![Note::row(["", "runs", "asks", "never"], Token::Faint)];
-        notes.extend(self.found.presets.iter().map(|preset| {
-            let cells = [&preset.name, &preset.runs, &preset.asks, &preset.never].map(|cell| text::reveal_line(cell));
-            Note::row(cells.each_ref().map(String::as_str), Token::Text)
-        }));
-        if self.found.has_policy {
-            let words = "You have a policy.toml. Another choice replaces it and keeps a backup.";
-            notes.push(Note::new(words.to_owned(), Token::Warn));
+    fn approvals_body(&self) -> Body {
+        let mut notes = Vec::new();
+        for found in &self.found.approvals {
+            let is_now = self.found.approvals_now.as_ref() == Some(&found.name);
+            let mark = if is_now {
+                " · current"
+            } else if found.suggested {
+                " · suggested"
+            } else {
+                ""
+            };
+            notes.push(Note::new(format!("{}{mark}", text::reveal_line(&found.title)), Token::Heading));
+            notes.push(Note::new(text::reveal_line(&found.words), Token::Text));
         }
+        let words = "A stricter rule in a policy takes precedence. `/mode` changes the mode for one session.";
+        notes.push(Note::new(words.to_owned(), Token::Muted));
         notes.push(Note::new(text::reveal_line(&self.found.sandbox), Token::Muted));
         if let Some(problem) = &self.problem {
             notes.push(Note::new(text::reveal_rows(problem), Token::Danger));
@@ -221,7 +227,7 @@ pub(crate) fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static st
         _ if is_arming => vec!["just opened: keys only highlight", "esc close"],
         Page::Models => vec!["esc close this step", "up down enter choose", "ctrl+c cancel setup"],
         Page::Model(_) => vec!["esc back", "up down enter choose"],
-        Page::Policy => vec!["enter finish", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"],
+        Page::Approvals => vec!["enter finish", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"],
     }
 }
 

@@ -1,4 +1,4 @@
-//! Setup on first start: model, policy and theme. Each step can be skipped, and nothing changes before the user
+//! Setup on first start: model, approvals and theme. Each step can be skipped, and nothing changes before the user
 //! chooses.
 //!
 //! Events go in and actions come out; the dialogs share their panel and guard with all other dialogs.
@@ -9,7 +9,7 @@ mod tests;
 
 pub(crate) use recognise::provider_of as provider_of_key;
 
-use crate::protocol::{KeyText, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
+use crate::protocol::{KeyText, Mode, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
 
 /// Maximum length of the typed text, in bytes; longer text is a file taken for a key.
 const TYPED_BYTES: usize = 8 << 10;
@@ -38,7 +38,8 @@ pub(crate) enum Page {
     Typing(Typing),
     /// Chosen model; nothing is saved yet.
     Model(Reach),
-    Policy,
+    /// Question about approvals, and the theme.
+    Approvals,
 }
 
 /// Line of text being typed.
@@ -80,7 +81,8 @@ pub(crate) enum Pick {
     Test,
     Take,
     Back,
-    Preset(usize),
+    /// Answer to the question what needs approval.
+    Approvals(usize),
     /// Continues with the next step and changes nothing.
     Skip,
 }
@@ -116,8 +118,9 @@ pub(crate) enum Out {
         lines: Vec<String>,
     },
     Theme(String),
+    /// Ends the setup; `mode`: that of new sessions, if approvals were chosen.
     End {
-        policy: bool,
+        mode: Option<Mode>,
         lines: Vec<String>,
     },
 }
@@ -139,6 +142,12 @@ impl Onboarding {
         }
     }
 
+    /// Skips the choice of a model, because there is one.
+    pub(crate) fn without_models(mut self) -> Self {
+        self.page = Page::Approvals;
+        self
+    }
+
     /// Returns whether a line is being typed, which then gets the keys.
     pub(crate) fn types(&self) -> bool {
         matches!(self.page, Page::Typing(_))
@@ -151,7 +160,7 @@ impl Onboarding {
 
     /// Returns whether Enter alone ends the setup.
     pub(crate) fn is_at_end(&self) -> bool {
-        matches!(self.page, Page::Policy)
+        matches!(self.page, Page::Approvals)
     }
 
     /// Returns whether pasted text is for the setup: a key pasted at the list is a key, never a draft.
@@ -159,7 +168,7 @@ impl Onboarding {
         match self.page {
             Page::Typing(_) => true,
             Page::Models => recognise::provider_of(pasted).is_some(),
-            Page::Model(_) | Page::Policy => false,
+            Page::Model(_) | Page::Approvals => false,
         }
     }
 
@@ -171,7 +180,7 @@ impl Onboarding {
                 Page::Models => self.at_models(&input),
                 Page::Typing(_) => self.at_typing(&input),
                 Page::Model(_) => self.at_model(&input),
-                Page::Policy => self.at_policy(&input),
+                Page::Approvals => self.at_approvals(&input),
             },
         }
     }
@@ -196,7 +205,7 @@ impl Onboarding {
             },
             Input::Pick(Pick::Key) => self.go(Page::Typing(Typing::default())),
             Input::Pick(Pick::Address) => self.go(Page::Typing(Typing { what: Typed::Address, ..Typing::default() })),
-            Input::Pick(Pick::Skip) | Input::Escape => self.go(Page::Policy),
+            Input::Pick(Pick::Skip) | Input::Escape => self.go(Page::Approvals),
             Input::Pasted(words) => {
                 let shown = self.go(Page::Typing(Typing::default()));
                 self.typed(words);
@@ -241,15 +250,15 @@ impl Onboarding {
         }
     }
 
-    fn at_policy(&mut self, input: &Input<'_>) -> Vec<Out> {
+    fn at_approvals(&mut self, input: &Input<'_>) -> Vec<Out> {
         match input {
             Input::Turn(by) => {
                 self.theme = around(self.theme, *by, self.themes.len());
                 vec![Out::Theme(self.themes.get(self.theme).cloned().unwrap_or_default()), Out::Words]
             }
-            Input::Pick(Pick::Preset(at)) if !self.waits => {
-                let preset = self.found.presets.get(*at).map(|preset| preset.name.clone());
-                self.end(preset)
+            Input::Pick(Pick::Approvals(at)) if !self.waits => {
+                let chosen = self.found.approvals.get(*at).map(|choice| choice.name.clone());
+                self.end(chosen)
             }
             Input::Pick(Pick::Skip) | Input::Enter if !self.waits => self.end(None),
             Input::Escape => self.leave(),
@@ -257,18 +266,18 @@ impl Onboarding {
         }
     }
 
-    fn end(&mut self, preset: Option<String>) -> Vec<Out> {
+    fn end(&mut self, approvals: Option<String>) -> Vec<Out> {
         self.waits = true;
         self.problem = None;
         let theme = (self.theme != self.theme_before).then(|| self.themes.get(self.theme).cloned()).flatten();
-        vec![Out::Ask(SetupAsked::End { preset, theme }), Out::Words]
+        vec![Out::Ask(SetupAsked::End { approvals, theme }), Out::Words]
     }
 
     /// Ends the setup with the theme from before. Choices already made are kept.
     fn leave(&mut self) -> Vec<Out> {
         let before = self.themes.get(self.theme_before).cloned().filter(|_| self.theme != self.theme_before);
-        let ask = Out::Ask(SetupAsked::End { preset: None, theme: None });
-        before.map(Out::Theme).into_iter().chain([ask, Out::End { policy: false, lines: Vec::new() }]).collect()
+        let ask = Out::Ask(SetupAsked::End { approvals: None, theme: None });
+        before.map(Out::Theme).into_iter().chain([ask, Out::End { mode: None, lines: Vec::new() }]).collect()
     }
 
     fn told(&mut self, told: SetupTold) -> Vec<Out> {
@@ -281,10 +290,10 @@ impl Onboarding {
             SetupTold::Tested { .. } => Vec::new(),
             SetupTold::Taken { model, lines } => {
                 self.waits = false;
-                let shown = self.go(Page::Policy);
+                let shown = self.go(Page::Approvals);
                 [Out::Use { model, lines }].into_iter().chain(shown).collect()
             }
-            SetupTold::Ended { policy, lines } => vec![Out::End { policy, lines }],
+            SetupTold::Ended { mode, lines } => vec![Out::End { mode, lines }],
             SetupTold::Failed { message } => {
                 self.waits = false;
                 self.problem = Some(message);

@@ -7,13 +7,13 @@ fn questions() -> Onboarding {
     Onboarding::new(setup_found(), ["auto", "dark", "light"].map(str::to_owned).to_vec(), "auto")
 }
 
-/// Returns the input of a script word: `1` chooses the first model or preset, `"…"` is typed, `paste:…` is pasted,
+/// Returns the input of a script word: `1` chooses the first model or choice, `"…"` is typed, `paste:…` is pasted,
 /// `told:…` is a response.
 fn input(word: &str, at_end: bool) -> Input<'_> {
     match word {
         "1" | "2" | "3" | "4" => {
             let at = word.parse::<usize>().unwrap() - 1;
-            Input::Pick(if at_end { Pick::Preset(at) } else { Pick::Model(at) })
+            Input::Pick(if at_end { Pick::Approvals(at) } else { Pick::Model(at) })
         }
         "k" => Input::Pick(Pick::Key),
         "u" => Input::Pick(Pick::Address),
@@ -28,7 +28,7 @@ fn input(word: &str, at_end: bool) -> Input<'_> {
         "left" => Input::Turn(-1),
         "right" => Input::Turn(1),
         "told:taken" => Input::Told(SetupTold::Taken { model: "a/m".to_owned(), lines: vec!["wrote it".to_owned()] }),
-        "told:ended" => Input::Told(SetupTold::Ended { policy: true, lines: Vec::new() }),
+        "told:ended" => Input::Told(SetupTold::Ended { mode: Some(Mode::Ask), lines: Vec::new() }),
         "told:failed" => Input::Told(SetupTold::Failed { message: "the disk is full".to_owned() }),
         word => Input::Pasted(word.strip_prefix("paste:").expect("a word of the script")),
     }
@@ -38,15 +38,15 @@ fn words(out: &Out) -> String {
     match out {
         Out::Ask(SetupAsked::Test { reach, .. }) => format!("test {}", reached(reach)),
         Out::Ask(SetupAsked::Take { reach }) => format!("take {}", reached(reach)),
-        Out::Ask(SetupAsked::End { preset, theme }) => {
-            format!("end {} {}", preset.as_deref().unwrap_or("-"), theme.as_deref().unwrap_or("-"))
+        Out::Ask(SetupAsked::End { approvals, theme }) => {
+            format!("end {} {}", approvals.as_deref().unwrap_or("-"), theme.as_deref().unwrap_or("-"))
         }
         Out::Ask(SetupAsked::Look) => "look".to_owned(),
         Out::Show => "page".to_owned(),
         Out::Words => "words".to_owned(),
         Out::Use { model, .. } => format!("use {model}"),
         Out::Theme(name) => format!("theme {name}"),
-        Out::End { policy, .. } => if *policy { "over, policy" } else { "over" }.to_owned(),
+        Out::End { mode, .. } => if mode.is_some() { "over, approvals" } else { "over" }.to_owned(),
     }
 }
 
@@ -63,7 +63,7 @@ fn what_happens_leads_where_the_table_says() {
         ("esc", "page"),
         ("s", "page"),
         ("esc enter", "end - -; words"),
-        ("esc enter told:ended", "over, policy"),
+        ("esc enter told:ended", "over, approvals"),
         ("esc esc", "end - -; over"),
         ("ctrl+c", "end - -; over"),
         ("esc right right esc", "theme auto; end - -; over"),
@@ -92,13 +92,13 @@ fn what_happens_leads_where_the_table_says() {
         ("u paste:localhost:8000 enter", "words"),
         ("u paste:http://h:8000/v1 enter enter y", "take  key - at http://h:8000/v1; words"),
         ("u paste:http://h/v1_my/model enter paste:secret enter t", "test my/model key secret at http://h/v1; words"),
-        // The policy: one of four, with its theme, once.
-        ("esc 3", "end relaxed -; words"),
-        ("esc right 3", "end relaxed dark; words"),
+        // Approvals: one of three, with the theme, once.
+        ("esc 3", "end auto -; words"),
+        ("esc right 3", "end auto dark; words"),
         ("esc left enter", "end - light; words"),
         ("esc 1 1", ""),
-        ("esc 1 told:failed 2", "end strict -; words"),
-        ("esc 1 told:ended", "over, policy"),
+        ("esc 1 told:failed 2", "end effects -; words"),
+        ("esc 1 told:ended", "over, approvals"),
     ] {
         let mut questions = questions();
         let mut outs = Vec::new();

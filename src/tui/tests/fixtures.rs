@@ -65,12 +65,11 @@ pub(crate) fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion,
 /// Choices of the first-run setup: a key, and a server on this machine.
 pub(crate) fn setup_found() -> SetupFound {
     let found = |model: &str, by: &str| FoundModel { model: model.to_owned(), by: by.to_owned() };
-    let preset = |name: &str, [runs, asks, never]: [&str; 3]| PresetFacts {
+    let choice = |name: &str, title: &str, words: &str| ApprovalsChoice {
         name: name.to_owned(),
-        runs: runs.to_owned(),
-        asks: asks.to_owned(),
-        never: never.to_owned(),
-        suggested: name == "ask",
+        title: title.to_owned(),
+        words: words.to_owned(),
+        suggested: name == "effects",
     };
     SetupFound {
         models: vec![
@@ -80,22 +79,20 @@ pub(crate) fn setup_found() -> SetupFound {
         providers: vec![found("anthropic/claude-sonnet-5", "anthropic"), found("openai/gpt-5.5", "openai")],
         model_now: None,
         keys_go_to: "the keyring, or without one ~/.config/aye/credentials.toml, which only you can read".to_owned(),
-        presets: vec![
-            preset(
-                "ask",
-                ["reads in the project, a few read-only programs", "edits, deletions, commands, the network", "nothing"],
+        approvals: vec![
+            choice(
+                "command",
+                "ask about every command",
+                "No edit and no command that the policy does not allow runs before you approve it.",
             ),
-            preset(
-                "strict",
-                ["reads, except of files with secrets", "edits, deletions, named programs", "other programs, the network"],
+            choice(
+                "effects",
+                "ask about effects",
+                "A command first runs in a sandboxed copy without network, and aye asks only if it would change your files.",
             ),
-            preset(
-                "relaxed",
-                ["edits in the project, everyday builds", "deletions, anything destructive or leaving the machine", "privilege"],
-            ),
-            preset("readonly", ["reads, read-only programs", "writes by such programs", "edits, deletions, the network"]),
+            choice("auto", "automatic", "Edits and sandboxed commands change your files without asking."),
         ],
-        has_policy: false,
+        approvals_now: None,
         sandbox: "sandbox: available; commands are sandboxed, and their changes can be previewed".to_owned(),
     }
 }

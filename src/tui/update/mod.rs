@@ -361,7 +361,8 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         let focus = model.may_take_focus(now);
         model.dialogs.add(trust_dialog(trust), focus, model.keys.last_text);
     }
-    if start.is_first {
+    // A prompt of the command line comes before questions, if there is a model for it.
+    if start.is_first && !(ready && model.startup.waiting_prompt.is_some()) {
         onboarding::ask(effects);
     }
     if std::mem::take(&mut model.startup.wants_picker) {

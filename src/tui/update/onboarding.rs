@@ -1,6 +1,6 @@
 //! The setup on the screen: `/setup`, and the first start.
 
-use crate::protocol::{Command, Query, SetupAsked, SetupFound, SetupTold};
+use crate::protocol::{Command, Mode, Query, SetupAsked, SetupFound, SetupTold};
 use crate::text;
 use crate::tui::approval::{Question, refresh_setup};
 use crate::tui::input::is_text;
@@ -49,8 +49,11 @@ fn open(model: &mut Model, found: SetupFound, now: u64) {
         ThemeChoice::Auto => AUTO,
         ThemeChoice::Named(name) => name,
     };
-    let panel = Box::new(Onboarding::new(found, themes, theme)).panel();
     let asked = std::mem::take(&mut model.startup.wants_setup);
+    let setup = Onboarding::new(found, themes, theme);
+    let has_model = model.info.model_access == Some(ModelAccess::Ready);
+    let setup = if has_model && !asked && !model.options.sets_up { setup.without_models() } else { setup };
+    let panel = Box::new(setup).panel();
     if asked {
         model.toast = None;
     }
@@ -101,7 +104,7 @@ fn feed(model: &mut Model, input: Input<'_>, now: u64, effects: &mut Vec<Effect>
                 model.options.theme = if name == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(name) };
                 model.choose_theme();
             }
-            Out::End { policy, lines } => end(model, policy, &lines, now, effects),
+            Out::End { mode, lines } => end(model, mode, &lines, now, effects),
         }
     }
     model.screen.dirty = true;
@@ -116,7 +119,7 @@ fn uses(model: &Model, name: String, effects: &mut Vec<Effect>) {
     }
 }
 
-fn end(model: &mut Model, policy: bool, lines: &[String], now: u64, effects: &mut Vec<Effect>) {
+fn end(model: &mut Model, mode: Option<Mode>, lines: &[String], now: u64, effects: &mut Vec<Effect>) {
     model.dialogs.forget(|panel| matches!(panel.question, Question::Setup(_)), Some(now));
     note(model, lines, Tone::Plain);
     if lines.is_empty() {
@@ -124,8 +127,9 @@ fn end(model: &mut Model, policy: bool, lines: &[String], now: u64, effects: &mu
     }
     if model.options.sets_up {
         effects.push(Effect::Exit(ExitReason::Quit));
-    } else if policy {
+    } else if let Some(mode) = mode {
         effects.push(Effect::Send(Command::ReloadPolicy));
+        effects.push(Effect::Send(Command::SetMode { mode }));
     }
 }
 

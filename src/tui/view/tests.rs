@@ -333,6 +333,7 @@ fn what_runs_where() {
 
 /// Shows the first-run setup without a choice, then after these inputs.
 fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
+    model.startup.wants_setup = true;
     tell(model, EventKind::LookedUp(HostResponse::Setup(SetupTold::Found(setup_found()))), 9000);
     for input in inputs {
         let Some(panel) = model.dialogs.setup() else { panic!() };

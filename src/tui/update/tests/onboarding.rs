@@ -68,7 +68,7 @@ fn what_was_typed_before_the_questions_stood_there_chooses_nothing_and_is_the_dr
 }
 
 #[test]
-fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
+fn a_key_is_typed_into_no_draft_and_the_approvals_come_after_the_model() {
     let mut model = asked();
     assert_eq!(title(&model), "Which model do you want to use?");
     // A key that is pasted at the list is used.
@@ -87,7 +87,7 @@ fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
     let taken = SetupTold::Taken { model: "anthropic/claude-sonnet-5".to_owned(), lines: vec!["wrote it".to_owned()] };
     let effects = told(&mut model, taken, 7000);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::SetModel { .. }))));
-    assert_eq!(title(&model), "What may run without asking?");
+    assert_eq!(title(&model), "What should aye ask about?");
     // Enter alone: first too soon, then once it can have been read.
     assert!(setup_sent(&update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 7010)).is_empty());
     shown(&mut model, 7100);
@@ -96,14 +96,14 @@ fn a_key_is_typed_into_no_draft_and_the_policy_comes_after_the_model() {
     update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 8100);
     assert_ne!(model.screen.theme.name, before);
     let effects = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 8800);
-    let end = SetupAsked::End { preset: None, theme: Some("light".to_owned()) };
+    let end = SetupAsked::End { approvals: None, theme: Some("light".to_owned()) };
     assert_eq!(setup_sent(&effects), [&end]);
-    told(&mut model, SetupTold::Ended { policy: false, lines: Vec::new() }, 9000);
+    told(&mut model, SetupTold::Ended { mode: None, lines: Vec::new() }, 9000);
     assert!(model.dialogs.is_empty());
 }
 
 #[test]
-fn a_policy_takes_its_number_and_enter_and_is_read_again_by_the_session() {
+fn a_choice_about_approvals_takes_its_number_and_enter_and_applies_to_the_session() {
     let mut model = asked();
     play(&mut model, 4000, "<esc>");
     shown(&mut model, 4200);
@@ -112,17 +112,26 @@ fn a_policy_takes_its_number_and_enter_and_is_read_again_by_the_session() {
         effects.extend(update(model, Msg::Time, at + 360));
         effects
     };
-    assert!(setup_sent(&sent(&mut model, KeyCode::Char('4'), 5000)).is_empty(), "the number alone is not enough");
+    assert!(setup_sent(&sent(&mut model, KeyCode::Char('3'), 5000)).is_empty(), "the number alone is not enough");
     let effects = sent(&mut model, KeyCode::Enter, 5500);
-    let end = SetupAsked::End { preset: Some("readonly".to_owned()), theme: None };
+    let end = SetupAsked::End { approvals: Some("auto".to_owned()), theme: None };
     assert_eq!(setup_sent(&effects), [&end]);
-    let effects = told(&mut model, SetupTold::Ended { policy: true, lines: vec!["wrote policy.toml".to_owned()] }, 6000);
+    let effects =
+        told(&mut model, SetupTold::Ended { mode: Some(Mode::Auto), lines: vec!["wrote config.toml".to_owned()] }, 6000);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::ReloadPolicy))));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::SetMode { mode: Mode::Auto }))));
+}
+
+#[test]
+fn a_first_start_with_a_model_asks_only_about_approvals() {
+    let mut model = model(100, 30);
+    told(&mut model, SetupTold::Found(setup_found()), 3000);
+    assert_eq!(title(&model), "What should aye ask about?");
 }
 
 #[test]
 fn sentences_typed_across_the_questions_choose_nothing_and_lose_nothing() {
-    let words = ["1", "k", "yes", "sure", "the 3 tests", "use it", "2 4", "s", "u", "ok", "left", "relaxed"];
+    let words = ["1", "k", "yes", "sure", "the 3 tests", "use it", "2 4", "s", "u", "ok", "left", "effects"];
     let mut seed = 7_u64;
     let mut next = |below: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

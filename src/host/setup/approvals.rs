@@ -1,0 +1,78 @@
+//! The question what needs approval, with its three answers.
+
+use crate::config::Approval;
+use crate::protocol::{ApprovalsChoice, Mode};
+
+/// One answer: its name, the settings that it stands for, its title, and what can happen.
+pub(crate) struct Answer {
+    pub(crate) name: &'static str,
+    /// The value of `[approval] approve`.
+    pub(crate) approve: &'static str,
+    /// The value of `[approval] mode`.
+    pub(crate) mode: Mode,
+    title: &'static str,
+    words: &'static str,
+}
+
+const ANSWERS: [Answer; 3] = [
+    Answer {
+        name: "command",
+        approve: "command",
+        mode: Mode::Ask,
+        title: "ask about every command",
+        words: "No edit and no command that the policy does not allow runs before you approve it.",
+    },
+    Answer {
+        name: "effects",
+        approve: "effects",
+        mode: Mode::Ask,
+        title: "ask about effects",
+        words: "A command first runs in a sandboxed copy without network, and aye asks only if it would change your files.",
+    },
+    Answer {
+        name: "auto",
+        approve: "effects",
+        mode: Mode::Auto,
+        title: "automatic",
+        words: "Edits and sandboxed commands change your files without asking; high risk, lasting deletions and the network still ask.",
+    },
+];
+
+pub(crate) fn choices() -> Vec<ApprovalsChoice> {
+    let choice = |answer: &Answer| ApprovalsChoice {
+        name: answer.name.to_owned(),
+        title: answer.title.to_owned(),
+        words: answer.words.to_owned(),
+        suggested: answer.name == "effects",
+    };
+    ANSWERS.iter().map(choice).collect()
+}
+
+pub(crate) fn named(name: &str) -> Result<&'static Answer, String> {
+    ANSWERS
+        .iter()
+        .find(|answer| answer.name == name)
+        .ok_or_else(|| format!("unknown choice `{name}`: must be command, effects or auto"))
+}
+
+/// Returns the answer that corresponds to the settings, if there is one.
+pub(crate) fn current(set: &Approval) -> Option<&'static Answer> {
+    ANSWERS.iter().find(|answer| answer.mode == set.mode && (answer.approve == "effects") == set.by_effects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn every_answer_is_what_its_settings_say() {
+        for answer in &ANSWERS {
+            let by_effects = answer.approve == "effects";
+            let set = Approval { strict: false, by_effects, mode: answer.mode, arming_ms: 500, timeout: Duration::ZERO };
+            assert_eq!(current(&set).map(|found| found.name), Some(answer.name));
+            assert!(named(answer.name).is_ok());
+        }
+        assert!(named("yolo").is_err_and(|why| why.contains("command, effects or auto")));
+    }
+}
