@@ -29,8 +29,8 @@ pub(crate) struct OpenCall {
     pub previewed: bool,
     /// True if it ran, or began to run, in a layer before anybody was asked.
     pub layered: bool,
-    /// True if that run ended.
-    pub layer_ended: bool,
+    /// Digest of the effects of that run, once it has ended.
+    pub layer_digest: Option<String>,
     pub amendments: Vec<Amendment>,
     pub renewed: bool,
     /// Text for the model about the user's edits, added to the result.
@@ -87,7 +87,7 @@ impl OpenCall {
             proposal: None,
             previewed: false,
             layered: false,
-            layer_ended: false,
+            layer_digest: None,
             amendments: Vec::new(),
             renewed: false,
             told: None,
@@ -105,6 +105,12 @@ impl OpenCall {
     /// Returns true if it started and the journal has no result.
     pub(crate) fn has_no_result(&self) -> bool {
         self.places.is_some() && self.result.is_none()
+    }
+
+    /// Returns the digest of its effects in a layer, if it ended there and they are neither applied nor discarded.
+    pub(crate) fn undecided_layer(&self) -> Option<&str> {
+        let is_open = self.previewed && self.layered && matches!(self.stage, CallStage::Planning | CallStage::Asking);
+        self.layer_digest.as_deref().filter(|_| is_open)
     }
 
     /// Returns true if it was running when the journal ended.
@@ -185,8 +191,8 @@ impl Calls {
                 self.update(tool_call_id, |call| (call.previewed, call.layered) = (true, call.layered || *unasked));
                 Some((tool_call_id, CallChange::PreviewStarted))
             }
-            Record::LayerEnded { tool_call_id, .. } => {
-                self.update(tool_call_id, |call| call.layer_ended = true);
+            Record::LayerEnded { tool_call_id, digest, .. } => {
+                self.update(tool_call_id, |call| call.layer_digest = Some(digest.clone()));
                 Some((tool_call_id, CallChange::LayerEnded))
             }
             Record::Previewed { tool_call_id, proposal } => {
@@ -194,7 +200,9 @@ impl Calls {
                 Some((tool_call_id, CallChange::Previewed { proposal: proposal.as_ref() }))
             }
             Record::PreviewDropped { tool_call_id } => {
-                self.update(tool_call_id, |call| (call.previewed, call.proposal) = (false, None));
+                self.update(tool_call_id, |call| {
+                    (call.previewed, call.proposal, call.layer_digest) = (false, None, None);
+                });
                 Some((tool_call_id, CallChange::PreviewDropped))
             }
             Record::Started { tool_call_id, rule, places, told, edited } => {
