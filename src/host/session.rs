@@ -355,7 +355,9 @@ fn load_tools(loaded: &LoadedTools, records: &[Record]) {
 fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
     let state = &session.state;
     let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
-    let Recovered { settled, notices } = router.recover(&left_bases(&place.directories.data), &has_no_result);
+    let undecided = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.undecided_layer().is_some());
+    let recovered = router.recover(&left_bases(&place.directories.data), &has_no_result, &undecided);
+    let Recovered { settled, notices, .. } = recovered;
     let known = RecoveredCalls { found: found(state), tails: std::mem::take(&mut session.tails) };
     session.notices.extend(notices);
     (settled, known)

@@ -97,7 +97,7 @@ impl ToolRunner {
         let ToolEnvironment { place, policy, standing } = ground;
         let router = Arc::new(router(&place, &policy, standing.sandbox_policy(&policy), servers));
         // Sessions recover their own interrupted work; the work of other dead processes is completed now.
-        warn_all(&router.recover(&left_bases(&place.directories.data), &|_| false).notices);
+        warn_all(&router.recover(&left_bases(&place.directories.data), &|_| false, &|_| false).notices);
         warn_all(&unmatched(&place.tools.limits, &router));
         let log =
             Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };

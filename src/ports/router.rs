@@ -74,6 +74,13 @@ pub(crate) trait ToolRouter: Send + Sync {
         let message = format!("a call of {} cannot be previewed", plan.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
+    /// Opens the layer in which a call of an earlier process ended, if its effects still have this digest. The returned plan is like the one
+    /// of `preview`. Nothing runs; on an error, the layer is discarded.
+    fn reopen_layer(&self, call: ToolCall, digest: String) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        drop(digest);
+        let message = format!("a call of {} has no layer", call.tool_name);
+        Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
+    }
     /// Runs a plan. The permit must cover its actions, otherwise it fails with `POLICY_DENIED`. Paths changed since the plan was made are
     /// never overwritten: `CONFLICT`.
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;

@@ -21,6 +21,7 @@ use super::shell::amendment::offered as command_offered;
 use super::shell::unapproved_run;
 use super::tool::Payload;
 use super::toolset::Toolset;
+use crate::policy::redact::Redactor;
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
     Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed,
@@ -30,13 +31,14 @@ use crate::protocol::{
     Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
     ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
+use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
 use crate::tools::on_demand::{FIND_TOOLS, with_hint};
 use crate::tools::sessions::cli_write::Work as Typed;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::network;
-use crate::tools::shell::preview::{self, PreviewedCommand, Recovered, Resumed, Settled, Trial, recover};
+use crate::tools::shell::preview::{self, PreviewedCommand, Recovered, Resumed, Settled, Trial, UndecidedLayer, recover};
 use crate::tools::text::{drafted, running};
 use futures_util::FutureExt;
 use futures_util::stream::BoxStream;
@@ -50,6 +52,8 @@ pub(crate) struct Router {
     tools: Arc<Toolset>,
     /// Outcomes stored on disk, in case of a crash before the session records them.
     settled: Mutex<Vec<Settled>>,
+    /// Layers of an earlier process, until the session decides about their effects.
+    undecided: Mutex<Vec<UndecidedLayer>>,
 }
 
 /// Number of stored outcomes that may not be recorded yet.
@@ -57,7 +61,7 @@ const SETTLED: usize = 16;
 
 impl Router {
     pub(crate) fn new(tools: Toolset) -> Self {
-        Self { tools: Arc::new(tools), settled: Mutex::new(Vec::new()) }
+        Self { tools: Arc::new(tools), settled: Mutex::new(Vec::new()), undecided: Mutex::new(Vec::new()) }
     }
 
     fn settings(&self) -> &Arc<Settings> {
@@ -104,11 +108,27 @@ impl Router {
     }
 
     /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must run before
-    /// any command. `bases` are the directories of previews; `awaits` tells whether a call started but has no result in the
-    /// session's journal.
-    pub(crate) fn recover(&self, bases: &[PathBuf], awaits: &dyn Fn(&CallId) -> bool) -> Recovered {
-        let resumed = self.settings().session.as_ref().map(|session| Resumed { session, awaits });
-        recover(bases, resumed.as_ref())
+    /// any command. `bases` are the directories of previews. By the session's journal, `awaits` tells whether a call started but
+    /// has no result, and `undecided` whether the effects in its layer are not decided yet.
+    pub(crate) fn recover(
+        &self,
+        bases: &[PathBuf],
+        awaits: &dyn Fn(&CallId) -> bool,
+        undecided: &dyn Fn(&CallId) -> bool,
+    ) -> Recovered {
+        let resumed = self.settings().session.as_ref().map(|session| Resumed { session, awaits, undecided });
+        let mut recovered = recover(bases, resumed.as_ref());
+        *self.undecided.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut recovered.undecided);
+        recovered
+    }
+
+    /// Takes the undecided layer of a call. It is removed when it is dropped.
+    fn take_undecided(&self, call: &CallId) -> Option<UndecidedLayer> {
+        let mut undecided = self.undecided.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = undecided.iter().position(|layer| layer.is_of(call))?;
+        let mut layer = undecided.remove(place);
+        layer.give_up();
+        Some(layer)
     }
 
     /// Applies the effects of a previewed command.
@@ -217,28 +237,30 @@ impl ToolRouter for Router {
             if let PreviewOffer::Impossible { reason } = &plan.preview {
                 return Err(invalid(format!("cannot preview this call: {reason}")));
             }
-            let Plan { call, tool_name, proposal, payload, .. } = plan;
+            let mut plan = plan;
+            let payload = std::mem::replace(&mut plan.payload, Box::new(()));
             let Ok(work) = payload.downcast::<Work>() else {
-                return Err(invalid(format!("{tool_name} cannot be previewed")));
+                return Err(invalid(format!("{} cannot be previewed", plan.tool_name)));
             };
             let redactor = Arc::clone(&settings.redactor);
-            let trial = preview::run(*work, call.tool_call_id.clone(), tool_name.clone(), settings, context).await;
-            let Trial { kept, effects, proposal: seen, end } = trial.map_err(|error| hide_in_error(&redactor, error))?;
-            let before = proposal.unwrap_or_default();
-            let notes = before.notes.into_iter().chain(seen.notes).collect();
-            let proposal = hide_in_proposal(&redactor, Proposal { summary: before.summary, notes, ..seen });
-            Ok(Plan {
-                call,
-                tool_name,
-                proposal: Some(proposal),
-                runs: Vec::new(),
-                preview: PreviewOffer::Impossible { reason: "it has already run; approve to apply its changes".to_owned() },
-                effects: Some(Box::new(effects)),
-                layer: end.map_or(LayerRun::None, LayerRun::Ended),
-                amends: Amends { told: plan.amends.told, ..Amends::default() },
-                payload: Box::new(kept),
-                ..plan
-            })
+            let (id, tool_name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
+            let trial = preview::run(*work, id, tool_name, settings, context).await;
+            let trial = trial.map_err(|error| hide_in_error(&redactor, error))?;
+            Ok(with_effects(plan, trial, &redactor))
+        }
+        .boxed()
+    }
+
+    fn reopen_layer(&self, call: ToolCall, digest: String) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        let settings = Arc::new(self.settings().layered());
+        async move {
+            let layer = self.take_undecided(&call.tool_call_id);
+            let layer = layer.ok_or_else(|| invalid("the copy in which it ran no longer exists"))?;
+            let plan = self.planned(call, Vec::new()).await?;
+            let redactor = Arc::clone(&settings.redactor);
+            let trial = off_thread(move || preview::reopen(layer, &digest, &settings)).await?;
+            let trial = trial.map_err(|error| hide_in_error(&redactor, error))?;
+            Ok(with_effects(plan, trial, &redactor))
         }
         .boxed()
     }
@@ -319,6 +341,7 @@ impl ToolRouter for Router {
         if let Some(editor) = &self.settings().editor {
             editor.journaled(call);
         }
+        drop(call.and_then(|call| self.take_undecided(call)));
     }
 
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
@@ -391,6 +414,24 @@ impl ToolRouter for Router {
 
     fn end_commands(&self) -> BoxFuture<'_, ()> {
         self.settings().commands.end_all().boxed()
+    }
+}
+
+/// Returns a plan that applies the effects of a command that ran in a view.
+fn with_effects(plan: Plan, trial: Trial, redactor: &Redactor) -> Plan {
+    let Trial { kept, effects, proposal: seen, end } = trial;
+    let before = plan.proposal.unwrap_or_default();
+    let notes = before.notes.into_iter().chain(seen.notes).collect();
+    let proposal = hide_in_proposal(redactor, Proposal { summary: before.summary, notes, ..seen });
+    Plan {
+        proposal: Some(proposal),
+        runs: Vec::new(),
+        preview: PreviewOffer::Impossible { reason: "it has already run; approve to apply its changes".to_owned() },
+        effects: Some(Box::new(effects)),
+        layer: end.map_or(LayerRun::None, LayerRun::Ended),
+        amends: Amends { told: plan.amends.told, ..Amends::default() },
+        payload: Box::new(kept),
+        ..plan
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) use wait::{After, Outcome, finish, in_background, in_front, session};
 
 use super::sandbox::Writes;
 use crate::protocol::{ErrorCode, RunningCommand, ToolError};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -44,12 +45,20 @@ struct Inner {
     told: watch::Sender<Vec<RunningCommand>>,
     /// Whether an update is scheduled.
     soon: AtomicBool,
+    /// Whether the session ends.
+    over: AtomicBool,
 }
 
 #[derive(Default)]
 struct List {
     begun: u64,
     entries: Vec<Arc<Entry>>,
+}
+
+impl fmt::Debug for Commands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Commands").finish_non_exhaustive()
+    }
 }
 
 impl Commands {
@@ -126,8 +135,14 @@ impl Commands {
         }
     }
 
-    /// Ends all commands, and waits for that up to the limit.
+    /// Returns whether all commands were ended with their session.
+    pub(in crate::tools) fn are_over(&self) -> bool {
+        self.inner.over.load(Ordering::Acquire)
+    }
+
+    /// Ends all commands at the end of the session, and waits for that up to the limit.
     pub(crate) async fn end_all(&self) {
+        self.inner.over.store(true, Ordering::Release);
         let entries = locked(&self.inner.list).entries.clone();
         for entry in &*entries {
             entry.kill.cancel();

@@ -66,17 +66,21 @@ fn layers(bases: &[PathBuf]) -> Vec<Layer> {
     let kept = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with(ONCE));
     let layer = |directory: PathBuf| {
         let used = directory.join("lock").metadata().and_then(|metadata| metadata.modified()).ok()?;
-        let bytes = bytes_below(&directory, 0);
+        let bytes = bytes_below(&directory);
         Some(Layer { directory, used, bytes })
     };
     kept.filter_map(|entry| layer(entry.path())).collect()
 }
 
-/// Measures the allocated bytes; symlinks are not followed.
-fn bytes_below(directory: &Path, depth: usize) -> u64 {
+/// Measures the allocated bytes below a directory; symlinks are not followed.
+pub(in crate::tools) fn bytes_below(directory: &Path) -> u64 {
+    bytes_at(directory, 0)
+}
+
+fn bytes_at(directory: &Path, depth: usize) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let of_each = entries.map(|entry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => bytes_below(&entry.path(), depth + 1),
+        Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => bytes_at(&entry.path(), depth + 1),
         // In blocks of 512 bytes on every file system; holes in a file are not counted.
         Ok(metadata) => metadata.blocks() * 512,
         Err(_) => 0,

@@ -9,6 +9,7 @@ mod policy;
 mod protected_scan;
 mod visible;
 
+pub(in crate::tools) use cache_budget::bytes_below;
 pub(crate) use cache_budget::{cache_use, prune_caches};
 pub(crate) use caches::Caches;
 pub(in crate::tools) use caches::{ELSEWHERE, Leases};

@@ -6,8 +6,6 @@ use super::run::PreviewedCommand;
 use crate::protocol::{CallId, ErrorCode, ToolError, ToolResult};
 use crate::sys::overlay::{self, CommitError, Outcome};
 use crate::tools::blocking::off_thread;
-use crate::tools::call_result::CallResult;
-use crate::tools::output::uris;
 use crate::tools::paths::listed;
 use crate::tools::redaction::hide_in_result;
 use crate::tools::settings::Settings;
@@ -49,7 +47,7 @@ impl Drop for Settled {
 }
 
 fn done(kept: PreviewedCommand, id: CallId, tool_name: &str, settings: &Settings) -> (ToolResult, Option<Settled>) {
-    let PreviewedCommand { mut view, mut changes, output, unlisted } = kept;
+    let PreviewedCommand { mut view, mut changes, mut result, unlisted } = kept;
     if let Some(unlisted) = unlisted {
         let error = ToolError::new(ErrorCode::ToolExecutionFailed, format!("{unlisted}. Nothing was written."));
         return over(view, ToolResult::refused(id, tool_name, error), settings);
@@ -59,7 +57,8 @@ fn done(kept: PreviewedCommand, id: CallId, tool_name: &str, settings: &Settings
         changes.refuse(&refusals(changes, settings));
     }
     let words = kept_words(&changes);
-    let result = hide_in_result(&settings.redactor, result_of(output, id.clone(), tool_name, &words));
+    let _ = write!(result.output_text, "\n{words}");
+    let result = hide_in_result(&settings.redactor, result);
     if changes.iter().all(overlay::Changes::is_empty) {
         return over(view, result, settings);
     }
@@ -124,24 +123,6 @@ fn refusal(error: CommitError) -> ToolError {
             let message = format!("cannot apply the changes of the command: {error}; nothing was written");
             ToolError::new(ErrorCode::ToolExecutionFailed, message)
         }
-    }
-}
-
-fn result_of(output: CallResult, id: CallId, tool_name: &str, words: &str) -> ToolResult {
-    match output {
-        Ok(told) => ToolResult {
-            denied: told.denied,
-            artifact_uris: uris(&told.artifacts),
-            left_out: told.left_out,
-            ..ToolResult::succeeded(id, tool_name, format!("{}\n{words}", told.text))
-        },
-        Err(failed) => ToolResult {
-            output_text: format!("{}\n{words}", failed.printed),
-            denied: failed.denied,
-            artifact_uris: uris(&failed.artifacts),
-            left_out: failed.left_out,
-            ..ToolResult::refused(id, tool_name, failed.error)
-        },
     }
 }
 

@@ -4,6 +4,7 @@ mod build_output;
 mod commit;
 mod effects;
 mod eligibility;
+mod ended_run;
 mod ignored;
 mod layer_end;
 mod overlay_dir;
@@ -11,6 +12,7 @@ mod recover;
 mod run;
 #[cfg(test)]
 mod tests;
+mod undecided;
 mod written_bytes;
 
 pub(in crate::tools) use commit::{Settled, commit};
@@ -18,3 +20,5 @@ pub(in crate::tools) use eligibility::{layer, offer};
 pub(crate) use recover::Recovered;
 pub(in crate::tools) use recover::{Resumed, recover};
 pub(in crate::tools) use run::{PreviewedCommand, Trial, run};
+pub(in crate::tools) use undecided::{UndecidedLayer, reopen};
+pub(crate) use undecided::{forget_undecided, prune_undecided, undecided_use};

@@ -3,6 +3,7 @@
 use crate::protocol::{CallId, SessionId};
 use crate::sys::overlay;
 use crate::sys::overlay::Layered;
+use crate::tools::background::Commands;
 use crate::tools::blocking::beside;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Directory name below the location for upper directories.
 const PREVIEWS: &str = "previews";
@@ -17,6 +19,8 @@ const LOCK: &str = "lock";
 const CALL: &str = "call.json";
 /// Result once everything is applied, written before the first change.
 const RESULT: &str = "result.json";
+/// End of a run before approval, until its effects are decided.
+const ENDED: &str = "ended.json";
 /// Final result, a success or an error.
 const FINAL: &str = "final.json";
 
@@ -40,6 +44,8 @@ pub(super) struct View {
     held: File,
     /// Whether the directory outlives this value.
     stays: bool,
+    /// Commands of the session; if they have ended with it, the directory outlives this value too.
+    session: Option<Commands>,
 }
 
 /// Returns the directory that contains all previews.
@@ -55,7 +61,7 @@ impl View {
         private().create(&path)?;
         let held = open_lock(&path)?;
         held.lock()?;
-        let view = Self { path, held, stays: false };
+        let view = Self { path, held, stays: false, session: None };
         // Not durable: after a power failure, the command is gone too.
         view.write(CALL, call, false)?;
         Ok(view)
@@ -69,7 +75,7 @@ impl View {
         }
         let held = open_lock(path)?;
         match held.try_lock() {
-            Ok(()) => Ok(Some(Self { path: path.to_owned(), held, stays: true })),
+            Ok(()) => Ok(Some(Self { path: path.to_owned(), held, stays: true, session: None })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -114,6 +120,36 @@ impl View {
         self.read(RESULT)
     }
 
+    /// Stores the end of a run whose effects are not decided yet.
+    pub(crate) fn keep_ended<T: Serialize>(&self, ended: &T) -> io::Result<()> {
+        // Not durable: after a power failure, the digest shows whether it is complete.
+        self.write(ENDED, ended, false)
+    }
+
+    pub(crate) fn ended_run<T: DeserializeOwned>(&self) -> Option<T> {
+        self.read(ENDED)
+    }
+
+    /// Returns whether its effects are not decided yet: the run ended, and nothing was to be applied.
+    pub(crate) fn is_undecided(&self) -> bool {
+        is_undecided(&self.path)
+    }
+
+    /// Returns the session of an undecided layer, and when its run ended. Works for layers in use, too.
+    pub(crate) fn undecided_at(path: &Path) -> Option<(SessionId, SystemTime)> {
+        if path.extension().is_some() || !is_undecided(path) {
+            return None;
+        }
+        let call: Call = read(path, CALL)?;
+        let ended = path.join(ENDED).metadata().and_then(|metadata| metadata.modified()).ok()?;
+        Some((call.session_id?, ended))
+    }
+
+    /// Lets the directory outlive the session, if these commands end with it before the effects are decided.
+    pub(crate) fn outlives(&mut self, session: Commands) {
+        self.session = Some(session);
+    }
+
     /// Stores the final result of the call, which overrides everything else here.
     pub(crate) fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(FINAL, result, true)
@@ -156,13 +192,22 @@ impl View {
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        serde_json::from_slice(&fs::read(self.path.join(name)).ok()?).ok()
+        read(&self.path, name)
     }
+}
+
+fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Option<T> {
+    serde_json::from_slice(&fs::read(directory.join(name)).ok()?).ok()
+}
+
+fn is_undecided(directory: &Path) -> bool {
+    let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
+    has(ENDED) && ![RESULT, FINAL].into_iter().any(has) && !overlay::has_begun(directory)
 }
 
 impl Drop for View {
     fn drop(&mut self) {
-        if self.stays {
+        if self.stays || self.session.as_ref().is_some_and(Commands::are_over) {
             // A process being started shares this file until it runs another program.
             if let Err(error) = self.held.unlock() {
                 tracing::debug!(%error, path = %self.path.display(), "cannot unlock a preview");

@@ -2,6 +2,7 @@
 
 use super::commit::said_left;
 use super::overlay_dir::{Call, View, previews};
+use super::undecided::UndecidedLayer;
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
 use crate::sys::overlay::{self, Outcome};
 use crate::tools::paths::listed;
@@ -19,6 +20,8 @@ pub(crate) struct Resumed<'a> {
     pub session: &'a SessionId,
     /// Predicate: a call started, but has no result in the journal.
     pub awaits: &'a dyn Fn(&CallId) -> bool,
+    /// Predicate: a call ended in a layer, and the journal has no decision about its effects.
+    pub undecided: &'a dyn Fn(&CallId) -> bool,
 }
 
 /// Results of the cleanup at startup.
@@ -28,16 +31,19 @@ pub(crate) struct Recovered {
     pub settled: Vec<ToolResult>,
     /// Notices for the user.
     pub notices: Vec<String>,
+    /// Layers whose effects the session has not decided about.
+    pub(in crate::tools) undecided: Vec<UndecidedLayer>,
 }
 
 /// Examines the previews below these directories. Outcomes of other sessions are kept for them.
 pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recovered {
-    let (mut kept, mut dropped, mut notices) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut kept, mut dropped, mut notices, mut undecided) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for entry in bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten() {
         match one(&entry.path(), resumed, &mut notices) {
-            Ok(Some((result, true))) => kept.push(result),
-            Ok(Some((result, false))) => dropped.push(result),
-            Ok(None) => {}
+            Ok(RecoveredView::Result(result, true)) => kept.push(result),
+            Ok(RecoveredView::Result(result, false)) => dropped.push(result),
+            Ok(RecoveredView::Undecided(layer)) => undecided.push(layer),
+            Ok(RecoveredView::Nothing) => {}
             Err(error) => {
                 tracing::warn!(%error, path = %entry.path().display(), "cannot recover a preview");
                 if overlay::has_begun(&entry.path()) {
@@ -54,13 +60,25 @@ pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recov
     // A call may have been previewed twice; applied changes take precedence.
     dropped.retain(|result: &ToolResult| kept.iter().all(|one: &ToolResult| one.tool_call_id != result.tool_call_id));
     kept.append(&mut dropped);
-    Recovered { settled: kept, notices }
+    Recovered { settled: kept, notices, undecided }
 }
 
-/// Returns the result of a call that its session awaits, and whether any change was to be applied by then.
-fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) -> io::Result<Option<(ToolResult, bool)>> {
+/// Meaning of a view of a dead process for the resumed session.
+enum RecoveredView {
+    Nothing,
+    /// The result of a call that the session awaits, and whether any change was to be applied by then.
+    Result(ToolResult, bool),
+    Undecided(UndecidedLayer),
+}
+
+fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) -> io::Result<RecoveredView> {
     let age = path.symlink_metadata()?.modified()?.elapsed().unwrap_or_default();
-    let Some(mut view) = View::left_over(path)? else { return Ok(None) };
+    let Some(mut view) = View::left_over(path)? else { return Ok(RecoveredView::Nothing) };
+    if view.is_undecided()
+        && let Some(call) = view.call()
+    {
+        return Ok(undecided(view, call, age, resumed));
+    }
     let final_result = view.final_result::<ToolResult>();
     // On an error, nothing that was begun is removed.
     let outcome = if final_result.is_some() { None } else { overlay::recover(view.path())? };
@@ -72,7 +90,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
         if age > IN_THE_MAKING && !waits {
             view.give_up();
         }
-        return Ok(None);
+        return Ok(RecoveredView::Nothing);
     };
     let known = final_result.is_some() || outcome.is_some();
     let result = match (final_result, outcome, view.result::<ToolResult>()) {
@@ -96,7 +114,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     };
     if age > WAITS || !(awaited || waits) {
         view.give_up();
-        return Ok(None);
+        return Ok(RecoveredView::Nothing);
     }
     if !waits {
         if known && view.final_result::<ToolResult>().is_none() {
@@ -104,7 +122,21 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
         }
         view.shrink()?;
     }
-    Ok(mine.filter(|_| awaited).map(|_| (result, known)))
+    Ok(mine.filter(|_| awaited).map_or(RecoveredView::Nothing, |_| RecoveredView::Result(result, known)))
+}
+
+/// Returns an undecided layer of the resumed session. Layers of other sessions wait for them; all others are removed.
+fn undecided(mut view: View, call: Call, age: Duration, resumed: Option<&Resumed<'_>>) -> RecoveredView {
+    let Call { tool_call_id, session_id, .. } = call;
+    let is_mine = resumed.is_some_and(|resumed| session_id.as_ref() == Some(resumed.session));
+    let is_awaited = resumed.is_some_and(|resumed| (resumed.undecided)(&tool_call_id));
+    if is_mine && is_awaited {
+        return RecoveredView::Undecided(UndecidedLayer { tool_call_id, view });
+    }
+    if is_mine || session_id.is_none() || age > WAITS {
+        view.give_up();
+    }
+    RecoveredView::Nothing
 }
 
 /// Describes a commit that was just completed, for the user.

@@ -1,17 +1,17 @@
 //! The run of a command in its view, and its effects.
 
-use super::effects::{ShownEffects, shown};
-use super::layer_end::{alone, build_note, digest, is_stopped, secrets_named};
+use super::ended_run::{EndedRun, RunEnd, result_of};
+use super::layer_end::{alone, digest, is_stopped, secrets_named};
 use super::overlay_dir::{Call, View, previews};
 use crate::ports::{LayerEnd, RunContext};
-use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
+use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError, ToolResult};
 use crate::sys::overlay::{self, Changes, Layered};
 use crate::sys::process::{End, Finished, OutputReceivers, run_beside};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, Substitute, View as Seen};
 use crate::tools::background::how_it_ended;
 use crate::tools::blocking::off_thread;
-use crate::tools::call_result::CallResult;
 use crate::tools::output::{Whole, Wholes};
+use crate::tools::redaction::hide_in_result;
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::{Work, apart, asked_for, failed, kept_from, spec, unchanged};
 use crate::tools::shell::command_sandbox::ExtraAccess;
@@ -35,8 +35,8 @@ const LIMITS: &[(&[&str], &str)] = &[
 pub(in crate::tools) struct PreviewedCommand {
     pub(super) view: View,
     pub(super) changes: Vec<Changes>,
-    /// The result for the model.
-    pub(super) output: CallResult,
+    /// The redacted result for the model, without the changes.
+    pub(super) result: ToolResult,
     /// Reason why nothing may be applied: not all changes could be listed.
     pub(super) unlisted: Option<String>,
 }
@@ -64,6 +64,7 @@ pub(in crate::tools) async fn run(
     let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
     let apart = apart(&work, &settings).await?;
     let making = Arc::clone(&settings);
+    let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
     let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
     let Prepared { view, confinement, layers, began } = prepared;
     let mut spec = spec(&work, Some(confinement.clone()), &apart, &settings);
@@ -83,14 +84,37 @@ pub(in crate::tools) async fn run(
             let found = overlay::changes(layered, began);
             changes.push(found.map_err(|error| trouble("cannot read the changes of the command", &error))?);
         }
-        let (effects, proposal, end) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
+        let run_end = looked_at(&finished, &work, &confinement, &settings);
+        let (effects, proposal, end) = run_end.clone().effects(&mut changes, &settings);
         let limit = settings.max_output_bytes;
         let output = wholes.put_to(work.told(&finished, limit), &finished, limit);
+        let result = hide_in_result(&settings.redactor, result_of(output, id, &name));
         let unlisted = effects.unlisted();
         let end = end.map(|end| LayerEnd { digest: digest(&changes, &effects), ..end });
-        Ok(Trial { kept: PreviewedCommand { view, changes, output, unlisted }, effects, proposal, end })
+        let mut kept = PreviewedCommand { view, changes, result, unlisted };
+        if end.is_some() && !run_end.stopped && !effects.is_build_output() {
+            kept.outlive_session(
+                EndedRun { end: run_end, result: kept.result.clone(), effects: effects.clone(), layers, began },
+                &settings,
+            );
+        }
+        Ok(Trial { kept, effects, proposal, end })
     })
     .await?
+}
+
+impl PreviewedCommand {
+    /// Stores the end of the run in the layer, so that its effects can be shown again after this process.
+    fn outlive_session(&mut self, ended: EndedRun, settings: &Settings) {
+        if settings.session.is_none() {
+            return;
+        }
+        match self.view.keep_ended(&ended) {
+            Ok(()) => self.view.outlives(settings.commands.clone()),
+            // If aye exits before the decision, the effects are discarded.
+            Err(error) => tracing::warn!(%error, "cannot store the end of a run in its layer"),
+        }
+    }
 }
 
 /// The directories of a preview.
@@ -155,14 +179,8 @@ fn trouble(what: &str, error: &io::Error) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, format!("{what}: {error}; nothing was changed"))
 }
 
-/// Removes changes that are never applied, and describes the rest.
-fn looked_at(
-    finished: &Finished,
-    work: &Work,
-    changes: &mut [Changes],
-    confinement: &Confinement,
-    settings: &Settings,
-) -> (Effects, Proposal, Option<LayerEnd>) {
+/// Describes the end of the run.
+fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> RunEnd {
     let told = match work.told(finished, settings.max_output_bytes) {
         Ok(told) => told.text,
         Err(failed) => failed.printed,
@@ -176,9 +194,7 @@ fn looked_at(
             kept_from(finished, work, confinement, settings)
         }
     };
-    let ShownEffects { files, groups, more_files, refused, diff, paths, bytes, notes: mut seen, runs_code, build, rest } =
-        shown(changes, settings);
-    let mut notes: Vec<String> = build.iter().map(build_note).collect();
+    let mut notes = Vec::new();
     match finished.end {
         End::TimedOut | End::Killed | End::Interrupted => {
             notes.push("the command did not finish; these are its effects until then".to_owned());
@@ -194,19 +210,13 @@ fn looked_at(
         End::Exited(_) | End::Signalled(_) => {}
     }
     notes.extend(limits(&output).map(str::to_owned));
-    notes.append(&mut seen);
-    let effects = Effects {
+    RunEnd {
         ended: ended(finished.end, work.timeout_seconds),
         output,
-        files,
-        groups,
-        more_files,
-        counted: build,
-        refused,
         denied: denied.outside.into_iter().chain(secrets_named(finished, confinement, &output_seen, settings)).collect(),
-    };
-    let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped: is_stopped(finished.end), ..rest.end() });
-    (effects, Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() }, end)
+        notes,
+        stopped: is_stopped(finished.end),
+    }
 }
 
 pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {

@@ -1,4 +1,5 @@
 mod unasked;
+mod undecided;
 
 use super::overlay_dir::{Call, View, previews};
 use super::*;
@@ -306,7 +307,8 @@ fn held_call(session: Option<&str>) -> Call {
 
 /// Returns the results found for this session, which awaits its calls or has their results.
 fn found(base: &Path, session: &str, awaits: bool) -> Vec<ToolResult> {
-    recover(&[base.to_owned()], Some(&Resumed { session: &SessionId::new(session), awaits: &|_| awaits })).settled
+    recover(&[base.to_owned()], Some(&Resumed { session: &SessionId::new(session), awaits: &|_| awaits, undecided: &|_| false }))
+        .settled
 }
 
 #[test]

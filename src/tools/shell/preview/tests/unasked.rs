@@ -8,7 +8,7 @@ use crate::tools::sandbox::ProtectedScan;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Creates a bench whose workspace is a repository with these ignore rules.
-fn project(ignored: &str) -> Option<Bench> {
+pub(super) fn project(ignored: &str) -> Option<Bench> {
     let mut bench = bench()?;
     bench.settings.command.sandbox.survey =
         Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), Marks::default(), Vec::new()));
@@ -27,7 +27,7 @@ fn git(bench: &Bench, words: &[&str]) {
     assert!(git.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success(), "{words:?}");
 }
 
-fn ran(bench: &Bench, line: &str) -> Plan {
+pub(super) fn ran(bench: &Bench, line: &str) -> Plan {
     ran_for(bench, json!({"command": line}))
 }
 
@@ -38,12 +38,12 @@ fn ran_for(bench: &Bench, arguments: serde_json::Value) -> Plan {
     block_on(bench.router().preview(plan, permit, context())).unwrap()
 }
 
-fn end(plan: &Plan) -> &LayerEnd {
+pub(super) fn end(plan: &Plan) -> &LayerEnd {
     let LayerRun::Ended(end) = &plan.layer else { panic!("{:?}", plan.layer) };
     end
 }
 
-fn kept(bench: &Bench, plan: Plan) -> ToolResult {
+pub(super) fn kept(bench: &Bench, plan: Plan) -> ToolResult {
     let permit = Permit::for_test(plan.actions.clone());
     block_on(bench.router().run(plan, permit, context()))
 }

@@ -1,0 +1,70 @@
+//! End of a run in a view: its output and its effects, as they are shown and as they are stored with the layer.
+
+use super::effects::{ShownEffects, shown};
+use super::layer_end::build_note;
+use crate::ports::LayerEnd;
+use crate::protocol::{CallId, Effects, Outside, Proposal, ToolResult};
+use crate::sys::overlay::{Changes, Layered, Time};
+use crate::tools::call_result::CallResult;
+use crate::tools::output::uris;
+use crate::tools::settings::Settings;
+use serde::{Deserialize, Serialize};
+
+/// End of a run, apart from its changes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunEnd {
+    pub ended: String,
+    /// Redacted output.
+    pub output: String,
+    /// Access that the sandbox blocked.
+    pub denied: Vec<Outside>,
+    pub notes: Vec<String>,
+    /// Whether the command was ended from outside.
+    pub stopped: bool,
+}
+
+/// A run before approval, stored in its layer until its effects are decided.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EndedRun {
+    pub end: RunEnd,
+    /// Redacted result for the model.
+    pub result: ToolResult,
+    /// The effects as they were shown.
+    pub effects: Effects,
+    pub layers: Vec<Layered>,
+    pub began: Time,
+}
+
+impl RunEnd {
+    /// Returns the effects and their details. Changes that are never applied are removed from `changes`.
+    pub(super) fn effects(self, changes: &mut [Changes], settings: &Settings) -> (Effects, Proposal, Option<LayerEnd>) {
+        let ShownEffects { files, groups, more_files, refused, diff, paths, bytes, notes: seen, runs_code, build, rest } =
+            shown(changes, settings);
+        let notes = build.iter().map(build_note).chain(self.notes).chain(seen).collect();
+        let Self { ended, output, denied, stopped, .. } = self;
+        let effects = Effects { ended, output, files, groups, more_files, counted: build, refused, denied };
+        let end = settings.holding.layered.then(|| LayerEnd { stopped, ..rest.end() });
+        (effects, Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() }, end)
+    }
+}
+
+/// Returns the result of a run for the model.
+pub(super) fn result_of(output: CallResult, id: CallId, tool_name: &str) -> ToolResult {
+    match output {
+        Ok(told) => ToolResult {
+            denied: told.denied,
+            artifact_uris: uris(&told.artifacts),
+            left_out: told.left_out,
+            ..ToolResult::succeeded(id, tool_name, told.text)
+        },
+        Err(failed) => ToolResult {
+            output_text: failed.printed,
+            denied: failed.denied,
+            artifact_uris: uris(&failed.artifacts),
+            left_out: failed.left_out,
+            ..ToolResult::refused(id, tool_name, failed.error)
+        },
+    }
+}

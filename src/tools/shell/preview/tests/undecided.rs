@@ -1,0 +1,107 @@
+//! Layers whose effects are not decided yet, and the next process.
+
+use super::unasked::{end, kept, project, ran};
+use super::*;
+use crate::tools::background::Commands;
+
+const LINE: &str = "echo new > made.txt; echo more >> changed.txt; rm gone.txt; echo said";
+
+/// Ends the session while the plan is pending.
+fn ended_with_it(bench: &mut Bench, plan: Plan) {
+    block_on(bench.settings.commands.end_all());
+    drop(plan);
+    bench.settings.commands = Commands::default();
+}
+
+/// A bench of a session that ends before it decides about the effects, and their digest.
+fn undecided() -> Option<(Bench, Effects, String)> {
+    let mut bench = project("target/\n")?;
+    bench.settings.session = Some(SessionId::new("s"));
+    bench.write("changed.txt", "one\n");
+    bench.write("gone.txt", "gone\n");
+    let plan = ran(&bench, LINE);
+    let (shown, digest) = (effects(&plan).clone(), end(&plan).digest.clone());
+    ended_with_it(&mut bench, plan);
+    Some((bench, shown, digest))
+}
+
+fn reopened(bench: &Bench, router: &Router, digest: &str) -> Result<Plan, ToolError> {
+    router.recover(&[bench.root.join("base")], &|_| false, &|_| true);
+    block_on(router.reopen_layer(call("RunCommand", json!({"command": LINE})), digest.to_owned()))
+}
+
+#[test]
+fn undecided_effects_are_shown_again_by_the_next_process_and_kept_from_there() {
+    let Some((mut bench, shown, digest)) = undecided() else { return };
+    assert_eq!(left(&bench), 1);
+    let before = tree(&bench.settings.workspace);
+    // Each process that ends without a decision leaves them to the next one.
+    for _ in 0..3 {
+        let plan = reopened(&bench, &bench.router(), &digest).unwrap();
+        assert_eq!((effects(&plan), &end(&plan).digest), (&shown, &digest));
+        assert_eq!(tree(&bench.settings.workspace), before, "nothing happened yet");
+        ended_with_it(&mut bench, plan);
+        assert_eq!(left(&bench), 1);
+    }
+    let plan = reopened(&bench, &bench.router(), &digest).unwrap();
+    let result = kept(&bench, plan);
+    assert!(result.error.is_none() && result.output_text.contains("said"), "{result:?}");
+    assert_eq!((bench.read("made.txt"), bench.read("changed.txt")), (b"new\n".to_vec(), b"one\nmore\n".to_vec()));
+    assert!(!bench.path("gone.txt").exists());
+    assert_eq!(left(&bench), 0);
+}
+
+#[test]
+fn effects_that_are_not_as_they_were_are_discarded() {
+    let layer = |bench: &Bench| {
+        let views = previews(&bench.root.join("base"));
+        fs::read_dir(views).unwrap().next().unwrap().unwrap().path()
+    };
+    type Meddle<'a> = &'a dyn Fn(&Bench);
+    let cases: [(&str, Meddle<'_>); 6] = [
+        ("a file that they replace", &|bench| bench.write("changed.txt", "two\n")),
+        ("a file that they create", &|bench| bench.write("made.txt", "mine\n")),
+        ("a file that they delete", &|bench| fs::remove_file(bench.path("gone.txt")).unwrap()),
+        ("new content", &|bench| fs::write(layer(bench).join("upper-0/made.txt"), "other\n").unwrap()),
+        ("one more effect", &|bench| fs::write(layer(bench).join("upper-0/more.txt"), "more\n").unwrap()),
+        ("the record of the run", &|bench| fs::write(layer(bench).join("ended.json"), "{}").unwrap()),
+    ];
+    for (name, meddle) in cases {
+        let Some((bench, _, digest)) = undecided() else { return };
+        meddle(&bench);
+        let before = tree(&bench.settings.workspace);
+        let error = reopened(&bench, &bench.router(), &digest).unwrap_err();
+        assert_eq!(error.code, ErrorCode::Conflict, "{name}: {error}");
+        assert_eq!((tree(&bench.settings.workspace), left(&bench)), (before, 0), "{name}");
+    }
+    let Some((bench, _, _)) = undecided() else { return };
+    assert!(reopened(&bench, &bench.router(), "another digest").is_err());
+}
+
+#[test]
+fn an_undecided_layer_waits_for_its_session_and_goes_with_it() {
+    let base = |bench: &Bench| [bench.root.join("base")];
+    let Some((mut bench, _, _)) = undecided() else { return };
+    assert_eq!(undecided_use(&base(&bench)).len(), 1);
+    recover(&base(&bench), None);
+    bench.settings.session = Some(SessionId::new("other"));
+    bench.router().recover(&base(&bench), &|_| false, &|_| true);
+    assert_eq!(left(&bench), 1, "another session leaves it alone");
+    assert!(prune_undecided(&base(&bench), 0, true) > 0 && left(&bench) == 1);
+    forget_undecided(&base(&bench), &SessionId::new("other"));
+    assert_eq!(left(&bench), 1);
+    forget_undecided(&base(&bench), &SessionId::new("s"));
+    assert_eq!(left(&bench), 0);
+    let Some((bench, _, _)) = undecided() else { return };
+    assert_eq!(prune_undecided(&base(&bench), u64::MAX, false), 0);
+    assert!(prune_undecided(&base(&bench), 0, false) > 0 && left(&bench) == 0);
+    // The journal has a decision, or the outcome of the call.
+    let Some((bench, _, _)) = undecided() else { return };
+    bench.router().recover(&base(&bench), &|_| false, &|_| false);
+    assert_eq!(left(&bench), 0);
+    let Some((bench, _, _)) = undecided() else { return };
+    let router = bench.router();
+    router.recover(&base(&bench), &|_| false, &|_| true);
+    router.journaled(Some(&call("RunCommand", json!({})).tool_call_id));
+    assert_eq!(left(&bench), 0);
+}

@@ -1,0 +1,115 @@
+//! Layers whose effects are not decided yet: they outlive their process, are shown again, and count against a limit.
+
+use super::ended_run::EndedRun;
+use super::layer_end::digest;
+use super::overlay_dir::{View, previews};
+use super::run::{PreviewedCommand, Trial};
+use crate::ports::LayerEnd;
+use crate::protocol::{CallId, ErrorCode, SessionId, ToolError};
+use crate::sys::overlay;
+use crate::tools::sandbox::bytes_below;
+use crate::tools::settings::Settings;
+use std::path::PathBuf;
+use std::time::SystemTime;
+use std::{fs, io};
+
+/// A layer of an earlier process, whose effects the resumed session has not decided about.
+#[derive(Debug)]
+pub(in crate::tools) struct UndecidedLayer {
+    pub(super) tool_call_id: CallId,
+    pub(super) view: View,
+}
+
+impl UndecidedLayer {
+    pub(in crate::tools) fn is_of(&self, call: &CallId) -> bool {
+        self.tool_call_id == *call
+    }
+
+    /// Removes the layer on drop.
+    pub(in crate::tools) fn give_up(&mut self) {
+        self.view.give_up();
+    }
+}
+
+/// Disk usage of an undecided layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UndecidedUse {
+    pub session: SessionId,
+    pub bytes: u64,
+    ended: SystemTime,
+    path: PathBuf,
+}
+
+/// Reads the effects of a layer again. They must be the ones with this digest, otherwise the layer is removed.
+pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Settings) -> Result<Trial, ToolError> {
+    let mut view = layer.view;
+    view.give_up();
+    let other = |why: &str| ToolError::new(ErrorCode::Conflict, why);
+    let ended: EndedRun = view.ended_run().ok_or_else(|| other("the record of its run cannot be read"))?;
+    if !ended.layers.iter().all(|layer| settings.holding.roots.contains(&layer.directory)) {
+        return Err(other("it ran in other directories than this session has now"));
+    }
+    let found: io::Result<Vec<_>> = ended.layers.iter().map(|layered| overlay::changes(layered, ended.began)).collect();
+    let mut changes = found.map_err(|error| other(&format!("its changes cannot be read: {error}")))?;
+    let (effects, proposal, end) = ended.end.effects(&mut changes, settings);
+    let now = digest(&changes, &effects);
+    if now != was || effects != ended.effects {
+        return Err(other("its changes, or the files that they replace, are not as they were"));
+    }
+    view.outlives(settings.commands.clone());
+    let end = end.map(|end| LayerEnd { digest: now, ..end });
+    let unlisted = effects.unlisted();
+    Ok(Trial { kept: PreviewedCommand { view, changes, result: ended.result, unlisted }, effects, proposal, end })
+}
+
+/// Measures the undecided layers of all sessions below these directories.
+pub(crate) fn undecided_use(bases: &[PathBuf]) -> Vec<UndecidedUse> {
+    let entries = bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten();
+    let measured = entries.filter_map(|entry| {
+        let path = entry.path();
+        let (session, ended) = View::undecided_at(&path)?;
+        Some(UndecidedUse { session, bytes: bytes_below(&path), ended, path })
+    });
+    measured.collect()
+}
+
+/// Removes the undecided layers that ended first until the rest fits the budget, except those in use. With `only_say`, nothing is
+/// removed. Returns the freed bytes.
+pub(crate) fn prune_undecided(bases: &[PathBuf], budget_bytes: u64, only_say: bool) -> u64 {
+    let mut all = undecided_use(bases);
+    all.sort_by_key(|one| one.ended);
+    let mut left: u64 = all.iter().map(|one| one.bytes).sum();
+    let mut freed = 0;
+    for one in all {
+        if left <= budget_bytes {
+            break;
+        }
+        if only_say || remove(&one) {
+            left -= one.bytes;
+            freed += one.bytes;
+        }
+    }
+    freed
+}
+
+/// Removes the undecided layers of a deleted session.
+pub(crate) fn forget_undecided(bases: &[PathBuf], session: &SessionId) {
+    undecided_use(bases).iter().filter(|one| one.session == *session).for_each(|one| {
+        remove(one);
+    });
+}
+
+/// Removes a layer unless a process uses it. Returns whether it did.
+fn remove(one: &UndecidedUse) -> bool {
+    match View::left_over(&one.path) {
+        Ok(Some(mut view)) => {
+            view.give_up();
+            true
+        }
+        Ok(None) => false,
+        Err(error) => {
+            tracing::warn!(%error, path = %one.path.display(), "cannot remove a layer");
+            false
+        }
+    }
+}
