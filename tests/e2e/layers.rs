@@ -156,25 +156,82 @@ fn on_the_screen_effects_are_kept_by_a_yes_and_discarded_by_a_no() {
     }
 }
 
+fn layers_left(project: &Project) -> usize {
+    std::fs::read_dir(project.directory("data").join("previews")).map_or(0, Iterator::count)
+}
+
 #[test]
-fn killed_while_a_layer_runs_or_is_asked_about_nothing_is_kept_and_nothing_runs_again() {
-    for (line, waits) in [("echo new > made.txt; sleep 983017", true), ("echo new > made.txt", false)] {
-        let Some((server, project, mut terminal)) = opened(line) else { return };
-        if waits {
-            assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 1));
-        } else {
+fn killed_while_a_layer_runs_nothing_is_kept_and_nothing_runs_again() {
+    let Some((server, project, mut terminal)) = opened("echo new > made.txt; sleep 983017") else { return };
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 1));
+    terminal.kill();
+    assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 0));
+    let mut terminal = project.open(&["--trust", "-c"]);
+    terminal.wait_for("nothing was applied");
+    terminal.prompt("/continue");
+    terminal.wait_for("Finished the work.");
+    assert!(!project.exists("made.txt"));
+    assert!(server.request(1).tool_results()[0].1.contains("nothing was applied"));
+    assert_eq!(layers_left(&project), 0);
+}
+
+/// Appends to a file outside of git's sight for each run, so that a second run is seen.
+const ONCE: &str = "echo run >> made.txt; rm gone.txt; echo printed-it";
+
+#[test]
+fn killed_while_effects_are_asked_about_the_same_prompt_is_there_again() {
+    for (answer, made) in [('y', true), ('n', false)] {
+        let Some((server, project, mut terminal)) = opened(ONCE) else { return };
+        for _ in 0..2 {
             terminal.review("The command would");
+            terminal.kill();
+            assert!(!project.exists("made.txt") && project.exists("gone.txt"), "nothing happened yet");
+            let listed = project.aye(&["doctor"]).stdout;
+            assert!(listed.contains("wait for your decision: session "), "{listed}");
+            terminal = project.open_sized(&["--trust", "-c"], 100, 50);
         }
-        terminal.kill();
-        assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 0));
-        let mut terminal = project.open(&["--trust", "-c"]);
-        terminal.wait_for("nothing was applied");
-        terminal.prompt("/continue");
+        let screen = terminal.review("The command would");
+        assert!(screen.contains("made.txt") && screen.contains("gone.txt") && screen.contains("printed-it"), "{screen}");
+        terminal.decide(answer);
         terminal.wait_for("Finished the work.");
-        assert!(!project.exists("made.txt"));
-        assert!(server.request(1).tool_results()[0].1.contains("nothing was applied"));
-        assert!(std::fs::read_dir(project.directory("data").join("previews")).map_or(true, |left| left.count() == 0));
+        assert_eq!((project.exists("made.txt"), project.exists("gone.txt")), (made, !made));
+        if made {
+            assert_eq!(project.read("made.txt"), "run\n", "it ran once");
+        }
+        let told = &server.request(1).tool_results()[0].1;
+        assert_eq!(told.contains("printed-it"), made, "{told}");
+        terminal.quit();
+        project.aye(&["exec", "--trust", "-c", "one more thing"]);
+        assert_eq!(layers_left(&project), 0);
     }
+}
+
+#[test]
+fn undecided_effects_that_no_longer_fit_are_discarded_and_the_model_is_told() {
+    let Some((server, project, mut terminal)) = opened(ONCE) else { return };
+    terminal.review("The command would");
+    terminal.kill();
+    let project = project.file("gone.txt", "changed by the user\n");
+    let mut terminal = project.open(&["--trust", "-c"]);
+    terminal.wait_for("are not as they were");
+    terminal.prompt("/continue");
+    terminal.wait_for("Finished the work.");
+    assert!(!project.exists("made.txt") && project.exists("gone.txt"));
+    let told = &server.request(1).tool_results()[0].1;
+    assert!(told.contains("discarded") && told.contains("nothing was applied"), "{told}");
+    assert_eq!(layers_left(&project), 0);
+}
+
+#[test]
+fn undecided_effects_are_deleted_with_their_session() {
+    let Some((_server, project, mut terminal)) = opened(ONCE) else { return };
+    terminal.review("The command would");
+    terminal.kill();
+    assert_eq!(layers_left(&project), 1);
+    let listed = project.aye(&["sessions", "list", "--json"]).json();
+    let id = listed.as_array().unwrap()[0]["sessionId"].as_str().unwrap().to_owned();
+    project.aye(&["sessions", "delete", &id]).exits(0);
+    assert_eq!(layers_left(&project), 0);
 }
 
 #[test]

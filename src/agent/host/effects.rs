@@ -53,6 +53,9 @@ impl Host {
             }
             Effect::Amend { index, plan, amendment } => planning::amend(&self.context, index, plan, amendment),
             Effect::Preview { index, plan, permit, ticket } => self.previews.start(&self.context, index, plan, permit, ticket),
+            Effect::ReopenLayer { index, call, digest, ticket } => {
+                self.previews.reopen(&self.context, index, call, digest, ticket);
+            }
             Effect::StopPreview { ticket } => self.previews.stop(ticket),
             Effect::Run { index, plan, permit, most_bytes } => {
                 // Directory access that is saved for the project is saved before the command runs again, so that later commands have it

@@ -5,7 +5,7 @@ use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::Input;
 use crate::policy::PreviewPermit;
 use crate::ports::{Plan, RunContext};
-use crate::protocol::{ErrorCode, ToolError};
+use crate::protocol::{ErrorCode, ToolCall, ToolError};
 use std::collections::HashMap;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -44,6 +44,15 @@ impl Previews {
                 tracing::error!(task = %error.id(), "a tool panicked in a preview");
                 Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the preview crashed; nothing was changed"))
             });
+            let _ = inputs.send(Input::Previewed { index, ticket, outcome }).await;
+        });
+    }
+
+    /// Opens the layer in which a call of an earlier process ended.
+    pub(crate) fn reopen(&mut self, context: &CallContext, index: usize, call: ToolCall, digest: String, ticket: u64) {
+        let (router, inputs) = (context.router(), context.inputs());
+        self.work.spawn(async move {
+            let outcome = router.reopen_layer(call, digest).await;
             let _ = inputs.send(Input::Previewed { index, ticket, outcome }).await;
         });
     }

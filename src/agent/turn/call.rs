@@ -44,6 +44,8 @@ pub(super) struct Call {
     pub no_preview: Option<String>,
     /// Whether the call ran or started in a layer before approval; that happens once.
     pub layered: bool,
+    /// Digest of the effects in a layer of an earlier process, which are not decided about yet.
+    pub layer_digest: Option<String>,
     /// Reason why the layer was discarded; then approval is required before the command runs.
     pub no_layer: Option<String>,
     /// Result of a run that the sandbox blocked.
@@ -104,6 +106,7 @@ impl Call {
             previewed: false,
             no_preview: None,
             layered: false,
+            layer_digest: None,
             no_layer: None,
             held: None,
             row: RepeatCount::default(),

@@ -184,6 +184,10 @@ impl CallBatch {
                     runner.cx.out.record(Record::Previewed { tool_call_id, proposal });
                 }
             }
+            Err(error) if call.layer_digest.is_some() => {
+                runner.discard_layer(call, Some(&error.message));
+                runner.cx.out.commit(Durability::Process);
+            }
             Err(error) => {
                 runner.drop_preview(call);
                 call.no_layer = call.layered.then(|| error.message.clone());

@@ -32,7 +32,7 @@ impl CallBatch {
     pub(crate) fn discard_layers(&mut self, runner: &mut CallRunner<'_>) {
         let in_a_layer =
             |call: &&mut Call| call.previewed && call.layered && !call.is_done() && !matches!(call.state, CallState::Running);
-        self.calls_mut().iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call));
+        self.calls_mut().iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call, None));
     }
 
     /// Handles the recovery result of effects that were being applied when the process ended.
@@ -89,7 +89,7 @@ impl CallBatch {
 
     /// Resumes calls: those that ran and may have changed something are shown to the user; all others are planned and judged again.
     pub(crate) fn resume(&mut self, runner: &mut CallRunner<'_>) {
-        let (mut plans, mut reopened) = (Vec::new(), Vec::new());
+        let (mut plans, mut reopened, mut layers) = (Vec::new(), Vec::new(), Vec::new());
         for (index, call) in self.calls_mut().iter_mut().enumerate() {
             match &call.state {
                 CallState::Done(_) => {}
@@ -102,6 +102,7 @@ impl CallBatch {
                 | CallState::Unknown => match resume_call(call, runner) {
                     Some(Resumption::Plan) => plans.push((index, call.call.clone())),
                     Some(Resumption::PlanAgain) => reopened.push(index),
+                    Some(Resumption::ReopenLayer(digest)) => layers.push((index, digest)),
                     None => {}
                 },
             }
@@ -113,6 +114,9 @@ impl CallBatch {
         for index in reopened {
             runner.plan_again(&mut self.calls_mut()[index], index);
         }
+        for (index, digest) in layers {
+            runner.reopen_layer(&mut self.calls_mut()[index], index, digest);
+        }
     }
 }
 
@@ -121,12 +125,17 @@ enum Resumption {
     Plan,
     /// With the access and the amendments that it had.
     PlanAgain,
+    /// With the effects that have this digest.
+    ReopenLayer(String),
 }
 
 /// Prepares a call that did not run; `None` if it has a result now.
 fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumption> {
     if call.previewed && call.layered {
-        runner.discard_layer(call);
+        if let Some(digest) = call.layer_digest.clone() {
+            return Some(Resumption::ReopenLayer(digest));
+        }
+        runner.discard_layer(call, None);
         return None;
     }
     if call.previewed {
@@ -158,8 +167,10 @@ pub(super) fn restored(calls: Vec<OpenCall>, rows: &[RepeatCount]) -> Vec<Call> 
 
 impl Call {
     fn restored(open: OpenCall, row: RepeatCount) -> Option<Self> {
+        let layer_digest = open.undecided_layer().map(str::to_owned);
         let mut call = Self { row, ..Self::new(open.call?, CallState::Planning) };
         call.changes = open.changes;
+        call.layer_digest = layer_digest;
         if let Some(planned) = open.planned {
             call.order = Order::of_actions(planned.actions.iter(), open.changes);
             call.plan_as(&planned);

@@ -129,6 +129,13 @@ pub(crate) enum Effect {
         permit: PreviewPermit,
         ticket: u64,
     },
+    /// Opens the layer in which a call of an earlier process ended, if its effects still have this digest; answered like `Preview`.
+    ReopenLayer {
+        index: usize,
+        call: ToolCall,
+        digest: String,
+        ticket: u64,
+    },
     /// Stops a preview that is no longer needed.
     StopPreview {
         ticket: u64,

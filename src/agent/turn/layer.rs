@@ -1,10 +1,11 @@
 //! Commands approved by their effects: each runs in a layer first, and only its changes need approval.
 
-use super::call::Call;
+use super::call::{Call, CallState};
 use super::call_order::Turn;
 use super::call_runner::{Batch, CallRunner};
-use super::io::InputTime;
+use super::io::{Effect, InputTime};
 use super::options::Approver;
+use super::preview::ActivePreview;
 use super::sandbox_escalation::names;
 use crate::policy::{Approve, PreviewPermit, Question, Verdict};
 use crate::ports::{LayerEnd, LayerRun, Plan, Record};
@@ -25,8 +26,9 @@ impl CallRunner<'_> {
     }
 
     /// Records the effects of a command in its layer before they are used.
-    pub(super) fn note_layer(&mut self, call: &Call, plan: &Plan) {
-        let (LayerRun::Ended(end), Some(effects)) = (&plan.layer, &plan.effects) else { return };
+    pub(super) fn note_layer(&mut self, call: &mut Call, plan: &Plan) {
+        let is_recorded = call.layer_digest.take().is_some();
+        let (LayerRun::Ended(end), Some(effects), false) = (&plan.layer, &plan.effects, is_recorded) else { return };
         self.cx.out.record(Record::LayerEnded {
             tool_call_id: call.call.tool_call_id.clone(),
             ended: effects.ended.clone(),
@@ -129,14 +131,30 @@ impl CallRunner<'_> {
         self.report(call, 0);
     }
 
-    /// Discards a layer that was open when aye exited. Nothing runs again, and the model is told.
-    pub(super) fn discard_layer(&mut self, call: &mut Call) {
+    /// Asks about the effects that a call of an earlier process has in its layer, if they are still the same.
+    pub(super) fn reopen_layer(&mut self, call: &mut Call, index: usize, digest: String) {
+        let ticket = self.cx.numbers.next_ticket();
+        let (tool_name, actions) = (call.call.tool_name.clone(), call.announced.as_ref().map(|planned| planned.actions.clone()));
+        let active = ActivePreview { ticket, tool_name, actions: actions.unwrap_or_default() };
+        call.state = CallState::Previewing(Box::new(active));
+        self.cx.out.effect(Effect::ReopenLayer { index, call: call.call.clone(), digest, ticket });
+    }
+
+    /// Discards a layer that was open when aye exited. Nothing runs again, and the model is told. `why`: the reason why effects that
+    /// waited for approval cannot be shown again.
+    pub(super) fn discard_layer(&mut self, call: &mut Call, why: Option<&str>) {
+        let waited = call.layer_digest.is_some();
         self.drop_preview(call);
         self.announce(call, &[]);
-        let message = "aye exited while this ran in a copy or waited for approval of its changes; nothing was applied";
-        call.refuse(ErrorCode::Cancelled, message);
+        let because = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let (told, seen) = if waited {
+            ("aye exited while its changes waited for approval, and they were discarded", "its changes were discarded")
+        } else {
+            ("aye exited while this ran in a copy", "it was running in a copy")
+        };
+        call.refuse(ErrorCode::Cancelled, format!("{told}{because}; nothing was applied"));
         self.report(call, 0);
-        self.cx.out.notice(format!("`{}` was running in a copy when aye exited; nothing was applied", call.summary));
+        self.cx.out.notice(format!("`{}`: aye exited, and {seen}{because}; nothing was applied", call.summary));
     }
 
     /// Adds to an approval why the command did not run in a layer first.

@@ -670,6 +670,12 @@ impl Sim {
                 Effect::TellRewindPoints { points, .. } => format!("tell {} points", points.len()),
                 Effect::PlanRewind { plan, .. } => format!("plan a rewind of {} messages", plan.messages),
                 Effect::Rewind(rewind) => format!("put files back as {} since {:?}", rewind.number, rewind.since),
+                Effect::ReopenLayer { index, call, ticket, .. } => {
+                    self.ticket = ticket;
+                    self.calls.resize(self.calls.len().max(index + 1), call.clone());
+                    self.calls[index] = call;
+                    format!("reopen the layer of {index}")
+                }
                 Effect::StopPreview { .. } => "stop the preview".to_owned(),
                 Effect::Background { .. } => "background".to_owned(),
                 Effect::StopCommand { id } => format!("stop command {id}"),

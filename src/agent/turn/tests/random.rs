@@ -281,6 +281,9 @@ impl World {
                     assert!(self.of_this_step().iter().any(begun), "{id} is previewed without its record");
                     self.previews.push((index, ticket, plan));
                 }
+                Effect::ReopenLayer { index, call, ticket, .. } => {
+                    self.previews.push((index, ticket, plan_of(call, Vec::new(), true).unwrap()));
+                }
                 // Some finish anyway.
                 Effect::StopPreview { ticket } if ticket % 2 == 0 => self.previews.retain(|(_, begun, _)| *begun != ticket),
                 Effect::Run { index, plan, permit, .. } => {
