@@ -15,16 +15,20 @@ use crate::host::project::ProjectConfig;
 use crate::host::query::keymap_watch;
 use crate::host::sandbox_host::{SandboxHost, tier};
 use crate::policy::{Approve, Sandbox};
-use crate::protocol::SandboxTier;
+use crate::protocol::{SandboxTier, size};
 use crate::store::{Health, health};
 use crate::sys::process::Helper;
 use crate::sys::sandbox::{self, Kernel, Probe, UserNamespaces};
 use crate::text::clean;
+use crate::tools::undecided_use;
 use crate::tui::key_problems;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::Path;
+
+/// Maximum number of listed copies with undecided changes.
+const UNDECIDED: usize = 10;
 
 /// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -98,6 +102,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     checks.push(store(&directories.data));
     let storage = place.as_ref().map(taken).unwrap_or_default();
     checks.extend(storage.iter().map(room));
+    checks.extend(undecided(&directories.data));
     checks.extend(place.as_ref().ok().map(|place| model(place, common)));
     checks.push(terminal(&environment));
     let ok = checks.iter().all(|check| check.state != State::Missing);
@@ -305,12 +310,25 @@ fn room(taken: &UsageEntry) -> Check {
         "artifacts" => "artifact space",
         "snapshots" => "snapshot space",
         "caches" => "cache space",
+        "layers" => "layer space",
         _ => "log space",
     };
     if taken.bytes <= taken.budget_bytes {
         return Check::note(name, says);
     }
     Check { fix: Some("run `aye sessions prune` to delete the excess, or raise the limit".to_owned()), ..Check::note(name, says) }
+}
+
+/// Lists the copies whose changes wait for a decision, with the sessions that ask about them.
+fn undecided(data: &Path) -> Option<Check> {
+    let layers = undecided_use(&sandbox::left_bases(data));
+    let named = layers.iter().take(UNDECIDED).map(|layer| format!("session {} ({})", layer.session, size(layer.bytes)));
+    let named: Vec<_> = named.collect();
+    let more = layers.len().saturating_sub(named.len());
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let says = format!("changes in a copy wait for your decision: {}{more}", named.join(", "));
+    let fix = Some("run `aye --resume ID` to decide about them, or `aye sessions delete ID` to delete them".to_owned());
+    (!layers.is_empty()).then(|| Check { fix, ..Check::note("undecided", says) })
 }
 
 /// Checks the model and the source of its key, without showing the key.

@@ -12,6 +12,7 @@ pub(crate) struct Retention {
     pub artifacts_bytes: u64,
     pub snapshots_bytes: u64,
     pub caches_bytes: u64,
+    pub layers_bytes: u64,
     pub logs_bytes: u64,
 }
 
@@ -25,6 +26,7 @@ impl Retention {
             artifacts_bytes: bytes("artifacts_mb"),
             snapshots_bytes: bytes("snapshots_mb"),
             caches_bytes: bytes("caches_mb"),
+            layers_bytes: bytes("layers_mb"),
             logs_bytes: bytes("logs_mb"),
         }
     }

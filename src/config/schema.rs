@@ -264,6 +264,12 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key(&["retention", "snapshots_mb"], MEGABYTES, "4096", "maximum size of the file versions saved for rewind"),
     key(&["retention", "caches_mb"], MEGABYTES, "8192", "maximum size of the package manager caches that sandboxed commands use"),
+    key(
+        &["retention", "layers_mb"],
+        MEGABYTES,
+        "4096",
+        "maximum size of the copies whose changes wait for approval in sessions that are not open",
+    ),
     key(&["retention", "logs_mb"], MEGABYTES, "64", "maximum size of the logs"),
     key(
         &["mcp", "defer_over"],

@@ -50,6 +50,12 @@ pub(crate) fn taken(place: &AppContext) -> Vec<UsageEntry> {
             "retention.snapshots_mb",
         ),
         one("caches", tools::cache_use(&left_bases(data)).bytes, retention.caches_bytes, "retention.caches_mb"),
+        one(
+            "layers",
+            tools::undecided_use(&left_bases(data)).iter().map(|layer| layer.bytes).sum(),
+            retention.layers_bytes,
+            "retention.layers_mb",
+        ),
         one("logs", logging::bytes(data), retention.logs_bytes, "retention.logs_mb"),
     ]
 }

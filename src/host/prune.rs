@@ -51,6 +51,7 @@ pub(crate) struct PruneReport {
     pub artifact_bytes: u64,
     pub snapshot_bytes: u64,
     pub cache_bytes: u64,
+    pub layer_bytes: u64,
     pub log_bytes: u64,
     /// Freed bytes in total.
     pub freed_bytes: u64,
@@ -114,6 +115,7 @@ pub(crate) fn prune(
         });
         pruned.snapshot_bytes = more.bytes;
         pruned.cache_bytes = tools::prune_caches(&left_bases(data), retention.caches_bytes, only_say).bytes;
+        pruned.layer_bytes = tools::prune_undecided(&left_bases(data), retention.layers_bytes, only_say);
         pruned.log_bytes = logging::prune(data, retention.logs_bytes, only_say);
     }
     if !only_say {
@@ -125,8 +127,12 @@ pub(crate) fn prune(
         }
     }
     pruned.database_bytes = database_bytes(data);
-    pruned.freed_bytes =
-        pruned.session_bytes + pruned.artifact_bytes + pruned.snapshot_bytes + pruned.cache_bytes + pruned.log_bytes;
+    pruned.freed_bytes = pruned.session_bytes
+        + pruned.artifact_bytes
+        + pruned.snapshot_bytes
+        + pruned.cache_bytes
+        + pruned.layer_bytes
+        + pruned.log_bytes;
     Ok(pruned)
 }
 

@@ -64,6 +64,7 @@ fn as_text(pruned: &PruneReport) -> String {
         ("artifacts", pruned.artifact_bytes),
         ("snapshots", pruned.snapshot_bytes),
         ("caches", pruned.cache_bytes),
+        ("layers", pruned.layer_bytes),
         ("logs", pruned.log_bytes),
     ];
     for (what, bytes) in beside.into_iter().filter(|(_, bytes)| *bytes > 0) {
