@@ -1,6 +1,8 @@
 //! Verdicts on shell lines: checks what a line would run against rules, option tables and paths.
 
 use super::bundle::{Approve, Decision, Rule, Shell};
+use super::git::{plainly_adds, without_message, without_messages};
+use super::interpreters::{adds_task, is_kept_in_a_copy, kind, words_of_program};
 use super::layer::{FileRules, Owned, Ready, Scope, counts};
 use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
 use super::path_words::{as_path, leaves, path_in};
@@ -8,20 +10,22 @@ use super::paths::{Context, Sandbox};
 use super::permit::Grant;
 use super::shell::option_verdict::Reading;
 use super::shell::options::reading;
-use super::shell::{Arg, COMPUTED, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, read};
+use super::shell::{Arg, COMPUTED, Entered, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, entered, moves, read};
 use super::{danger, guard};
 use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const DISCARDS: &str = "aye can restore workspace files, except ignored and very large ones";
 const UNCOVERED: &str = "no rule matches this command";
 const CONCEALS_NAME: &str = "runs a program whose name is known only at run time, and this policy blocks programs";
 const CONCEALS_TEXT: &str = "runs code that is known only at run time, and this policy blocks programs";
+const ENTERS: &str = "changes to a directory of the workspace";
 const MOVES: &str = "the line changes directory, so aye cannot resolve its paths";
 
 /// Everything that stays the same while one line is judged.
+#[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub layers: &'a [Ready],
     pub context: &'a Context,
@@ -35,6 +39,53 @@ pub(crate) fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
     if let Some(refused) = out_of_place(cwd, scene) {
         return finding(refused, Risk::High, Vec::new());
     }
+    match entered(command).and_then(|entered| Some((working_directory(&entered, scene)?, entered))) {
+        Some((directory, entered)) => judge_entered(&entered, &directory, scene),
+        None => judge_line(command, scene),
+    }
+}
+
+/// Returns the directory that a line changes to, if it is in the workspace and no path in it is blocked. Symlinks in it are
+/// checked on the disk.
+fn working_directory(entered: &Entered<'_>, scene: &Scene<'_>) -> Option<PathBuf> {
+    let directory = &entered.directory;
+    let path = scene.context.resolve(&as_path(directory), scene.cwd);
+    (bad_operand(directory, scene).is_none() && scene.context.in_workspace(&path)).then_some(path)
+}
+
+/// Returns the directory in which the commands of a line run: that of the line, or the one in the workspace that it changes to.
+pub(crate) fn directory_of(command: &str, scene: &Scene<'_>) -> PathBuf {
+    entered(command).and_then(|entered| working_directory(&entered, scene)).unwrap_or_else(|| scene.cwd.to_owned())
+}
+
+/// Judges a line that changes to a directory of the workspace: the rest is judged as a line that runs there.
+fn judge_entered(entered: &Entered<'_>, directory: &Path, scene: &Scene<'_>) -> Finding {
+    let change = judge_change(entered, scene);
+    let mut rest = judge_line(entered.rest, &Scene { cwd: directory, ..*scene });
+    for part in &mut rest.parts {
+        part.input_from = part.input_from.map(|from| from + change.parts.len());
+    }
+    let remember = rest.remember.take();
+    let own = (change.decided.verdict == VerdictKind::Allow).then(|| rest.decided.clone());
+    let whole = both(change, rest);
+    Finding { decided: own.unwrap_or(whole.decided), remember, ..whole }
+}
+
+/// Judges the change of the directory, which needs no approval unless a rule says so.
+fn judge_change(entered: &Entered<'_>, scene: &Scene<'_>) -> Finding {
+    let line = read(entered.first);
+    let Some(part) = line.parts.first() else { return judge_line(entered.first, scene) };
+    let mut change = judge_part(&line, part, scene);
+    if change.decided.verdict == VerdictKind::Ask && change.decided.is_uncovered && !change.decided.locked {
+        change.decided = Decided::allow("built-in", ENTERS);
+        for part in &mut change.parts {
+            (part.verdict, part.rule, part.reason) = (VerdictKind::Allow, "built-in".to_owned(), ENTERS.to_owned());
+        }
+    }
+    change
+}
+
+fn judge_line(command: &str, scene: &Scene<'_>) -> Finding {
     let line = read_line(command);
     if line.failed {
         return finding(Decided::deny("built-in", guard::FAILED), Risk::High, Vec::new());
@@ -71,9 +122,7 @@ fn name_inputs(parts: &[Simple], shown: &mut [CommandPart]) {
 
 fn read_line(command: &str) -> Line {
     let mut line = read(command);
-    let moves =
-        |part: &Simple| part.invocations.iter().any(|invocation| matches!(invocation.base(), "cd" | "pushd" | "popd" | "chdir"));
-    if line.parts.iter().any(moves) {
+    if line.parts.iter().flat_map(|part| &part.invocations).any(|invocation| moves(invocation.base())) {
         line.floors.push(MOVES);
     }
     line
@@ -115,16 +164,38 @@ fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
     None
 }
 
-/// Returns the words of each part that asks, in the order of the line; or why each part cannot be saved as a rule.
+/// A command that a rule can be saved for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Keepable {
+    pub argv: Vec<Arg>,
+    /// Whether a rule may let it run only in a copy of the workspace.
+    pub in_a_copy: bool,
+}
+
+/// Returns each part that asks, in the order of the line; or why each part cannot be saved as a rule.
 pub(crate) fn asking(
     command: &str,
     cwd: &Target,
     scene: &Scene<'_>,
     by_person: impl Fn(&str) -> bool,
-) -> Result<Vec<Vec<String>>, Vec<String>> {
+) -> Result<Vec<Keepable>, Vec<String>> {
     if let Some(refused) = out_of_place(cwd, scene) {
         return Err(vec![refused.reason]);
     }
+    let Some((directory, rest)) = entered(command).and_then(|entered| Some((working_directory(&entered, scene)?, entered.rest)))
+    else {
+        return asking_of_line(command, 0, scene, by_person);
+    };
+    asking_of_line(rest, 1, &Scene { cwd: &directory, ..*scene }, by_person)
+}
+
+/// Returns the parts of a line that ask; `before` is the number of parts before it in a longer line.
+fn asking_of_line(
+    command: &str,
+    before: usize,
+    scene: &Scene<'_>,
+    by_person: impl Fn(&str) -> bool,
+) -> Result<Vec<Keepable>, Vec<String>> {
     let line = read_line(command);
     if line.failed {
         return Err(vec![guard::FAILED.to_owned()]);
@@ -140,19 +211,32 @@ pub(crate) fn asking(
             continue;
         }
         match never_kept(&line, part, &decided, scene) {
-            None => asking.push(part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect()),
-            Some(why) if line.parts.len() > 1 => never.push(format!("part {} {why}", at + 1)),
+            None => asking.push(Keepable { argv: part.invocations[0].argv.clone(), in_a_copy: is_kept_in_a_copy(part) }),
+            Some(why) if line.parts.len() + before > 1 => never.push(format!("part {} {why}", at + 1 + before)),
             Some(why) => never.push(format!("the command {why}")),
         }
     }
     if never.is_empty() { Ok(asking) } else { Err(never) }
 }
 
-/// Returns whether a command by itself may be saved as a rule.
-pub(crate) fn may_be_kept(command: &str, scene: &Scene<'_>) -> bool {
+/// Returns whether a managed layer asks about or denies some part of a line.
+pub(crate) fn is_managed(command: &str, scene: &Scene<'_>) -> bool {
+    let line = read_line(command);
+    let decides = |layer: &Ready| {
+        let verdicts = line.parts.iter().filter_map(|part| part_in_layer(&line, part, layer, scene));
+        line.parts.is_empty() || verdicts.into_iter().any(|decided| decided.verdict != VerdictKind::Allow)
+    };
+    scene.layers.iter().filter(|layer| layer.scope.is_managed()).any(decides)
+}
+
+/// Returns whether a command by itself may be saved as a rule, only for a copy of the workspace or in general.
+pub(crate) fn may_be_kept(command: &str, scene: &Scene<'_>, in_a_copy: bool) -> bool {
     let line = read_line(command);
     match line.parts.as_slice() {
-        [part] => never_kept(&line, part, &judge_part(&line, part, scene).decided, scene).is_none(),
+        [part] => {
+            let never = never_kept(&line, part, &judge_part(&line, part, scene).decided, scene);
+            never.is_none() && is_kept_in_a_copy(part) == in_a_copy
+        }
         _ => false,
     }
 }
@@ -350,10 +434,15 @@ fn invocation_in_layer(
         return asked;
     }
     let mut obstacle = None;
-    for (scope, rule) in by(Decision::Allow).filter(|(_, rule)| !argv[0].text.contains('/') && rule.speaks_of(argv)) {
-        match out_of_reach(rule, line, part, invocation, scene) {
-            None => return Decided::allow(scope.rule(rule.line), reason(&rule.reason, "allowed by a rule")).by_name(),
-            Some(why) => obstacle = Some(why),
+    let speaks = |rule: &Rule| rule.may_name(&argv[0].text) && rule.speaks_of(argv);
+    // A rule without the condition counts before one that holds only in a copy.
+    for sandboxed in [false, true] {
+        for (scope, rule) in by(Decision::Allow).filter(|(_, rule)| rule.sandboxed == sandboxed && speaks(rule)) {
+            match out_of_reach(rule, line, part, invocation, scene) {
+                None if sandboxed => return in_a_copy(rule, scope, shell),
+                None => return Decided::allow(scope.rule(rule.line), reason(&rule.reason, "allowed by a rule")).by_name(),
+                Some(why) => obstacle = Some(why),
+            }
         }
     }
     // `[[` is a keyword of the shell and not a program.
@@ -365,6 +454,14 @@ fn invocation_in_layer(
         return Decided::deny(scope.rule(shell.allowed_line), format!("`{name}` is not in `allowed_commands`"));
     }
     undecided(line, part, shell, scope, obstacle)
+}
+
+/// Returns the verdict of a rule that holds only in a copy of the workspace: where there is none, the command asks.
+fn in_a_copy(rule: &Rule, scope: Scope, shell: &Shell) -> Decided {
+    let given = reason(&rule.reason, "allowed by a rule");
+    let mut asked = Decided::ask(scope.rule(rule.line), format!("{given}, only in a copy of the workspace")).in_a_copy();
+    asked.approval_rule.clone_from(&shell.approval_rule);
+    asked
 }
 
 fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: Option<String>) -> Decided {
@@ -400,9 +497,23 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
             None => return Some("redirects to a file whose name is known only at run time".to_owned()),
         }
     }
-    let argv = &invocation.argv;
+    let argv =
+        &*without_messages(&invocation.argv).filter(|_| rule.message || rule.exact).unwrap_or_else(|| invocation.argv.clone());
+    if rule.sandboxed && (part.reads_code || part.unknown_code) {
+        return Some("runs code that is known only at run time".to_owned());
+    }
+    if rule.sandboxed && kind(&argv[0].text).is_some() {
+        let name = &argv[0].text;
+        if let Err(why) = words_of_program(argv) {
+            return Some(format!("`{name}` {why}"));
+        }
+        if let Some(word) = adds_task(argv, rule.words()).filter(|_| !rule.exact) {
+            return Some(format!("`{word}` can change what `{name}` runs"));
+        }
+    }
+    let covers_options = rule.any_args || rule.message || rule.sandboxed || plainly_adds(argv);
     let words: Vec<&str> = match reading(argv) {
-        Reading::MayDoMore { word } if !rule.any_args => return Some(format!("`{word}` can write or run something")),
+        Reading::MayDoMore { word } if !covers_options => return Some(format!("`{word}` can write or run something")),
         Reading::Reads { paths } => paths,
         Reading::MayDoMore { .. } | Reading::NoTable => argv[1..].iter().map(|arg| path_in(&arg.text)).collect(),
     };
@@ -447,6 +558,7 @@ fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
 
 /// Returns a word that names a blocked path, and the rule that blocks it.
 fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)> {
+    let part = &*without_message(part);
     let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]).map(|arg| (arg, false));
     let targets = part.redirects.iter().filter_map(|redirect| Some((redirect.target.as_ref()?, !redirect.reads_only)));
     let mut seen = HashSet::new();
@@ -459,11 +571,16 @@ fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)>
 
 /// Returns whether a rule applies to some command of a line, as its examples state.
 pub(crate) fn applies(rule: &Rule, command: &str, scene: &Scene<'_>) -> bool {
-    let line = read_line(command);
+    let rest = entered(command).filter(|entered| working_directory(entered, scene).is_some()).map(|entered| entered.rest);
+    let line = read_line(rest.unwrap_or(command));
     line.parts.iter().any(|part| {
         part.invocations.iter().any(|invocation| match rule.decision {
             Decision::Ask | Decision::Deny => rule.strikes(&invocation.argv),
-            Decision::Allow => rule.speaks_of(&invocation.argv) && out_of_reach(rule, &line, part, invocation, scene).is_none(),
+            Decision::Allow => {
+                rule.may_name(&invocation.argv[0].text)
+                    && rule.speaks_of(&invocation.argv)
+                    && out_of_reach(rule, &line, part, invocation, scene).is_none()
+            }
         })
     })
 }

@@ -1,8 +1,11 @@
 //! Danger of a command: its effect with the highest risk, and what it may do without approval.
 
 use super::effect::{Effect, worst_effect};
+use super::git::without_message;
+use super::interpreters::{is_kept_in_a_copy, kind, words_of_program};
 use super::paths::{Context, Sandbox};
 use super::program_kinds::{DELETING, INTERPRETERS, NETWORK, PRIVILEGED, installs, is_known_program, recursive_change};
+use super::shell::builtins::destination;
 use super::shell::option_verdict::Reading;
 use super::shell::options::reading;
 use super::shell::{COMPUTED, Invocation, Simple};
@@ -72,6 +75,7 @@ impl Conduct {
 }
 
 fn conduct_of(part: &Simple, context: &Context, cwd: &Path) -> Conduct {
+    let part = &*without_message(part);
     let first = Conduct { reads_only: !part.invocations.is_empty(), never_remembered: false, stays_here: true };
     let mut conduct = part.invocations.iter().map(conduct_of_invocation).fold(first, Conduct::and);
     for redirect in &part.redirects {
@@ -158,13 +162,20 @@ pub fn lasting(line: &str) -> Option<&'static str> {
 
 /// Returns why a part needs approval each time, as a verb with its object; `None` if nothing about it is risky.
 pub(crate) fn never(part: &Simple, danger: &Danger) -> Option<String> {
+    let part = &*without_message(part);
+    let in_a_copy = is_kept_in_a_copy(part);
     let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
     let calls_out = any(NETWORK) || part.invocations.iter().any(|one| installs(one.base(), &one.argv));
     let lasting = any(PRIVILEGED) || any(DELETING) || calls_out || danger.critical || danger.risk == Risk::High;
     if let Some(effect) = danger.effect.as_ref().filter(|_| lasting || discards(part)) {
         return Some(effect.sentence.clone());
     }
-    let why = if any(INTERPRETERS) || part.invocations.iter().any(|one| one.base().starts_with("python")) {
+    let by_kind = |one: &Invocation| kind(&one.argv[0].text).is_some();
+    if let Some(why) = part.invocations.iter().filter(|one| by_kind(one)).find_map(|one| words_of_program(&one.argv).err()) {
+        return Some(why);
+    }
+    let interprets = |one: &Invocation| INTERPRETERS.contains(&one.base()) || one.base().starts_with("python");
+    let why = if part.invocations.iter().any(|one| interprets(one) && !by_kind(one)) {
         "is a wrapper or an interpreter, which can run anything"
     } else if lasting || part.invocations.iter().any(|one| recursive_change(one.base(), &one.argv)) {
         "cannot easily be undone"
@@ -172,7 +183,7 @@ pub(crate) fn never(part: &Simple, danger: &Danger) -> Option<String> {
         "writes to a file"
     } else if !part.redirects.is_empty() {
         "redirects its input from a file"
-    } else if danger.never_remembered && part.floors.is_empty() {
+    } else if danger.never_remembered && !in_a_copy && part.floors.is_empty() {
         "needs approval each time"
     } else {
         return None;
@@ -187,7 +198,7 @@ fn conduct_of_invocation(invocation: &Invocation) -> Conduct {
     let privileged = has(PRIVILEGED) || name.starts_with("mkfs.");
     let calls_out = has(NETWORK) || installs(name, argv);
     Conduct {
-        reads_only: argv[0].text == name && matches!(reading(argv), Reading::Reads { .. }),
+        reads_only: argv[0].text == name && (matches!(reading(argv), Reading::Reads { .. }) || destination(argv).is_some()),
         never_remembered: privileged || deletes || calls_out || has(INTERPRETERS) || name.starts_with("python"),
         stays_here: !(privileged || deletes || calls_out || recursive_change(name, argv)),
     }

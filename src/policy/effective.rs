@@ -29,6 +29,7 @@ const STRICTNESS: &[(&str, &[&str])] = &[
     ("network", &["\"deny\"", "\"allow\""]),
     ("preview", &["\"always\"", "\"offer\"", "\"never\""]),
     ("approve", &["\"command\"", "\"effects\""]),
+    ("unsandboxed", &["\"deny\"", "\"ask\""]),
     ("cache", &["\"private\"", "\"inherit\""]),
     ("guard", &["\"strict\"", "\"normal\""]),
     ("requires_approval", &["true", "false"]),

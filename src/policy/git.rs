@@ -2,7 +2,8 @@
 
 use super::shell::option_verdict::Reading;
 use super::shell::options::reading;
-use super::shell::{Arg, Invocation, read};
+use super::shell::{Arg, Invocation, Simple, read};
+use std::borrow::Cow;
 
 /// Access to a repository that the git commands of a line need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -149,6 +150,51 @@ pub(super) fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
         }
     }
     None
+}
+
+/// Returns the words of `git commit` without its messages: `-m TEXT`, `--message=TEXT`, and `-am TEXT` as `-a`. `None` for any
+/// other command, and if a message or another word is known only at run time.
+pub(super) fn without_messages(argv: &[Arg]) -> Option<Vec<Arg>> {
+    let [git, commit, words @ ..] = argv else { return None };
+    if git.text != "git" || commit.text != "commit" || argv.iter().any(|word| word.glob || !word.is_known()) {
+        return None;
+    }
+    let mut rest = vec![git.clone(), commit.clone()];
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if text == "--" {
+            rest.push(word.clone());
+            rest.extend(words.by_ref().cloned());
+        } else if text.starts_with("--message=") {
+        } else if matches!(text, "-m" | "-am" | "--message") {
+            words.next()?;
+            rest.extend((text == "-am").then(|| Arg::plain("-a")));
+        } else if text.starts_with("-m") {
+        } else {
+            rest.push(word.clone());
+        }
+    }
+    Some(rest)
+}
+
+/// Returns a command without the messages of a commit, which are neither options nor files.
+pub(super) fn without_message(part: &Simple) -> Cow<'_, Simple> {
+    let stripped = |invocation: &Invocation| {
+        let argv = without_messages(&invocation.argv).unwrap_or_else(|| invocation.argv.clone());
+        Invocation { argv, wrapped: invocation.wrapped }
+    };
+    let invocations: Vec<Invocation> = part.invocations.iter().map(stripped).collect();
+    if invocations == part.invocations { Cow::Borrowed(part) } else { Cow::Owned(Simple { invocations, ..part.clone() }) }
+}
+
+/// Returns whether `git add` has only options that choose files and show what is added.
+pub(super) fn plainly_adds(argv: &[Arg]) -> bool {
+    const OPTIONS: &[&str] =
+        &["-A", "--all", "-u", "--update", "-v", "--verbose", "-n", "--dry-run", "-N", "--intent-to-add", "--no-all", "--"];
+    let [git, add, words @ ..] = argv else { return false };
+    let names = |word: &Arg| !word.text.starts_with(['-', ':']) || OPTIONS.contains(&word.text.as_str());
+    git.text == "git" && add.text == "add" && words.iter().all(|word| !word.glob && names(word))
 }
 
 /// Returns whether a git command discards work that is in no commit.

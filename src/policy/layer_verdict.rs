@@ -21,6 +21,9 @@ pub(crate) struct Decided {
     pub is_uncovered: bool,
     /// Timing of the approval if the verdict is ask; `Effects` for other verdicts.
     pub approve: Approve,
+    /// Whether the user's rules let the command run in a copy of the workspace without a prompt, if the verdict is ask; true for
+    /// an allow verdict.
+    pub in_a_copy: bool,
 }
 
 impl Decided {
@@ -34,6 +37,7 @@ impl Decided {
             by_name: false,
             is_uncovered: false,
             approve: if verdict == VerdictKind::Ask { Approve::Command } else { Approve::Effects },
+            in_a_copy: verdict == VerdictKind::Allow,
         }
     }
 
@@ -47,6 +51,12 @@ impl Decided {
 
     pub(crate) fn allow(rule: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::new(VerdictKind::Allow, rule, reason)
+    }
+
+    /// Lets the command run in a copy of the workspace before its approval, as a rule says.
+    pub(crate) fn in_a_copy(mut self) -> Self {
+        (self.approve, self.in_a_copy) = (Approve::Effects, true);
+        self
     }
 
     pub(crate) fn locked(mut self) -> Self {
@@ -73,8 +83,9 @@ impl Decided {
         let by_name = self.by_name || other.by_name;
         // A rule that asks before a command runs counts, even if another rule asks too.
         let approve = self.approve.min(other.approve);
+        let in_a_copy = self.in_a_copy && other.in_a_copy;
         let stricter = if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self };
-        Self { by_name, approve, ..stricter }
+        Self { by_name, approve, in_a_copy, ..stricter }
     }
 }
 

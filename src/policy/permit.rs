@@ -1,6 +1,6 @@
 //! Verdicts with their content; the only module that creates a `Permit`.
 
-use crate::protocol::{APPROVED_BY_YOU, Action, ApproveWhen, CommandPart, Risk};
+use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Risk};
 
 /// Rule in the decision log if effects were applied that need no approval.
 const KEPT_UNASKED: &str = "effects";
@@ -12,6 +12,7 @@ pub struct Permit {
     rule: String,
     reads_only: bool,
     unasked: Option<Unasked>,
+    unsandboxed: bool,
 }
 
 /// Conditions of an allow verdict without approval.
@@ -25,7 +26,7 @@ pub struct Unasked {
 
 impl Permit {
     pub(super) fn new(actions: Vec<Action>, rule: String) -> Self {
-        Self { actions, rule, reads_only: false, unasked: None }
+        Self { actions, rule, reads_only: false, unasked: None, unsandboxed: false }
     }
 
     /// Restricts the permit to reading, in plan mode.
@@ -41,6 +42,11 @@ impl Permit {
     /// Returns whether an action under this permit may change nothing.
     pub fn reads_only(&self) -> bool {
         self.reads_only
+    }
+
+    /// Returns whether the user let the command run outside the sandbox.
+    pub fn is_unsandboxed(&self) -> bool {
+        self.unsandboxed
     }
 
     /// Returns the conditions if the policy alone gave the permit; `None` if the user approved it.
@@ -126,6 +132,8 @@ pub struct Question {
     pub is_uncovered: bool,
     pub(super) reads_only: bool,
     pub(super) approve: ApproveWhen,
+    /// Whether the command would run outside the sandbox.
+    pub(super) unsandboxed: bool,
 }
 
 impl Question {
@@ -155,7 +163,8 @@ impl Question {
 
     /// Returns the permit of a question that the user approved.
     pub fn approve(self) -> Permit {
-        Permit::new(self.actions, APPROVED_BY_YOU.to_owned()).reading(self.reads_only)
+        let rule = if self.unsandboxed { APPROVED_UNSANDBOXED } else { APPROVED_BY_YOU };
+        Permit { unsandboxed: self.unsandboxed, ..Permit::new(self.actions, rule.to_owned()).reading(self.reads_only) }
     }
 }
 

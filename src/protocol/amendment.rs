@@ -21,6 +21,9 @@ pub struct Amendable {
     /// Whether approval grants network access that the command can do without.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub offline: bool,
+    /// Whether the command can run once outside the sandbox, with another approval.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unsandboxed: bool,
     /// Whether the user has changed the model's proposal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
@@ -87,6 +90,8 @@ pub enum Amendment {
     First { line: String },
     /// Approve a command without network access.
     Offline,
+    /// Run the command once outside the sandbox. It is shown for approval.
+    Unsandboxed,
 }
 
 impl Amendment {
@@ -94,7 +99,7 @@ impl Amendment {
     pub fn is_yes(&self) -> bool {
         match self {
             Self::Hunks { .. } | Self::Offline => true,
-            Self::File { .. } | Self::Command { .. } | Self::First { .. } => false,
+            Self::File { .. } | Self::Command { .. } | Self::First { .. } | Self::Unsandboxed => false,
         }
     }
 
@@ -105,6 +110,6 @@ impl Amendment {
 
     /// Returns whether the amendment requires approval even if a rule would allow the result.
     pub fn asks(&self) -> bool {
-        matches!(self, Self::File { .. } | Self::Command { .. })
+        matches!(self, Self::File { .. } | Self::Command { .. } | Self::Unsandboxed)
     }
 }

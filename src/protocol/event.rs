@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// Shown in place of a rule if the user approved the call itself.
 pub const APPROVED_BY_YOU: &str = "approved by you";
+/// Rule of a command that the user let run outside the sandbox.
+pub const APPROVED_UNSANDBOXED: &str = "approved by you, outside the sandbox";
 
 /// Event with the IDs it belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,8 +12,8 @@ const LINE_BYTES: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum GrantRule {
-    /// Simple command: exactly these words, or any command that begins with them.
-    Command { words: Vec<String>, exact: bool },
+    /// A simple command.
+    Command(CommandRule),
     /// A custom tool with exactly this content.
     Tool { name: String, fingerprint: String },
     /// A tool of an MCP server, `SERVER/TOOL`, with exactly this description and schema.
@@ -24,11 +24,71 @@ pub enum GrantRule {
     Readable { path: String },
 }
 
+/// A rule about a simple command, in the form used in policy files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CommandRule {
+    /// Program and arguments.
+    pub words: Vec<String>,
+    /// Whether it is about exactly these words, and not about every command that begins with them.
+    pub exact: bool,
+    /// Whether the command runs without a prompt only in a copy of the workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sandboxed: bool,
+    /// Whether it covers any message of `git commit` after these words, and no other argument.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub message: bool,
+}
+
+impl CommandRule {
+    /// Returns a rule about exactly these words.
+    pub fn exactly(words: Vec<String>) -> Self {
+        Self { words, exact: true, ..Self::default() }
+    }
+
+    /// Returns a rule about every command that begins with these words.
+    pub fn beginning(words: Vec<String>) -> Self {
+        Self { words, ..Self::default() }
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let mut keys = vec![format!("command = {}", list(&self.words))];
+        keys.extend(self.exact.then(|| "exact = true".to_owned()));
+        keys.extend(self.message.then(|| "args = \"message\"".to_owned()));
+        keys.extend(self.sandboxed.then(|| "sandboxed = true".to_owned()));
+        keys
+    }
+
+    /// Returns the commands that a saved rule lists as examples: those that it matches, and those that it does not match. None
+    /// for a rule about exact words, which are their own example.
+    pub fn examples(&self) -> (Vec<String>, Vec<String>) {
+        let plain =
+            |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
+        if !self.words.iter().all(plain) {
+            return Default::default();
+        }
+        let line = self.words.join(" ");
+        let with = |rest: &str| format!("{line} {rest}");
+        if self.message {
+            (vec![with("-m x")], vec![with("--no-verify -m x"), with("--amend -m x")])
+        } else if self.sandboxed && !self.exact {
+            let flag = if self.words[0].starts_with("python") { "-c" } else { "-e" };
+            (vec![line.clone()], vec![format!("{} {flag} x", self.words[0])])
+        } else {
+            Default::default()
+        }
+    }
+}
+
+/// Returns words as an array of TOML.
+fn list(words: &[String]) -> String {
+    toml::Value::from(words.to_vec()).to_string()
+}
+
 impl GrantRule {
     /// Returns the capability that the rule belongs to.
     pub fn capability(&self) -> &'static str {
         match self {
-            Self::Command { .. } | Self::Readable { .. } => "Shell.Exec",
+            Self::Command(_) | Self::Readable { .. } => "Shell.Exec",
             Self::Tool { .. } => "Tool.Custom",
             Self::ServerTool { .. } => "Mcp.Invoke",
             Self::Write { .. } => "File.Write",
@@ -37,10 +97,8 @@ impl GrantRule {
 
     /// Returns the keys that define its scope, as written in a policy file.
     pub fn keys(&self) -> Vec<String> {
-        let list = |words: &[String]| toml::Value::from(words.to_vec()).to_string();
         match self {
-            Self::Command { words, exact: true } => vec![format!("command = {}", list(words)), "exact = true".to_owned()],
-            Self::Command { words, exact: false } => vec![format!("command = {}", list(words))],
+            Self::Command(rule) => rule.keys(),
             Self::Tool { name, fingerprint } | Self::ServerTool { name, fingerprint } => {
                 vec![
                     format!("tools = {}", list(std::slice::from_ref(name))),
@@ -74,11 +132,20 @@ impl GrantRule {
         };
         let mut list = |key: &str| rule.remove(key).map(|value| texts(&value).filter(|texts| !texts.is_empty()));
         let found = match (list("command"), list("paths")) {
-            (Some(Some(words)), None) => match rule.remove("exact") {
-                None => Self::Command { words, exact: false },
-                Some(toml::Value::Boolean(exact)) => Self::Command { words, exact },
-                Some(_) => return Err(wrong(&"`exact` must be true or false")),
-            },
+            (Some(Some(words)), None) => {
+                let mut switch = |key: &str| match rule.remove(key) {
+                    None => Ok(false),
+                    Some(toml::Value::Boolean(value)) => Ok(value),
+                    Some(_) => Err(wrong(&format!("`{key}` must be true or false"))),
+                };
+                let (exact, sandboxed) = (switch("exact")?, switch("sandboxed")?);
+                let message = match rule.remove("args") {
+                    None => false,
+                    Some(toml::Value::String(args)) if args == "message" => true,
+                    Some(_) => return Err(wrong(&"`args` must be \"message\"")),
+                };
+                Self::Command(CommandRule { words, exact, sandboxed, message })
+            }
             (None, Some(Some(paths))) => Self::Write { paths },
             _ => return Err(wrong(&"a list of quoted strings is missing")),
         };
@@ -140,6 +207,22 @@ pub struct Always {
     /// Expiry choices: a number of days, and the time at which it ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<(u32, Timestamp)>,
+}
+
+impl Always {
+    /// Removes the offers with a rule that holds only in a copy of the workspace, where no copy is possible.
+    #[must_use]
+    pub fn without_copies(mut self, reason: &str) -> Self {
+        let needs_copy =
+            |offer: &Offer| offer.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if rule.sandboxed));
+        let count = self.offers.len();
+        self.offers.retain(|offer| !needs_copy(offer));
+        if self.offers.is_empty() && count > 0 {
+            self.never
+                .push(format!("interpreters and task runners are remembered only for a copy of the workspace, but {reason}"));
+        }
+        self
+    }
 }
 
 /// One offer: a rule for each part that requires approval.

@@ -46,11 +46,11 @@ pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};
 pub use command::{Command, ExportForm, HostCommand, KeyText, Resolution, SessionCommand};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
-pub use event::{APPROVED_BY_YOU, Event, EventKind, HistorySum};
+pub use event::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Event, EventKind, HistorySum};
 pub use failure::{Failure, FailureKind};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};
 pub use file_diffs::FileDiffs;
-pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RuleAsked, RulePlace, RuleTold};
+pub use grant::{Always, CommandRule, GrantRule, GrantScope, Offer, Remember, RuleAsked, RulePlace, RuleTold};
 pub use host_request::{
     Branch, Clipped, DroppedFile, ForkUntil, FoundFile, FoundSymbol, HostRequest, HostResponse, ListedSession, ListedState,
     LookKind, LookLine, SessionLook,

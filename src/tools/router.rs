@@ -305,6 +305,9 @@ impl ToolRouter for Router {
                 }
                 Err(payload) => payload,
             };
+            if let Err(error) = may_leave_sandbox(&payload, &permit) {
+                return ToolResult::refused(id, plan.tool_name, error);
+            }
             let redactor = Arc::clone(&settings.redactor);
             let proposal = plan.proposal;
             let settings = running(&plan.tool_name, &plan.call.tool_name, &settings);
@@ -502,6 +505,15 @@ fn is_long(proposal: Option<&Proposal>) -> bool {
 fn denied_first(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
     let denial = tools.resolve(name).ok().and_then(|tool| (tools.settings().may_use)(tool.name()).err());
     denial.map_or(error, |why| ToolError::new(ErrorCode::PolicyDenied, why))
+}
+
+/// Checks that a command that is planned outside the sandbox has a permit for that.
+fn may_leave_sandbox(payload: &Payload, permit: &Permit) -> Result<(), ToolError> {
+    let leaves = payload.downcast_ref::<Work>().is_some_and(|work| work.narrow.unsandboxed);
+    if leaves && !permit.is_unsandboxed() {
+        return Err(ToolError::new(ErrorCode::PolicyDenied, "the approval was not given for a run outside the sandbox"));
+    }
+    Ok(())
 }
 
 fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {

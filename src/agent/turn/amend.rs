@@ -59,6 +59,7 @@ pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String>
             let offered = offer.first.as_ref().is_some_and(|first| first.line == *line);
             (!offered).then(|| "the first commands cannot run on their own".to_owned())
         }
+        Amendment::Unsandboxed => (!offer.unsandboxed).then(|| "the command cannot run outside the sandbox here".to_owned()),
         Amendment::Offline => {
             (!offer.offline).then(|| "the command cannot run without network: it has none already, or needs it".to_owned())
         }

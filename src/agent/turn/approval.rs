@@ -37,6 +37,7 @@ impl CallRunner<'_> {
         let approval_id = self.cx.numbers.next_approval();
         call.marks(&mut plan);
         offer_first(&mut plan, &question);
+        plan.amends.offer.unsandboxed &= self.may_run_unsandboxed(&plan, at);
         let mut approval = describe(&plan, &question, approval_id.clone(), &self.cx.options.sandbox);
         if self.cx.options.approver == Approver::Nobody {
             let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };
@@ -53,7 +54,9 @@ impl CallRunner<'_> {
         }
         approval.timeout_ms = self.cx.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         approval.origins = self.cx.policy.origins(&approval.rule, &approval.parts);
-        approval.always = if !plan.opens.is_empty() {
+        approval.always = if call.amended.by.contains(&Amendment::Unsandboxed) {
+            Always { never: vec!["a run outside the sandbox is approved each time".to_owned()], ..Always::default() }
+        } else if !plan.opens.is_empty() {
             self.always_open(&plan.opens, at)
         } else if self.is_doubted(&plan, at) {
             Always { never: vec![format!("a rule already allows it; aye asks because {}", question.reason)], ..Always::default() }
@@ -62,6 +65,9 @@ impl CallRunner<'_> {
         } else {
             self.cx.policy.always(&plan.actions, at.now)
         };
+        if let LayerRun::Impossible { reason } = &plan.layer {
+            approval.always = approval.always.without_copies(reason);
+        }
         self.cx.out.record(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
         call.asked = true;
@@ -84,6 +90,28 @@ impl CallRunner<'_> {
             Ok(question) => self.ask(call, index, plan, question, batch, at),
             Err(denial) => self.refuse_by_policy(call, &denial),
         }
+    }
+
+    /// Asks to run a command outside the sandbox, once. No rule can allow that; only the user can.
+    pub(super) fn ask_unsandboxed(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
+        let asked = match self.cx.options.approver {
+            Approver::Person => self.cx.policy.ask_unsandboxed(&plan.tool_name, &plan.actions, at.now),
+            Approver::Everyone | Approver::Nobody => Err("no user is there to approve it".to_owned()),
+        };
+        match asked {
+            Ok(question) => self.ask(call, index, plan, question, batch, at),
+            Err(why) => {
+                call.refuse(ErrorCode::PolicyDenied, format!("this cannot run outside the sandbox: {why}"));
+                self.report(call, 0);
+            }
+        }
+    }
+
+    /// Returns whether the user may be offered a run of the command outside the sandbox.
+    fn may_run_unsandboxed(&self, plan: &Plan, at: InputTime) -> bool {
+        let person = self.cx.options.approver == Approver::Person;
+        let commands: Vec<Action> = plan.actions.iter().filter(|action| matches!(action, Action::Exec { .. })).cloned().collect();
+        person && plan.effects.is_none() && self.cx.policy.ask_unsandboxed(&plan.tool_name, &commands, at.now).is_ok()
     }
 
     /// Asks to allow access for one run. No rule can allow that; only the user can.
@@ -120,6 +148,21 @@ impl CallRunner<'_> {
                 Always { never: vec!["access outside the sandbox is allowed for one run only".to_owned()], ..Always::default() }
             }
         }
+    }
+
+    /// Returns the directory that a command would run in.
+    fn directory(&self, plan: &Plan) -> Option<std::path::PathBuf> {
+        plan.actions.iter().find_map(|action| match action {
+            Action::Exec { command, cwd } => Some(self.cx.policy.directory_of(command, cwd)),
+            Action::Named { cwd, .. } | Action::Custom { cwd, .. } => Some(cwd.real.clone()),
+            Action::Read { .. }
+            | Action::Write { .. }
+            | Action::Delete { .. }
+            | Action::Open { .. }
+            | Action::Upload { .. }
+            | Action::Fetch { .. }
+            | Action::Invoke { .. } => None,
+        })
     }
 
     /// Returns whether the policy allows the call, and only facts on disk require approval.
@@ -202,7 +245,7 @@ impl CallRunner<'_> {
             }
             Decision::Approved => self.permit(call, index, plan, question.approve(), &mut batch),
             Decision::ApprovedAlways { remember } => {
-                let choice = (remember, directory(&plan));
+                let choice = (remember, self.directory(&plan));
                 self.grants.remember(&always, choice, self.cx);
                 self.permit(call, index, plan, question.approve(), &mut batch);
             }
@@ -303,20 +346,6 @@ fn offer_first(plan: &mut Plan, question: &Question) {
         *count < question.parts.len() && !first.trim().is_empty() && worst(&question.parts[..*count]) < all
     });
     plan.amends.offer.first = first.map(|(line, count)| FirstParts { count, line: line.to_owned() });
-}
-
-/// Returns the directory that a command would run in.
-fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
-    plan.actions.iter().find_map(|action| match action {
-        Action::Exec { cwd, .. } | Action::Named { cwd, .. } | Action::Custom { cwd, .. } => Some(cwd.real.clone()),
-        Action::Read { .. }
-        | Action::Write { .. }
-        | Action::Delete { .. }
-        | Action::Open { .. }
-        | Action::Upload { .. }
-        | Action::Fetch { .. }
-        | Action::Invoke { .. } => None,
-    })
 }
 
 /// Returns what the call would do, based on its actions.

@@ -152,6 +152,9 @@ impl CallRunner<'_> {
     }
 
     pub(super) fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
+        if call.amended.by.contains(&Amendment::Unsandboxed) {
+            return self.ask_unsandboxed(call, index, plan, batch, at);
+        }
         if Self::is_answered(call, &plan) {
             return self.run_answered(verdict, call, index, plan, batch);
         }

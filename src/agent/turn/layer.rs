@@ -186,7 +186,8 @@ impl CallRunner<'_> {
     /// Returns how a call takes turns with others; `None` if commands are approved before they run.
     pub(super) fn takes_turns(&self, verdict: &Verdict) -> Option<Turn> {
         let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
-        (self.cx.policy.approve() == Approve::Effects).then_some(if reads { Turn::Reads } else { Turn::Writes })
+        let in_a_copy = matches!(verdict, Verdict::Ask(question) if question.layer().is_some());
+        (in_a_copy || self.cx.policy.approve() == Approve::Effects).then_some(if reads { Turn::Reads } else { Turn::Writes })
     }
 }
 

@@ -351,6 +351,7 @@ impl Sim {
                         let line = words.next().unwrap().to_owned();
                         Decision::Amended { amendment: Amendment::First { line } }
                     }
+                    "outside" => Decision::Amended { amendment: Amendment::Unsandboxed },
                     "no" => Decision::Denied { reason: words.next().map(ToOwned::to_owned) },
                     other => panic!("decision {other}"),
                 };
@@ -561,6 +562,7 @@ impl Sim {
                         .map(|_| Hunk { file: Some(0), first: 0, end: 1, name: None, fixed: None })
                         .collect(),
                     command: (verb == "exec").then(|| rest.to_owned()),
+                    unsandboxed: verb == "exec",
                     edited: mark.starts_with('='),
                     ..Amendable::default()
                 },

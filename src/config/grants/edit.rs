@@ -1,7 +1,7 @@
 //! Edits of a policy file as text: adds and removes rules; comments, order and spacing of the rest stay.
 
 use super::{REASON, SavedRule};
-use crate::protocol::GrantRule;
+use crate::protocol::{CommandRule, GrantRule};
 use jiff::Timestamp;
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
 
@@ -203,7 +203,20 @@ fn comment_above(text: &str, start: usize) -> String {
 /// Returns the rule in its saved form; `None` if it has other or additional keys.
 fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRule> {
     let text = |key: &str| table.get(key).and_then(Item::as_str);
-    let known = ["command", "paths", "exact", "tools", "fingerprint", "decision", "reason", "expires_at"];
+    let known = [
+        "command",
+        "paths",
+        "exact",
+        "args",
+        "sandboxed",
+        "match",
+        "not_match",
+        "tools",
+        "fingerprint",
+        "decision",
+        "reason",
+        "expires_at",
+    ];
     if text("decision") != Some("allow") || table.iter().any(|(key, _)| !known.contains(&key)) {
         return None;
     }
@@ -211,7 +224,14 @@ fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRul
         table.get(key)?.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
     };
     let rule = if capability == SHELL {
-        GrantRule::Command { words: words("command")?, exact: table.get("exact").and_then(Item::as_bool).unwrap_or(false) }
+        let switch = |key: &str| table.get(key).and_then(Item::as_bool).unwrap_or(false);
+        let message = match table.get("args").map(Item::as_str) {
+            None => false,
+            Some(Some("message")) => true,
+            Some(_) => return None,
+        };
+        let (exact, sandboxed) = (switch("exact"), switch("sandboxed"));
+        GrantRule::Command(CommandRule { words: words("command")?, exact, sandboxed, message })
     } else if let "Tool.Custom" | "Mcp.Invoke" = capability {
         let [name] = <[String; 1]>::try_from(words("tools")?).ok()?;
         let fingerprint = text("fingerprint")?.to_owned();
@@ -333,10 +353,13 @@ fn put_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Opti
 fn fill(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
     let list = |words: &[String]| toml_edit::value(words.iter().collect::<Array>());
     match rule {
-        GrantRule::Command { words, exact } => {
-            table.insert("command", list(words));
-            if *exact {
-                table.insert("exact", toml_edit::value(true));
+        GrantRule::Command(rule) => {
+            table.insert("command", list(&rule.words));
+            for (key, _) in [("exact", rule.exact), ("sandboxed", rule.sandboxed)].into_iter().filter(|(_, is_set)| *is_set) {
+                table.insert(key, toml_edit::value(true));
+            }
+            if rule.message {
+                table.insert("args", toml_edit::value("message"));
             }
         }
         GrantRule::Tool { name, fingerprint } | GrantRule::ServerTool { name, fingerprint } => {
@@ -350,6 +373,14 @@ fn fill(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option
     table.insert("reason", toml_edit::value(reason));
     if let Some(end) = until {
         table.insert("expires_at", Item::Value(time(end)?));
+    }
+    if let GrantRule::Command(rule) = rule {
+        let (matches, not_matches) = rule.examples();
+        for (key, examples) in [("match", matches), ("not_match", not_matches)] {
+            if !examples.is_empty() {
+                table.insert(key, list(&examples));
+            }
+        }
     }
     Ok(())
 }

@@ -1,12 +1,13 @@
 use super::*;
 use crate::config::ConfigError;
+use crate::protocol::CommandRule;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 const DAY: &str = "allowed by you on 2026-11-21";
 const DEFAULT: &str = include_str!("../../../assets/policy/default.toml");
 
 fn command(words: &[&str]) -> GrantRule {
-    GrantRule::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), exact: true }
+    GrantRule::Command(CommandRule::exactly(words.iter().map(|word| (*word).to_owned()).collect()))
 }
 
 fn write(path: &str) -> GrantRule {
@@ -274,4 +275,25 @@ fn rules_saved_at_once_are_all_kept() {
     std::fs::remove_file(root.path().join("grants.lock")).unwrap();
     symlink("/etc/hostname", root.path().join("grants.lock")).unwrap();
     assert!(lock(root.path()).is_err(), "a link in place of the lock is not followed");
+}
+
+#[test]
+fn rules_for_a_copy_and_for_commits_are_saved_with_examples_and_found_again() {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let copy = CommandRule { sandboxed: true, ..CommandRule::beginning(words(&["python", "-m", "pytest"])) };
+    let commits = CommandRule { message: true, ..CommandRule::beginning(words(&["git", "commit"])) };
+    let rules = [GrantRule::Command(copy), GrantRule::Command(commits)];
+    let new = add("schema_version = 1\n", &rules);
+    assert_eq!(
+        new.text,
+        "schema_version = 1\n\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"python\", \"-m\", \"pytest\"]\n\
+         sandboxed = true\ndecision = \"allow\"\nreason = \"allowed by you on 2026-11-21\"\nmatch = [\"python -m pytest\"]\n\
+         not_match = [\"python -c x\"]\n\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\", \"commit\"]\n\
+         args = \"message\"\ndecision = \"allow\"\nreason = \"allowed by you on 2026-11-21\"\nmatch = [\"git commit -m x\"]\n\
+         not_match = [\"git commit --no-verify -m x\", \"git commit --amend -m x\"]\n"
+    );
+    let kept: Vec<GrantRule> = list(&new.text).unwrap().into_iter().map(|kept| kept.rule).collect();
+    assert_eq!(kept, rules);
+    crate::policy::Bundle::parse_rules(&new.text, "policy.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(add(&new.text, &rules).text, new.text);
 }

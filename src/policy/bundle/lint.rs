@@ -124,7 +124,7 @@ fn of_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
             warn(format!("the rule duplicates the rule in line {}", earlier.line));
         } else if let Some(stricter) = stricter(shell, rule) {
             warn(format!("the rule never applies: {stricter}"));
-        } else if rule.decision == Decision::Allow && !rule.any_args {
+        } else if rule.decision == Decision::Allow && !rule.any_args && !rule.message && !rule.sandboxed {
             found.extend(of_options(rule));
         }
     }
@@ -135,7 +135,7 @@ fn of_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
 fn same(one: &Rule, other: &Rule) -> bool {
     one.decision == other.decision
         && one.elements == other.elements
-        && (one.any_args, one.exact) == (other.any_args, other.exact)
+        && (one.any_args, one.exact, one.message, one.sandboxed) == (other.any_args, other.exact, other.message, other.sandboxed)
         && one.expires_at.is_none()
 }
 

@@ -19,6 +19,7 @@ mod sandbox_terms;
 mod tools;
 
 pub use approve::Approve;
+pub(crate) use approve::Unsandboxed;
 pub(crate) use capability::{Files, Shell, Upload};
 pub(crate) use entries::BundleEntry;
 pub use examples::Test;

@@ -8,6 +8,7 @@ const LOOSE: &[(&str, &str, &str)] = &[
     ("Shell.Exec", "network", "allow"),
     ("Shell.Exec", "preview", "never"),
     ("Shell.Exec", "approve", "effects"),
+    ("Shell.Exec", "unsandboxed", "ask"),
     ("Shell.Exec", "cache", "inherit"),
     ("Shell.Exec", "environment", "inherit"),
 ];

@@ -2,6 +2,7 @@
 
 use super::approve::{APPROVES, Approve};
 use super::reader::{BundleError, Section, Text};
+use crate::policy::git::without_messages;
 use crate::policy::shell::options::harmless_globals;
 use crate::policy::shell::{Arg, base, pattern};
 use jiff::Timestamp;
@@ -48,6 +49,10 @@ pub struct Rule {
     pub exact: bool,
     /// Whether an allow rule also covers options outside the option table.
     pub any_args: bool,
+    /// Whether an allow rule also covers the message of a commit, and no other argument.
+    pub message: bool,
+    /// Whether an allow rule holds only in a copy of the workspace, whose effects are decided afterwards.
+    pub sandboxed: bool,
     pub expires_at: Option<Timestamp>,
     /// Commands that the rule must match and must not match, each with its line.
     pub matches: Vec<(String, usize)>,
@@ -62,22 +67,47 @@ impl Rule {
     }
 
     pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
-        section.only(&["command", "exact", "decision", "approve", "reason", "match", "not_match", "args", "expires_at"])?;
+        section.only(&[
+            "command",
+            "exact",
+            "decision",
+            "approve",
+            "reason",
+            "match",
+            "not_match",
+            "args",
+            "sandboxed",
+            "expires_at",
+        ])?;
         let Some(elements) = section.alternatives("command")?.filter(|elements| !elements.is_empty()) else {
             return Err(section
                 .source
                 .error(&section.span, "the rule has no `command`; expected an array such as [\"git\", \"status\"]"));
         };
-        if let Some(path) = elements[0].iter().find(|name| name.text.contains('/') || name.text.is_empty()) {
-            let message = format!("`{}` is not a bare program name; expected one such as `git`", path.text);
+        let decision = decision(section)?;
+        let sandboxed = section.switch("sandboxed")?.unwrap_or(false);
+        if sandboxed && decision != Decision::Allow {
+            return Err(section.error_at("sandboxed", "`sandboxed` is allowed only in a rule with `decision = \"allow\"`"));
+        }
+        let is_name = |name: &str| !name.is_empty() && (!name.contains('/') || sandboxed && is_local(name));
+        if let Some(path) = elements[0].iter().find(|name| !is_name(&name.text)) {
+            let or = if sandboxed { " or `./gradlew`" } else { "" };
+            let message = format!("`{}` is not a bare program name; expected one such as `git`{or}", path.text);
             return Err(section.source.error(&path.span, message));
         }
-        let decision = decision(section)?;
         let exact = section.switch("exact")?.unwrap_or(false);
         let approve = section.choice("approve", APPROVES)?;
         if approve.is_some() && decision != Decision::Ask {
             let message = "`approve` is allowed only in a rule with `decision = \"ask\"`";
             return Err(section.source.error(&section.span, message));
+        }
+        let args = section.choice("args", &[("any", Args::Any), ("table", Args::Table), ("message", Args::Message)])?;
+        let message = args == Some(Args::Message);
+        let starts_with = |at: usize, word: &str| elements.get(at).is_some_and(|words| words.len() == 1 && words[0].text == word);
+        if message && (decision != Decision::Allow || exact || !(starts_with(0, "git") && starts_with(1, "commit"))) {
+            let expected = "`args = \"message\"` is allowed only in a rule with `decision = \"allow\"`, without `exact`, whose \
+                            `command` begins with \"git\", \"commit\"";
+            return Err(section.error_at("args", expected));
         }
         Ok(Self {
             line: section.line(),
@@ -87,7 +117,9 @@ impl Rule {
             reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
             exact,
             // If all words are named, no table of harmless options is needed.
-            any_args: section.choice("args", &[("any", true), ("table", false)])?.unwrap_or(false) || exact,
+            any_args: args == Some(Args::Any) || exact,
+            message,
+            sandboxed,
             expires_at: section.timestamp("expires_at")?,
             matches: examples(section, "match")?,
             not_matches: examples(section, "not_match")?,
@@ -100,9 +132,18 @@ impl Rule {
         self.elements.iter().take(1).flatten().map(String::as_str)
     }
 
+    /// Returns the number of words that the rule names, with the program.
+    pub fn words(&self) -> usize {
+        self.elements.len()
+    }
+
     /// Returns whether an allow rule matches the words: the bare program name and the words right after it.
     pub fn speaks_of(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
+        if self.message {
+            return is(program, &argv[0].text)
+                && without_messages(argv).is_some_and(|words| words.len() < argv.len() && says(rest, &words[1..]));
+        }
         if self.exact {
             // A glob would be replaced by other words, so it is not these words.
             return is(program, &argv[0].text) && !argv.iter().any(|arg| arg.glob) && says(rest, &argv[1..]);
@@ -114,6 +155,11 @@ impl Rule {
             && rest.iter().zip(words).all(|(element, arg)| one_matches(element, &arg.text))
     }
 
+    /// Returns whether the rule can match a command by the way in which it names its program: by a path only if the rule does.
+    pub fn may_name(&self, program: &str) -> bool {
+        !program.contains('/') || (self.sandboxed && self.programs().any(|name| name == program))
+    }
+
     /// Returns whether an ask or deny rule matches the words, also if options come before them.
     pub fn strikes(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
@@ -122,6 +168,21 @@ impl Rule {
         }
         one_matches(program, base(&argv[0].text)) && leads(rest, &argv[1..])
     }
+}
+
+/// Arguments that an allow rule covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Args {
+    /// Options that neither write nor run anything.
+    Table,
+    Any,
+    /// The message of a commit.
+    Message,
+}
+
+/// Returns whether a name is that of a program in the workspace, without a way out of it: `./gradlew`.
+fn is_local(name: &str) -> bool {
+    name.strip_prefix("./").is_some_and(|rest| rest.split('/').all(|part| !matches!(part, "" | "." | "..")))
 }
 
 /// Returns whether the words start with the elements, literally and without patterns.

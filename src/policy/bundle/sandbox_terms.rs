@@ -1,6 +1,6 @@
 //! Sandbox terms of a command: sandbox, network, limits, environment; and their combination across layers.
 
-use super::approve::{APPROVES, Approve};
+use super::approve::{APPROVES, Approve, UNSANDBOXED, Unsandboxed};
 use super::path_patterns::patterns;
 use super::reader::{BundleError, Section};
 use crate::policy::paths::Pattern;
@@ -68,6 +68,7 @@ pub struct Terms {
     pub network: Option<Network>,
     pub preview: Option<Preview>,
     pub approve: Option<Approve>,
+    pub unsandboxed: Option<Unsandboxed>,
     pub cache: Option<Cache>,
     pub environment: Option<Environment>,
     pub limits: Limits,
@@ -83,11 +84,12 @@ const LIMITS: Limits = Limits { processes: Some(512), memory_mb: Some(8192), fil
 const OUTPUT_BYTES: u64 = 102_400;
 
 impl Terms {
-    pub const KEYS: [&str; 10] = [
+    pub const KEYS: [&str; 11] = [
         "sandbox",
         "network",
         "preview",
         "approve",
+        "unsandboxed",
         "writable_paths",
         "readable_paths",
         "cache",
@@ -108,6 +110,7 @@ impl Terms {
             network: section.choice("network", &[("deny", Network::Deny), ("allow", Network::Allow)])?,
             preview: section.choice("preview", &previews)?,
             approve: section.choice("approve", APPROVES)?,
+            unsandboxed: section.choice("unsandboxed", UNSANDBOXED)?,
             cache: section.choice("cache", &[("private", Cache::Private), ("inherit", Cache::Inherit)])?,
             environment: Environment::read(section)?,
             limits: section.section("limits")?.map_or(Ok(Limits::default()), |limits| Limits::read(&limits))?,
@@ -129,6 +132,7 @@ impl Terms {
             network: least(self.network, other.network),
             preview: least(self.preview, other.preview),
             approve: least(self.approve, other.approve),
+            unsandboxed: least(self.unsandboxed, other.unsandboxed),
             cache: least(self.cache, other.cache),
             environment,
             limits: self.limits.and(other.limits),
@@ -147,6 +151,7 @@ impl Terms {
             preview: Some(self.preview.unwrap_or_default()),
             // If no layer sets it, `config.toml` decides.
             approve: self.approve,
+            unsandboxed: Some(self.unsandboxed.unwrap_or_default()),
             cache: Some(self.cache.unwrap_or_default()),
             environment: Some(self.environment.unwrap_or_default()),
             limits: self.limits.or(LIMITS),

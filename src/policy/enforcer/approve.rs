@@ -1,5 +1,6 @@
 //! Timing of an approval: before a command runs, or after it ran in a layer.
 
+use super::layer_stack::LayerStack;
 use crate::policy::attendance::attendance;
 use crate::policy::bundle::{Approve, Network, SandboxSetting, Terms};
 use crate::policy::git::{GitWrites, git_writes};
@@ -27,17 +28,26 @@ impl ApproveSetting {
     }
 
     /// Returns when a call that needs approval is approved; `None` if nothing asks or it is not a command.
-    pub(crate) fn timing(self, finding: &Finding, actions: &[Action], context: &Context, terms: &Terms) -> Option<ApproveWhen> {
+    pub(crate) fn timing(
+        self,
+        finding: &Finding,
+        actions: &[Action],
+        context: &Context,
+        stack: &LayerStack,
+    ) -> Option<ApproveWhen> {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         if finding.decided.verdict != VerdictKind::Ask || actions.is_empty() || !actions.iter().all(is_line) {
             return None;
         }
+        let terms = stack.terms();
         let is_held = context.sandbox == Sandbox::Present
             && context.mode != Mode::Plan
             && terms.sandbox.unwrap_or_default() == SandboxSetting::WorkspaceWrite
             && terms.network.unwrap_or_default() == Network::Deny;
         let is_mild = finding.risk < Risk::High && !finding.critical;
-        let chosen = self.effective(terms).min(finding.decided.approve) == Approve::Effects;
+        // A rule of the user for a copy counts more than the user's general setting, but not more than that of another layer.
+        let by_rule = finding.decided.in_a_copy && !stack.requires_command();
+        let chosen = by_rule || self.effective(terms).min(finding.decided.approve) == Approve::Effects;
         let may_run = |action: &Action| match action {
             Action::Exec { command, cwd } => {
                 git_writes(command) == GitWrites::Nothing

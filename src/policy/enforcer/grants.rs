@@ -2,16 +2,22 @@
 
 use super::Enforcer;
 use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
-use crate::policy::command::{self, Scene};
+use crate::policy::command::{self, Keepable, Scene};
+use crate::policy::git::without_messages;
+use crate::policy::interpreters::{self, RunsCode};
 use crate::policy::layer::{Layer, Scope};
+use crate::policy::named::line;
 use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
-use crate::policy::shell::hides;
-use crate::protocol::{Action, Always, GrantRule, GrantScope, Mode, Offer, Target, VerdictKind};
+use crate::policy::shell::{Arg, hides};
+use crate::protocol::{Action, Always, ApproveWhen, CommandRule, GrantRule, GrantScope, Mode, Offer, Target, VerdictKind};
 use jiff::Timestamp;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+const NO_COPY: &str = "interpreters and task runners are remembered only where a sandbox holds them, and this system has none";
+const ALREADY_IN_A_COPY: &str =
+    "aye runs this in a copy of the workspace without asking first; only its changes need approval, and no rule covers those";
 /// Days after which a saved rule can expire.
 const DAYS: [u32; 3] = [1, 7, 30];
 const DAY_SECONDS: i64 = 86_400;
@@ -46,6 +52,8 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "yarn",
     "zig",
 ];
+/// Options of `git commit` that a rule for any message may name.
+const QUIET_COMMIT: &[&str] = &["-a", "--all", "-q", "--quiet", "-s", "--signoff", "-v", "--verbose"];
 /// Maximum length of a subcommand in bytes.
 const SUBCOMMAND_BYTES: usize = 32;
 
@@ -129,6 +137,7 @@ impl Enforcer {
 
     /// Checks the effect of a rule by applying it: a rule that would change nothing is not offered.
     pub(super) fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<Offer, String> {
+        let is_for_a_copy = draft.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if rule.sandboxed));
         let with = |rules: &[GrantRule], scope: Scope, sandbox: Sandbox| {
             let bundle = Bundle::parse_rules(&text(rules), "the rule").map_err(|error| error.message)?;
             let mut trial = self.clone();
@@ -139,9 +148,16 @@ impl Enforcer {
             let told = trial.explain(actions, now);
             match told.verdict {
                 VerdictKind::Allow => Ok(()),
+                VerdictKind::Ask if told.approve == Some(ApproveWhen::Effects) && is_for_a_copy => Ok(()),
                 VerdictKind::Ask | VerdictKind::Deny => Err(format!("{} ({})", told.reason, told.rule)),
             }
         };
+        if is_for_a_copy && self.context.sandbox == Sandbox::Absent {
+            return Err(NO_COPY.to_owned());
+        }
+        if is_for_a_copy && self.explain(actions, now).approve == Some(ApproveWhen::Effects) {
+            return Err(ALREADY_IN_A_COPY.to_owned());
+        }
         let lasting = with(&draft.rules, Scope::Mine, Sandbox::Present)
             .and_then(|()| with(&draft.everywhere, Scope::Mine, Sandbox::Present));
         if let (Err(why), false) = (&lasting, draft.in_memory) {
@@ -166,10 +182,10 @@ impl Enforcer {
     fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {
         let scene = self.scene(cwd, now);
         let asking = command::asking(line, cwd, &scene, |rule| self.stack.is_by_person(rule))?;
-        let exact = |words: &Vec<String>| GrantRule::Command { words: words.clone(), exact: true };
-        let narrow: Vec<GrantRule> = unique(asking.iter().map(exact));
-        let mut drafts = vec![Draft { in_memory: true, ..Draft::same(narrow.clone()) }];
-        let wide = unique(asking.iter().map(|words| widened(words).unwrap_or_else(|| exact(words))));
+        let narrow: Vec<GrantRule> = unique(asking.iter().map(|one| GrantRule::Command(narrowest(one))));
+        let in_memory = !asking.iter().any(|one| one.in_a_copy);
+        let mut drafts = vec![Draft { in_memory, ..Draft::same(narrow.clone()) }];
+        let wide = unique(asking.iter().map(|one| GrantRule::Command(widened(one).unwrap_or_else(|| narrowest(one)))));
         if wide != narrow && wide.iter().all(|rule| stays_harmless(rule, &scene)) {
             drafts.push(Draft::same(wide));
         }
@@ -255,7 +271,7 @@ impl Enforcer {
         let mut others = Vec::new();
         for rule in rules {
             match (rule, &directory) {
-                (GrantRule::Command { words, exact: true }, Some(directory)) => {
+                (GrantRule::Command(CommandRule { words, exact: true, sandboxed: false, .. }), Some(directory)) => {
                     self.grant(Grant::Command { words: words.clone(), directory: directory.clone() });
                 }
                 _ => others.push(rule.clone()),
@@ -277,7 +293,9 @@ impl Enforcer {
     /// Removes the last grants of this run that consist of these rules.
     pub fn ungrant(&mut self, rules: &[GrantRule], directory: Option<&Path>) {
         for rule in rules {
-            if let (GrantRule::Command { words, exact: true }, Some(directory)) = (rule, directory) {
+            if let (GrantRule::Command(CommandRule { words, exact: true, sandboxed: false, .. }), Some(directory)) =
+                (rule, directory)
+            {
                 let gone = Grant::Command { words: words.clone(), directory: directory.to_owned() };
                 self.grants.retain(|grant| *grant != gone);
             } else if self.stack.remove_last_grant(&self.context) {
@@ -327,8 +345,8 @@ pub(super) fn text(rules: &[GrantRule]) -> String {
 /// Returns whether a rule for the start of a command covers nothing that needs approval each time.
 pub(super) fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
     match rule {
-        GrantRule::Command { words, exact: false } => command::may_be_kept(&words.join(" "), scene),
-        GrantRule::Command { .. }
+        GrantRule::Command(rule) if !rule.exact => command::may_be_kept(&line(&rule.words), scene, rule.sandboxed),
+        GrantRule::Command(_)
         | GrantRule::Tool { .. }
         | GrantRule::ServerTool { .. }
         | GrantRule::Write { .. }
@@ -336,15 +354,35 @@ pub(super) fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
     }
 }
 
-/// Returns a rule for program and subcommand, with any arguments.
-fn widened(words: &[String]) -> Option<GrantRule> {
-    let [program, first, ..] = words else { return None };
+/// Returns the rule for exactly these words; for a commit with a message, with any message.
+fn narrowest(kept: &Keepable) -> CommandRule {
+    let texts = |argv: &[Arg]| argv.iter().map(|arg| arg.text.clone()).collect();
+    match without_messages(&kept.argv).filter(|words| words.len() < kept.argv.len()) {
+        Some(words) if words[2..].iter().all(|word| QUIET_COMMIT.contains(&word.text.as_str())) => {
+            CommandRule { words: texts(&words), message: true, ..CommandRule::default() }
+        }
+        _ => CommandRule { sandboxed: kept.in_a_copy, ..CommandRule::exactly(texts(&kept.argv)) },
+    }
+}
+
+/// Returns a rule for program and subcommand, with any arguments. For an interpreter, it is the rule for its script or module.
+fn widened(kept: &Keepable) -> Option<CommandRule> {
+    let words: Vec<String> = kept.argv.iter().map(|arg| arg.text.clone()).collect();
+    if kept.in_a_copy {
+        let is_interpreter = interpreters::kind(&words[0]) == Some(RunsCode::Interpreter);
+        let count = interpreters::words_of_program(&kept.argv).ok().filter(|_| is_interpreter)?;
+        return Some(CommandRule { sandboxed: true, ..CommandRule::beginning(words.get(..count)?.to_vec()) });
+    }
+    if narrowest(kept).message {
+        return None;
+    }
+    let [program, first, ..] = words.as_slice() else { return None };
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_:".contains(letter);
     let is_subcommand = first.len() <= SUBCOMMAND_BYTES
         && first.starts_with(|letter: char| letter.is_ascii_alphabetic())
         && first.chars().all(plain)
         && WITH_SUBCOMMANDS.contains(&program.as_str());
-    is_subcommand.then(|| GrantRule::Command { words: vec![program.clone(), first.clone()], exact: false })
+    is_subcommand.then(|| CommandRule::beginning(vec![program.clone(), first.clone()]))
 }
 
 /// Returns why a rule or a protected path prevents a saved rule.

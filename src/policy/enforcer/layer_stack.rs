@@ -136,6 +136,19 @@ impl LayerStack {
         rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
     }
 
+    /// Returns whether a layer that is not the user's own requires that commands are approved before they run.
+    pub(crate) fn requires_command(&self) -> bool {
+        let requires = |layer: &Ready| {
+            let approve = layer.bundle.shell.as_ref().map(|shell| shell.terms.approve);
+            match layer.scope {
+                Scope::Managed | Scope::ManagedBase => approve.is_some_and(|approve| approve != Some(Approve::Effects)),
+                Scope::Project => approve == Some(Some(Approve::Command)),
+                Scope::BuiltIn | Scope::User | Scope::File | Scope::Mine | Scope::Session => false,
+            }
+        };
+        self.layers.iter().any(requires)
+    }
+
     /// Returns the smallest limit on whole-file reads, in bytes.
     pub(crate) fn max_file_size_bytes(&self) -> u64 {
         let of = |granting: bool| {

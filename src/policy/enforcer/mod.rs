@@ -7,6 +7,7 @@ mod layer_stack;
 mod origins;
 mod sandbox_requirements;
 mod spending;
+mod unsandboxed;
 mod user_rule;
 
 pub use sandbox_requirements::{EntryProtection, Marks, SandboxRequirements};
@@ -121,6 +122,7 @@ impl Explanation {
             is_uncovered: self.is_uncovered,
             reads_only,
             approve: self.approve.unwrap_or_default(),
+            unsandboxed: false,
         }
     }
 }
@@ -270,7 +272,7 @@ impl Enforcer {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         let as_reading = finding.reads_only && !actions.is_empty() && actions.iter().all(is_line);
         let unasked = Unasked { as_reading, by_name: finding.decided.by_name };
-        let approve = self.approve.timing(&finding, actions, &self.context, self.terms());
+        let approve = self.approve.timing(&finding, actions, &self.context, &self.stack);
         Explanation {
             verdict: finding.decided.verdict,
             rule: finding.decided.rule,
@@ -345,6 +347,19 @@ impl Enforcer {
         self.loosened(access == Access::Write, files::judge(access, action, target, self.stack.compiled(), &self.context, now))
     }
 
+    /// Returns the approval of a command line that would run outside the sandbox, once.
+    ///
+    /// # Errors
+    /// Returns why it may not.
+    pub fn ask_unsandboxed(&self, tool_name: &str, actions: &[Action], now: Timestamp) -> Result<Question, String> {
+        unsandboxed::question(self, tool_name, actions, now)
+    }
+
+    /// Returns the directory in which a command line runs its commands: its own, or one of the workspace that it changes to first.
+    pub fn directory_of(&self, line: &str, cwd: &Target) -> PathBuf {
+        command::directory_of(line, &self.scene(cwd, Timestamp::UNIX_EPOCH))
+    }
+
     fn scene<'a>(&'a self, cwd: &'a Target, now: Timestamp) -> Scene<'a> {
         Scene { layers: self.stack.compiled(), context: &self.context, cwd: &cwd.real, now, grants: &self.grants }
     }
@@ -364,8 +379,8 @@ impl Enforcer {
             } else {
                 let obeys = |part: &CommandPart| part.text.split_whitespace().next().is_some_and(obeys_repository);
                 let reason = if finding.parts.iter().any(obeys) { UNHELD_REPOSITORY } else { NO_SANDBOX };
-                let approve = Approve::Command;
-                finding.decided = Decided { verdict: VerdictKind::Ask, approve, reason: reason.to_owned(), ..finding.decided };
+                let (verdict, approve, in_a_copy) = (VerdictKind::Ask, Approve::Command, false);
+                finding.decided = Decided { verdict, approve, in_a_copy, reason: reason.to_owned(), ..finding.decided };
             }
         }
         finding
@@ -379,7 +394,7 @@ impl Enforcer {
             let reason = format!("`{name}` runs the command, but rules are written for bash");
             finding.decided = Decided { verdict: VerdictKind::Ask, approve: Approve::Command, reason, ..finding.decided };
         }
-        finding.decided.approve = Approve::Command;
+        (finding.decided.approve, finding.decided.in_a_copy) = (Approve::Command, false);
         finding
     }
 

@@ -67,7 +67,7 @@ impl Enforcer {
 
 fn words(rule: &GrantRule) -> impl Iterator<Item = &str> {
     let words: &[String] = match rule {
-        GrantRule::Command { words, .. } => words,
+        GrantRule::Command(rule) => &rule.words,
         GrantRule::Write { paths } => paths,
         GrantRule::Readable { path } => std::slice::from_ref(path),
         GrantRule::Tool { .. } | GrantRule::ServerTool { .. } => &[],
@@ -78,7 +78,10 @@ fn words(rule: &GrantRule) -> impl Iterator<Item = &str> {
 /// Returns whether `wide` covers everything that `rule` covers. In doubt, it does not.
 fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     match (wide, rule) {
-        (GrantRule::Command { words, exact: false }, GrantRule::Command { words: narrow, .. }) => narrow.starts_with(words),
+        (GrantRule::Command(wide), GrantRule::Command(narrow)) => {
+            let is_plain = !wide.exact && !wide.message && !narrow.message && wide.sandboxed <= narrow.sandboxed;
+            wide == narrow || is_plain && narrow.words.starts_with(&wide.words)
+        }
         (GrantRule::Write { paths }, GrantRule::Write { paths: narrow }) => {
             narrow.iter().all(|path| paths.iter().any(|wide| reaches(wide, path)))
         }

@@ -159,6 +159,25 @@ pub(crate) fn sequence_ends(line: &str) -> Vec<usize> {
     if ends.iter().all(|end| line.is_char_boundary(*end)) { ends } else { Vec::new() }
 }
 
+/// Returns the first command of a line that is a list of commands and pipelines joined by `&&` only, and the rest of the list;
+/// `None` for any other line.
+pub(crate) fn first_and_rest(line: &str) -> Option<(&str, &str)> {
+    let tree = parse(line).filter(|tree| !tree.root_node().has_error() && !line.contains("<<"))?;
+    let root = tree.root_node();
+    let mut list = root.child(0).filter(|list| root.child_count() == 1 && list.kind() == "list")?;
+    loop {
+        let (left, operator, right) = (list.child(0)?, list.child(1)?, list.child(2)?);
+        let is_simple = |node: Node<'_>| matches!(node.kind(), "command" | "pipeline" | "test_command");
+        if list.child_count() != 3 || operator.kind() != "&&" || !is_simple(right) {
+            return None;
+        }
+        if left.kind() == "command" {
+            return Some((line.get(left.byte_range())?, line.get(right.start_byte()..root.child(0)?.end_byte())?));
+        }
+        list = Some(left).filter(|left| left.kind() == "list")?;
+    }
+}
+
 /// Returns the text in a range of bytes, extended at both ends to whole characters.
 fn whole_characters(line: &str, range: Range<usize>) -> &str {
     let start = (0..=range.start.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);

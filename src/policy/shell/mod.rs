@@ -5,6 +5,7 @@ mod assignments;
 mod braces;
 pub(crate) mod builtins;
 mod confusables;
+mod entered;
 mod escapes;
 mod expand;
 mod fields;
@@ -23,6 +24,8 @@ mod wrappers;
 
 pub(crate) use arg::Arg;
 pub(crate) use confusables::hides;
+pub(crate) use entered::Entered;
+pub use entered::entered;
 pub use interactive::{keeps_meaning, runs_input};
 pub use run_files::run_files;
 #[cfg(test)]
@@ -76,7 +79,7 @@ pub(crate) struct Line {
 }
 
 /// One simple command with everything that it would start.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Simple {
     pub text: String,
     pub invocations: Vec<Invocation>,
@@ -111,6 +114,11 @@ impl Invocation {
     pub(crate) fn base(&self) -> &str {
         base(&self.argv[0].text)
     }
+}
+
+/// Returns whether a builtin changes the working directory.
+pub(crate) fn moves(name: &str) -> bool {
+    matches!(name, "cd" | "pushd" | "popd" | "chdir")
 }
 
 pub(crate) fn base(name: &str) -> &str {

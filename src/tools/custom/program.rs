@@ -142,7 +142,12 @@ impl AnyTool for BoundTool {
                 background: false,
                 shell: Shell::Bash,
                 answer: Some(answer(&tool.name, program)),
-                narrow: Narrow { read_only: program.read_only_sandbox, no_network: program.no_network, sees },
+                narrow: Narrow {
+                    read_only: program.read_only_sandbox,
+                    no_network: program.no_network,
+                    sees,
+                    ..Narrow::default()
+                },
             }),
         })
     }

@@ -116,6 +116,12 @@ impl SandboxPolicy {
         }
     }
 
+    /// Returns the settings of a command that the user lets run outside the sandbox.
+    #[must_use]
+    pub(in crate::tools) fn outside(&self) -> Self {
+        Self { roots: self.roots.clone(), trust: self.trust, repositories: self.repositories.clone(), ..Self::nothing() }
+    }
+
     /// Combines the policy with the properties of the system.
     pub(crate) fn new(held: SandboxRequirements, ground: HostCapabilities) -> Self {
         let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| RepositoryScan::new(&held.roots));

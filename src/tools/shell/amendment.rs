@@ -1,10 +1,10 @@
 //! Commands edited by the user: another line, only its first commands, or without network access.
 
-use super::command_run::Work;
+use super::command_run::{Narrow, Work};
 use super::preview;
 use super::run_command::redrafted;
-use crate::ports::Plan;
-use crate::protocol::{Action, Amendable, Amendment, Outside, ToolError};
+use crate::ports::{Doubts, LayerRun, Plan};
+use crate::protocol::{Action, Amendable, Amendment, Outside, PreviewOffer, ToolError};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::draft::Effect;
 use crate::tools::error::invalid;
@@ -15,6 +15,11 @@ use crate::tools::settings::Settings;
 const LINES: &str = "RunCommand";
 
 pub(in crate::tools) fn offered(work: &Work, offer: &mut Amendable, tool_name: &str, settings: &Settings) {
+    if work.narrow.unsandboxed {
+        *offer = Amendable::default();
+        return;
+    }
+    offer.unsandboxed = tool_name == LINES && settings.holding.tier.holds() && !work.background;
     let plain = tool_name == LINES && work.opens.is_empty();
     offer.command = plain.then(|| work.line.clone());
     let opens_network = work.opens.iter().any(is_network);
@@ -50,6 +55,10 @@ pub(in crate::tools) fn amended(
             another(plan, &work, line, settings).map(|plan| (plan, told))
         }
         Amendment::Offline => Ok(offline(plan, work, settings)),
+        Amendment::Unsandboxed if plan.effects.is_some() || plan.tool_name != LINES => {
+            Err(invalid("this call cannot run outside the sandbox"))
+        }
+        Amendment::Unsandboxed => Ok(unsandboxed(plan, work, settings)),
         Amendment::Hunks { .. } | Amendment::File { .. } => {
             Err(invalid("this call runs a command; it has no hunks or files to edit"))
         }
@@ -93,4 +102,27 @@ fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     let (opens, sandbox) = (work.opens.clone(), work.narrow.words(settings));
     let plan = Plan { actions, opens, sandbox, payload: Box::new(work), ..plan };
     (plan, "[The user allowed this without network access.]".to_owned())
+}
+
+fn unsandboxed(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
+    work.opens.clear();
+    work.narrow = Narrow { unsandboxed: true, ..Narrow::default() };
+    let mut actions = plan.actions;
+    actions.retain(|action| matches!(action, Action::Exec { .. }));
+    let mut amends = plan.amends;
+    offered(&work, &mut amends.offer, LINES, settings);
+    let told = "[The user let this run outside the sandbox.]".to_owned();
+    let plan = Plan {
+        summary: format!("{}, outside the sandbox", plan.summary.split(", allowing ").next().unwrap_or_default()),
+        actions,
+        opens: Vec::new(),
+        preview: PreviewOffer::Impossible { reason: "it runs outside the sandbox".to_owned() },
+        layer: LayerRun::None,
+        doubts: Doubts::default(),
+        sandbox: work.narrow.words(settings),
+        amends,
+        payload: Box::new(work),
+        ..plan
+    };
+    (plan, told)
 }

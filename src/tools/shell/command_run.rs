@@ -57,6 +57,8 @@ pub(in crate::tools) type Answer = Arc<dyn Fn(&Finished, usize) -> Option<CallRe
 pub(in crate::tools) struct Narrow {
     pub read_only: bool,
     pub no_network: bool,
+    /// Whether the command runs outside the sandbox, instead of with more restrictions.
+    pub unsandboxed: bool,
     /// Locations of its files, which must be visible even if they are not for other commands.
     pub sees: Vec<PathBuf>,
 }
@@ -73,6 +75,9 @@ impl Work {
 impl Narrow {
     /// Describes the sandbox of the command, if it differs from that of other commands.
     pub(in crate::tools) fn words(&self, settings: &Settings) -> Option<String> {
+        if self.unsandboxed {
+            return Some(OUTSIDE.to_owned());
+        }
         let home = settings.home.clone().unwrap_or_else(|| "/".into());
         (self.read_only || self.no_network).then(|| self.of(Arc::new(settings.clone())).command.sandbox.words(&home))
     }
@@ -81,6 +86,9 @@ impl Narrow {
     pub(in crate::tools) fn of(&self, settings: Arc<Settings>) -> Arc<Settings> {
         if *self == Self::default() {
             return settings;
+        }
+        if self.unsandboxed {
+            return Arc::new(Settings { holding: settings.holding.outside(), ..(*settings).clone() });
         }
         let mut narrowed = if self.read_only { settings.reading_only() } else { (*settings).clone() };
         if self.no_network && narrowed.command.sandbox.tier.holds() {
@@ -97,6 +105,9 @@ pub(in crate::tools) fn exec_line(words: &[String]) -> String {
     format!("exec -- {}", words.join(" "))
 }
 
+/// Sandbox of a command outside it, for the approval.
+const OUTSIDE: &str = "NONE for this run: the command has all your permissions, and aye's own directories are not protected";
+
 /// Runs the command with real effects.
 pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> CallResult {
     let settings = work.narrow.of(settings);
@@ -105,6 +116,11 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     let (wanted, sandbox) = (ExtraAccess::by(&work.line, work.opens.clone()), Arc::clone(&settings));
     let (opened, mut hold) = off_thread(move || (CreatedPaths::make(&wanted.opens), sandbox.hold(&wanted))).await?;
     let kept = checkpoint::before(&settings, &context.interrupt).await;
+    if work.narrow.unsandboxed && !matches!(kept, Ok(Some(_))) {
+        let why = kept.err().map_or_else(|| "this session keeps no snapshots".to_owned(), |error| error.to_string());
+        let message = format!("nothing was run: a run outside the sandbox needs a snapshot first, and there is none: {why}");
+        return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
+    }
     hold.begins(kept.as_ref().ok().and_then(|kept| kept.as_ref()?.mark()));
     let cleared = if work.background { None } else { git_clean_backup::keep(&work.line, &work.cwd, &settings).await };
     let spec = spec(&work, hold.confinement.clone(), &apart, &settings);

@@ -3,7 +3,7 @@
 //!
 //! Changes between this check and the run are not detected; only the sandbox prevents that.
 
-use crate::policy::{Follows, Operand, operands};
+use crate::policy::{Follows, Operand, entered, operands};
 use crate::sys::path::{PathError, resolve};
 use crate::sys::process::command_environment;
 use crate::tools::settings::Settings;
@@ -18,9 +18,22 @@ const MAX_ENTRIES: usize = 50_000;
 /// Variable for an options file of `rg`, which may contain `--follow`.
 const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 
-/// Returns why a line allowed by a rule needs approval: a symlink leads one of its programs outside the workspace, or this is
-/// unknown. `None` if there is a sandbox. Performs blocking I/O.
+/// Returns why a line allowed by a rule needs approval: a symlink leads one of its programs, or the directory that it changes to,
+/// outside the workspace, or this is unknown. If there is a sandbox, only the directory is checked. Performs blocking I/O.
 pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
+    let Some(entered) = entered(line) else { return operands_lead_out(line, cwd, settings) };
+    let name = &entered.directory.text;
+    match resolve(&entered.path(), cwd, settings.home.as_deref()) {
+        Ok(found) if found.through_links && !(settings.paths.may_follow)(&found.real) => {
+            Some(format!("`{name}` leads through a symlink to `{}`", found.real.display()))
+        }
+        Ok(found) => operands_lead_out(entered.rest, &found.real, settings),
+        // The change of the directory fails, and nothing else runs.
+        Err(_) => None,
+    }
+}
+
+fn operands_lead_out(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
     if settings.command.sandbox.tier.holds() {
         return None;
     }

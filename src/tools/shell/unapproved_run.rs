@@ -3,8 +3,10 @@
 
 use super::search_path::SearchPath;
 use super::symlink_check;
+use crate::policy::entered;
 use crate::ports::Doubts;
 use crate::protocol::{Action, ErrorCode, ToolError};
+use crate::sys::path::resolve;
 use crate::sys::process::command_environment;
 use crate::tools::sandbox::{GitWorkspace, Hardening, Purpose, RepositoryTrust, Strictness, names_git};
 use crate::tools::settings::Settings;
@@ -26,9 +28,10 @@ impl UnapprovedRun {
     /// # Errors
     ///
     /// Fails if the line needs approval now.
-    pub(in crate::tools) fn find(line: &str, directory: &Path, settings: &Settings) -> Result<Self, ToolError> {
+    pub(in crate::tools) fn find(line: &str, cwd: &Path, settings: &Settings) -> Result<Self, ToolError> {
         let sandbox = &settings.command.sandbox;
         let mut apart = Self::default();
+        let directory = &run_directory(line, cwd, settings);
         if let Strictness::NoPrograms(purpose) = Strictness::of(line, sandbox.unasked, sandbox.trust) {
             apart.git = Hardening::find(line, directory, purpose, &git_workspace(settings));
             let counts = sandbox.unasked.is_some() && sandbox.trust != RepositoryTrust::Trusted && names_git(line);
@@ -38,7 +41,7 @@ impl UnapprovedRun {
             }
         }
         if sandbox.unasked.is_some_and(|unasked| unasked.by_name)
-            && let Some(why) = symlink_check::lead_out(line, directory, settings)
+            && let Some(why) = symlink_check::lead_out(line, cwd, settings)
         {
             let message = format!("{why}; nothing was run, because this needs approval");
             return Err(ToolError::new(ErrorCode::Conflict, message));
@@ -56,6 +59,15 @@ impl UnapprovedRun {
             environment.retain(|(name, _)| name != PATH);
             environment.push((PATH.into(), path.clone()));
         }
+    }
+}
+
+/// Returns the real directory in which the commands of a line run: `cwd`, or the one that the line changes to first.
+fn run_directory(line: &str, cwd: &Path, settings: &Settings) -> PathBuf {
+    let change = entered(line).map(|entered| resolve(&entered.path(), cwd, settings.home.as_deref()));
+    match change {
+        Some(Ok(found)) => found.real,
+        Some(Err(_)) | None => cwd.to_owned(),
     }
 }
 
@@ -83,7 +95,8 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
     };
     let mut doubts = Doubts::default();
     if settings.command.sandbox.trust != RepositoryTrust::Trusted && names_git(&line) {
-        let doubt = |purpose| Hardening::find(&line, &cwd.real, purpose, &git_workspace(settings)).doubt();
+        let directory = run_directory(&line, &cwd.real, settings);
+        let doubt = |purpose| Hardening::find(&line, &directory, purpose, &git_workspace(settings)).doubt();
         (doubts.as_reading, doubts.unasked) = (doubt(Purpose::Reads), doubt(Purpose::Writes));
     }
     if matches!(actions, [Action::Exec { .. }])

@@ -240,3 +240,28 @@ fn a_command_is_another_one_or_only_its_beginning() {
     assert!(matches!(&first.actions[0], Action::Exec { command, .. } if command == "echo a"));
     assert!(bench.amended(plan("echo a"), Amendment::First { line: "rm -rf x".to_owned() }).is_err());
 }
+
+#[test]
+fn a_command_leaves_the_sandbox_only_with_an_approval_for_that() {
+    let mut bench = Bench::new();
+    let plan = |bench: &Bench| bench.plan("RunCommand", json!({"command": "echo out > made"})).unwrap();
+    assert!(!plan(&bench).amends.offer.unsandboxed, "there is no sandbox");
+    bench.settings.holding.tier = crate::protocol::SandboxTier::Preview;
+    let held = plan(&bench);
+    assert!(held.amends.offer.unsandboxed);
+    let outside = bench.amended(held, Amendment::Unsandboxed).unwrap();
+    let sandbox = outside.sandbox.clone().unwrap_or_default();
+    assert!(sandbox.starts_with("NONE") && sandbox.contains("aye's own directories"), "{sandbox}");
+    let offer = &outside.amends.offer;
+    assert!(!offer.unsandboxed && offer.command.is_none(), "what was shown is what runs: {offer:?}");
+    assert!(matches!(outside.layer, crate::ports::LayerRun::None) && outside.summary.ends_with("outside the sandbox"));
+    let result = bench.run(outside);
+    let error = result.error.unwrap_or_else(|| panic!("it ran: {}", result.output_text));
+    assert_eq!(error.code, crate::protocol::ErrorCode::PolicyDenied);
+    assert!(!bench.path("made").exists());
+    let background = bench.plan("RunCommand", json!({"command": "sleep 9", "background": true})).unwrap();
+    assert!(!background.amends.offer.unsandboxed);
+    bench.write("f.rs", OLD);
+    let edit = bench.plan("WriteFile", json!({"path": "g", "content": "x"})).unwrap();
+    assert!(bench.amended(edit, Amendment::Unsandboxed).is_err());
+}

@@ -19,6 +19,9 @@ pub(crate) fn answer(panel: &mut Dialog, act: ChoiceAction, reason: Option<Strin
         (Question::Approval(approval), ChoiceAction::Offline) => {
             decide(approval, Decision::Amended { amendment: Amendment::Offline })
         }
+        (Question::Approval(approval), ChoiceAction::Unsandboxed) => {
+            decide(approval, Decision::Amended { amendment: Amendment::Unsandboxed })
+        }
         (Question::Keep(keeping), ChoiceAction::Keep(scope)) => {
             let (approval_id, remember) = keeping.remember(scope);
             Some(Answer::Decide(approval_id, Decision::ApprovedAlways { remember }))

@@ -51,6 +51,8 @@ pub(crate) enum ChoiceAction {
     First,
     /// Runs the command without network access.
     Offline,
+    /// Asks to run the command once outside the sandbox.
+    Unsandboxed,
     Resolve(Resolution),
     Trust(TrustAnswer),
     Mode(YesNo),
@@ -79,7 +81,7 @@ impl ChoiceAction {
         match self {
             Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) | Self::Rewind(_) => true,
             Self::First | Self::Offline | Self::Asking(elicitation::FormAction::Send) => true,
-            Self::Edit | Self::EditWhole | Self::View | Self::Wrap => false,
+            Self::Edit | Self::EditWhole | Self::View | Self::Wrap | Self::Unsandboxed => false,
             Self::Preview | Self::Widen | Self::End | Self::Diff | Self::Write | Self::Reach | Self::Look | Self::Back => false,
             Self::ShowNew
             | Self::OpenFile
@@ -158,6 +160,8 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
         choices.push(always(approval));
     }
     choices.extend(edit(approval));
+    let mut outside = unsandboxed(approval);
+    choices.extend(outside.take_if(|_| again));
     let explain = match &approval.effects {
         Some(effects) if !effects.groups.is_empty() => "full output, new files by folder, and rules that apply",
         Some(effects) if !effects.output.trim().is_empty() => "full output, and rules that apply",
@@ -165,6 +169,7 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     };
     choices.push(choice('?', Confirm::Immediate, ChoiceAction::Look, explain.to_owned(), "more"));
     let mut rest = parts(approval, confirm);
+    rest.extend(outside);
     rest.push(choice('N', Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"));
     // Former key of `?`.
     rest.push(Choice { listed: false, ..choice('x', Confirm::Immediate, ChoiceAction::Look, String::new(), "explain") });
@@ -205,6 +210,13 @@ fn parts(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
         choices.push(choice('s', confirm, ChoiceAction::Offline, "run it without the network".to_owned(), "no network"));
     }
     choices
+}
+
+/// Returns the choice that asks to run the command outside the sandbox. It is shown after the sandbox blocked something.
+fn unsandboxed(approval: &Approval) -> Option<Choice> {
+    let words = "run it once outside the sandbox; aye asks again first".to_owned();
+    let offered = approval.amendable.unsandboxed;
+    offered.then(|| choice('o', Confirm::Letter, ChoiceAction::Unsandboxed, words, "outside the sandbox"))
 }
 
 fn key(letter: char, act: ChoiceAction, short: &'static str) -> Choice {

@@ -421,7 +421,11 @@ impl Dialog {
                 self.body.required(self.seen_width).saturating_sub(self.seen)
             }
             ChoiceAction::First | ChoiceAction::Offline => self.unseen_for(ChoiceAction::Approve),
-            ChoiceAction::Edit | ChoiceAction::EditWhole | ChoiceAction::View | ChoiceAction::Wrap => 0,
+            ChoiceAction::Edit
+            | ChoiceAction::EditWhole
+            | ChoiceAction::View
+            | ChoiceAction::Wrap
+            | ChoiceAction::Unsandboxed => 0,
             ChoiceAction::Always | ChoiceAction::Keep(_) => self.unseen(),
             ChoiceAction::Preview
             | ChoiceAction::Widen

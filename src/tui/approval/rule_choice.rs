@@ -2,7 +2,8 @@
 
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
 use crate::protocol::{
-    Always, ApprovalId, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantRule, GrantScope, Offer, Remember, RulePlace, RuleTold,
+    Always, ApprovalId, CommandRule, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantRule, GrantScope, Offer, Remember, RulePlace,
+    RuleTold,
 };
 use crate::text;
 use crate::tui::format::counted;
@@ -82,6 +83,7 @@ impl RuleChoice {
             | ChoiceAction::Wrap
             | ChoiceAction::First
             | ChoiceAction::Offline
+            | ChoiceAction::Unsandboxed
             | ChoiceAction::Deny
             | ChoiceAction::DenyWithWords
             | ChoiceAction::Resolve(_)
@@ -288,9 +290,16 @@ impl RuleChoice {
             rows.push("everywhere, for you:".to_owned());
             rows.extend(self.toml(&offer.everywhere));
         }
-        if offer.rules.iter().any(|rule| matches!(rule, GrantRule::Command { exact: false, .. })) {
+        let is =
+            |of: fn(&CommandRule) -> bool| offer.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if of(rule)));
+        let notes = [
+            (is(|rule| !rule.exact && !rule.message), "this matches every command that begins with these words"),
+            (is(|rule| rule.message), "this matches any message (-m, --message), and no other option"),
+            (is(|rule| rule.sandboxed), "sandboxed: runs in a copy without network; changes to files are still asked about"),
+        ];
+        for (_, note) in notes.into_iter().filter(|(is_shown, _)| *is_shown) {
             rows.push(String::new());
-            rows.push("this matches every command that begins with these words".to_owned());
+            rows.push(note.to_owned());
         }
         if self.is_command {
             rows.push(String::new());

@@ -2,8 +2,8 @@
 
 use super::writer::LineWriter;
 use crate::protocol::{
-    APPROVED_BY_YOU, CallId, ChangedFiles, ContextUse, Decision, EventKind, ListedModel, Proposal, RewindPoint, TaskId,
-    ToolError, ToolStatus,
+    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, ChangedFiles, ContextUse, Decision, EventKind, ListedModel, Proposal,
+    RewindPoint, TaskId, ToolError, ToolStatus,
 };
 use crate::text;
 use crate::tui::diff::Diff;
@@ -212,7 +212,11 @@ impl Call {
 
 /// Names the user or the rule that allowed a call.
 fn allowed_by(rule: &str) -> String {
-    if rule == APPROVED_BY_YOU { rule.to_owned() } else { format!("allowed by {}", text::reveal_line(rule)) }
+    if [APPROVED_BY_YOU, APPROVED_UNSANDBOXED].contains(&rule) {
+        rule.to_owned()
+    } else {
+        format!("allowed by {}", text::reveal_line(rule))
+    }
 }
 
 /// Reports whether an event ends the response text printed so far.

@@ -158,6 +158,7 @@ fn word(choice: &Choice) -> String {
         ChoiceAction::Asking(FormAction::Copy) => "copy",
         ChoiceAction::Asking(FormAction::Decline) => "decline",
         ChoiceAction::Asking(FormAction::Dismiss) => "dismiss",
+        ChoiceAction::Unsandboxed => "unsandboxed",
         ChoiceAction::Deny => "deny",
         ChoiceAction::DenyWithWords => "deny because",
         ChoiceAction::Resolve(Resolution::Rerun) => "again",

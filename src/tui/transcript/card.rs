@@ -4,7 +4,7 @@ use super::output::{Output, behind_changes, cut, painted};
 use super::text_rows::{more, wrapped};
 use super::{Fold, RenderContext};
 use crate::protocol::tool::hidden_words;
-use crate::protocol::{APPROVED_BY_YOU, CallId, Proposal, Redaction};
+use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Proposal, Redaction};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::format::counted;
@@ -379,7 +379,11 @@ impl Card {
             return None;
         }
         let exit = self.exit.as_ref().map(|exit| format!("exit {exit}"));
-        let rule = if self.rule == APPROVED_BY_YOU { self.rule.clone() } else { format!("allowed by rule: {}", self.rule) };
+        let rule = if [APPROVED_BY_YOU, APPROVED_UNSANDBOXED].contains(&self.rule.as_str()) {
+            self.rule.clone()
+        } else {
+            format!("allowed by rule: {}", self.rule)
+        };
         let held = Some(self.held.clone()).filter(|held| !held.is_empty() && self.is_command());
         let words: Vec<String> = exit.into_iter().chain([rule]).chain(held).collect();
         Some(words.join(&format!(" {} ", glyphs.dot)))

@@ -248,6 +248,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
         ChoiceAction::Approve
         | ChoiceAction::First
         | ChoiceAction::Offline
+        | ChoiceAction::Unsandboxed
         | ChoiceAction::Preview
         | ChoiceAction::Keep(_)
         | ChoiceAction::Deny

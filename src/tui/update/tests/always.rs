@@ -4,7 +4,8 @@ use super::*;
 use crate::tui::tests::fixtures::always;
 
 fn rule(words: &[&str], exact: bool) -> GrantRule {
-    GrantRule::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), exact }
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    GrantRule::Command(CommandRule { words, exact, ..CommandRule::default() })
 }
 
 fn offer(words: &[&str], exact: bool) -> Offer {

@@ -101,8 +101,10 @@ fn a_question_whose_time_ends() {
 fn a_rule_to_choose() {
     check("always", |model| {
         cards(model);
-        let rule =
-            |words: &[&str], exact| GrantRule::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), exact };
+        let rule = |words: &[&str], exact| {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            GrantRule::Command(CommandRule { words, exact, ..CommandRule::default() })
+        };
         let mut wide = always(vec![rule(&["cargo", "clippy"], false)]);
         let mut kept = always(vec![rule(&["cargo", "clippy", "--all-targets"], true)]);
         kept.offers.append(&mut wide.offers);

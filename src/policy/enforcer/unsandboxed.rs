@@ -1,0 +1,43 @@
+//! One run of a command outside the sandbox, which the user asks for and approves.
+
+use super::Enforcer;
+use crate::policy::bundle::{SandboxSetting, Unsandboxed};
+use crate::policy::command;
+use crate::policy::paths::Sandbox;
+use crate::policy::permit::Question;
+use crate::protocol::{Action, Mode, Risk, VerdictKind};
+use jiff::Timestamp;
+
+const REASON: &str = "runs outside the sandbox, once: it can do whatever you can do, use the network, and change every file of \
+                      yours; aye's own directories are not protected there";
+
+/// Returns the approval of a command line that would run outside the sandbox, once.
+///
+/// # Errors
+/// Returns why it may not: the policy or the mode forbids it, or the line is denied or an administrator's to decide.
+pub(super) fn question(policy: &Enforcer, tool_name: &str, actions: &[Action], now: Timestamp) -> Result<Question, String> {
+    let [Action::Exec { command, cwd }] = actions else {
+        return Err("only a command line can run outside the sandbox".to_owned());
+    };
+    if policy.context.sandbox == Sandbox::Absent || policy.sandbox() == SandboxSetting::Off {
+        return Err("commands already run without a sandbox".to_owned());
+    }
+    if policy.terms().unsandboxed == Some(Unsandboxed::Deny) {
+        return Err("the policy forbids it (`unsandboxed = \"deny\"`)".to_owned());
+    }
+    let mode = policy.context.mode;
+    if matches!(mode, Mode::Plan | Mode::Auto) {
+        return Err(format!("no command runs outside the sandbox in the mode `{}`", mode.as_str()));
+    }
+    policy.offers(tool_name).map_err(|denial| denial.reason)?;
+    let told = policy.explain(actions, now);
+    if told.verdict == VerdictKind::Deny {
+        return Err(format!("{} ({})", told.reason, told.rule));
+    }
+    if command::is_managed(command, &policy.scene(cwd, now)) {
+        return Err("the managed policy decides about this command".to_owned());
+    }
+    let question = told.question(actions, false);
+    let approve = crate::protocol::ApproveWhen::Before;
+    Ok(Question { risk: Risk::High, reason: REASON.to_owned(), is_uncovered: false, approve, unsandboxed: true, ..question })
+}

@@ -1,0 +1,229 @@
+//! Interpreters and task runners: programs that run what a project or a line tells them to. A saved rule lets them run only in a
+//! copy of the workspace, and never with code that the line itself contains.
+
+use super::shell::{Arg, Simple};
+
+/// An interpreter: its first word that is no option names the program.
+struct Interpreter {
+    /// Names; a version may follow: `python3.12`.
+    names: &'static [&'static str],
+    /// Options before the program that neither contain nor load code.
+    plain: &'static [&'static str],
+    /// Options before the program that take the next word as their value.
+    valued: &'static [&'static str],
+    /// Option after which a module is named.
+    module: &'static str,
+    /// Options with which no program has to be named.
+    complete: &'static [&'static str],
+}
+
+const INTERPRETERS: &[Interpreter] = &[
+    Interpreter {
+        names: &["python", "pypy"],
+        plain: &["-u", "-B", "-O", "-OO", "-I", "-s", "-S", "-E", "-q", "-v", "-b", "-bb", "-P"],
+        valued: &["-X", "-W"],
+        module: "-m",
+        complete: &[],
+    },
+    Interpreter {
+        names: &["node", "nodejs", "tsx", "ts-node"],
+        plain: &["--test", "--no-warnings", "--enable-source-maps", "--trace-warnings", "--experimental-strip-types"],
+        valued: &[],
+        module: "",
+        complete: &["--test"],
+    },
+    Interpreter { names: &["ruby"], plain: &["-w", "-W", "-W0", "-W1", "-W2"], valued: &[], module: "", complete: &[] },
+    Interpreter { names: &["perl"], plain: &["-w", "-W", "-T"], valued: &[], module: "", complete: &[] },
+    Interpreter { names: &["php", "lua", "luajit", "tclsh"], plain: &[], valued: &[], module: "", complete: &[] },
+    Interpreter { names: &["Rscript", "julia"], plain: &["--vanilla"], valued: &[], module: "", complete: &[] },
+];
+/// Programs that run the tasks of a project.
+const RUNNERS: &[&str] =
+    &["make", "gmake", "just", "task", "npm", "pnpm", "yarn", "bun", "deno", "gradle", "mvn", "rake", "tox", "nox", "composer"];
+/// Task runners that a project brings along.
+const WRAPPERS: &[&str] = &["./gradlew", "./mvnw"];
+/// Modules of python that run code from the line or from the terminal.
+const CODE_MODULES: &[&str] =
+    &["timeit", "code", "pdb", "trace", "profile", "cProfile", "runpy", "idlelib", "IPython", "ptpython", "debugpy", "asyncio"];
+/// Words with which a task runner gets its tasks from the line or from its input, also as `WORD=…`.
+const CODE_WORDS: &[&str] = &[
+    "-",
+    "-c",
+    "-e",
+    "-E",
+    "-p",
+    "--eval",
+    "--print",
+    "--command",
+    "--call",
+    "--script-shell",
+    "--shell",
+    "--shell-arg",
+    "--init-script",
+    "-I",
+    "--node-options",
+    "eval",
+    "repl",
+    "/dev/stdin",
+    "-f-",
+    "--file=-",
+    "--makefile=-",
+];
+/// Options of a task runner that change only how much it prints or runs at once.
+const QUIET: &[&str] = &["-j", "-k", "-s", "-q", "-v", "--silent", "--quiet", "--verbose", "--keep-going"];
+
+/// Kind of a program that runs other code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunsCode {
+    Interpreter,
+    TaskRunner,
+}
+
+/// Returns the kind of a program, by its name in a command; `None` for any other program.
+pub(crate) fn kind(name: &str) -> Option<RunsCode> {
+    if interpreter(name).is_some() {
+        return Some(RunsCode::Interpreter);
+    }
+    (RUNNERS.contains(&name) || WRAPPERS.contains(&name)).then_some(RunsCode::TaskRunner)
+}
+
+fn interpreter(name: &str) -> Option<&'static Interpreter> {
+    let version = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    INTERPRETERS.iter().find(|one| one.names.iter().any(|start| name.strip_prefix(start).is_some_and(version)))
+}
+
+/// Returns whether a rule may let this command run in a copy of the workspace: it is an interpreter or a task runner, and it
+/// names the program to run.
+pub(crate) fn is_kept_in_a_copy(part: &Simple) -> bool {
+    let [invocation] = part.invocations.as_slice() else { return false };
+    let is_plain = part.floors.is_empty() && part.redirects.is_empty() && !part.reads_code && !part.unknown_code;
+    is_plain && kind(&invocation.argv[0].text).is_some() && words_of_program(&invocation.argv).is_ok()
+}
+
+/// Returns how many of the words name the program that runs: all words of a task runner, and those of an interpreter up to its
+/// script or module.
+///
+/// # Errors
+/// Returns why no rule covers the command, as a verb with its object: the line or the input contains the code.
+pub(crate) fn words_of_program(argv: &[Arg]) -> Result<usize, String> {
+    let by_line = |word: &str| format!("runs code from the line (`{word}`)");
+    let words = &argv[1..];
+    if let Some(word) = words.iter().find(|word| !word.is_known()) {
+        return Err(by_line(&word.text.replace('\0', "…")));
+    }
+    let Some(interpreter) = interpreter(&argv[0].text) else {
+        let code = |word: &&Arg| CODE_WORDS.iter().any(|code| word.text == *code || word.text.starts_with(&format!("{code}=")));
+        return words.iter().find(code).map_or(Ok(argv.len()), |word| Err(by_line(&word.text)));
+    };
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let text = word.text.as_str();
+        at += 1;
+        if !interpreter.module.is_empty() && text == interpreter.module {
+            let module = words.get(at).map_or("", |module| module.text.as_str());
+            let runs_words = CODE_MODULES.contains(&module.split('.').next().unwrap_or_default());
+            return if module.is_empty() || module.starts_with('-') || runs_words { Err(by_line(text)) } else { Ok(at + 2) };
+        }
+        if interpreter.valued.contains(&text) {
+            at += 1;
+        } else if !text.starts_with('-') && !text.is_empty() {
+            return if text.starts_with("/dev/") || text.starts_with("/proc/") { Err(by_line(text)) } else { Ok(at + 1) };
+        } else if !interpreter.plain.contains(&text) {
+            return Err(by_line(text));
+        }
+    }
+    if words.iter().any(|word| interpreter.complete.contains(&word.text.as_str())) {
+        return Ok(argv.len());
+    }
+    Err("runs code from its input".to_owned())
+}
+
+/// Returns the word after the first `count` words with which a task runner could run something else; `None` for interpreters,
+/// whose program gets all words after its name.
+pub(crate) fn adds_task(argv: &[Arg], count: usize) -> Option<&str> {
+    if kind(&argv[0].text) != Some(RunsCode::TaskRunner) {
+        return None;
+    }
+    let is_quiet = |text: &str| QUIET.contains(&text) || text.strip_prefix("-j").is_some_and(|rest| rest.parse::<u8>().is_ok());
+    argv.iter().skip(count.max(1)).map(|word| word.text.as_str()).find(|text| {
+        let is_number = text.parse::<u8>().is_ok();
+        (text.starts_with('-') || text.contains('=')) && !is_quiet(text) && !is_number
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(line: &str) -> Result<usize, String> {
+        words_of_program(&line.split(' ').map(Arg::plain).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_command_names_its_program_or_contains_the_code() {
+        for (line, count) in [
+            ("python x.py", 2),
+            ("python3.12 -u -W error x.py -c y", 5),
+            ("python -m pytest", 3),
+            ("python -m pytest -c x.ini -", 3),
+            ("node x.js -e 1", 2),
+            ("node --test", 2),
+            ("make test", 2),
+            ("npm run build", 3),
+            ("./gradlew test", 2),
+        ] {
+            assert_eq!(program(line), Ok(count), "{line}");
+        }
+        for line in [
+            "python",
+            "python -",
+            "python -c x",
+            "python -uc x",
+            "python -m",
+            "python -m timeit x",
+            "python -m IPython.terminal x",
+            "python /dev/stdin",
+            "python --unknown x.py",
+            "python -X",
+            "node",
+            "node -e x",
+            "node -p x",
+            "node --import data:text/javascript,x x.js",
+            "node -r ./x y.js",
+            "perl -pe s/a/b/ x",
+            "ruby -e x",
+            "php -r x",
+            "make --eval=x",
+            "make -f- x",
+            "make SHELL=x -E y",
+            "npm -c x",
+            "just --command x",
+            "deno eval x",
+        ] {
+            assert!(program(line).is_err(), "{line}");
+        }
+        let argv = |line: &str| line.split(' ').map(Arg::plain).collect::<Vec<_>>();
+        assert_eq!(adds_task(&argv("make test -j 4 -k"), 2), None);
+        assert_eq!(adds_task(&argv("make test X=y"), 2), Some("X=y"));
+        assert_eq!(adds_task(&argv("make test -C sub"), 2), Some("-C"));
+        assert_eq!(adds_task(&argv("python x.py --y=z"), 2), None);
+    }
+
+    #[test]
+    fn only_programs_that_run_other_code_have_a_kind() {
+        for (name, expected) in [
+            ("python", Some(RunsCode::Interpreter)),
+            ("python3.12", Some(RunsCode::Interpreter)),
+            ("pythonx", None),
+            ("node", Some(RunsCode::Interpreter)),
+            ("make", Some(RunsCode::TaskRunner)),
+            ("./gradlew", Some(RunsCode::TaskRunner)),
+            ("gradlew", None),
+            ("bash", None),
+            ("cargo", None),
+            ("./x.sh", None),
+        ] {
+            assert_eq!(kind(name), expected, "{name}");
+        }
+    }
+}
