@@ -235,8 +235,18 @@ pub(crate) fn runs_its_input(invocation: &Invocation) -> bool {
         })
 }
 
+/// Returns whether a package manager runs a script of the project, whose name may be that of a subcommand: `npm run install`.
+pub(crate) fn runs_script(name: &str, words: &[Arg]) -> bool {
+    let first = words.first().map(|word| word.text.as_str());
+    matches!(name, "npm" | "pnpm" | "yarn" | "bun") && first.is_some_and(|first| matches!(first, "run" | "run-script" | "test"))
+        || name == "git" && first == Some("stash")
+}
+
 pub(crate) fn installs(name: &str, argv: &[Arg]) -> bool {
-    INSTALLERS.iter().any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
+    !runs_script(name, &argv[1..])
+        && INSTALLERS
+            .iter()
+            .any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
 }
 
 /// Returns whether the arguments of `chmod` and similar programs mean whole trees.

@@ -1,6 +1,6 @@
 //! Effects of git commands.
 
-use super::{Arg, Effect, plain_words, quoted};
+use super::{Arg, Effect, Place, listed, plain_words, quoted};
 use crate::policy::git::{discards, subcommand};
 use crate::policy::shell::Invocation;
 use crate::protocol::Risk;
@@ -26,12 +26,12 @@ const FETCH_VALUES: &[&str] = &[
 ];
 
 /// Returns the effect of a git command that undo cannot restore or that reaches other machines.
-pub(crate) fn effect(invocation: &Invocation) -> Option<Effect> {
+pub(crate) fn effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     let (name, words) = subcommand(invocation)?;
     let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text.split('=').next().unwrap_or_default()));
     let first = words.iter().map(|word| word.text.as_str()).find(|word| !word.starts_with('-'));
     if discards(invocation) {
-        return Some(Effect::new(Risk::High, of_discard(name)));
+        return Some(Effect::new(Risk::High, of_discard(name, words, place)));
     }
     let medium = |sentence: String| Some(Effect::new(Risk::Medium, sentence));
     let high = |sentence: String| Some(Effect::new(Risk::High, sentence));
@@ -61,13 +61,38 @@ pub(crate) fn effect(invocation: &Invocation) -> Option<Effect> {
     }
 }
 
-fn of_discard(name: &str) -> &'static str {
+fn of_discard(name: &str, words: &[Arg], place: Place<'_>) -> String {
     match name {
-        "clean" => "deletes untracked files",
-        "stash" => "deletes stashed changes",
-        "worktree" => "deletes a worktree with its uncommitted changes",
-        _ => "discards uncommitted changes",
+        "clean" => "deletes untracked files".to_owned(),
+        "stash" => "deletes stashed changes".to_owned(),
+        "worktree" => "deletes a worktree with its uncommitted changes".to_owned(),
+        "checkout" | "restore" => match listed(&discarded_files(name, words, place)) {
+            Some(names) => format!("discards uncommitted changes in {names}"),
+            None => "discards uncommitted changes".to_owned(),
+        },
+        _ => "discards uncommitted changes".to_owned(),
     }
+}
+
+/// Returns the files that a command restores, as far as the words say which of them are files.
+fn discarded_files(name: &str, words: &[Arg], place: Place<'_>) -> Vec<String> {
+    let after = words.iter().position(|word| word.text == "--").map(|at| at + 1);
+    let forces = words.iter().any(|word| matches!(word.text.as_str(), "-f" | "--force"));
+    let mut plain: Vec<&Arg> = match after {
+        Some(at) => words.get(at..).unwrap_or_default().iter().collect(),
+        None => plain_words(words, &["-s", "--source"]),
+    };
+    if name == "checkout" && after.is_none() && (forces || plain.len() > 1) {
+        // The first word can be a commit or a branch.
+        plain.drain(..1.min(plain.len()));
+    }
+    // A single `.` is the directory that the command runs in.
+    let is_whole = |word: &&Arg| word.text == "." && place.context.roots.iter().any(|root| root == place.cwd);
+    if plain.iter().any(is_whole) {
+        return Vec::new();
+    }
+    let files = plain.into_iter().filter(|word| word.is_known());
+    files.map(|word| word.text.clone()).collect()
 }
 
 fn of_push(words: &[Arg], dry: bool) -> Effect {

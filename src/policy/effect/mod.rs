@@ -4,7 +4,9 @@ mod delete;
 mod git;
 mod network;
 mod programs;
+mod services;
 
+use super::git::without_message;
 use super::path_words::{as_path, is_credential, leaves, path_in};
 use super::paths::Context;
 use super::program_kinds::runs_its_input;
@@ -70,6 +72,7 @@ impl Place<'_> {
 /// workspace.
 pub(crate) fn worst_effect(part: &Simple, context: &Context, cwd: &Path) -> Option<Effect> {
     let place = Place { context, cwd };
+    let part = &*without_message(part);
     let mut effects = Vec::new();
     effects.extend(of_unseen_code(part));
     for invocation in &part.invocations {
@@ -120,7 +123,8 @@ fn of_invocation(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     let words = &invocation.argv[1..];
     let own = programs::effect(program, words, place)
         .or_else(|| delete::effect(program, words, place))
-        .or_else(|| git::effect(invocation))
+        .or_else(|| git::effect(invocation, place))
+        .or_else(|| services::effect(program, words))
         .or_else(|| network::effect(program, words));
     let secret = words.iter().filter_map(|word| of_read(word, place, network::uses(program)));
     let other = of_words(invocation, place);
@@ -181,6 +185,9 @@ fn of_words(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
         return place
             .is_outside(to)
             .then(|| Effect::new(Risk::Medium, format!("works in {}, outside the workspace", quoted(&to.text))));
+    }
+    if let Some(effect) = programs::of_written(invocation.base(), &argv[1..], place) {
+        return Some(effect);
     }
     let (is_reader, paths): (bool, Vec<&str>) = match reading(argv) {
         Reading::Reads { paths } => (true, paths),

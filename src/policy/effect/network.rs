@@ -25,22 +25,6 @@ const SENDS: &[&str] = &[
     "--body-file",
 ];
 const METHODS: &[&str] = &["-X", "--request", "--method"];
-/// Programs that act on a service with the user's account: the name of the service, the subcommands that only read, and the
-/// position of the subcommand. After an option a word may be the value of that option, so only this position counts.
-const SERVICES: &[(&str, &str, usize, &[&str])] = &[
-    ("kubectl", "your Kubernetes cluster", 0, &["get", "describe", "logs", "top", "explain", "version", "api-resources", "diff"]),
-    ("aws", "your AWS account", 1, &["ls", "help"]),
-    ("gcloud", "your Google Cloud account", 2, &["list", "describe"]),
-    ("az", "your Azure account", 1, &["list", "show"]),
-    ("gh", "GitHub with your account", 1, &["list", "view", "status", "diff", "checks"]),
-    (
-        "docker",
-        "containers, which can change this machine",
-        0,
-        &["ps", "images", "logs", "inspect", "version", "info", "top", "stats", "diff"],
-    ),
-    ("podman", "containers", 0, &["ps", "images", "logs", "inspect", "version", "info", "top", "stats", "diff"]),
-];
 const SSH_VALUES: &[&str] =
     &["-i", "-p", "-l", "-o", "-F", "-L", "-R", "-D", "-J", "-b", "-c", "-e", "-m", "-S", "-W", "-w", "-P"];
 
@@ -65,15 +49,6 @@ fn hosts_of(words: &[Arg]) -> Vec<String> {
 
 /// Returns the effect of a program that uses the network.
 pub(crate) fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
-    if let Some((_, service, at, reading)) = SERVICES.iter().find(|(name, ..)| *name == program) {
-        let before = words.iter().take(*at).all(|word| !word.text.starts_with('-'));
-        let reads = before && words.get(*at).is_some_and(|word| reading.contains(&word.text.as_str()));
-        return Some(if reads {
-            Effect::new(Risk::Medium, format!("reads from {}", service.split(',').next().unwrap_or_default()))
-        } else {
-            Effect::new(Risk::High, format!("acts on {service}"))
-        });
-    }
     match program {
         _ if downloads(program) => Some(of_download(program, words)),
         "ssh" | "mosh" => Some(of_remote(words, "runs commands on")),

@@ -2,7 +2,7 @@
 
 use super::{Arg, DISKS, Effect, Place, listed, of_variable, plain_words, quoted};
 use crate::policy::path_words::path_in;
-use crate::policy::program_kinds::is_recursive;
+use crate::policy::program_kinds::{is_recursive, runs_script};
 use crate::policy::steering::steers;
 use crate::protocol::Risk;
 
@@ -84,8 +84,10 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
             || program == "mount" && words.is_empty();
         return (!reads).then(|| Effect::new(Risk::High, *sentence));
     }
+    let in_packages = !runs_script(program, words);
     if let Some((.., sentence, risk)) = PACKAGES
         .iter()
+        .filter(|_| in_packages)
         .find(|(name, subcommands, ..)| *name == program && words.iter().any(|word| subcommands.contains(&word.text.as_str())))
     {
         return Some(Effect::new(*risk, *sentence));
@@ -102,10 +104,54 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
             .filter_map(|word| word.text.split_once('='))
             .find(|(name, _)| steers(name))
             .map(|(name, _)| of_variable(name)),
-        "kill" | "pkill" | "killall" => Some(Effect::new(Risk::Medium, "stops processes")),
+        "kill" | "pkill" | "killall" => Some(of_signal(program, words)),
         "chmod" | "chown" | "chgrp" => of_permissions(words, place),
         _ => None,
     }
+}
+
+/// Returns the effect of a signal, with the processes that it is for.
+fn of_signal(program: &str, words: &[Arg]) -> Effect {
+    if program == "kill" && words.first().is_some_and(|word| matches!(word.text.as_str(), "-l" | "-L")) {
+        return Effect::new(Risk::Low, "lists the names of signals");
+    }
+    let plain = plain_words(words, &["-s", "--signal", "-n", "-u", "-t"]);
+    let all = plain.iter().any(|word| matches!(word.text.as_str(), "-1")) || words.last().is_some_and(|word| word.text == "-1");
+    let named = listed(&plain.iter().map(|word| word.text.clone()).collect::<Vec<_>>());
+    let sentence = match (named, program) {
+        _ if program == "kill" && all => return Effect::new(Risk::High, "stops every process of yours"),
+        (None, _) => "stops processes".to_owned(),
+        (Some(names), "kill") => format!("stops the process {names}"),
+        (Some(names), _) => format!("stops all processes named {names}"),
+    };
+    Effect::new(Risk::Medium, sentence)
+}
+
+/// Returns the effect of writing outside the workspace with a program whose operands say where it writes.
+pub(crate) fn of_written(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+    let plain = plain_words(words, &["-t", "--target-directory", "-m", "--mode", "-o", "-g", "-S", "--suffix", "-d", "-r"]);
+    let given = |word: &Arg, at: usize| match word.text.as_str() {
+        "-t" | "--target-directory" => words.get(at + 1).cloned(),
+        text => text.strip_prefix("--target-directory=").map(|text| Arg { text: text.to_owned(), ..word.clone() }),
+    };
+    let to = words.iter().enumerate().find_map(|(at, word)| given(word, at));
+    let (sources, targets): (&[&Arg], Vec<&Arg>) = match (program, &to) {
+        ("tee" | "touch" | "mkdir", _) => (&[], plain.clone()),
+        ("cp" | "mv" | "install" | "ln", Some(to)) => (&plain, vec![to]),
+        ("cp" | "mv" | "install" | "ln", None) => {
+            let (last, sources) = plain.split_last().filter(|(_, sources)| !sources.is_empty())?;
+            (sources, vec![*last])
+        }
+        _ => return None,
+    };
+    let moved: Vec<String> = sources.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
+    if let Some(names) = listed(&moved).filter(|_| program == "mv") {
+        return Some(Effect::new(Risk::High, format!("moves {names} away, from outside the workspace")));
+    }
+    targets
+        .into_iter()
+        .filter_map(|target| super::of_write(target, place))
+        .reduce(|one, other| if other.rank() > one.rank() { other } else { one })
 }
 
 fn as_another_user(program: &str, words: &[Arg]) -> Option<Effect> {
