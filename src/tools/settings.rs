@@ -119,7 +119,7 @@ impl PathAccess {
 
 impl Settings {
     /// Returns the settings with another sandbox for commands.
-    fn with_sandbox(&self, sandbox: SandboxPolicy) -> Self {
+    pub(super) fn with_sandbox(&self, sandbox: SandboxPolicy) -> Self {
         Self { command: CommandSettings { sandbox, ..self.command.clone() }, ..self.clone() }
     }
 

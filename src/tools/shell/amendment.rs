@@ -19,7 +19,7 @@ pub(in crate::tools) fn offered(work: &Work, offer: &mut Amendable, tool_name: &
         *offer = Amendable::default();
         return;
     }
-    offer.unsandboxed = tool_name == LINES && settings.holding.tier.holds() && !work.background;
+    offer.unsandboxed = tool_name == LINES && settings.command.sandbox.tier.holds() && !work.background;
     let plain = tool_name == LINES && work.opens.is_empty();
     offer.command = plain.then(|| work.line.clone());
     let opens_network = work.opens.iter().any(is_network);

@@ -88,7 +88,7 @@ impl Narrow {
             return settings;
         }
         if self.unsandboxed {
-            return Arc::new(Settings { holding: settings.holding.outside(), ..(*settings).clone() });
+            return Arc::new(settings.with_sandbox(settings.command.sandbox.outside()));
         }
         let mut narrowed = if self.read_only { settings.reading_only() } else { (*settings).clone() };
         if self.no_network && narrowed.command.sandbox.tier.holds() {

@@ -246,7 +246,7 @@ fn a_command_leaves_the_sandbox_only_with_an_approval_for_that() {
     let mut bench = Bench::new();
     let plan = |bench: &Bench| bench.plan("RunCommand", json!({"command": "echo out > made"})).unwrap();
     assert!(!plan(&bench).amends.offer.unsandboxed, "there is no sandbox");
-    bench.settings.holding.tier = crate::protocol::SandboxTier::Preview;
+    bench.settings.command.sandbox.tier = crate::protocol::SandboxTier::Preview;
     let held = plan(&bench);
     assert!(held.amends.offer.unsandboxed);
     let outside = bench.amended(held, Amendment::Unsandboxed).unwrap();

@@ -45,7 +45,7 @@ impl RunEnd {
         let notes = build.iter().map(build_note).chain(self.notes).chain(seen).collect();
         let Self { ended, output, denied, stopped, .. } = self;
         let effects = Effects { ended, output, files, groups, more_files, counted: build, refused, denied };
-        let end = settings.holding.layered.then(|| LayerEnd { stopped, ..rest.end() });
+        let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped, ..rest.end() });
         (effects, Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() }, end)
     }
 }

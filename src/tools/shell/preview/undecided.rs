@@ -46,7 +46,7 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
     view.give_up();
     let other = |why: &str| ToolError::new(ErrorCode::Conflict, why);
     let ended: EndedRun = view.ended_run().ok_or_else(|| other("the record of its run cannot be read"))?;
-    if !ended.layers.iter().all(|layer| settings.holding.roots.contains(&layer.directory)) {
+    if !ended.layers.iter().all(|layer| settings.command.sandbox.roots.contains(&layer.directory)) {
         return Err(other("it ran in other directories than this session has now"));
     }
     let found: io::Result<Vec<_>> = ended.layers.iter().map(|layered| overlay::changes(layered, ended.began)).collect();
