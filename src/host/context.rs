@@ -55,7 +55,7 @@ impl AppContext {
 
     /// Returns the mode in which a session starts: that of `--mode`, otherwise that of the settings. Inside a command that
     /// aye runs, the settings cannot allow more than the default mode: the command could have written them.
-    pub fn session_mode(&self, flag: Option<Mode>) -> Mode {
+    pub(crate) fn session_mode(&self, flag: Option<Mode>) -> Mode {
         let set = self.settings.approval.mode;
         flag.unwrap_or_else(|| match Nesting::of_process() {
             Nesting::Outermost => set,
