@@ -82,8 +82,10 @@ struct Definition {
 
 fn definition(source: &str, name: &str) -> Definition {
     let lines: Vec<&str> = source.lines().collect();
-    let heads = [format!("pub struct {name} {{"), format!("pub enum {name} {{")];
-    let Some(at) = lines.iter().position(|line| heads.iter().any(|head| head == line)) else { panic!("no type `{name}`") };
+    let heads = [format!("struct {name} {{"), format!("enum {name} {{")];
+    let Some(at) = lines.iter().position(|line| heads.iter().any(|head| *head == without_visibility(line))) else {
+        panic!("no type `{name}`")
+    };
     let first =
         lines[..at].iter().rposition(|line| !(line.starts_with("///") || line.starts_with("#["))).map_or(0, |line| line + 1);
     let of = |start: &str| lines[first..at].iter().filter(|line| line.starts_with(start)).copied().collect::<Vec<_>>();
@@ -91,10 +93,14 @@ fn definition(source: &str, name: &str) -> Definition {
     let end = at + lines[at..].iter().position(|line| *line == "}").unwrap();
     Definition {
         doc,
-        is_enum: lines[at].starts_with("pub enum"),
+        is_enum: without_visibility(lines[at]).starts_with("enum"),
         attributes: of("#[").join("\n"),
         body: lines[at + 1..end].join("\n"),
     }
+}
+
+fn without_visibility(line: &str) -> &str {
+    ["pub(crate) ", "pub "].iter().find_map(|visibility| line.strip_prefix(visibility)).unwrap_or(line)
 }
 
 /// Parses the members of a body, with their comments and attributes.
@@ -107,7 +113,7 @@ fn members(body: &str, indent: usize) -> Vec<Member> {
             doc.push(words.trim().to_owned());
         } else if text.starts_with("#[") {
             attributes.push_str(text);
-        } else if let Some((name, of)) = text.trim_start_matches("pub ").trim_end_matches(',').split_once(": ") {
+        } else if let Some((name, of)) = without_visibility(text).trim_end_matches(',').split_once(": ") {
             let inner = of.strip_prefix("Option<").and_then(|of| of.strip_suffix('>'));
             found.push(Member {
                 name: camel(name),
