@@ -193,6 +193,16 @@ impl ProjectConfig {
         kept.map(|_| ())
     }
 
+    /// Returns true if the user has not yet decided whether to trust a project that has nothing to review.
+    pub(crate) fn is_undecided(&self) -> bool {
+        self.proof.is_none() && !self.waits() && !self.project.is_declined(&self.config)
+    }
+
+    /// Records that the user does not trust a project that has nothing to review.
+    pub(crate) fn decline(&self) -> Result<(), ConfigError> {
+        self.project.decline(&self.config)
+    }
+
     /// Returns true if the project has trusted files.
     pub(crate) fn has_a_say(&self) -> bool {
         self.proof.is_some() && self.project.brings().next().is_some()

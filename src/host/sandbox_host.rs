@@ -72,6 +72,11 @@ impl SandboxHost {
         if self.ground.tier.holds() { Sandbox::Present } else { Sandbox::Absent }
     }
 
+    /// Returns true if commands can run in a copy of the workspace.
+    pub(crate) fn has_previews(&self) -> bool {
+        self.ground.tier == SandboxTier::Preview
+    }
+
     /// Updates the state after the user trusted the project.
     pub(crate) fn trust(&mut self, place: &AppContext) {
         self.ground.git = GitOutside::find(&place.workspace);

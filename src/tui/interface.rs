@@ -280,7 +280,16 @@ pub(crate) struct TrustQuestion {
     pub changes: Option<Vec<String>>,
     /// Reason why the project cannot be trusted in its current state.
     pub broken: Option<String>,
+    /// Whether commands run in a copy without approval once the project is trusted.
+    pub approves_effects: bool,
     pub answer: oneshot::Sender<TrustAnswer>,
+}
+
+impl TrustQuestion {
+    /// Returns whether the project has something to review; otherwise the question is only about its commands.
+    pub(crate) fn has_items(&self) -> bool {
+        !self.items.is_empty() || self.changes.is_some() || self.broken.is_some()
+    }
 }
 
 /// Project file as text.
@@ -298,6 +307,8 @@ pub(crate) enum TrustAnswer {
     Yes,
     /// Do not trust the project: nothing of it takes effect, and it is not changed.
     ReadOnly,
+    /// Do not trust a project that has nothing to review: aye asks before each command.
+    Decline,
     Quit,
 }
 

@@ -260,3 +260,55 @@ fn the_policy_says_when_a_command_is_approved() {
         .aye(&["policy", "test"])
         .exits(1);
 }
+
+/// A session in which the model counts the bytes of a file once for each prompt.
+fn counting(prompts: usize) -> Option<(Server, Project)> {
+    let answers = (1..=prompts).flat_map(|number| {
+        let call = Answer::call(&format!("call_{number}"), "RunCommand", json!({"command": "wc -c < a.txt; echo said"}));
+        [call, Answer::text(&format!("Finished {number}."))]
+    });
+    let server = Server::new(answers);
+    let project = project(&server)?.file("a.txt", "12345");
+    Some((server, project))
+}
+
+#[test]
+fn a_project_without_settings_is_trusted_once_and_then_its_commands_run_in_a_copy() {
+    let Some((_server, project)) = counting(2) else { return };
+    let mut terminal = project.open(&[]);
+    let screen = terminal.review("Trust the project");
+    assert!(screen.contains("no instructions and no settings") && screen.contains("without asking"), "{screen}");
+    terminal.decide('y');
+    terminal.prompt("count");
+    terminal.wait_for("Finished 1.");
+    terminal.quit();
+    let mut terminal = project.open(&[]);
+    terminal.prompt("count");
+    terminal.wait_for("Finished 2.");
+    terminal.quit();
+}
+
+#[test]
+fn a_project_that_is_not_trusted_asks_before_commands_and_not_again_about_trust() {
+    let Some((_server, project)) = counting(2) else { return };
+    let mut terminal = project.open(&[]);
+    terminal.review("Trust the project");
+    terminal.decide('n');
+    for number in 1..=2 {
+        terminal.prompt("count");
+        terminal.review("wc -c");
+        terminal.decide('y');
+        terminal.wait_for(&format!("Finished {number}."));
+        terminal.quit();
+        if number == 1 {
+            terminal = project.open(&[]);
+        }
+    }
+    // With something to review, the question is another one.
+    let project = project.file("AGENTS.md", "Use tabs.\n");
+    let mut terminal = project.open(&[]);
+    let screen = terminal.review("Trust the project");
+    assert!(screen.contains("AGENTS.md"), "{screen}");
+    terminal.send("q");
+    terminal.finish();
+}

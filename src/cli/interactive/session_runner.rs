@@ -170,6 +170,7 @@ async fn show(
 fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustDecision)> {
     let (answer, decision) = oneshot::channel();
     let place = claimed.place().workspace_for_people();
+    let approves_effects = claimed.approves_effects();
     let project = claimed.project_to_trust()?;
     let question = TrustQuestion {
         place,
@@ -179,6 +180,7 @@ fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustD
         remote: project.remote(),
         changes: project.changes().map(<[String]>::to_vec),
         broken: project.broken(),
+        approves_effects,
         answer,
     };
     Some((question, decision))
@@ -192,6 +194,7 @@ async fn apply(claimed: &mut ClaimedSession, decision: TrustDecision, desk: &Que
             desk.trust(claimed.project());
         }
         Ok(TrustAnswer::ReadOnly) => claimed.restrict_to_plan_mode(),
+        Ok(TrustAnswer::Decline) => claimed.decline_trust(),
         Ok(TrustAnswer::Quit) | Err(_) => return false,
     }
     true

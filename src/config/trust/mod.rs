@@ -216,6 +216,26 @@ impl Project {
         kept.map(|()| Trusted(()))
     }
 
+    /// Returns true if the user declined to trust this directory while it had nothing to review.
+    pub(crate) fn is_declined(&self, config_dir: &Path) -> bool {
+        std::fs::read_to_string(self.declined_path(config_dir)).is_ok_and(|declined| declined == inode(&self.real))
+    }
+
+    /// Saves that the user does not trust this directory, so that only new files ask again.
+    pub(crate) fn decline(&self, config_dir: &Path) -> Result<(), ConfigError> {
+        let path = self.declined_path(config_dir);
+        record::write(&path, &inode(&self.real)).map_err(|error| {
+            ConfigError::one(format!(
+                "cannot save your decision not to trust this project in `{}`: {error}; make its directory writable",
+                path.display()
+            ))
+        })
+    }
+
+    fn declined_path(&self, config_dir: &Path) -> PathBuf {
+        config_dir.join("projects").join(directory_name(&self.real)).join("trust-declined")
+    }
+
     fn note(&self) -> Note {
         Note {
             directory: self.real.to_string_lossy().into_owned(),

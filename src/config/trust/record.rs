@@ -48,19 +48,24 @@ impl Note {
     }
 
     pub(crate) fn keep(&self, path: &Path) -> std::io::Result<()> {
-        let directory = path.parent().unwrap_or(path);
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(directory)?;
         let text = toml::to_string(self).map_err(std::io::Error::other)?;
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
+        write(path, &text)
     }
+}
+
+/// Writes a small file of the user, in a directory that is created if necessary.
+pub(super) fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let directory = path.parent().unwrap_or(path);
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// The state of a stored trust record.

@@ -25,7 +25,7 @@ use crate::host::tool_name_lints::misnamed;
 use crate::host::user_rules::UserRules;
 use crate::llm::MissingModel;
 use crate::mcp::Spec;
-use crate::policy::Enforcer;
+use crate::policy::{Approve, Enforcer};
 use crate::protocol::Mode;
 use crate::store::Loaded;
 use crate::tools::InEditor;
@@ -138,11 +138,14 @@ impl ClaimedSession {
         self.sandbox.get_or_insert_with(|| SandboxHost::find(place, project.trust())).clone()
     }
 
-    /// Returns the project if the user has to decide whether to trust it. Otherwise the notice about ignored files is
-    /// added.
+    /// Returns the project if the user has to decide whether to trust it: because of its files, or because commands would
+    /// run in a copy without approval. Otherwise the notice about ignored files is added.
     pub(crate) fn project_to_trust(&mut self) -> Option<&ProjectConfig> {
+        if self.front_end.trust != TrustHandling::AskUser {
+            return None;
+        }
         let waits = self.project.waits() || self.project.has_new_parts();
-        if self.front_end.trust != TrustHandling::AskUser || !waits {
+        if !waits && !(self.project.is_undecided() && self.approves_effects()) {
             return None;
         }
         // A program that aye runs could press the key itself.
@@ -152,6 +155,22 @@ impl ClaimedSession {
         }
         self.project.look_for_parts();
         Some(&self.project)
+    }
+
+    /// Returns whether commands that no rule decides run before approval if the project is trusted.
+    pub(crate) fn approves_effects(&mut self) -> bool {
+        let sandbox = self.find_sandbox();
+        let mode = self.place.mode;
+        mode != Mode::Plan
+            && sandbox.has_previews()
+            && self.place.enforcer(&self.policy, sandbox.sandbox(), mode).approve() == Approve::Effects
+    }
+
+    /// Records that the user does not trust a project that has nothing to review.
+    pub(crate) fn decline_trust(&mut self) {
+        if let Err(error) = self.project.decline() {
+            self.notices.add(error.to_string());
+        }
     }
 
     /// Records that the user trusts the project, and applies its files.

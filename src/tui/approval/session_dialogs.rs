@@ -9,15 +9,21 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     let title = format!("Trust the project {}?", text::reveal_line(&trust.place));
     let reason = match &trust.changes {
         Some(_) => "it has changed since you trusted it",
+        None if !trust.has_items() => "aye would run commands in a sandboxed copy of it without asking",
         None => "nothing from this project has been run or applied yet",
     };
     let mut choices = Vec::new();
     if trust.broken.is_none() {
-        let words = "trust: apply all of this until it changes".to_owned();
-        choices.push(choice('y', Confirm::LetterThenEnter, ChoiceAction::Trust(TrustAnswer::Yes), words, "trust"));
+        let words = if trust.has_items() { "trust: apply all of this until it changes" } else { "trust: ask only about effects" };
+        choices.push(choice('y', Confirm::LetterThenEnter, ChoiceAction::Trust(TrustAnswer::Yes), words.to_owned(), "trust"));
     }
-    let words = "open read-only and ignore its settings".to_owned();
-    choices.push(choice('n', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::ReadOnly), words, "read-only"));
+    if trust.has_items() {
+        let words = "open read-only and ignore its settings".to_owned();
+        choices.push(choice('n', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::ReadOnly), words, "read-only"));
+    } else {
+        let words = "do not trust: ask before each command".to_owned();
+        choices.push(choice('n', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::Decline), words, "ask first"));
+    }
     if !trust.files.is_empty() {
         choices.push(choice('o', Confirm::Letter, ChoiceAction::Look, "view the files".to_owned(), "open"));
     }
@@ -90,7 +96,11 @@ fn trust_words(trust: &TrustQuestion) -> String {
     if let Some(remote) = &trust.remote {
         words += &["From ", remote, "\n\n"].concat();
     }
-    words += &["The project contains:\n  ", &trust.items.join("\n  "), "\n"].concat();
+    if trust.has_items() {
+        words += &["The project contains:\n  ", &trust.items.join("\n  "), "\n"].concat();
+    } else {
+        words.push_str("The project contains no instructions and no settings for aye.\n");
+    }
     if !trust.runs_code.is_empty() {
         let rows: Vec<_> = trust.runs_code.iter().map(|row| text::reveal_line(row)).collect();
         let rows = rows.join("\n  ");
@@ -100,9 +110,18 @@ fn trust_words(trust: &TrustQuestion) -> String {
         let why = why.replace('\n', "\n  ");
         words += &["\nThe project cannot be trusted as it is:\n  ", &why, "\nFix this and start aye again.\n"].concat();
     }
-    words.push_str(
-        "\nInstructions reach the model as if you had written them. Tools and MCP servers run programs with your permissions. ",
-    );
-    words.push_str("A policy can only add restrictions. aye still asks you before the model writes or runs anything.");
+    words.push('\n');
+    if trust.has_items() {
+        words.push_str(
+            "Instructions reach the model as if you had written them. Tools and MCP servers run programs with your permissions. ",
+        );
+        words.push_str("A policy can only add restrictions. ");
+    }
+    words.push_str(if trust.approves_effects {
+        "Commands that no rule decides then run first in a sandboxed copy of the project, without network. They can run the \
+         project's own programs, such as tests and build scripts. aye asks before they change your files, according to the mode."
+    } else {
+        "aye still asks you before the model writes or runs anything."
+    });
     words
 }

@@ -166,6 +166,7 @@ fn word(choice: &Choice) -> String {
         ChoiceAction::Resolve(Resolution::TellModel) => "tell",
         ChoiceAction::Trust(TrustAnswer::Yes) => "trust",
         ChoiceAction::Trust(TrustAnswer::ReadOnly) | ChoiceAction::Held(LockAnswer::ReadOnly) => "read-only",
+        ChoiceAction::Trust(TrustAnswer::Decline) => "decline",
         ChoiceAction::Trust(TrustAnswer::Quit) | ChoiceAction::Held(LockAnswer::Quit) => "quit",
         ChoiceAction::Mode(YesNo::Yes) => "change",
         ChoiceAction::Mode(YesNo::No) => "stay",

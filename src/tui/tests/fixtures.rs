@@ -48,7 +48,18 @@ pub(crate) fn trust(items: &[&str]) -> (TrustQuestion, tokio::sync::oneshot::Rec
     let files = vec![ProjectFile { name: "AGENTS.md".to_owned(), text: "# Rules\n\nUse tabs.\n".to_owned(), is_cut: false }];
     let place = "~/src/greeter".to_owned();
     let remote = Some("https://example.com/acme/greeter.git".to_owned());
-    (TrustQuestion { place, items, runs_code: Vec::new(), files, remote, changes: None, broken: None, answer }, answered)
+    let question = TrustQuestion {
+        place,
+        items,
+        runs_code: Vec::new(),
+        files,
+        remote,
+        changes: None,
+        broken: None,
+        approves_effects: false,
+        answer,
+    };
+    (question, answered)
 }
 
 /// Creates a question about a session locked by process 4711, and the receiver of its answer.

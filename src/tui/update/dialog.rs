@@ -306,7 +306,9 @@ pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String
         Answer::Held(held, answer) => return super::lock::answered(model, held, answer, effects),
         Answer::Trust(trust, answer) => {
             let words = match answer {
+                TrustAnswer::Yes if !trust.has_items() => "project trusted: commands run in a sandboxed copy first",
                 TrustAnswer::Yes => "project trusted: its settings now apply",
+                TrustAnswer::Decline => "project not trusted: aye asks before each command",
                 TrustAnswer::ReadOnly | TrustAnswer::Quit => {
                     "read-only: the project's settings are ignored and nothing is changed; with /mode ask, aye asks before changes"
                 }
