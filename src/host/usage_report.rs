@@ -10,7 +10,7 @@ const USER: &str = "you";
 /// Name of the row for decisions whose session was deleted.
 const DELETED: &str = "deleted sessions";
 
-/// What a row of the report is about.
+/// Subject of the rows of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UsageGroup {
     Model,

@@ -170,7 +170,7 @@ fn words_become_actions() {
         ("auth status --check", Action::Auth(AuthAction::Status { json: false, check: true })),
         (
             "usage --since 7d --by day --project --json",
-            Action::Usage(UsageRequest { since: Since::HoursAgo(168), by: UsageGroup::Day, this_project: true, json: true }),
+            Action::Usage(UsageRequest { period: Period::HoursAgo(168), by: UsageGroup::Day, this_project: true, json: true }),
         ),
         ("models", Action::Models { ask: false, json: false, filter: None }),
         ("models --ask --json qwen", Action::Models { ask: true, json: true, filter: Some("qwen".to_owned()) }),

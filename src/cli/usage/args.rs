@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
     /// Count from this time: `12h`, `30d`, `8w`, a date, or `all`
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = since)]
-    since: Since,
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = period)]
+    since: Period,
     /// Group by model, project or day
     #[arg(long, value_enum, default_value = "model")]
     by: GroupArg,
@@ -29,9 +29,9 @@ enum GroupArg {
     Day,
 }
 
-/// The start of the period.
+/// Period that the report covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Since {
+pub(crate) enum Period {
     All,
     HoursAgo(i64),
     Time(jiff::Timestamp),
@@ -39,7 +39,7 @@ pub(crate) enum Since {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageRequest {
-    pub since: Since,
+    pub period: Period,
     pub by: UsageGroup,
     pub this_project: bool,
     pub json: bool,
@@ -52,11 +52,11 @@ impl UsageArgs {
             GroupArg::Project => UsageGroup::Project,
             GroupArg::Day => UsageGroup::Day,
         };
-        UsageRequest { since: self.since, by, this_project: self.project, json: self.json }
+        UsageRequest { period: self.since, by, this_project: self.project, json: self.json }
     }
 }
 
-impl Since {
+impl Period {
     /// Returns the start of the period; `None` if it has none.
     pub(crate) fn start(self, now: jiff::Timestamp) -> Option<jiff::Timestamp> {
         match self {
@@ -67,16 +67,16 @@ impl Since {
     }
 }
 
-fn since(given: &str) -> Result<Since, String> {
+fn period(given: &str) -> Result<Period, String> {
     const MAX_HOURS: i64 = 24 * 366 * 100;
     let error =
         || "must be a number of hours, days or weeks (`12h`, `30d`, `8w`), a date such as `2026-11-01`, or `all`".to_owned();
     if given == "all" {
-        return Ok(Since::All);
+        return Ok(Period::All);
     }
     let hours = |digits: &str, each: i64| match digits.parse::<i64>() {
         Ok(count) if digits.bytes().all(|byte| byte.is_ascii_digit()) && count <= MAX_HOURS / each => {
-            Ok(Since::HoursAgo(count * each))
+            Ok(Period::HoursAgo(count * each))
         }
         _ => Err(error()),
     };
@@ -86,7 +86,7 @@ fn since(given: &str) -> Result<Since, String> {
         Some(b'w') => hours(&given[..given.len() - 1], 24 * 7),
         _ => {
             let date = given.parse::<jiff::civil::Date>().map_err(|_| error())?;
-            date.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| Since::Time(zoned.timestamp())).map_err(|_| error())
+            date.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| Period::Time(zoned.timestamp())).map_err(|_| error())
         }
     }
 }
@@ -106,7 +106,7 @@ mod tests {
             ("2026-11-01", Some("2026-11-01T00:00:00Z")),
             ("all", None),
         ] {
-            assert_eq!(since(given).unwrap().start(now), start.map(|time| time.parse().unwrap()), "{given}");
+            assert_eq!(period(given).unwrap().start(now), start.map(|time| time.parse().unwrap()), "{given}");
         }
     }
 
@@ -115,7 +115,7 @@ mod tests {
         for given in
             ["", "d", "-3d", "+3d", "3", "3y", "1.5d", "99999999999999999999d", "2026-13-01", "yesterday", "３d", "d\u{e9}"]
         {
-            let error = since(given).unwrap_err();
+            let error = period(given).unwrap_err();
             assert!(error.contains("`30d`"), "{given}: {error}");
         }
     }

@@ -48,7 +48,7 @@ struct RowJson {
 }
 
 pub(crate) fn run(place: &AppContext, request: &UsageRequest) -> Result<Exit, CliError> {
-    let since = request.since.start(jiff::Timestamp::now());
+    let since = request.period.start(jiff::Timestamp::now());
     let filter = UsageFilter { since, workspace: request.this_project.then(|| place.workspace_id()), by: request.by };
     let report = usage_report::read(&open_store(place)?, &filter)?;
     if request.json {
