@@ -124,7 +124,7 @@ fn add_session(
     let mut last_model: Option<String> = None;
     store.for_each_tally_entry(&session.session_id, |time, entry| {
         if let Some(model) = entry.model() {
-            last_model = Some(model.to_owned());
+            last_model = Some(full_name(model, &session.model));
         }
         let counts = entry.starts_task() || entry.spent().is_some();
         if !counts || filter.since.is_some_and(|since| time < since) {
@@ -138,6 +138,13 @@ fn add_session(
             row.totals.add(spent);
         }
     })
+}
+
+/// Returns the name of a model with its provider. A response names only the model; the session knows the provider of its
+/// current one.
+fn full_name(model: &str, current: &str) -> String {
+    let is_current = current.strip_suffix(model).is_some_and(|provider| provider.ends_with('/'));
+    if is_current { current.to_owned() } else { model.to_owned() }
 }
 
 fn add_decisions(

@@ -22,7 +22,7 @@ fn usage_is_counted_by_model_project_and_day() {
     let project = Project::with(&server).file("a.txt", "a\n");
     project.aye(&["exec", "-m", PRICED, "first"]).exits(0);
     project.aye(&["exec", "-m", PRICED, "second"]).exits(0);
-    project.aye(&["exec", "third"]).exits(0);
+    project.aye(&["exec", "-m", "anthropic/scripted", "third"]).exits(0);
     let report = usage(&project, &[]);
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2, "{report}");
