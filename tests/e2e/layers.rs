@@ -275,14 +275,14 @@ fn counting(prompts: usize) -> Option<(Server, Project)> {
 #[test]
 fn a_project_without_settings_is_trusted_once_and_then_its_commands_run_in_a_copy() {
     let Some((_server, project)) = counting(2) else { return };
-    let mut terminal = project.open(&[]);
+    let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.review("Trust the project");
     assert!(screen.contains("no instructions and no settings") && screen.contains("without asking"), "{screen}");
     terminal.decide('y');
     terminal.prompt("count");
     terminal.wait_for("Finished 1.");
     terminal.quit();
-    let mut terminal = project.open(&[]);
+    let mut terminal = project.open_sized(&[], 100, 30);
     terminal.prompt("count");
     terminal.wait_for("Finished 2.");
     terminal.quit();
@@ -291,7 +291,7 @@ fn a_project_without_settings_is_trusted_once_and_then_its_commands_run_in_a_cop
 #[test]
 fn a_project_that_is_not_trusted_asks_before_commands_and_not_again_about_trust() {
     let Some((_server, project)) = counting(2) else { return };
-    let mut terminal = project.open(&[]);
+    let mut terminal = project.open_sized(&[], 100, 30);
     terminal.review("Trust the project");
     terminal.decide('n');
     for number in 1..=2 {
@@ -301,12 +301,12 @@ fn a_project_that_is_not_trusted_asks_before_commands_and_not_again_about_trust(
         terminal.wait_for(&format!("Finished {number}."));
         terminal.quit();
         if number == 1 {
-            terminal = project.open(&[]);
+            terminal = project.open_sized(&[], 100, 30);
         }
     }
     // With something to review, the question is another one.
     let project = project.file("AGENTS.md", "Use tabs.\n");
-    let mut terminal = project.open(&[]);
+    let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.review("Trust the project");
     assert!(screen.contains("AGENTS.md"), "{screen}");
     terminal.send("q");

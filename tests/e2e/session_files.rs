@@ -170,8 +170,8 @@ fn a_start_gives_up_what_is_over_the_budgets_once_a_day() {
     let doctor = project.aye(&["doctor", "--json"]);
     let found: Value = serde_json::from_str(&doctor.stdout).unwrap();
     let names: Vec<_> = found["storage"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["sessions", "artifacts", "snapshots", "caches", "logs"]);
-    assert!(found["storage"][0]["bytes"].as_u64() > Some(0) && found["storage"][4]["budgetBytes"] == 1 << 20, "{found}");
+    assert_eq!(names, ["sessions", "artifacts", "snapshots", "caches", "layers", "logs"]);
+    assert!(found["storage"][0]["bytes"].as_u64() > Some(0) && found["storage"][5]["budgetBytes"] == 1 << 20, "{found}");
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_choice_about_approvals()
     terminal.wait_for("enter finish · left right theme");
     terminal.send("\x1b[C");
     terminal.wait_for("theme dark");
-    terminal.decide('3');
+    choose(&mut terminal, '3');
     terminal.wait_until_gone("What should aye ask about?");
     terminal.wait_that("the choice applies at once", |screen| screen.lines().rev().take(3).any(|row| row.contains("auto")));
     let file = |name: &str| fs::read_to_string(project.directory("config").join(name)).unwrap();
@@ -155,7 +155,7 @@ fn a_first_start_with_a_key_in_the_environment_asks_only_about_approvals_and_onl
     let mut terminal = project.open(&ALONE);
     terminal.wait_for("What should aye ask about?");
     terminal.wait_for("enter finish · left right theme");
-    terminal.decide('1');
+    choose(&mut terminal, '1');
     terminal.wait_until_gone("What should aye ask about?");
     let config = fs::read_to_string(project.directory("config").join("config.toml")).unwrap();
     assert!(config.contains("approve = \"command\"") && config.contains("mode = \"ask\""), "{config}");
@@ -204,4 +204,12 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     assert!(kept.contains("sk-ant-api03-right-right-right") && !kept.contains("wrong"), "{kept}");
     assert_eq!(mode(&project, "credentials.toml"), 0o600);
     assert_eq!(server.requests().len(), 1, "only the test was sent");
+}
+
+/// Chooses an answer of the question about approvals. The sample of the theme below it has line numbers, which look like choices.
+fn choose(terminal: &mut Terminal, digit: char) {
+    Terminal::react();
+    terminal.send(&digit.to_string());
+    Terminal::react();
+    terminal.send("\r");
 }

@@ -56,29 +56,22 @@ impl Project {
 
     /// A project that uses the scripted server as Anthropic API.
     pub fn with(server: &Server) -> Self {
-        Self::empty().not_first().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
+        Self::empty().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
     }
 
-    /// Marks the first start as over, so that no question about approvals appears.
-    fn not_first(self) -> Self {
-        fs::write(self.directory("data").join("setup-asked"), "").unwrap();
-        self
-    }
-
-    /// A project whose user starts aye for the first time.
+    /// A project whose user starts aye for the first time, and has not set what needs approval.
     pub fn at_first_start(self) -> Self {
-        fs::remove_file(self.directory("data").join("setup-asked")).unwrap();
-        self
+        self.approving_effects()
     }
 
     /// Like `with`, for a project that is not below `/tmp`.
     pub fn outside_tmp_with(server: &Server) -> Self {
-        Self::outside_tmp().not_first().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
+        Self::outside_tmp().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
     }
 
     /// A project that uses the scripted server as OpenAI API.
     pub fn with_chat(server: &Server) -> Self {
-        Self::empty().not_first().env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", server.url()))
+        Self::empty().env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", server.url()))
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {

@@ -149,7 +149,11 @@ async fn show(
     let (place, policy, model) = (claimed.place(), claimed.policy(), claimed.model());
     let (header, model_access) = head(place, policy, (model, wanted), &sandbox);
     // A user who has named a model by a flag or in the settings may still lack a key for it.
-    let may_set_up = sets_up && claimed.session().is_new() && (model.is_ok() || claimed.may_choose_model());
+    let has_questions = match model {
+        Ok(_) => !place.settings.approval.is_chosen,
+        Err(_) => claimed.may_choose_model(),
+    };
+    let may_set_up = sets_up && claimed.session().is_new() && has_questions;
     let told = Start {
         header,
         history: past.events(&claimed.session().tail.records),

@@ -69,7 +69,14 @@ mod tests {
     fn every_answer_is_what_its_settings_say() {
         for answer in &ANSWERS {
             let by_effects = answer.approve == "effects";
-            let set = Approval { strict: false, by_effects, mode: answer.mode, arming_ms: 500, timeout: Duration::ZERO };
+            let set = Approval {
+                strict: false,
+                by_effects,
+                is_chosen: true,
+                mode: answer.mode,
+                arming_ms: 500,
+                timeout: Duration::ZERO,
+            };
             assert_eq!(current(&set).map(|found| found.name), Some(answer.name));
             assert!(named(answer.name).is_ok());
         }
