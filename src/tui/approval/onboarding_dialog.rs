@@ -65,7 +65,7 @@ impl Onboarding {
             }
             Page::Typing(_) => "your input is hidden, and nothing is saved yet".to_owned(),
             Page::Model(_) => "setup 1 of 2 · nothing is saved yet".to_owned(),
-            Page::Approvals => "setup 2 of 2 · press enter to keep the current setting".to_owned(),
+            Page::Approvals => "press enter to keep the current setting".to_owned(),
         }
     }
 
