@@ -17,6 +17,8 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/redo", None),
     ("/continue", None),
     ("/mode", Some("plan, ask, auto-edit or auto")),
+    ("/approve", Some("command or effects")),
+    ("/ran", None),
     ("/model", Some("PROVIDER/NAME")),
     ("/effort", Some("off, low, medium, high or auto")),
     ("/policy", Some("reload, grants or undo; without one, show the policy in force")),

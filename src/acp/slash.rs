@@ -3,8 +3,8 @@
 use super::calls;
 use super::markdown::fence;
 use crate::protocol::{
-    Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, Query, RewindPlan, RewindScope,
-    RewindTarget, SessionQuery,
+    Approve, Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, Query, RewindPlan,
+    RewindScope, RewindTarget, SessionQuery,
 };
 use std::path::PathBuf;
 
@@ -78,6 +78,11 @@ pub(crate) fn begin(name: &str, behind: &str, known: &SessionFacts<'_>) -> Resul
         ("continue", _) => Ok(SlashOutcome::Continue),
         ("mode", Some(name)) => asked(known.options.set_mode(name)?, AwaitedEvent::Mode),
         ("mode", None) => Ok(SlashOutcome::Reply(format!("mode {}", known.options.mode.as_str()))),
+        ("approve", name) => match name.and_then(Approve::named) {
+            Some(approve) => asked(Command::SetApprove { approve }, AwaitedEvent::Notice),
+            None => Err("choose what commands ask about: `/approve command` or `/approve effects`".to_owned()),
+        },
+        ("ran", _) => asked(Command::ListUnasked, AwaitedEvent::Notice),
         ("model", Some(name)) => asked(super::options::set_model(name)?, AwaitedEvent::Model),
         ("model", None) => Ok(SlashOutcome::Reply(models(known.options))),
         ("effort", Some(name)) => asked(super::options::set_effort(name)?, AwaitedEvent::Model),

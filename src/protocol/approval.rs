@@ -41,6 +41,28 @@ impl VerdictKind {
     }
 }
 
+/// Subject of an approval if no rule matches a command: the command before it runs, or its effects after it ran in a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Approve {
+    #[default]
+    Command,
+    Effects,
+}
+
+impl Approve {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Effects => "effects",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Command, Self::Effects].into_iter().find(|approve| approve.as_str() == name)
+    }
+}
+
 /// Time at which a command is approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,6 +1,8 @@
 //! Commands that a front end sends to a session. The session processes them in order.
 
-use super::{ApprovalId, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Mode, RewindScope, RewindTarget, RuleAsked};
+use super::{
+    ApprovalId, Approve, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Mode, RewindScope, RewindTarget, RuleAsked,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -156,6 +158,12 @@ pub enum Command {
     SetMode {
         mode: Mode,
     },
+    /// Set what is approved of commands without a rule, for the rest of this run. A stricter policy takes precedence.
+    SetApprove {
+        approve: Approve,
+    },
+    /// List the commands that ran without approval.
+    ListUnasked,
     /// Reload the policy files.
     ReloadPolicy,
     /// Save the text that the user has typed but not sent.

@@ -10,6 +10,8 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/continue", "resume a paused or interrupted task"),
     ("/mode", "set the mode: plan, ask, auto-edit or auto"),
     ("/plan", "switch to plan mode: no changes; /mode ask to leave"),
+    ("/approve", "set what commands ask about: command or effects"),
+    ("/ran", "list the commands that ran without asking"),
     ("/policy", "show the policy in effect and its files"),
     ("/policy reload", "reread the policy files now"),
     ("/policy grants", "list saved rules"),
@@ -53,9 +55,10 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
 const THEME: &str = "/theme ";
 const EFFORT: &str = "/effort ";
 const MODE: &str = "/mode ";
-const WITH_NAMES: [&str; 3] = [THEME, EFFORT, MODE];
+const APPROVE: &str = "/approve ";
+const WITH_NAMES: [&str; 4] = [THEME, EFFORT, MODE, APPROVE];
 /// Commands that need an argument.
-const WANT_WORDS: [&str; 5] = ["/steer", "/rename", "/theme", "/effort", "/mode"];
+const WANT_WORDS: [&str; 6] = ["/steer", "/rename", "/theme", "/effort", "/mode", "/approve"];
 /// Keys with the same effect.
 pub(crate) const KEYS: &[(&str, &str)] = &[
     ("/help", "? f1"),
@@ -186,7 +189,11 @@ pub(crate) fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -
 fn arguments(command: &str) -> Vec<String> {
     let efforts = Effort::ALL.into_iter().map(Effort::as_str).chain(["auto"]);
     let modes = ["plan", "ask", "auto-edit", "auto"];
-    let names: Vec<&str> = if command == EFFORT { efforts.collect() } else { modes.to_vec() };
+    let names: Vec<&str> = match command {
+        EFFORT => efforts.collect(),
+        APPROVE => vec!["command", "effects"],
+        _ => modes.to_vec(),
+    };
     names.into_iter().map(str::to_owned).collect()
 }
 

@@ -182,7 +182,11 @@ async fn play(scene: String, mut commands: mpsc::Receiver<SessionCommand>, event
                 done(&tell);
             }
             Command::Quit => return,
-            Command::UndoGrant | Command::ListGrants | Command::AskRule { .. } => {}
+            Command::UndoGrant
+            | Command::ListGrants
+            | Command::SetApprove { .. }
+            | Command::ListUnasked
+            | Command::AskRule { .. } => {}
             Command::ListRewindPoints | Command::PlanRewind { .. } | Command::Rewind { .. } => {}
             Command::Steer { .. } | Command::EditWaiting { .. } | Command::RetryNow => {}
             Command::Compact { .. } | Command::UndoCompaction | Command::ShowContext => {}

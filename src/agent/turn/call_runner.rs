@@ -16,6 +16,7 @@ use super::rewind::Rewinds;
 use super::sandbox_escalation::BlockedRun;
 use super::side_effects;
 use super::turn_context::TurnContext;
+use super::unasked_runs::UnaskedRuns;
 use crate::policy::permit::Denial;
 use crate::policy::{Permit, Preview, PreviewPermit, Question, Verdict};
 use crate::ports::{Durability, Edited, LayerRun, Plan, Record};
@@ -36,6 +37,8 @@ pub(super) struct LayerNotices {
     pub told_of_layers: bool,
     /// Whether the user was told why they do not.
     pub told_of_no_layers: bool,
+    /// Commands that ran without approval.
+    pub unasked: UnaskedRuns,
 }
 
 /// Parts of the session that the calls of a step need.
@@ -287,6 +290,10 @@ impl CallRunner<'_> {
         self.rewinds.add_side_effects(call.ran.clone());
         self.let_pass(call.row);
         let rule = permit.rule().to_owned();
+        let is_command = |action: &Action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. });
+        if !call.asked && !self.typed && plan.actions.iter().any(is_command) {
+            self.layers.unasked.start(&call.call.tool_call_id, &call.summary, &rule, plan.effects.as_deref());
+        }
         let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());
         let told = plan.amends.told.clone().filter(|_| edited.is_some() || !call.is_line_again());
         call.amended.told.clone_from(&told);
@@ -447,6 +454,7 @@ impl CallRunner<'_> {
     pub(super) fn report(&mut self, call: &Call, latency_ms: u64) {
         let CallState::Done(result) = &call.state else { return };
         let latency_ms = call.held.as_ref().and_then(BlockedRun::latency_ms).unwrap_or(latency_ms);
+        self.layers.unasked.end(result);
         self.cx.out.record(Record::Finished { result: result.clone(), latency_ms });
         let applied = result.error.is_none() && call.changes;
         self.cx.out.event(EventKind::ToolCompleted {

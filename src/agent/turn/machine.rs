@@ -12,7 +12,7 @@ use super::mentions::MentionReader;
 use super::model::{ModelChoice, ModelUpdate, set_effort};
 use super::options::{Options, Unfinished};
 use super::policy::{PolicyChange, denied};
-use super::policy_in_force::{replace_policy, set_mode};
+use super::policy_in_force::{replace_policy, set_approve, set_mode};
 use super::prompt_queue::PromptQueue;
 use super::rewind::{RewindEffect, Rewinds};
 use super::rule_files::RuleFileResult;
@@ -149,6 +149,8 @@ impl TurnMachine {
             Command::SetEffort { effort } => set_effort(effort, &mut self.cx),
             Command::ListModels { ask } => self.cx.out.effect(Effect::ListModels { ask }),
             Command::SetMode { mode } => self.set_mode(mode, at),
+            Command::SetApprove { approve } => set_approve(approve, &mut self.cx),
+            Command::ListUnasked => self.cx.out.notice(self.layers.unasked.list()),
             Command::ReloadPolicy => self.cx.out.effect(Effect::ReloadPolicy),
             Command::SaveDraft { text } => self.cx.out.effect(Effect::SaveDraft(text)),
             Command::Quit => self.quit(at),

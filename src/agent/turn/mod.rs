@@ -46,6 +46,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod turn_context;
+mod unasked_runs;
 mod usage;
 mod user_command;
 

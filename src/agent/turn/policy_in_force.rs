@@ -1,8 +1,9 @@
 //! Policy and mode in force, and their replacement while the session runs.
 
+use super::options::Approver;
 use super::policy::PolicyChange;
 use super::turn_context::TurnContext;
-use crate::protocol::{EventKind, Mode};
+use crate::protocol::{Approve, EventKind, Mode};
 
 /// Switches to another policy. Rules saved for this run stay, and running calls continue.
 pub(super) fn replace_policy(change: PolicyChange, cx: &mut TurnContext) {
@@ -28,4 +29,21 @@ pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
     cx.record_policy_change();
     cx.out.event(EventKind::ModeChanged { mode });
     true
+}
+
+/// Sets what is approved of commands without a rule in this session, and says what applies now.
+pub(super) fn set_approve(approve: Approve, cx: &mut TurnContext) {
+    if approve == Approve::Effects && cx.options.approver == Approver::Nobody {
+        return cx.out.notice("cannot set `approve` to effects: only the user may allow more");
+    }
+    cx.policy.set_approve(approve);
+    cx.out.notice(match (approve, cx.policy.approve()) {
+        (Approve::Effects, Approve::Command) => {
+            "the policy requires `approve = \"command\"`, so aye still asks before each command"
+        }
+        (_, Approve::Command) => "in this session, aye asks before each command that no rule decides",
+        (_, Approve::Effects) => {
+            "in this session, commands that no rule decides run in a copy first, and aye asks about their effects"
+        }
+    });
 }

@@ -505,7 +505,6 @@ impl Enforcer {
     }
 
     /// Sets what is approved of commands in this session. A policy with `approve = "command"` stays stricter.
-    #[cfg(test)]
     pub fn set_approve(&mut self, approve: Approve) {
         self.approve.session = Some(approve);
     }

@@ -1,7 +1,7 @@
 //! Commands about the policy and the mode.
 
 use super::draft::take_draft;
-use crate::protocol::{Command, Mode, PolicyLayer};
+use crate::protocol::{Approve, Command, Mode, PolicyLayer};
 use crate::text;
 use crate::tui::approval::{Question, mode_dialog};
 use crate::tui::model::{Effect, Model};
@@ -47,6 +47,15 @@ pub(crate) fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Ef
             }
         }
     }
+}
+
+/// Handles `/approve NAME`. The effects of a command are always approved, so neither choice needs a confirmation.
+pub(crate) fn approve(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+    let Some(approve) = Approve::named(name) else {
+        return model.show_toast("choose what commands ask about: `/approve command` or `/approve effects`", now);
+    };
+    take_draft(model, now, effects);
+    effects.push(Effect::Send(Command::SetApprove { approve }));
 }
 
 /// Handles shift+tab: switches to the next stricter mode, never to a less strict one.

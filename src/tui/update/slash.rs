@@ -41,6 +41,8 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         }
         ("continue", "") => send(model, Command::Continue, now, effects),
         ("mode", name) => policy::mode(model, name, now, effects),
+        ("approve", name) => policy::approve(model, name, now, effects),
+        ("ran", "") => send(model, Command::ListUnasked, now, effects),
         ("policy", "grants") => send(model, Command::ListGrants, now, effects),
         ("policy", "undo") => send(model, Command::UndoGrant, now, effects),
         ("policy", what) => policy::policy(model, what, now, effects),
@@ -66,12 +68,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
             attachments::ask(model, now, effects);
         }
         ("export", words) => copy_export::export(model, words, now, effects),
-        ("vim", "") => {
-            take_draft(model, now, effects);
-            let words =
-                if model.composer.turn_vim() { "Vim keys on; `[ui] vim = true` makes that permanent" } else { "Vim keys off" };
-            model.show_toast(words, now);
-        }
+        ("vim", "") => toggle_vim(model, now, effects),
         ("theme", name) => theme_command::theme(model, name, now, effects),
         _ if user_commands::run(model, word, argument, now, effects) => {}
         _ => {
@@ -79,6 +76,12 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
             model.show_toast(words, now);
         }
     }
+}
+
+fn toggle_vim(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    take_draft(model, now, effects);
+    let words = if model.composer.turn_vim() { "Vim keys on; `[ui] vim = true` makes that permanent" } else { "Vim keys off" };
+    model.show_toast(words, now);
 }
 
 /// Sends a command of the session, whose words leave the draft.

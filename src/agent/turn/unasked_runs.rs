@@ -1,0 +1,100 @@
+//! Commands that ran without approval in this run of aye.
+
+use crate::protocol::{CallId, Effects, ToolResult};
+use std::collections::VecDeque;
+use std::fmt::Write;
+
+/// Maximum number of listed commands; older ones are counted.
+const MAX_RUNS: usize = 200;
+
+/// A command that ran without approval.
+#[derive(Debug)]
+struct UnaskedRun {
+    tool_call_id: CallId,
+    /// The command line, as on its card: `$ cargo test`.
+    summary: String,
+    /// Reason why it did not ask, with what was applied.
+    why: String,
+    /// The first line of its result: `exit 0`.
+    ended: Option<String>,
+}
+
+/// Commands that ran without approval, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct UnaskedRuns {
+    runs: VecDeque<UnaskedRun>,
+    dropped: usize,
+}
+
+impl UnaskedRuns {
+    /// Adds a command that starts. `effects`: those of its run in a layer; otherwise the rule that allowed it counts.
+    pub(super) fn start(&mut self, tool_call_id: &CallId, summary: &str, rule: &str, effects: Option<&Effects>) {
+        if self.runs.len() == MAX_RUNS {
+            self.runs.pop_front();
+            self.dropped += 1;
+        }
+        let why = match effects {
+            None => format!("allowed by {rule}"),
+            Some(effects) if effects.is_empty() => "in a copy; changed no file".to_owned(),
+            Some(effects) => {
+                let (count, what) = (effects.paths(), if effects.is_build_output() { "build output: " } else { "" });
+                format!("in a copy; {what}{count} {} applied", if count == 1 { "change" } else { "changes" })
+            }
+        };
+        let (tool_call_id, summary) = (tool_call_id.clone(), summary.to_owned());
+        self.runs.push_back(UnaskedRun { tool_call_id, summary, why, ended: None });
+    }
+
+    /// Adds the outcome of a command that was added before.
+    pub(super) fn end(&mut self, result: &ToolResult) {
+        let Some(run) = self.runs.iter_mut().rev().find(|run| run.tool_call_id == result.tool_call_id) else { return };
+        let first = result.output_text.lines().next().filter(|line| line.starts_with("exit ") || line.starts_with("killed "));
+        run.ended = Some(match &result.error {
+            Some(error) => error.code.as_str().to_owned(),
+            None => first.unwrap_or("done").to_owned(),
+        });
+    }
+
+    /// Returns one line per command, for the user.
+    pub(super) fn list(&self) -> String {
+        if self.runs.is_empty() {
+            return "no command has run without approval since aye started".to_owned();
+        }
+        let mut lines = "commands that ran without approval since aye started, oldest first:".to_owned();
+        if self.dropped > 0 {
+            let _ = write!(lines, "\n  {} earlier ones", self.dropped);
+        }
+        for run in &self.runs {
+            let ended = run.ended.as_deref().unwrap_or("running");
+            let _ = write!(lines, "\n  {}  {ended}; {}", run.summary, run.why);
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_is_listed_with_its_outcome_and_what_was_applied() {
+        let mut runs = UnaskedRuns::default();
+        assert!(runs.list().starts_with("no command"));
+        let (first, second) = (CallId::new("c1"), CallId::new("c2"));
+        runs.start(&first, "$ ls", "built-in:40", None);
+        runs.start(&second, "$ make test", "built-in:9", Some(&Effects::default()));
+        runs.end(&ToolResult::succeeded(second, "RunCommand".to_owned(), "exit 2\nno rule".to_owned()));
+        let list = runs.list();
+        assert!(list.contains("$ ls  running; allowed by built-in:40"), "{list}");
+        assert!(list.contains("$ make test  exit 2; in a copy; changed no file"), "{list}");
+    }
+
+    #[test]
+    fn only_the_last_ones_are_listed_and_the_others_are_counted() {
+        let mut runs = UnaskedRuns::default();
+        for number in 0..MAX_RUNS + 3 {
+            runs.start(&CallId::new(format!("c{number}")), "$ ls", "r", None);
+        }
+        assert!(runs.list().contains("3 earlier ones") && runs.list().lines().count() == MAX_RUNS + 2);
+    }
+}
