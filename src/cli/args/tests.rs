@@ -168,10 +168,6 @@ fn words_become_actions() {
         ("auth logout openai", Action::Auth(AuthAction::LogOut(LogOut::Of("openai".to_owned())))),
         ("auth logout --all", Action::Auth(AuthAction::LogOut(LogOut::All))),
         ("auth status --check", Action::Auth(AuthAction::Status { json: false, check: true })),
-        (
-            "usage --since 7d --by day --project --json",
-            Action::Usage(UsageRequest { period: Period::HoursAgo(168), by: UsageGroup::Day, this_project: true, json: true }),
-        ),
         ("models", Action::Models { ask: false, json: false, filter: None }),
         ("models --ask --json qwen", Action::Models { ask: true, json: true, filter: Some("qwen".to_owned()) }),
         ("config path", Action::ConfigPath),
@@ -372,4 +368,12 @@ fn commands_that_the_docs_mention_exist() {
     }
     assert!(count > 100, "{count}");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn usage_is_asked_for_a_period_a_group_and_a_project() {
+    let request = UsageRequest { period: Period::HoursAgo(168), by: UsageGroup::Day, this_project: true, json: true };
+    assert_eq!(invocation("usage --since 7d --by day --project --json").action, Action::Usage(request));
+    let request = UsageRequest { period: Period::HoursAgo(720), by: UsageGroup::Model, this_project: false, json: false };
+    assert_eq!(invocation("usage").action, Action::Usage(request));
 }

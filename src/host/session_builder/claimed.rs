@@ -145,7 +145,8 @@ impl ClaimedSession {
             return None;
         }
         let waits = self.project.waits() || self.project.has_new_parts();
-        if !waits && !(self.project.is_undecided() && self.approves_effects()) {
+        let asks = waits || self.project.is_undecided() && self.approves_effects();
+        if !asks {
             return None;
         }
         // A program that aye runs could press the key itself.
