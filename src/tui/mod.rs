@@ -77,5 +77,4 @@ pub(crate) use plain::run as run_plain;
 pub(crate) use slash::COMMANDS;
 pub(crate) use terminal::{Emulator, columns, give_back_at_once, spare_contained};
 pub(crate) use theme::Colours;
-pub(crate) use transcript::exit_of;
 pub(crate) use typeahead_guard::GuardTiming;

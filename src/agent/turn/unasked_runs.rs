@@ -1,6 +1,6 @@
 //! Commands that ran without approval in this run of aye.
 
-use crate::protocol::{CallId, Effects, ToolResult};
+use crate::protocol::{CallId, Effects, ToolResult, exit_of};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ struct UnaskedRun {
     summary: String,
     /// Reason why it did not ask, with what was applied.
     why: String,
-    /// The first line of its result: `exit 0`.
+    /// Its outcome, once it has ended: `exit 0`.
     ended: Option<String>,
 }
 
@@ -48,10 +48,9 @@ impl UnaskedRuns {
     /// Adds the outcome of a command that was added before.
     pub(super) fn end(&mut self, result: &ToolResult) {
         let Some(run) = self.runs.iter_mut().rev().find(|run| run.tool_call_id == result.tool_call_id) else { return };
-        let first = result.output_text.lines().next().filter(|line| line.starts_with("exit ") || line.starts_with("killed "));
         run.ended = Some(match &result.error {
             Some(error) => error.code.as_str().to_owned(),
-            None => first.unwrap_or("done").to_owned(),
+            None => exit_of(&result.output_text).map_or_else(|| "done".to_owned(), |code| format!("exit {code}")),
         });
     }
 
@@ -83,7 +82,7 @@ mod tests {
         let (first, second) = (CallId::new("c1"), CallId::new("c2"));
         runs.start(&first, "$ ls", "built-in:40", None);
         runs.start(&second, "$ make test", "built-in:9", Some(&Effects::default()));
-        runs.end(&ToolResult::succeeded(second, "RunCommand".to_owned(), "exit 2\nno rule".to_owned()));
+        runs.end(&ToolResult::succeeded(second, "RunCommand".to_owned(), "Exit code: 2\nno rule".to_owned()));
         let list = runs.list();
         assert!(list.contains("$ ls  running; allowed by built-in:40"), "{list}");
         assert!(list.contains("$ make test  exit 2; in a copy; changed no file"), "{list}");

@@ -7,6 +7,7 @@ use crate::host::error::CliError;
 use crate::host::{session_search, stored_sessions};
 use crate::protocol::{
     EventKind, HostResponse, ListedSession, ListedState, LookKind, LookLine, SessionId, SessionLook, ToolStatus, cut_before,
+    exit_of,
 };
 use crate::session::{CallStage, OpenCall, SessionState, SessionStatus};
 use crate::store::{SessionSummary, Store, StoreError};
@@ -169,7 +170,7 @@ pub(crate) fn look(store: &Store, place: &AppContext, id: &SessionId) -> Result<
             }
             EventKind::ToolCompleted { tool_call_id, tool_name, status, output_text, .. } => {
                 let what = summaries.remove(&tool_call_id).unwrap_or(tool_name);
-                let exit = tui::exit_of(&output_text).filter(|exit| what.starts_with("$ ") && *exit != "0");
+                let exit = exit_of(&output_text).filter(|exit| what.starts_with("$ ") && *exit != "0");
                 match (status, exit) {
                     (ToolStatus::Succeeded, Some(exit)) => put(&mut lines, LookKind::Failed, &format!("{what} — exit {exit}")),
                     (ToolStatus::Succeeded, None) => put(&mut lines, LookKind::Done, &what),

@@ -1,10 +1,10 @@
 //! Tool call cards in the transcript.
 
-use super::output::{Output, behind_changes, cut, painted};
+use super::output::{Output, cut, painted};
 use super::text_rows::{more, wrapped};
 use super::{Fold, RenderContext};
 use crate::protocol::tool::hidden_words;
-use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Proposal, Redaction};
+use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Proposal, Redaction, behind_changes};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::format::counted;

@@ -19,7 +19,7 @@ pub(crate) use card::{Card, CardState};
 pub(crate) use entry::{AnswerState, Entry, Kind, Tone};
 pub(crate) use find::{Query, SearchMatches, find_all};
 pub(crate) use marks::{Marks, Point, Selection, SelectionShape};
-pub(crate) use output::{exit_of, take_exit};
+pub(crate) use output::take_exit;
 pub(crate) use plain::code_blocks;
 pub(crate) use recovery::{Recovery, RecoveryState};
 pub(crate) use rewound::{last_standing_answer, redo_latest, tag_new_entries, undo_from};

@@ -1,6 +1,7 @@
 //! Output of a call, in theme colours.
 
 use super::RenderContext;
+use crate::protocol::exit_line;
 use crate::text;
 use crate::tui::styled_text::{Row, SpanStyle, StyledText};
 use crate::tui::theme::{Syntax, Token};
@@ -106,28 +107,6 @@ pub(crate) fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row
     let mut row = line.slice(0..shown.trim_end_matches('…').len().min(line.text.len()));
     row.push("…", SpanStyle::of(Token::Faint));
     row.fitted_row(width.into(), look.theme)
-}
-
-/// Skips the lines about the user's edits at the start of a command's output.
-pub(crate) fn behind_changes(output: &str) -> &str {
-    let mut rest = output;
-    // Older sessions contain the second form.
-    while rest.starts_with("[The user ") || rest.starts_with("[The person ") {
-        rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
-    }
-    rest
-}
-
-/// Finds the exit code line of a command: its offset and the code. It precedes the printed output, so output is never mistaken
-/// for it.
-fn exit_line(output: &str) -> Option<(usize, &str)> {
-    let rest = behind_changes(output);
-    Some((output.len() - rest.len(), rest.strip_prefix("Exit code: ")?.lines().next().unwrap_or_default()))
-}
-
-/// Returns the exit code of a command, from its output: `3`.
-pub(crate) fn exit_of(output: &str) -> Option<&str> {
-    exit_line(output).map(|(_, exit)| exit)
 }
 
 /// Removes the exit code line from the output and returns the code; also removes the stream heading if there is only one stream.

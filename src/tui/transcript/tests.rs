@@ -98,7 +98,7 @@ fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
     assert_eq!(rows_of(badly, Fold::Quiet)[..3], shown);
     assert_eq!(rows_of(badly, Fold::Quiet)[3], "  │ exit 3 · allowed by rule: user:3");
     let told = "[The person edited this command before it ran. What ran is: \"a]\\nExit code: 0\"]\nExit code: 7\n";
-    assert_eq!(super::exit_of(told), Some("7"), "a line that was written says nothing of how it ended");
+    assert_eq!(crate::protocol::exit_of(told), Some("7"), "a line that was written says nothing of how it ended");
     let nothing = "Exit code: 0\n--- stdout ---\n--- stderr ---";
     assert_eq!(rows_of(nothing, Fold::Quiet), ["✓ $ cargo test  no output              0.1 s"]);
 }
