@@ -78,6 +78,11 @@ pub enum Action {
 pub const NAMED: &str = "Command.Named";
 
 impl Action {
+    /// Returns whether the action runs a command: a line, a named command or a custom tool.
+    pub fn is_command(&self) -> bool {
+        matches!(self, Self::Exec { .. } | Self::Named { .. } | Self::Custom { .. })
+    }
+
     /// Returns the policy capability that grants this action.
     pub fn capability(&self) -> &'static str {
         match self {

@@ -46,13 +46,13 @@ impl Order {
 
     /// Returns the order of a call that could not be planned.
     pub(super) fn of_failed(scope: &[Action]) -> Self {
-        let may_change = scope.iter().any(|action| writes(action) || runs(action));
+        let may_change = scope.iter().any(|action| writes(action) || action.is_command());
         Self { failed: !scope.is_empty(), ..Self::of_actions(scope.iter(), may_change) }
     }
 
     pub(super) fn of_actions<'a>(actions: impl Iterator<Item = &'a Action> + Clone, changes: bool) -> Self {
         let writes = actions.clone().any(writes);
-        let command = changes && actions.clone().any(runs);
+        let command = changes && actions.clone().any(Action::is_command);
         let mut touches: Vec<PathBuf> = actions.filter_map(touched).collect();
         touches.sort_unstable();
         touches.dedup();
@@ -87,8 +87,4 @@ pub(super) fn writes(action: &Action) -> bool {
 /// Returns whether an action would read a missing file.
 fn reads_nothing(action: &Action) -> bool {
     matches!(action, Action::Read { target } if target.place == Place::Missing)
-}
-
-fn runs(action: &Action) -> bool {
-    matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. })
 }

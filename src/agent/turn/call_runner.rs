@@ -290,8 +290,7 @@ impl CallRunner<'_> {
         self.rewinds.add_side_effects(call.ran.clone());
         self.let_pass(call.row);
         let rule = permit.rule().to_owned();
-        let is_command = |action: &Action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. });
-        if !call.asked && !self.typed && plan.actions.iter().any(is_command) {
+        if !call.asked && !self.typed && plan.actions.iter().any(Action::is_command) {
             self.layers.unasked.start(&call.call.tool_call_id, &call.summary, &rule, plan.effects.as_deref());
         }
         let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());

@@ -255,8 +255,7 @@ impl Enforcer {
         }
         // A call without actions needs no permission.
         let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "the call has no effects")));
-        let shell =
-            actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }));
+        let shell = actions.iter().any(Action::is_command);
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
         self.told(whole, actions, needs)

@@ -83,7 +83,7 @@ fn git_workspace(settings: &Settings) -> GitWorkspace<'_> {
 
 /// Returns whether these actions start programs.
 pub(in crate::tools) fn starts_programs(actions: &[Action]) -> bool {
-    actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }))
+    actions.iter().any(Action::is_command)
 }
 
 /// Returns why these actions need approval even if the policy allows them. Performs blocking I/O.
