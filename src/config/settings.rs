@@ -46,8 +46,6 @@ pub(crate) struct Approval {
     pub strict: bool,
     /// True if commands without a rule run in a copy first and their effects are approved.
     pub by_effects: bool,
-    /// Whether the user has set what needs approval.
-    pub is_chosen: bool,
     /// The mode in which sessions start, unless `--mode` is given.
     pub mode: Mode,
     pub arming_ms: u64,
@@ -153,7 +151,6 @@ impl Settings {
         let approval = Approval {
             strict: file::text(&values, &["approval", "guard"]) == Some("strict"),
             by_effects: file::text(&values, &["approval", "approve"]) != Some("command"),
-            is_chosen: [["approval", "approve"], ["approval", "mode"]].iter().any(|key| file::entry(&values, key).is_some()),
             mode: file::text(&values, &["approval", "mode"]).and_then(Mode::named).unwrap_or_default(),
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),

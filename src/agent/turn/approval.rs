@@ -37,7 +37,7 @@ impl CallRunner<'_> {
         let approval_id = self.cx.numbers.next_approval();
         call.marks(&mut plan);
         offer_first(&mut plan, &question);
-        plan.amends.offer.unsandboxed &= self.may_run_unsandboxed(&plan, at);
+        plan.amends.offer.unsandboxed = plan.amends.offer.unsandboxed && self.may_run_unsandboxed(&plan, at);
         let mut approval = describe(&plan, &question, approval_id.clone(), &self.cx.options.sandbox);
         if self.cx.options.approver == Approver::Nobody {
             let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };

@@ -150,7 +150,7 @@ async fn show(
     let (header, model_access) = head(place, policy, (model, wanted), &sandbox);
     // A user who has named a model by a flag or in the settings may still lack a key for it.
     let has_questions = match model {
-        Ok(_) => !place.settings.approval.is_chosen,
+        Ok(_) => !crate::host::setup::approvals::are_set(&place.settings),
         Err(_) => claimed.may_choose_model(),
     };
     let may_set_up = sets_up && claimed.session().is_new() && has_questions;
@@ -174,8 +174,9 @@ async fn show(
 fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustDecision)> {
     let (answer, decision) = oneshot::channel();
     let place = claimed.place().workspace_for_people();
+    claimed.project_to_trust()?;
     let approves_effects = claimed.approves_effects();
-    let project = claimed.project_to_trust()?;
+    let project = claimed.project();
     let question = TrustQuestion {
         place,
         items: project.lines(),

@@ -1,6 +1,6 @@
 //! The question what needs approval, with its three answers.
 
-use crate::config::Approval;
+use crate::config::{Approval, Settings};
 use crate::protocol::{ApprovalsChoice, Mode};
 
 /// One answer: its name, the settings that it stands for, its title, and what can happen.
@@ -55,6 +55,11 @@ pub(crate) fn named(name: &str) -> Result<&'static Answer, String> {
         .ok_or_else(|| format!("unknown choice `{name}`: must be command, effects or auto"))
 }
 
+/// Returns whether the user has set what needs approval.
+pub(crate) fn are_set(settings: &Settings) -> bool {
+    settings.sets("approval.mode") || settings.sets("approval.approve")
+}
+
 /// Returns the answer that corresponds to the settings, if there is one.
 pub(crate) fn current(set: &Approval) -> Option<&'static Answer> {
     ANSWERS.iter().find(|answer| answer.mode == set.mode && (answer.approve == "effects") == set.by_effects)
@@ -69,14 +74,7 @@ mod tests {
     fn every_answer_is_what_its_settings_say() {
         for answer in &ANSWERS {
             let by_effects = answer.approve == "effects";
-            let set = Approval {
-                strict: false,
-                by_effects,
-                is_chosen: true,
-                mode: answer.mode,
-                arming_ms: 500,
-                timeout: Duration::ZERO,
-            };
+            let set = Approval { strict: false, by_effects, mode: answer.mode, arming_ms: 500, timeout: Duration::ZERO };
             assert_eq!(current(&set).map(|found| found.name), Some(answer.name));
             assert!(named(answer.name).is_ok());
         }

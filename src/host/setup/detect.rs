@@ -35,8 +35,8 @@ pub(crate) async fn all(place: &AppContext) -> SetupFound {
 
 /// Returns the name of the choice about approvals that the settings contain.
 fn configured(place: &AppContext) -> Option<String> {
-    let is_set = place.settings.sets("approval.mode") || place.settings.sets("approval.approve");
-    approvals::current(&place.settings.approval).filter(|_| is_set).map(|answer| answer.name.to_owned())
+    let set = approvals::are_set(&place.settings).then(|| approvals::current(&place.settings.approval));
+    set.flatten().map(|answer| answer.name.to_owned())
 }
 
 /// Returns the usable models, each with the name and end of its key.
