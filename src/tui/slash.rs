@@ -1,7 +1,7 @@
 //! Slash commands: their names, aliases and completion.
 
 use super::menu::{EnterAction, Item};
-use crate::protocol::{CustomCommand, Effort};
+use crate::protocol::{CustomCommand, Effort, Mode};
 use crate::text;
 
 /// Commands and their descriptions, for the help and the menu.
@@ -188,11 +188,10 @@ pub(crate) fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -
 /// Returns the fixed arguments of a command.
 fn arguments(command: &str) -> Vec<String> {
     let efforts = Effort::ALL.into_iter().map(Effort::as_str).chain(["auto"]);
-    let modes = ["plan", "ask", "auto-edit", "auto"];
     let names: Vec<&str> = match command {
         EFFORT => efforts.collect(),
         APPROVE => vec!["command", "effects"],
-        _ => modes.to_vec(),
+        _ => Mode::ALL.map(Mode::as_str).to_vec(),
     };
     names.into_iter().map(str::to_owned).collect()
 }

@@ -352,7 +352,6 @@ pub(super) enum ConfigSub {
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {
-    const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
     let value = |mode: Mode| {
         PossibleValue::new(mode.as_str()).help(match mode {
             Mode::Plan => "Read-only: tools do not write, and commands only read",
@@ -361,8 +360,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
             Mode::Auto => "Ask about actions of high risk only",
         })
     };
-    PossibleValuesParser::new(MODES.map(value))
-        .map(|given| MODES.into_iter().find(|mode| mode.as_str() == given).unwrap_or_default())
+    PossibleValuesParser::new(Mode::ALL.map(value)).map(|given| Mode::named(&given).unwrap_or_default())
 }
 
 fn efforts() -> impl TypedValueParser<Value = Effort> {

@@ -129,21 +129,13 @@ fn suggested(place: &AppContext) -> Option<String> {
 }
 
 fn ask_for_approvals(place: &AppContext) -> Result<Option<&'static Answer>, CliError> {
-    say("
-What should aye ask about?
-");
+    say("\nWhat should aye ask about?\n");
     for choice in approvals::choices() {
         let suggested = if choice.suggested { "  (suggested)" } else { "" };
-        say(&format!(
-            "  {}: {}{suggested}
-    {}
-",
-            choice.name, choice.title, choice.words
-        ));
+        say(&format!("  {}: {}{suggested}\n    {}\n", choice.name, choice.title, choice.words));
     }
     if place.directories.config.join("policy.toml").exists() {
-        say("  A stricter rule in your policy.toml takes precedence.
-");
+        say("  A stricter rule in your policy.toml takes precedence.\n");
     }
     loop {
         let Some(answer) = line("Approvals (command, effects or auto), or Enter to keep the current setting: ")? else {
@@ -151,11 +143,7 @@ What should aye ask about?
         };
         match approvals::named(&answer) {
             Ok(answer) => return Ok(Some(answer)),
-            Err(trouble) => say(&format!(
-                "{}
-",
-                crate::text::reveal(&trouble)
-            )),
+            Err(trouble) => say(&format!("{}\n", crate::text::reveal(&trouble))),
         }
     }
 }
