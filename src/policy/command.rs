@@ -229,7 +229,7 @@ pub(crate) fn is_managed(command: &str, scene: &Scene<'_>) -> bool {
     scene.layers.iter().filter(|layer| layer.scope.is_managed()).any(decides)
 }
 
-/// Returns whether a command by itself may be saved as a rule, only for a copy of the workspace or in general.
+/// Returns whether a single command may be saved as a rule: one for a copy of the workspace only, or a general one.
 pub(crate) fn may_be_kept(command: &str, scene: &Scene<'_>, in_a_copy: bool) -> bool {
     let line = read_line(command);
     match line.parts.as_slice() {

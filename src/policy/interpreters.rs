@@ -3,7 +3,7 @@
 
 use super::shell::{Arg, Simple};
 
-/// An interpreter: its first word that is no option names the program.
+/// An interpreter. The program that it runs is its first word that is not an option.
 struct Interpreter {
     /// Names; a version may follow: `python3.12`.
     names: &'static [&'static str],

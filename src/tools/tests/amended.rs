@@ -245,7 +245,7 @@ fn a_command_is_another_one_or_only_its_beginning() {
 fn a_command_leaves_the_sandbox_only_with_an_approval_for_that() {
     let mut bench = Bench::new();
     let plan = |bench: &Bench| bench.plan("RunCommand", json!({"command": "echo out > made"})).unwrap();
-    assert!(!plan(&bench).amends.offer.unsandboxed, "there is no sandbox");
+    assert!(!plan(&bench).amends.offer.unsandboxed, "without a sandbox, no run leaves it");
     bench.settings.command.sandbox.tier = crate::protocol::SandboxTier::Preview;
     let held = plan(&bench);
     assert!(held.amends.offer.unsandboxed);

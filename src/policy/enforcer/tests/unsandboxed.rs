@@ -29,7 +29,7 @@ fn a_run_outside_the_sandbox_is_approved_each_time_with_high_risk_and_marked() {
         assert_eq!(permit.rule(), APPROVED_UNSANDBOXED);
     }
     let Verdict::Ask(question) = shell(ASKS).judge(&exec("make"), now()) else { panic!("it asks") };
-    assert!(!question.approve().is_unsandboxed(), "another approval is no approval for outside");
+    assert!(!question.approve().is_unsandboxed(), "an ordinary approval does not allow a run outside the sandbox");
 }
 
 #[test]
