@@ -43,7 +43,7 @@ const BANNED: &[&str] = &[
 const BANNED_STARTS: &[&str] = &["What", "Whoever", "Those", "That", "It", "Its", "Nobody"];
 
 /// Texts of earlier versions that are still recognized in stored sessions.
-const PHRASES: &[Exception] = &[Exception { modules: &["agent"], count: 1 }, Exception { modules: &["tui"], count: 1 }];
+const PHRASES: &[Exception] = &[Exception { modules: &["agent"], count: 1 }, Exception { modules: &["protocol"], count: 1 }];
 const STARTS: &[Exception] = &[];
 
 /// The strings and comments of a file outside unit tests, with the number of their first line.

@@ -15,7 +15,7 @@ struct UnaskedRun {
     summary: String,
     /// Reason why it did not ask, with what was applied.
     why: String,
-    /// Its outcome, once it has ended: `exit 0`.
+    /// Outcome, once it has ended: `exit 0`.
     ended: Option<String>,
 }
 
