@@ -30,7 +30,11 @@ fn what_steers_reaches_the_model_with_the_next_step_and_stands_where_it_was_hear
 #[test]
 fn a_message_that_waits_is_taken_back_into_the_draft_and_not_sent() {
     let gate = Gate::default();
-    let server = Server::new([Answer::text("Busy now").and_wait(&gate).and(" and done.")]);
+    let write = json!({"path": "new.txt", "content": "hello\n"});
+    let server = Server::new([
+        Answer::text("Busy now").and_wait(&gate).and_call("call_1", "WriteFile", write),
+        Answer::text("It is done."),
+    ]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("the first");
@@ -40,9 +44,15 @@ fn a_message_that_waits_is_taken_back_into_the_draft_and_not_sent() {
     terminal.send("\x1b[1;3A");
     terminal.wait_for("❯ the second");
     gate.open();
-    terminal.wait_for("and done.");
+    terminal.wait_for("tab to review");
+    terminal.send("\t");
+    terminal.review("new.txt");
+    // The session gets the answer after the message was taken back, so the task cannot end before that.
+    terminal.decide('y');
+    terminal.wait_for("It is done.");
     terminal.wait_for("❯ the second");
-    assert_eq!(server.requests().len(), 1);
+    assert_eq!(server.requests().len(), 2, "the second message is in the draft only");
+    assert!(!server.request(1).messages().contains("the second"));
 }
 
 #[test]
