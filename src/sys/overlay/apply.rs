@@ -2,7 +2,7 @@
 
 use super::journal::{Journal, Root};
 use super::node::{Kind, Node, Time};
-use super::outcome::{LeftoverPath, Outcome};
+use super::outcome::{LeftoverPath, Outcome, is_full};
 use super::plan::{Source, Step, StepAction};
 use super::staging::{SYNCED_ALONE, name_of, sync_all, sync_names};
 use crate::sys::file::tree::rename_to_new;
@@ -36,8 +36,8 @@ impl SkipReason {
     /// A system error may be temporary; a change by another program is permanent.
     fn left(&self, path: PathBuf) -> LeftoverPath {
         match self {
-            Self::Foreign(why) => LeftoverPath { path, why: (*why).to_owned(), later: false },
-            Self::Failed(error) => LeftoverPath { path, why: error.to_string(), later: true },
+            Self::Foreign(why) => LeftoverPath { path, why: (*why).to_owned(), later: false, is_full: false },
+            Self::Failed(error) => LeftoverPath { path, why: error.to_string(), later: true, is_full: is_full(error) },
         }
     }
 }
@@ -95,7 +95,7 @@ impl<'a> Work<'a> {
             if builds && let Some(later) = step.path.ancestors().find_map(|above| failed.get(above).copied()) {
                 if !failed.contains_key(&step.path) {
                     let path = self.root.directory.join(&step.path);
-                    outcome.left.push(LeftoverPath { path, why: LOST.to_owned(), later });
+                    outcome.left.push(LeftoverPath { path, why: LOST.to_owned(), later, is_full: false });
                 }
                 continue;
             }

@@ -1,20 +1,22 @@
 //! Commit of changes to the real directories: checked, staged, journaled, then applied.
 
 use super::apply::Pace;
+use super::content::ContentDigest;
 use super::journal::{self, Journal, Root, VERSION};
 use super::node::{Kind, Node};
-use super::outcome::Outcome;
+use super::outcome::{Outcome, is_full};
 use super::plan::steps;
 use super::recovery;
 use super::staging::{is_one_mount, make, stage};
 use super::{Change, Changes, VisitedDirectory};
-use crate::sys::path::{open_directory, pass_below};
+use crate::sys::file::tree::names;
+use crate::sys::path::{open_below, open_directory, pass_below};
 use nix::errno::Errno;
-use nix::fcntl::AtFlags;
+use nix::fcntl::{AtFlags, OFlag};
 use nix::sys::stat::fstat;
 use nix::unistd::{AccessFlags, faccessat};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,13 @@ pub(crate) enum CommitError {
     Conflict(Vec<PathBuf>),
     #[error("`{}`: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
+}
+
+impl CommitError {
+    /// Returns whether there was no space on the disk.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Io { error, .. } if is_full(error))
+    }
 }
 
 fn listed(paths: &[PathBuf]) -> String {
@@ -53,9 +62,11 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) ->
     let mut opened = Vec::new();
     let mut conflicts = Vec::new();
     for changes in all.iter().filter(|changes| !changes.is_empty()) {
-        let directory = changes.directory();
-        let root = open_directory(directory).map_err(here(directory))?;
-        conflicts.extend(self::conflicts(changes, &root).map_err(here(directory))?.into_iter().map(|path| directory.join(path)));
+        let mut changes = changes.clone();
+        let directory = changes.directory().to_owned();
+        let root = open_directory(&directory).map_err(here(&directory))?;
+        let found = self::conflicts(&mut changes, &root).map_err(here(&directory))?;
+        conflicts.extend(found.into_iter().map(|path| directory.join(path)));
         opened.push((changes, root));
     }
     if !conflicts.is_empty() {
@@ -96,7 +107,7 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) ->
     recovery::carry_out(&base, &journal, pace).map_err(here(preview))
 }
 
-fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Journal, pace: Pace<'_>) -> Result<(), CommitError> {
+fn make_ready(base: &OwnedFd, opened: &[(Changes, OwnedFd)], journal: &mut Journal, pace: Pace<'_>) -> Result<(), CommitError> {
     let here = |path: &Path| {
         let path = path.to_owned();
         move |error: io::Error| CommitError::Io { path, error }
@@ -115,7 +126,7 @@ fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Jour
     // Paths may have changed during the preparation.
     let mut late = Vec::new();
     for (changes, root) in opened {
-        let found = conflicts(changes, root).map_err(here(changes.directory()))?;
+        let found = Check { changes, is_first: false }.conflicts(root).map_err(here(changes.directory()))?.0;
         late.extend(found.into_iter().map(|path| changes.directory().join(path)));
     }
     if !late.is_empty() {
@@ -125,68 +136,138 @@ fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Jour
     journal::begin(base, journal).map_err(here(Path::new(journal::BEGUN)))
 }
 
-/// Returns the paths of a commit that have changed.
-fn conflicts(changes: &Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> {
-    let now = Node::of(&fstat(root)?);
-    // The path leads to another directory now.
-    if !changes.root.is_still(&now) {
-        return Ok(vec![PathBuf::new()]);
+/// Returns the paths of a commit that have changed. Files that were only touched are checked as they are now from here on.
+fn conflicts(changes: &mut Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> {
+    let (found, touched) = Check { changes, is_first: true }.conflicts(root)?;
+    for (at, now) in touched {
+        changes.entries[at].before = Some(now);
     }
-    let mut found = Vec::new();
-    let passed: BTreeMap<&Path, &VisitedDirectory> =
-        changes.passed.iter().map(|passed| (passed.path.as_path(), passed)).collect();
-    let mut parents: BTreeMap<PathBuf, bool> = BTreeMap::new();
-    let late = |node: &Node| node.changed > changes.began && node.changed <= changes.surveyed;
-    for change in &changes.entries {
-        let directory = change.path.parent().unwrap_or(Path::new(""));
-        let parent = match pass_below(root, directory) {
-            Ok(parent) => Some(parent),
-            // The parent is created by this commit, or the entry is removed with its parent.
-            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => None,
-            Err(errno) => return Err(errno.into()),
-        };
-        if let Some(passed) = passed.get(directory) {
-            let fresh = !parents.contains_key(directory);
-            let good = *parents.entry(directory.to_owned()).or_insert_with(|| {
-                let now = parent.as_ref().and_then(|parent| fstat(parent).ok()).map(|stat| Node::of(&stat));
-                !passed.replaced && now.is_some_and(|now| passed.node.is_still(&now) && !(passed.emptied && late(&passed.node)))
-            });
-            if !good {
-                if fresh {
-                    found.push(directory.to_owned());
-                }
-                continue;
-            }
-        }
-        let name = change.path.file_name().unwrap_or_default();
-        let now = match &parent {
-            Some(parent) => Node::at(parent, name)?,
-            None => None,
-        };
-        if !is_unchanged(change, now.as_ref(), &late) {
-            found.push(change.path.clone());
-        }
-        if let Some(leader) = &change.link_of
-            && !is_file_below(root, leader, changes)
-        {
-            found.push(leader.clone());
-        }
-    }
-    found.dedup();
     Ok(found)
 }
 
-fn is_unchanged(change: &Change, now: Option<&Node>, late: &dyn Fn(&Node) -> bool) -> bool {
-    match (&change.before, now) {
-        (None, None) => true,
-        (Some(before), Some(now)) => {
-            // For a directory that stays, only the directory itself counts; for one that is removed, also entries that were
-            // added to it.
-            let goes = before.kind != Kind::Directory || change.clears();
-            let same_moment = before.kind != Kind::Directory || !change.clears() || before.changed == now.changed;
-            before.is_still(now) && same_moment && !(goes && late(before))
+/// Comparison of the real directory with what the command saw.
+struct Check<'a> {
+    changes: &'a Changes,
+    /// Whether touched files are compared by content. Once the steps are planned, they must stay as they are.
+    is_first: bool,
+}
+
+/// Index of an entry that was only touched, and its present state.
+type TouchedEntry = (usize, Node);
+
+/// State of a path, compared with what the command saw.
+enum PathState {
+    Same,
+    /// The same content, but with other times or another inode.
+    Touched(Node),
+    Changed,
+}
+
+impl Check<'_> {
+    /// Returns the paths that have changed, and the entries that were only touched, with their present state.
+    fn conflicts(&self, root: &OwnedFd) -> io::Result<(Vec<PathBuf>, Vec<TouchedEntry>)> {
+        let (changes, mut touched) = (self.changes, Vec::new());
+        let now = Node::of(&fstat(root)?);
+        // The path leads to another directory now.
+        if !changes.root.is_still(&now) {
+            return Ok((vec![PathBuf::new()], touched));
         }
-        _ => false,
+        let mut found = Vec::new();
+        let passed: BTreeMap<&Path, &VisitedDirectory> =
+            changes.passed.iter().map(|passed| (passed.path.as_path(), passed)).collect();
+        let mut parents: BTreeMap<PathBuf, bool> = BTreeMap::new();
+        for (at, change) in changes.entries.iter().enumerate() {
+            let directory = change.path.parent().unwrap_or(Path::new(""));
+            let parent = match pass_below(root, directory) {
+                Ok(parent) => Some(parent),
+                // The parent is created by this commit, or the entry is removed with its parent.
+                Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => None,
+                Err(errno) => return Err(errno.into()),
+            };
+            if let Some(passed) = passed.get(directory) {
+                let fresh = !parents.contains_key(directory);
+                let good = *parents.entry(directory.to_owned()).or_insert_with(|| {
+                    let now = parent.as_ref().and_then(|parent| fstat(parent).ok()).map(|stat| Node::of(&stat));
+                    !passed.replaced
+                        && now.is_some_and(|now| passed.node.is_still(&now) && !(passed.emptied && self.is_late(&passed.node)))
+                });
+                if !good {
+                    if fresh {
+                        found.push(directory.to_owned());
+                    }
+                    continue;
+                }
+            }
+            match self.state(change, parent.as_ref())? {
+                PathState::Same => {}
+                PathState::Touched(now) => touched.push((at, now)),
+                PathState::Changed => found.push(change.path.clone()),
+            }
+            if let Some(leader) = &change.link_of
+                && !is_file_below(root, leader, changes)
+            {
+                found.push(leader.clone());
+            }
+        }
+        found.dedup();
+        Ok((found, touched))
+    }
+
+    /// Returns whether a path changed while the command ran, so that it is unknown which state the command saw.
+    fn is_late(&self, node: &Node) -> bool {
+        self.is_first && node.changed > self.changes.began && node.changed <= self.changes.surveyed
+    }
+
+    fn state(&self, change: &Change, parent: Option<&OwnedFd>) -> io::Result<PathState> {
+        let name = change.path.file_name().unwrap_or_default();
+        let now = match parent {
+            Some(parent) => Node::at(parent, name)?,
+            None => None,
+        };
+        let (before, now, parent) = match (change.before, now, parent) {
+            (None, None, _) => return Ok(PathState::Same),
+            (Some(before), Some(now), Some(parent)) => (before, now, parent),
+            _ => return Ok(PathState::Changed),
+        };
+        // For a directory that stays, only the directory itself counts; for one that is removed, also entries that were
+        // added to it.
+        let goes = before.kind != Kind::Directory || change.clears();
+        if goes && self.is_late(&before) {
+            return Ok(PathState::Changed);
+        }
+        let same_moment = before.kind != Kind::Directory || !goes || before.changed == now.changed;
+        if before.is_still(&now) && same_moment {
+            return Ok(PathState::Same);
+        }
+        let is_same = self.is_first
+            && goes
+            && (before.kind, before.mode, before.owners()) == (now.kind, now.mode, now.owners())
+            && match before.kind {
+                Kind::Directory => self.has_known_names(change, parent, name)?,
+                Kind::File | Kind::Link => {
+                    change.content.is_some()
+                        && before.bytes == now.bytes
+                        && change.content == ContentDigest::of(parent, name, &now)?
+                }
+                Kind::Special => false,
+            };
+        Ok(if is_same { PathState::Touched(now) } else { PathState::Changed })
+    }
+
+    /// Returns whether the command saw all entries that a removed directory has now.
+    fn has_known_names(&self, change: &Change, parent: &OwnedFd, name: &OsStr) -> io::Result<bool> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
+        let directory = match open_below(parent, Path::new(name), flags) {
+            Ok(directory) => directory,
+            Err(Errno::EACCES) => return Ok(false),
+            Err(errno) => return Err(errno.into()),
+        };
+        let entries = &self.changes.entries;
+        let known = |name: &OsString| {
+            let path = change.path.join(name);
+            entries.binary_search_by(|change| change.path.cmp(&path)).is_ok_and(|at| entries[at].before.is_some())
+        };
+        Ok(names(&directory)?.iter().all(known))
     }
 }
 

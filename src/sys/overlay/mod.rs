@@ -4,6 +4,7 @@
 mod apply;
 mod commit;
 mod compare;
+mod content;
 mod discard;
 mod journal;
 mod name;
@@ -20,10 +21,11 @@ mod tests;
 mod xattr;
 
 pub(crate) use commit::{CommitError, commit};
+pub(crate) use content::ContentDigest;
 pub(crate) use discard::discard;
 pub(crate) use journal::has_begun;
 pub(crate) use node::{Kind, Node, Time};
-pub(crate) use outcome::Outcome;
+pub(crate) use outcome::{Outcome, is_full};
 pub(crate) use recovery::recover;
 pub(crate) use survey::{changes, mark};
 
@@ -66,6 +68,8 @@ pub(crate) struct Change {
     /// Path relative to the directory.
     pub path: PathBuf,
     pub before: Option<Node>,
+    /// Old content of a file or symlink, if it was noted.
+    pub content: Option<ContentDigest>,
     /// New state, without set-ID bits.
     pub after: Option<Node>,
     /// Whether only mode, owner or times differ.
@@ -131,6 +135,19 @@ impl Changes {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Returns whether nothing that the changes replace had changed while the command ran.
+    pub(crate) fn is_settled(&self) -> bool {
+        let passed = self.passed.iter().filter(|passed| passed.emptied).map(|passed| passed.node);
+        let replaced = self.entries.iter().filter_map(|change| change.before);
+        replaced.chain(passed).all(|node| node.changed <= self.began)
+    }
+
+    /// Notes that an earlier process found the changes settled: what they replace may have been touched since, but not while the
+    /// command ran.
+    pub(crate) fn settle(&mut self) {
+        self.surveyed = self.began;
     }
 
     /// Returns the path of the old content.

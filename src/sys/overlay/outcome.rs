@@ -1,6 +1,7 @@
 //! Outcome of a commit: the completed steps, and the paths that were left as they were.
 
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::path::PathBuf;
 
 /// Result of a commit that was started.
@@ -20,6 +21,14 @@ pub(crate) struct LeftoverPath {
     /// Whether the system failed, so that the next recovery tries again.
     #[serde(default)]
     pub later: bool,
+    /// Whether there was no space on the disk.
+    #[serde(default)]
+    pub is_full: bool,
+}
+
+/// Returns whether an error means that there is no space on the disk.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl Outcome {

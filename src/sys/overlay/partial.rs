@@ -1,7 +1,12 @@
 //! Partial commit: some of the changes without the others. Changes that depend on an excluded one are excluded too.
 
-use super::{Change, Changes, Kind, RefusalReason, RefusedChange};
+use super::{Change, Changes, Kind, Node, RefusalReason, RefusedChange};
+use crate::sys::path::{open_directory, pass_below};
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstat};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 impl Changes {
@@ -57,8 +62,30 @@ impl Changes {
         self.unkept.sort_by(|left, right| left.path.cmp(&right.path));
     }
 
+    /// Writes other new content of a changed file to the upper directory.
+    pub(crate) fn rewrite(&mut self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let Ok(at) = self.entries.binary_search_by(|change| change.path.as_path().cmp(path)) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        let upper = open_directory(&self.layered.upper)?;
+        let parent = pass_below(&upper, path.parent().unwrap_or(Path::new("")))?;
+        let name = path.file_name().ok_or_else(missing)?;
+        // The file belongs to the user, whatever its mode. It gets its final mode with the commit.
+        fchmodat(&parent, name, Mode::S_IRUSR | Mode::S_IWUSR, FchmodatFlags::NoFollowSymlink)?;
+        let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let mut file = File::from(openat(&parent, name, flags, Mode::empty())?);
+        file.write_all(content)?;
+        file.set_len(content.len() as u64)?;
+        let now = Node::of(&fstat(&file)?);
+        let change = &mut self.entries[at];
+        let after = change.after.as_mut().ok_or_else(missing)?;
+        (after.bytes, after.modified, after.changed) = (now.bytes, now.modified, now.changed);
+        Ok(())
+    }
+
     /// Returns the changes at a path and below it.
-    pub(super) fn below(&self, path: &Path) -> &[Change] {
+    pub(crate) fn below(&self, path: &Path) -> &[Change] {
         let start = self.entries.partition_point(|change| change.path.as_path() < path);
         let count = self.entries[start..].iter().take_while(|change| change.path.starts_with(path)).count();
         &self.entries[start..start + count]

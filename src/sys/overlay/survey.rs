@@ -3,6 +3,7 @@
 //! Its time depends on the number of changes: in the real directory, only deleted entries are listed.
 
 use super::compare::same_bytes;
+use super::content::note_contents;
 use super::node::{Kind, Node, Time};
 use super::{Change, Changes, Layered, MAX_ENTRIES, RefusalReason, RefusedChange, VisitedDirectory, renames, xattr};
 use crate::sys::file::tree::names;
@@ -61,6 +62,7 @@ pub(crate) fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
     name_links(&mut changes.entries, groups);
     renames::find(&mut changes, &upper, &lower)?;
     keep_attributes_of_moved(&mut changes.entries, &upper, &lower);
+    note_contents(&mut changes, &lower)?;
     let unkept: BTreeSet<PathBuf> = changes
         .unkept
         .iter()
@@ -328,7 +330,17 @@ fn may_pass(directory: &OwnedFd) -> bool {
 }
 
 fn change(path: PathBuf, before: Option<Node>, after: Option<Node>, same_content: bool) -> Change {
-    Change { path, before, after, same_content, link_of: None, moved_from: None, lost_set_id: false, lost_attributes: false }
+    Change {
+        path,
+        before,
+        content: None,
+        after,
+        same_content,
+        link_of: None,
+        moved_from: None,
+        lost_set_id: false,
+        lost_attributes: false,
+    }
 }
 
 /// Returns whether an entry is a whiteout: overlayfs marks deletions with device 0:0.

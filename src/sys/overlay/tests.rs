@@ -91,6 +91,11 @@ impl Tree {
     fn read(listing: &[u8]) -> Self {
         Self(String::from_utf8_lossy(listing).lines().map(tree_line).collect())
     }
+
+    /// Returns the entries without their times.
+    fn untimed(&self) -> BTreeSet<String> {
+        self.0.iter().map(|line| line.rsplit_once('\t').map_or(line.as_str(), |(start, _)| start).to_owned()).collect()
+    }
 }
 
 /// Removes sizes and times of directories, which depend on the file system, and modes of symlinks.
@@ -180,6 +185,35 @@ fn a_commit_stopped_at_any_step_is_finished_after() {
             assert_eq!(&place.tree(), expected, "{line} stopped at {stop}");
             assert!(recovered.is_none_or(|outcome| outcome.is_whole()), "{line} stopped at {stop}");
             if done.is_ok() {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_of_the_changes_is_finished_as_this_part() {
+    for line in LINES {
+        let mut whole: Option<Tree> = None;
+        for stop in std::iter::once(usize::MAX).chain(0..) {
+            let place = Place::new(fill);
+            let Some(_) = place.view(line) else { return };
+            let before = place.tree();
+            let mut changes = place.changes();
+            let middle = changes.entries()[changes.entries().len() / 2].path.clone();
+            changes.without(&BTreeSet::from([middle]));
+            let mut steps = 0;
+            let mut pace = || {
+                steps += 1;
+                if steps > stop { Err(io::Error::other("stopped")) } else { Ok(()) }
+            };
+            let done = commit_at_pace(&place.preview, &[changes], &mut pace);
+            let recovered = recover(&place.preview).unwrap();
+            let tree = place.tree();
+            let whole = whole.get_or_insert_with(|| tree.clone());
+            let expected = if recovered.is_some() || stop == usize::MAX { &*whole } else { &before };
+            assert_eq!(tree.untimed(), expected.untimed(), "{line} stopped at {stop}");
+            if done.is_ok() && stop != usize::MAX {
                 break;
             }
         }

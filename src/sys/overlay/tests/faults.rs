@@ -54,6 +54,86 @@ fn what_somebody_else_changed_meanwhile_stops_all_of_it() {
     }
 }
 
+/// Replaces a file by a copy of itself, with another inode and other times.
+fn copied_over(path: &Path) {
+    let (copy, mode) = (path.with_extension("copy"), fs::metadata(path).unwrap().permissions());
+    fs::write(&copy, fs::read(path).unwrap()).unwrap();
+    fs::set_permissions(&copy, mode).unwrap();
+    fs::rename(copy, path).unwrap();
+}
+
+fn touched(path: &Path) {
+    fs::File::options().append(true).open(path).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
+}
+
+/// Something that others do to the real files while a view waits.
+type Touching = (&'static str, fn(&Path));
+
+/// Cases in which the content of the real files stays the same.
+const TOUCHING: &[Touching] = &[
+    ("echo x >> a", |ws| touched(&ws.join("a"))),
+    ("echo x >> a", |ws| copied_over(&ws.join("a"))),
+    ("rm a; mkdir a; echo x > a/f", |ws| copied_over(&ws.join("a"))),
+    ("rm -r d", |ws| copied_over(&ws.join("d/e/g"))),
+    ("rm -r d; echo file > d", |ws| copied_over(&ws.join("d/f"))),
+    ("mv a moved; chmod 700 b", |ws| {
+        touched(&ws.join("a"));
+        touched(&ws.join("b"));
+    }),
+    ("rm l; ln -s c l", |ws| {
+        fs::remove_file(ws.join("l")).unwrap();
+        symlink("a", ws.join("l")).unwrap();
+    }),
+    ("echo x > c; rm b", |ws| {
+        fs::hard_link(ws.join("c"), ws.join("d/c")).unwrap();
+        fs::remove_file(ws.join("d/c")).unwrap();
+    }),
+];
+
+#[test]
+fn a_file_that_was_only_touched_or_replaced_by_a_copy_is_no_conflict() {
+    for (number, (line, touch)) in TOUCHING.iter().enumerate() {
+        for stop in 0.. {
+            let place = Place::new(fill);
+            let Some(seen) = place.view(line) else { return };
+            let changes = place.changes();
+            let before = place.tree();
+            touch(&place.lower);
+            let mut steps = 0;
+            let mut pace = || {
+                steps += 1;
+                if steps > stop { Err(io::Error::other("stopped")) } else { Ok(()) }
+            };
+            let done = commit_at_pace(&place.preview, &[changes], &mut pace);
+            let outcome = recover(&place.preview).unwrap();
+            assert!(outcome.as_ref().is_none_or(|outcome| outcome.is_whole()), "{number} {line} stopped at {stop}: {outcome:?}");
+            let expected = if outcome.is_some() { &seen } else { &before };
+            assert_eq!(place.tree().untimed(), expected.untimed(), "{number} {line} stopped at {stop}");
+            if done.is_ok() {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn another_mode_or_other_content_of_the_same_size_is_a_conflict() {
+    let meddling: [Touching; 3] = [
+        ("echo x >> a", |ws| fs::set_permissions(ws.join("a"), fs::Permissions::from_mode(0o600)).unwrap()),
+        ("echo x >> a", |ws| fs::write(ws.join("a"), "eno").unwrap()),
+        ("rm -r d", |ws| fs::write(ws.join("d/e/g"), "evif").unwrap()),
+    ];
+    for (line, meddle) in meddling {
+        let place = Place::new(fill);
+        let Some(_) = place.view(line) else { return };
+        let changes = place.changes();
+        meddle(&place.lower);
+        let before = place.tree();
+        assert!(matches!(commit(&place.preview, &[changes]), Err(CommitError::Conflict(_))), "{line}");
+        assert_eq!(place.tree(), before, "{line}");
+    }
+}
+
 #[test]
 fn what_was_changed_while_the_command_ran_is_a_conflict_too() {
     let place = Place::new(fill);
@@ -360,4 +440,53 @@ fn a_full_disk_stops_it_before_anything_is_written() {
         return;
     }
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+}
+
+/// Variable that tells the child of the test below where its small disk is.
+const SMALL_DISK: &str = "AYE_TEST_SMALL_DISK";
+
+/// Commits to a workspace on a disk that becomes full, and again once there is space.
+#[test]
+#[ignore = "a part of another test"]
+fn commits_to_a_small_disk() {
+    let Some(disk) = std::env::var_os(SMALL_DISK).map(PathBuf::from) else { return };
+    let (lower, preview) = (disk.join("small"), disk.join("preview"));
+    fill(&lower);
+    fs::write(lower.join("filler"), vec![1; 1 << 20]).unwrap();
+    let began = mark(&preview).unwrap();
+    let layered = Layered { directory: lower.clone(), upper: preview.join("upper"), work: preview.join("work") };
+    for (name, bytes) in [("a", 600 << 10), ("d/f", 600 << 10), ("n", 600 << 10)] {
+        fs::create_dir_all(layered.upper.join(name).parent().unwrap()).unwrap();
+        fs::write(layered.upper.join(name), vec![2; bytes]).unwrap();
+    }
+    let (before, all) = (tree(&lower), [changes(&layered, began).unwrap()]);
+    let error = commit(&preview, &all).unwrap_err();
+    assert!(error.is_full(), "{error}");
+    assert_eq!((tree(&lower), has_begun(&preview), own_names(&lower)), (before, false, Vec::new()));
+    fs::remove_file(lower.join("filler")).unwrap();
+    assert!(commit(&preview, &all).unwrap().is_whole());
+    assert_eq!(["a", "d/f", "n"].map(|name| fs::metadata(lower.join(name)).unwrap().len()), [600 << 10; 3]);
+    println!("the small disk was full");
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_half_done_and_a_retry_completes_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = directory.path().canonicalize().unwrap();
+    for name in ["small", "preview/upper", "preview/work"] {
+        fs::create_dir_all(disk.join(name)).unwrap();
+    }
+    let test = "sys::overlay::tests::faults::commits_to_a_small_disk";
+    let script = "mount -t tmpfs -o size=2600k tmpfs \"$1/small\" && AYE_TEST_SMALL_DISK=$1 exec \"$2\" --exact --ignored --nocapture \"$3\"";
+    let own = std::env::current_exe().unwrap();
+    let ran = Command::new("unshare").args(["-Urm", "bash", "-c", script, "bash"]).arg(&disk).arg(own).arg(test).output();
+    let Some(ran) = ran.ok().filter(|ran| !ran.stderr.starts_with(b"mount") && !ran.stderr.starts_with(b"unshare")) else {
+        return eprintln!("skipped: no small disk can be mounted here");
+    };
+    let printed = String::from_utf8_lossy(&ran.stdout);
+    assert!(
+        ran.status.success() && printed.contains("the small disk was full"),
+        "{printed}\n{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
 }
