@@ -10,6 +10,7 @@ use serde_json::Value;
 
 const ALLOW: &str = "allow";
 const REJECT: &str = "reject";
+const RUN_AGAIN: &str = "run_again";
 const ALWAYS: &str = "always-session";
 const ALWAYS_HERE: &str = "always-project";
 /// Maximum bytes in the label of an option.
@@ -29,7 +30,12 @@ pub(crate) enum Answered {
 /// Returns the possible answers: allow once, allow always (as narrowly as possible), or deny.
 pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionOption> {
     let mut options = Vec::new();
-    if approval.effects.as_ref().is_none_or(|effects| effects.unlisted().is_none()) {
+    if is_conflict(approval) {
+        options.push(PermissionOption::new(RUN_AGAIN, "Run again in a copy", PermissionOptionKind::AllowOnce));
+        options.push(PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce));
+        return options;
+    }
+    if approval.effects.as_ref().is_none_or(|effects| effects.obstacle().is_none()) {
         options.push(PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce));
     }
     if let Some(offer) = approval.always.offers.first() {
@@ -46,6 +52,11 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
     }
     options.push(PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce));
     options
+}
+
+/// Returns whether effects could not be applied, because files changed since the command ran.
+fn is_conflict(approval: &Approval) -> bool {
+    approval.effects.as_ref().is_some_and(|effects| effects.conflict.is_some())
 }
 
 fn can_be_kept(offer: &Offer, scope: GrantScope) -> bool {
@@ -77,7 +88,7 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
             )
         }));
     }
-    if let Some(effects) = &approval.effects {
+    if let Some(effects) = approval.effects.as_ref().filter(|effects| effects.conflict.is_none()) {
         lines.push("The command already ran in a preview. Allow applies its changes; it does not run again.".to_owned());
         // Only files that are listed here are changed.
         lines.extend(effects.files.iter().map(|file| {
@@ -123,6 +134,7 @@ pub(crate) fn answered(result: Result<RequestPermissionResponse, String>) -> Ans
     match response.outcome {
         RequestPermissionOutcome::Selected(selected) => match &*selected.option_id.0 {
             ALLOW => Answered::Decided(Decision::Approved),
+            RUN_AGAIN => Answered::Decided(Decision::Previewed),
             ALWAYS => always(GrantScope::Session),
             ALWAYS_HERE => always(GrantScope::Project),
             REJECT => denied(reason(response.meta.as_ref())),

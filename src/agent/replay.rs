@@ -171,6 +171,7 @@ impl<'a> Replay<'a> {
             | CallChange::Decided { .. }
             | CallChange::Refused { .. }
             | CallChange::Renewed
+            | CallChange::Conflicted
             | CallChange::PreviewStarted
             | CallChange::LayerEnded
             | CallChange::Previewed { .. }

@@ -121,6 +121,13 @@ pub(crate) enum Record {
     Renewed {
         tool_call_id: CallId,
     },
+    /// The effects of a command could not be applied, because files had changed since it ran. Nothing was written, and the user
+    /// decides whether it runs again.
+    Conflicted {
+        tool_call_id: CallId,
+        /// Changed files, for the user.
+        reason: String,
+    },
     /// The policy denied the call.
     Refused {
         tool_call_id: CallId,

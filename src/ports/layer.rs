@@ -1,6 +1,6 @@
 //! Run of a command in a copy-on-write layer before approval, as far as it decides whether approval is needed.
 
-use crate::protocol::Action;
+use crate::protocol::{Action, ToolError};
 
 /// Whether a command can run in a layer first, and the result of that run.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(crate) enum LayerRun {
 pub(crate) struct LayerEnd {
     /// Whether the command was killed or stopped by a limit; then no effect is applied.
     pub stopped: bool,
+    /// Error of a command that was killed or stopped, for the model.
+    pub error: Option<ToolError>,
     /// Actions of file tools with the same effects, one for each path outside build output; `None` if there are too many.
     pub actions: Option<Vec<Action>>,
     /// Whether there are effects beyond edits: deletions, moves, modes or links.

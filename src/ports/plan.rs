@@ -2,7 +2,7 @@
 
 use super::{Doubts, LayerRun};
 use crate::policy::{Enforcer, Verdict};
-use crate::protocol::{Action, Amendable, Effects, Outside, PlaceChange, PreviewOffer, Proposal, ToolCall};
+use crate::protocol::{Action, Amendable, DiscardedEffect, Effects, Outside, PlaceChange, PreviewOffer, Proposal, ToolCall};
 use jiff::Timestamp;
 use std::any::Any;
 use std::fmt;
@@ -86,6 +86,8 @@ pub(crate) struct Amends {
     pub offer: Amendable,
     /// Proposed text of each offered file, with secrets removed.
     pub texts: Vec<String>,
+    /// Effects of the command that are not applied.
+    pub discarded: Vec<DiscardedEffect>,
     /// Note for the model about the user's changes.
     pub told: Option<String>,
 }

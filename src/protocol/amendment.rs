@@ -9,6 +9,9 @@ pub struct Amendable {
     /// Hunks of a file change, in the order of the diff.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<Hunk>,
+    /// Parts of the effects of a command that can be left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<EffectPart>,
     /// Files whose whole text can be edited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
@@ -56,6 +59,34 @@ pub struct Hunk {
     pub fixed: Option<String>,
 }
 
+/// Part of the effects of a command that can be left out: a path, or one of several hunks of a text file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectPart {
+    /// Path of a file or folder, as in `Effects`.
+    pub path: String,
+    /// Index of the hunk among those of the file; absent if the part is the whole path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunk: Option<usize>,
+    /// Enclosing item of the source code: `greet()`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Hunks of the part in the diff of all files: the first one, and the one after the last.
+    pub first: usize,
+    pub end: usize,
+}
+
+/// Path of the effects of a command that the user left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DiscardedEffect {
+    /// Path of a file or folder, as in `Effects`.
+    pub path: String,
+    /// Indexes of the hunks that are left out; empty if the whole path is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<usize>,
+}
+
 /// First commands of a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -82,6 +113,8 @@ pub enum HunkChoice {
 pub enum Amendment {
     /// Approve a change with these choices, one for each hunk in order.
     Hunks { hunks: Vec<HunkChoice> },
+    /// Approve the effects of a command without some of them. `digest`: that of these effects.
+    Effects { digest: String, discarded: Vec<DiscardedEffect> },
     /// Edit the text of one file. The edit is shown for approval.
     File { file: usize, text: String },
     /// Edit the command line. The new line is judged and shown for approval.
@@ -98,7 +131,7 @@ impl Amendment {
     /// Returns whether the amendment approves its result, all of which the user has seen.
     pub fn is_yes(&self) -> bool {
         match self {
-            Self::Hunks { .. } | Self::Offline => true,
+            Self::Hunks { .. } | Self::Effects { .. } | Self::Offline => true,
             Self::File { .. } | Self::Command { .. } | Self::First { .. } | Self::Unsandboxed => false,
         }
     }

@@ -39,7 +39,7 @@ pub mod truncate;
 pub mod usage;
 
 pub use action::{Action, Place, Target};
-pub use amendment::{Amendable, Amendment, FirstParts, Hunk, HunkChoice};
+pub use amendment::{Amendable, Amendment, DiscardedEffect, EffectPart, FirstParts, Hunk, HunkChoice};
 pub use approval::{Approval, Approve, ApproveWhen, Decision, Details, Part as CommandPart, Risk, RuleOrigin, VerdictKind};
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit};

@@ -96,6 +96,12 @@ pub struct Effects {
     pub refused: Vec<RefusedEffect>,
     /// Access that the sandbox blocked.
     pub denied: Vec<Outside>,
+    /// Digest of all effects and the output, as hexadecimal digits.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+    /// Reason why these effects could not be applied: files that changed since the command ran. The command can only run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<String>,
 }
 
 impl Effects {
@@ -117,6 +123,16 @@ impl Effects {
                 "{more} changed paths exceed the limit of the list, so the changes cannot be applied; run the command in parts"
             )
         })
+    }
+
+    /// Returns why the effects cannot be approved: a conflict, or an incomplete list.
+    pub fn obstacle(&self) -> Option<String> {
+        self.conflict.clone().or_else(|| self.unlisted())
+    }
+
+    /// Returns the listed paths that can be left out: files, then folders.
+    pub fn listed(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| file.path.as_str()).chain(self.groups.iter().map(|group| group.folder.as_str()))
     }
 
     /// Returns the number of changed paths, including unlisted ones.

@@ -102,6 +102,12 @@ pub(crate) struct ApproveAction {
     /// The reason of a denial, which is passed to the model.
     #[serde(default)]
     pub reason: Option<String>,
+    /// Of the effects of a command: the files and folders to apply, as in `effects`; the others are discarded. Default: all.
+    #[serde(default)]
+    pub paths: Option<Vec<String>>,
+    /// The digest of the effects that were shown (`effects.digest`). Required with `paths`.
+    #[serde(default)]
+    pub digest: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +115,8 @@ pub(crate) struct ApproveAction {
 pub(crate) enum Verdict {
     Approved,
     Denied,
+    /// After a conflict (`effects.conflict`): the command runs again in a copy, and another approval follows for its effects.
+    RunAgain,
 }
 
 /// Ends the session and the process. A running task is cancelled after its running tools have ended.

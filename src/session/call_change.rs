@@ -26,6 +26,8 @@ pub(crate) enum CallChange<'r> {
     },
     /// Planned again, because its files changed.
     Renewed,
+    /// Effects that could not be applied, because files changed.
+    Conflicted,
     PreviewStarted,
     LayerEnded,
     Previewed {

@@ -31,6 +31,8 @@ pub(crate) struct OpenCall {
     pub layered: bool,
     /// Digest of the effects of that run, once it has ended.
     pub layer_digest: Option<String>,
+    /// Reason why the effects of its last run could not be applied; it has not run again since.
+    pub conflict: Option<String>,
     pub amendments: Vec<Amendment>,
     pub renewed: bool,
     /// Text for the model about the user's edits, added to the result.
@@ -88,6 +90,7 @@ impl OpenCall {
             previewed: false,
             layered: false,
             layer_digest: None,
+            conflict: None,
             amendments: Vec::new(),
             renewed: false,
             told: None,
@@ -187,8 +190,17 @@ impl Calls {
                 });
                 Some((tool_call_id, CallChange::Renewed))
             }
+            Record::Conflicted { tool_call_id, reason } => {
+                self.update(tool_call_id, |call| {
+                    (call.stage, call.conflict) = (CallStage::Planning, Some(reason.clone()));
+                    (call.previewed, call.proposal, call.layer_digest, call.places) = (false, None, None, None);
+                });
+                Some((tool_call_id, CallChange::Conflicted))
+            }
             Record::PreviewStarted { tool_call_id, unasked } => {
-                self.update(tool_call_id, |call| (call.previewed, call.layered) = (true, call.layered || *unasked));
+                self.update(tool_call_id, |call| {
+                    (call.previewed, call.layered, call.conflict) = (true, call.layered || *unasked, None);
+                });
                 Some((tool_call_id, CallChange::PreviewStarted))
             }
             Record::LayerEnded { tool_call_id, digest, .. } => {
@@ -304,6 +316,8 @@ impl OpenCall {
                 self.stage = CallStage::Done;
                 self.denied = Some(CallDenial { reason: reason.clone() });
             }
+            // The effects are applied, or discarded by a crash: another plan starts without this choice.
+            Decision::Amended { amendment: Amendment::Effects { .. } } => {}
             Decision::Amended { amendment } => self.amendments.push(amendment.clone()),
             Decision::Approved | Decision::ApprovedAlways { .. } | Decision::Renewed | Decision::Previewed => {}
         }

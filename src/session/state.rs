@@ -127,6 +127,7 @@ impl SessionState {
             | Record::ApprovalRequested { .. }
             | Record::Decided { .. }
             | Record::Renewed { .. }
+            | Record::Conflicted { .. }
             | Record::Refused { .. }
             | Record::PreviewStarted { .. }
             | Record::LayerEnded { .. }

@@ -18,7 +18,7 @@ pub(super) fn offered(tool: &dyn AnyTool, payload: &Payload, settings: &Settings
     if let Some(work) = payload.downcast_ref::<Work>() {
         command_amended::offered(work, &mut offer, tool.name(), settings);
     }
-    Amends { offer, texts, told: None }
+    Amends { offer, texts, ..Amends::default() }
 }
 
 pub(super) fn amended(plan: Plan, amendment: &Amendment, tools: &Toolset) -> Result<Plan, ToolError> {

@@ -28,8 +28,8 @@ use crate::ports::{
     LayerRun, Plan, RewindStart, RunContext, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
-    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
-    ToolDefinition, ToolError, ToolResult, ToolStatus,
+    Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, DiscardedEffect, ErrorCode, Outside, PreviewOffer,
+    Proposal, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
@@ -136,12 +136,12 @@ impl Router {
         &self,
         command: PreviewedCommand,
         (id, tool_name): (CallId, String),
-        proposal: Option<Proposal>,
+        (proposal, discarded): (Option<Proposal>, Vec<DiscardedEffect>),
         settings: Arc<Settings>,
         kill: &CancellationToken,
     ) -> ToolResult {
         let before = checkpoint::before_own(&settings, kill).await;
-        let (result, settled) = preview::commit(command, id, tool_name, Arc::clone(&settings)).await;
+        let (result, settled) = preview::commit(command, id, tool_name, discarded, Arc::clone(&settings)).await;
         if let Ok(Some(before)) = before {
             before.over_own(&settings).await;
         }
@@ -300,8 +300,8 @@ impl ToolRouter for Router {
                     return ToolResult::refused(id, plan.tool_name, error);
                 }
                 Ok(command) => {
-                    let call = (id, plan.tool_name);
-                    return self.commit_preview(*command, call, plan.proposal, settings, &context.kill).await;
+                    let (call, seen) = ((id, plan.tool_name), (plan.proposal, plan.amends.discarded));
+                    return self.commit_preview(*command, call, seen, settings, &context.kill).await;
                 }
                 Err(payload) => payload,
             };
@@ -422,17 +422,18 @@ impl ToolRouter for Router {
 
 /// Returns a plan that applies the effects of a command that ran in a view.
 fn with_effects(plan: Plan, trial: Trial, redactor: &Redactor) -> Plan {
-    let Trial { kept, effects, proposal: seen, end } = trial;
+    let Trial { kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();
     let notes = before.notes.into_iter().chain(seen.notes).collect();
     let proposal = hide_in_proposal(redactor, Proposal { summary: before.summary, notes, ..seen });
+    let offer = Amendable { effects: parts, ..Amendable::default() };
     Plan {
         proposal: Some(proposal),
         runs: Vec::new(),
         preview: PreviewOffer::Impossible { reason: "it has already run; approve to apply its changes".to_owned() },
         effects: Some(Box::new(effects)),
         layer: end.map_or(LayerRun::None, LayerRun::Ended),
-        amends: Amends { told: plan.amends.told, ..Amends::default() },
+        amends: Amends { offer, told: plan.amends.told, ..Amends::default() },
         payload: Box::new(kept),
         ..plan
     }

@@ -173,6 +173,9 @@ impl Transcript {
                 };
                 self.card(id, |_| {}).decided.push(words.to_owned());
             }
+            CallChange::Conflicted => {
+                self.card(id, |_| {}).decided.push("files had changed since the command ran; nothing was written".to_owned());
+            }
             CallChange::Previewed { proposal: None }
             | CallChange::PreviewStarted
             | CallChange::LayerEnded

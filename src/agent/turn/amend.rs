@@ -1,7 +1,7 @@
 //! Changes that the user makes to a proposal: planned, judged again, and reported to the model.
 
 use crate::ports::Plan;
-use crate::protocol::{Action, Amendment, ErrorCode, HunkChoice, ToolResult};
+use crate::protocol::{Action, Amendment, DiscardedEffect, EffectPart, Effects, ErrorCode, HunkChoice, ToolResult};
 
 /// User's changes to a call.
 #[derive(Debug, Default)]
@@ -38,6 +38,31 @@ impl Amended {
     }
 }
 
+/// Returns why effects cannot be applied without some of them.
+fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, discarded: &[DiscardedEffect]) -> Option<String> {
+    let Some(effects) = effects else { return Some("the call has no effects to select".to_owned()) };
+    if let Some(obstacle) = effects.obstacle() {
+        return Some(obstacle);
+    }
+    if effects.digest != digest {
+        return Some("the selection was made for other effects".to_owned());
+    }
+    let covers = |left: &DiscardedEffect, part: &EffectPart| {
+        left.path == part.path && (left.hunks.is_empty() || part.hunk.is_some_and(|hunk| left.hunks.contains(&hunk)))
+    };
+    for left in discarded {
+        if !effects.listed().any(|path| path == left.path) {
+            return Some(format!("the effects do not list `{}`", left.path));
+        }
+        let has = |hunk: &usize| parts.iter().any(|part| part.path == left.path && part.hunk == Some(*hunk));
+        if !left.hunks.iter().all(has) {
+            return Some(format!("the hunks of `{}` cannot be selected like this", left.path));
+        }
+    }
+    let nothing = parts.iter().all(|part| discarded.iter().any(|left| covers(left, part)));
+    nothing.then(|| "nothing was selected; deny the call instead".to_owned())
+}
+
 /// Returns why an amendment cannot be applied to a plan.
 pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String> {
     let offer = &plan.amends.offer;
@@ -52,6 +77,7 @@ pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String>
             let mut fixed = hunks.iter().zip(&offer.hunks).filter(|(choice, _)| **choice != HunkChoice::Taken);
             fixed.find_map(|(_, hunk)| hunk.fixed.clone())
         }
+        Amendment::Effects { digest, discarded } => no_selection(plan.effects.as_deref(), &offer.effects, digest, discarded),
         Amendment::File { file, .. } => (*file >= offer.files.len()).then(|| "the change has no such file".to_owned()),
         Amendment::Command { line } if line.trim().is_empty() => Some("the command is empty".to_owned()),
         Amendment::Command { .. } => offer.command.is_none().then(|| "this tool call has no command to edit".to_owned()),

@@ -18,6 +18,7 @@ use crate::protocol::{
 use std::path::Path;
 use std::time::Duration;
 
+const DISCARDED: &str = "; it ran in a copy, its changes there were discarded, and its output is withheld";
 /// Maximum number of rules that the user may write for one approval.
 const OFFERS: usize = 32;
 
@@ -224,12 +225,12 @@ impl CallRunner<'_> {
             return self.cx.out.notice(format!("cannot apply this change to the proposal: {why}"));
         }
         let approves = matches!(decision, Decision::Approved | Decision::ApprovedAlways { .. });
-        let unlisted = pending.plan.effects.as_ref().and_then(|effects| effects.unlisted());
-        if let (true, Some(why)) = (approves, unlisted) {
+        let obstacle = pending.plan.effects.as_ref().and_then(|effects| effects.obstacle());
+        if let (true, Some(why)) = (approves, obstacle) {
             return self.cx.out.notice(why);
         }
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
-        let Pending { plan, question, always, approval_id, since, ticket: _ } = *pending;
+        let Pending { mut plan, question, always, approval_id, since, ticket: _ } = *pending;
         self.resolve_approval(call, &approval_id, decision.clone(), at.since(since));
         let no = matches!(decision, Decision::Denied { .. });
         // The policy may have changed since the approval was requested.
@@ -249,15 +250,20 @@ impl CallRunner<'_> {
                 self.grants.remember(&always, choice, self.cx);
                 self.permit(call, index, plan, question.approve(), &mut batch);
             }
+            Decision::Amended { amendment: Amendment::Effects { discarded, .. } } => {
+                plan.amends.discarded = discarded;
+                self.permit(call, index, plan, question.approve(), &mut batch);
+            }
             Decision::Amended { amendment } => self.amend(call, index, plan, amendment),
             Decision::Renewed => self.make_anew(call, index),
             Decision::Previewed => {
-                let permit = question.preview();
-                self.begin_preview(
-                    call,
-                    PreviewRequest { index, plan, permit, approval_id: Some(approval_id), unasked: false },
-                    &mut batch,
-                );
+                // After a conflict, it runs in the same kind of copy as before.
+                let layer = question.layer().filter(|_| call.conflict.is_some() && call.layered);
+                let unasked = layer.is_some();
+                let permit = layer.unwrap_or_else(|| question.preview());
+                plan.effects = None;
+                let request = PreviewRequest { index, plan, permit, approval_id: Some(approval_id), unasked };
+                self.begin_preview(call, request, &mut batch);
             }
         }
         self.carry_out(calls, batch);
@@ -325,7 +331,8 @@ impl CallRunner<'_> {
 /// Returns the note for the model about discarded effects of a plan; empty if it did not run.
 fn discarded(plan: &Plan) -> &'static str {
     match plan.layer {
-        LayerRun::Ended(_) => "; it ran in a copy, its changes there were discarded, and its output is withheld",
+        LayerRun::Ended(_) => DISCARDED,
+        _ if plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_some()) => DISCARDED,
         LayerRun::None | LayerRun::Possible | LayerRun::Impossible { .. } => "",
     }
 }

@@ -48,6 +48,8 @@ pub(super) struct Call {
     pub layer_digest: Option<String>,
     /// Reason why the layer was discarded; then approval is required before the command runs.
     pub no_layer: Option<String>,
+    /// Reason why the effects of its last run could not be applied. It runs again only if the user wants that.
+    pub conflict: Option<String>,
     /// Result of a run that the sandbox blocked.
     pub held: Option<BlockedRun>,
     pub row: RepeatCount,
@@ -108,6 +110,7 @@ impl Call {
             layered: false,
             layer_digest: None,
             no_layer: None,
+            conflict: None,
             held: None,
             row: RepeatCount::default(),
             partly: None,

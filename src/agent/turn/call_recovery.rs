@@ -182,6 +182,7 @@ impl Call {
         call.proposal = open.proposal;
         call.previewed = open.previewed;
         call.layered = open.layered;
+        call.conflict = open.conflict;
         call.amended = Amended {
             by: open.amendments,
             told: open.told,

@@ -158,6 +158,9 @@ impl CallRunner<'_> {
         if call.amended.by.contains(&Amendment::Unsandboxed) {
             return self.ask_unsandboxed(call, index, plan, batch, at);
         }
+        if call.conflict.is_some() {
+            return self.ask_to_run_again(verdict, call, index, plan, batch, at);
+        }
         if Self::is_answered(call, &plan) {
             return self.run_answered(verdict, call, index, plan, batch);
         }
@@ -307,6 +310,7 @@ impl CallRunner<'_> {
     pub(super) fn begin_preview(&mut self, call: &mut Call, looked: PreviewRequest, batch: &mut Batch) {
         let ticket = self.cx.numbers.next_ticket();
         call.previewed = true;
+        call.conflict = None;
         call.layered |= looked.unasked;
         let tool_call_id = call.call.tool_call_id.clone();
         self.cx.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked });
@@ -361,7 +365,7 @@ impl CallRunner<'_> {
         if self.may_be_opened(call, &result) {
             return self.hold(call, index, result, latency_ms);
         }
-        if self.renews(call, index, &result) {
+        if self.conflicts(call, index, &result) || self.renews(call, index, &result) {
             return;
         }
         call.settle(result);

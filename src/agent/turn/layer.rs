@@ -8,10 +8,11 @@ use super::options::Approver;
 use super::preview::ActivePreview;
 use super::sandbox_escalation::names;
 use crate::policy::{Approve, PreviewPermit, Question, Verdict};
-use crate::ports::{LayerEnd, LayerRun, Plan, Record};
+use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record};
 use crate::protocol::{Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
 
 const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
+const KILLED: &str = "It ran in a copy of the workspace, and its changes there were discarded.";
 const INTERRUPTED: &str = "interrupted by the user; it ran in a copy of the workspace, and its changes there were discarded; its \
                            output so far follows";
 
@@ -55,8 +56,7 @@ impl CallRunner<'_> {
             return self.refuse_by_policy(call, denial);
         }
         if end.stopped {
-            call.no_layer = Some(format!("its run in a copy did not finish ({}), so its changes were discarded", effects.ended));
-            return self.ask_before(call, index);
+            return self.end_killed(call, end, effects);
         }
         if !effects.denied.is_empty() {
             call.no_layer = Some(format!("in a copy, without network, the sandbox blocked {}", names(&effects.denied)));
@@ -108,11 +108,68 @@ impl CallRunner<'_> {
         effects.unlisted().is_none() && matches!(self.cx.policy.judge(actions, at.now), Verdict::Allow(_))
     }
 
+    /// Asks whether to run a command again, if its approved effects could not be applied. Nothing was written.
+    pub(super) fn conflicts(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
+        let error = result.error.as_ref().filter(|error| error.code == ErrorCode::Conflict);
+        let stopping = self.quitting || self.cancelling;
+        let (Some(error), true, true, false) = (error, call.asked, call.previewed, stopping) else { return false };
+        call.previewed = false;
+        call.proposal = None;
+        call.conflict = Some(error.message.clone());
+        let tool_call_id = call.call.tool_call_id.clone();
+        self.cx.out.record(Record::Conflicted { tool_call_id, reason: error.message.clone() });
+        self.cx.out.commit(Durability::Process);
+        self.plan_again(call, index);
+        true
+    }
+
+    /// Asks about another run in a copy. Its effects are decided about afterwards.
+    pub(super) fn ask_to_run_again(
+        &mut self,
+        verdict: Verdict,
+        call: &mut Call,
+        index: usize,
+        mut plan: Plan,
+        batch: &mut Batch,
+        at: InputTime,
+    ) {
+        let conflict = call.conflict.clone().unwrap_or_default();
+        let asked = match verdict {
+            Verdict::Ask(question) => Ok(question),
+            Verdict::Deny(denial) => Err(denial),
+            Verdict::Allow(_) => self.cx.policy.ask_call(&plan.tool_name, &plan.actions, at.now, conflict.clone()),
+        };
+        let mut question = match asked {
+            Ok(question) => question,
+            Err(denial) => return self.refuse_by_policy(call, &denial),
+        };
+        if plan.preview != PreviewOffer::Possible || self.cx.options.approver == Approver::Everyone {
+            call.refuse(ErrorCode::Conflict, conflict);
+            return self.report(call, 0);
+        }
+        question.reason.clone_from(&conflict);
+        plan.effects = Some(Box::new(Effects { conflict: Some(conflict), ..Effects::default() }));
+        self.ask(call, index, plan, question, batch, at);
+    }
+
     /// Discards the layer, and asks about the command before it runs without one.
     pub(super) fn ask_before(&mut self, call: &mut Call, index: usize) {
         call.held = None;
         self.drop_preview(call);
         self.plan_again(call, index);
+    }
+
+    /// Discards the layer of a command that was killed. The model gets the output so far.
+    fn end_killed(&mut self, call: &mut Call, end: &LayerEnd, effects: &Effects) {
+        self.drop_preview(call);
+        let (code, how) = match &end.error {
+            Some(error) => (error.code, error.message.clone()),
+            None => (ErrorCode::ToolExecutionFailed, format!("{}; its output until then follows", effects.ended)),
+        };
+        let error = ToolError::new(code, format!("{how}. {KILLED}"));
+        let result = ToolResult::refused(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
+        call.settle(ToolResult { output_text: effects.output.clone(), ..result });
+        self.report(call, 0);
     }
 
     /// Discards the layer of a command that the user interrupted. The model gets the output so far.

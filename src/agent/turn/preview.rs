@@ -25,7 +25,7 @@ pub(super) struct PreviewRequest {
 
 /// Returns why a plan cannot be previewed.
 pub(super) fn no_preview(plan: &Plan) -> Option<String> {
-    if plan.effects.is_some() {
+    if plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_none()) {
         return Some("it already ran in a preview".to_owned());
     }
     match &plan.preview {

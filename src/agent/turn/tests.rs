@@ -10,9 +10,10 @@ use crate::ports::{
 };
 use crate::protocol::{
     Action, Amendable, Amendment, Approval, ApprovalId, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Command,
-    CountedEffects, Decision, EffectKind, Effects, Effort, ErrorCode, EventKind, Failure, FailureKind, FileEffect, GrantScope,
-    Hunk, HunkChoice, Message, Mode, ModelFacts, Outside, Part, Place, PreviewOffer, Price, Proposal, Remember, Resolution,
-    RewindScope, RewindTarget, Role, SandboxTier, StopReason, Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
+    CountedEffects, Decision, DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode, EventKind, Failure,
+    FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Message, Mode, ModelFacts, Outside, Part, Place, PreviewOffer, Price,
+    Proposal, Remember, Resolution, RewindScope, RewindTarget, Role, SandboxTier, StopReason, Target, TaskId, ToolCall,
+    ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -109,7 +110,8 @@ fn bare() -> SandboxStatus {
 /// Parses `%a.rs,-b.rs`, `%killed`, `%@example.com`, `%:target`: the result of a run in a layer, with files, deletions, its end, blocked
 /// access, and build output.
 fn layer_effects(mark: &str) -> Option<Box<Effects>> {
-    let mut effects = Effects { ended: "exit 0".to_owned(), output: "said".to_owned(), ..Effects::default() };
+    let (ended, output, digest) = ("exit 0".to_owned(), "said".to_owned(), "d1".to_owned());
+    let mut effects = Effects { ended, output, digest, ..Effects::default() };
     for part in mark.strip_prefix('%')?.split(',').filter(|part| !part.is_empty()) {
         let file = |path: &str, kind: EffectKind| FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
         match part.split_at(1) {
@@ -342,6 +344,13 @@ impl Sim {
                         let hunks = words.next().unwrap().chars().map(choice).collect();
                         Decision::Amended { amendment: Amendment::Hunks { hunks } }
                     }
+                    // The digest, and the paths that are left out.
+                    "effects" => {
+                        let mut words = words.next().unwrap().split(' ');
+                        let digest = words.next().unwrap().to_owned();
+                        let discarded = words.map(|path| DiscardedEffect { path: path.to_owned(), hunks: Vec::new() }).collect();
+                        Decision::Amended { amendment: Amendment::Effects { digest, discarded } }
+                    }
                     "anew" => Decision::Renewed,
                     "line" => {
                         let line = words.next().unwrap().to_owned();
@@ -519,6 +528,8 @@ impl Sim {
         });
         let layer = Self::layer(mark);
         let effects = effects.or_else(|| layer_effects(mark));
+        let part = |path: &str| EffectPart { path: path.to_owned(), hunk: None, name: None, first: 0, end: 0 };
+        let parts = effects.iter().flat_map(|effects| effects.listed().map(part)).collect();
         let index: usize = index.parse().unwrap();
         let target = |path: &str| Target {
             given: path.to_owned(),
@@ -561,12 +572,14 @@ impl Sim {
                     hunks: (0..mark.strip_prefix('#').map_or(0, |count| count.parse().unwrap()))
                         .map(|_| Hunk { file: Some(0), first: 0, end: 1, name: None, fixed: None })
                         .collect(),
+                    effects: parts,
                     command: (verb == "exec").then(|| rest.to_owned()),
                     unsandboxed: verb == "exec",
                     edited: mark.starts_with('='),
                     ..Amendable::default()
                 },
                 texts: Vec::new(),
+                discarded: Vec::new(),
                 told: mark.strip_prefix('=').map(|words| words.replace('_', " ")),
             },
             payload: Box::new(()),
@@ -594,6 +607,7 @@ impl Sim {
         };
         LayerRun::Ended(LayerEnd {
             stopped: effects.ended.starts_with("killed"),
+            error: None,
             actions: Some(effects.files.iter().map(action).collect()),
             beyond_edits: effects.files.iter().any(|file| deletes(&file)),
             beyond_rewind: effects.files.iter().any(|file| file.path.starts_with("ignored")),

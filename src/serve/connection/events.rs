@@ -80,7 +80,11 @@ impl ClientConnection {
                 self.settle_approval(approval_id, || Err(unknown_approval(approval_id.as_str())));
             }
             EventKind::ApprovalResolved { approval_id, decision, .. } => {
-                let status = if matches!(decision, Decision::Denied { .. }) { Verdict::Denied } else { Verdict::Approved };
+                let status = match decision {
+                    Decision::Denied { .. } => Verdict::Denied,
+                    Decision::Previewed => Verdict::RunAgain,
+                    _ => Verdict::Approved,
+                };
                 self.settle_approval(approval_id, || Ok(value(&ActionDecided { status })));
             }
             EventKind::ToolInterrupted { tool_call_id, .. } => {

@@ -2,7 +2,10 @@
 
 use super::answers::{Slot, Wait};
 use super::{Act, ClientConnection, Stage, unknown_approval, value};
-use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, SessionQuery, SessionStatus, TaskId};
+use crate::protocol::{
+    Amendment, Approval, BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, DiscardedEffect, Effects, SessionQuery,
+    SessionStatus, TaskId,
+};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{
     ApproveAction, CancelTask, Cancelling, GetPatchPreview, SessionStateTold, Shutdown, StartTask, Verdict, params,
@@ -96,19 +99,14 @@ impl ClientConnection {
             let is_decided = self.waiting.iter().any(|(_, wait)| same(wait));
             let live = self.live_to_the_end()?;
             let approval = live.approvals.iter().find(|approval| approval.approval_id.as_str() == asked.approval_id);
-            match approval.filter(|_| !is_decided) {
-                Some(approval) => Ok((approval.approval_id.clone(), asked)),
-                None => Err(unknown_approval(&asked.approval_id)),
-            }
+            let approval = approval.filter(|_| !is_decided).ok_or_else(|| unknown_approval(&asked.approval_id))?;
+            let decision = decision(approval, &asked).map_err(|message| Fault::new(FaultCode::InvalidParams, message))?;
+            Ok((approval.approval_id.clone(), decision, asked.approval_id))
         });
         match known {
-            Ok((approval_id, asked)) => {
-                let decision = match asked.decision {
-                    Verdict::Approved => Decision::Approved,
-                    Verdict::Denied => Decision::Denied { reason: asked.reason.filter(|reason| !reason.trim().is_empty()) },
-                };
+            Ok((approval_id, decision, asked_id)) => {
                 self.acts.push(Act::Do(Command::Decide { approval_id, decision }));
-                self.waiting.push((slot, Wait::Decided { approval_id: asked.approval_id }));
+                self.waiting.push((slot, Wait::Decided { approval_id: asked_id }));
             }
             Err(fault) => self.answer(slot, Err(fault)),
         }
@@ -140,4 +138,45 @@ impl ClientConnection {
             Stage::Opening { .. } => {}
         }
     }
+}
+
+/// Returns the decision that an answer means, if the approval can get this answer.
+fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, String> {
+    let effects = approval.effects.as_deref();
+    if let Some(digest) = &asked.digest
+        && effects.is_none_or(|effects| effects.digest != *digest)
+    {
+        return Err("`digest` is not that of the effects of this approval".to_owned());
+    }
+    match asked.decision {
+        Verdict::Approved => {
+            if let Some(obstacle) = effects.and_then(Effects::obstacle) {
+                return Err(format!("these effects cannot be approved: {obstacle}"));
+            }
+            asked.paths.as_ref().map_or(Ok(Decision::Approved), |paths| selected(effects, paths, asked.digest.as_deref()))
+        }
+        Verdict::RunAgain if effects.is_none_or(|effects| effects.conflict.is_none()) => {
+            Err("`run_again` is only possible after a conflict (`effects.conflict`)".to_owned())
+        }
+        Verdict::RunAgain => Ok(Decision::Previewed),
+        Verdict::Denied => Ok(Decision::Denied { reason: asked.reason.clone().filter(|reason| !reason.trim().is_empty()) }),
+    }
+}
+
+/// Returns the decision to apply only these paths of the effects of a command.
+fn selected(effects: Option<&Effects>, paths: &[String], digest: Option<&str>) -> Result<Decision, String> {
+    let effects = effects.ok_or("`paths` is only possible for the effects of a command")?;
+    let digest = digest.ok_or("`paths` requires `digest`, the digest of the effects")?;
+    if let Some(unknown) = paths.iter().find(|path| effects.listed().all(|listed| listed != *path)) {
+        return Err(format!("the effects do not list `{unknown}`"));
+    }
+    if paths.is_empty() {
+        return Err("`paths` is empty: deny the call instead".to_owned());
+    }
+    let left = effects.listed().filter(|listed| !paths.iter().any(|path| path == listed));
+    let discarded: Vec<DiscardedEffect> = left.map(|path| DiscardedEffect { path: path.to_owned(), hunks: Vec::new() }).collect();
+    if discarded.is_empty() {
+        return Ok(Decision::Approved);
+    }
+    Ok(Decision::Amended { amendment: Amendment::Effects { digest: digest.to_owned(), discarded } })
 }

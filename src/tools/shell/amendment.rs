@@ -59,7 +59,7 @@ pub(in crate::tools) fn amended(
             Err(invalid("this call cannot run outside the sandbox"))
         }
         Amendment::Unsandboxed => Ok(unsandboxed(plan, work, settings)),
-        Amendment::Hunks { .. } | Amendment::File { .. } => {
+        Amendment::Hunks { .. } | Amendment::File { .. } | Amendment::Effects { .. } => {
             Err(invalid("this call runs a command; it has no hunks or files to edit"))
         }
     }

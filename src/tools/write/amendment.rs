@@ -118,9 +118,11 @@ pub(in crate::tools) fn texts(
     match amendment {
         Amendment::Hunks { hunks } => by_hunks(files, hunks, settings),
         Amendment::File { file, text } => as_a_whole(files, *file, text, settings),
-        Amendment::Command { .. } | Amendment::First { .. } | Amendment::Offline | Amendment::Unsandboxed => {
-            Err(invalid("this call changes files; it has no command to edit"))
-        }
+        Amendment::Effects { .. }
+        | Amendment::Command { .. }
+        | Amendment::First { .. }
+        | Amendment::Offline
+        | Amendment::Unsandboxed => Err(invalid("this call changes files; it has no command to edit")),
     }
 }
 

@@ -7,7 +7,9 @@ use crate::protocol::{Amendment, Approval, Decision};
 pub(crate) fn answer(panel: &mut Dialog, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
     let decide = |approval: &Approval, decision| Some(Answer::Decide(approval.approval_id.clone(), decision));
     match (&mut panel.question, act) {
-        (Question::Approval(approval), ChoiceAction::Preview) => Some(Answer::Preview(approval.approval_id.clone())),
+        (Question::Approval(approval), ChoiceAction::Preview | ChoiceAction::RunAgain) => {
+            Some(Answer::Preview(approval.approval_id.clone()))
+        }
         (Question::Approval(approval), ChoiceAction::Approve) => {
             let amendment = panel.hunks.as_ref().and_then(|hunks| hunks.amendment());
             decide(approval, amendment.map_or(Decision::Approved, |amendment| Decision::Amended { amendment }))

@@ -3,7 +3,7 @@
 use super::command::{Command, Row};
 use super::note::{CHANGED, Note, Verb, hanging, hung};
 use super::title::Name;
-use crate::protocol::{Approval, Effects, FileDiffs, Risk};
+use crate::protocol::{Approval, DiscardedEffect, Effects, FileDiffs, Risk};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::format::counted;
@@ -110,20 +110,25 @@ impl Body {
     fn effects(approval: &Approval, effects: &Effects) -> Self {
         let diff = Diff::new(&approval.proposal.diff, None);
         let lines = diff.lines();
-        let mut above = super::effects::notes(approval, effects);
         let extent = if lines > LARGE_LINES { Extent::Large } else { Extent::Readable };
-        match diff.files().as_slice() {
-            [] => {}
-            [(Some(path), ..)] => {
-                above.push(Note::new(format!("text changes in {}", text::reveal_line(&path.to_string_lossy())), Token::Text));
-            }
-            _ => above.push(Note::new("text changes".to_owned(), Token::Text)),
-        }
-        if extent == Extent::Large {
-            above.push(Note::new(format!("{lines}-line diff, too long to review here"), Token::Warn));
-        }
+        let above = above_effects(approval, effects, &diff, &[]);
         let name = Name { words: String::new(), beside: 0 };
         Self::Edit { name, diff, above, extent, verb: super::effects::verb(effects), facts: super::effects::facts(effects) }
+    }
+
+    /// Marks the listed effects of a command that the user left out.
+    pub(crate) fn mark_discarded(&mut self, approval: &Approval, discarded: &[DiscardedEffect]) {
+        if let (Self::Edit { above, diff, .. }, Some(effects)) = (self, &approval.effects) {
+            *above = above_effects(approval, effects, diff, discarded);
+        }
+    }
+
+    /// Returns the first row of a paragraph above the diff.
+    pub(crate) fn row_of_note(&self, width: u16, at: usize) -> usize {
+        match self {
+            Self::Edit { name, above, .. } => name.rows(width).len() + wrapped_count(&above[..at.min(above.len())], width),
+            Self::Command { .. } | Self::Words { .. } => 0,
+        }
     }
 
     fn edit(name: Name, diff: Diff, notes: Vec<Note>) -> Self {
@@ -292,6 +297,22 @@ impl Body {
             Self::Edit { .. } | Self::Words { .. } => read(&[]),
         }
     }
+}
+
+/// Returns the rows above the diff of the effects of a command.
+fn above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
+    let mut above = super::effects::notes(approval, effects, discarded);
+    match diff.files().as_slice() {
+        [] => {}
+        [(Some(path), ..)] => {
+            above.push(Note::new(format!("text changes in {}", text::reveal_line(&path.to_string_lossy())), Token::Text));
+        }
+        _ => above.push(Note::new("text changes".to_owned(), Token::Text)),
+    }
+    if diff.lines() > LARGE_LINES {
+        above.push(Note::new(format!("{}-line diff, too long to review here", diff.lines()), Token::Warn));
+    }
+    above
 }
 
 fn wrapped_count(notes: &[Note], width: u16) -> usize {

@@ -18,6 +18,8 @@ pub(crate) enum ChoiceAction {
     Approve,
     /// Runs the command in a copy and asks again with its effects.
     Preview,
+    /// Runs the command in a fresh copy, because its changes could not be applied.
+    RunAgain,
     /// Opens the rule dialog.
     Always,
     /// Approves and saves the rule.
@@ -82,7 +84,8 @@ impl ChoiceAction {
             Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) | Self::Rewind(_) => true,
             Self::First | Self::Offline | Self::Asking(elicitation::FormAction::Send) => true,
             Self::Edit | Self::EditWhole | Self::View | Self::Wrap | Self::Unsandboxed => false,
-            Self::Preview | Self::Widen | Self::End | Self::Diff | Self::Write | Self::Reach | Self::Look | Self::Back => false,
+            Self::Preview | Self::RunAgain => false,
+            Self::Widen | Self::End | Self::Diff | Self::Write | Self::Reach | Self::Look | Self::Back => false,
             Self::ShowNew
             | Self::OpenFile
             | Self::Deny
@@ -125,8 +128,25 @@ pub(crate) struct Choice {
     pub is_shown: bool,
 }
 
+/// Returns the choices after a conflict: the effects are lost, and the command can run again.
+fn of_conflict() -> Vec<Choice> {
+    let again = "run it again in a copy; aye asks about its new changes";
+    vec![
+        choice('r', Confirm::Letter, ChoiceAction::RunAgain, again.to_owned(), "run again"),
+        choice('n', Confirm::Letter, ChoiceAction::Deny, "discard the changes; the model sees a denial".to_owned(), "discard"),
+        choice('?', Confirm::Immediate, ChoiceAction::Look, "rules that apply".to_owned(), "more"),
+        Choice {
+            is_shown: false,
+            ..choice('N', Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why")
+        },
+    ]
+}
+
 /// Returns the choices of an approval prompt.
 pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
+    if approval.effects.as_ref().is_some_and(|effects| effects.conflict.is_some()) {
+        return of_conflict();
+    }
     let again = !approval.opens.is_empty();
     let yes = match (&approval.effects, again) {
         (Some(_), _) => verb.long.to_owned(),

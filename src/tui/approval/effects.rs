@@ -1,7 +1,7 @@
 //! Rows above the diff of a previewed command: exit status, paths, skipped changes and output.
 
 use super::note::{Note, Verb};
-use crate::protocol::{Approval, CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, size};
+use crate::protocol::{Approval, CountedEffects, CreatedFiles, DiscardedEffect, EffectKind, Effects, FileEffect, size};
 use crate::text;
 use crate::tui::format::counted;
 use crate::tui::theme::Token;
@@ -11,12 +11,27 @@ use crate::tui::transcript::take_exit;
 const EXCERPT: usize = 8;
 /// Width of the column with the change of a path, in cells.
 const VERB: usize = 9;
+/// Word in that column for a path that is left out.
+const DISCARD: &str = "discard";
 
-/// Returns everything but the diff.
-pub(crate) fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
+/// Returns the index of the note about a listed path.
+pub(crate) fn note_of(approval: &Approval, path: &str) -> usize {
+    let rows = approval.command.as_ref().map_or(0, |command| text::reveal_rows(&command.line).split('\n').count());
+    let at = approval.effects.as_ref().and_then(|effects| effects.listed().position(|listed| listed == path));
+    // The exit status is between the command and the list.
+    rows + 1 + at.unwrap_or(0)
+}
+
+/// Returns everything but the diff. Paths that the user left out are marked.
+pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[DiscardedEffect]) -> Vec<Note> {
+    let is_discarded = |path: &str| discarded.iter().any(|one| one.path == path && one.hunks.is_empty());
     let mut notes = Vec::new();
     if let Some(command) = &approval.command {
         notes.extend(text::reveal_rows(&command.line).split('\n').map(|row| Note::new(format!("$ {row}"), Token::Code)));
+    }
+    if let Some(conflict) = &effects.conflict {
+        notes.push(Note::new(text::reveal_rows(conflict), Token::Warn));
+        return notes;
     }
     let ended = text::reveal_line(&effects.ended);
     let token = if ended == "exit 0" { Token::Text } else { Token::Warn };
@@ -24,7 +39,7 @@ pub(crate) fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
     if effects.is_empty() {
         notes.push(Note::new("no files changed".to_owned(), Token::Text));
     }
-    notes.extend(effects.files.iter().map(file));
+    notes.extend(effects.files.iter().map(|effect| file(effect, is_discarded(&effect.path))));
     if effects.more_files > 0 {
         let more = effects.more_files;
         notes.push(Note::new(
@@ -32,7 +47,7 @@ pub(crate) fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
             Token::Danger,
         ));
     }
-    notes.extend(effects.groups.iter().map(group));
+    notes.extend(effects.groups.iter().map(|folder| group(folder, is_discarded(&folder.folder))));
     notes.extend(effects.counted.iter().map(ignored));
     for refused in &effects.refused {
         let words = format!("{:VERB$}{}: {}", "SKIPPED", text::reveal_name(&refused.path), text::reveal_line(&refused.reason));
@@ -58,13 +73,16 @@ pub(crate) fn verb(effects: &Effects) -> Verb {
 
 /// Returns the number of changed paths: `3 paths`.
 pub(crate) fn facts(effects: &Effects) -> String {
+    if effects.conflict.is_some() {
+        return "nothing written".to_owned();
+    }
     if effects.is_empty() {
         return "no files".to_owned();
     }
     counted(usize::try_from(effects.paths()).unwrap_or(usize::MAX), "path")
 }
 
-fn file(effect: &FileEffect) -> Note {
+fn file(effect: &FileEffect, is_discarded: bool) -> Note {
     let path = text::reveal_name(&effect.path);
     let binary = |is: bool| if is { ", binary" } else { "" };
     let (verb, rest) = match &effect.kind {
@@ -86,6 +104,9 @@ fn file(effect: &FileEffect) -> Note {
         EffectKind::Linked { to } => ("link", format!("{path} → {}", text::reveal_name(to))),
     };
     let notes = effect.notes.iter().flat_map(|note| [" · ".to_owned(), text::reveal_line(note)]).collect::<String>();
+    if is_discarded {
+        return Note::new(format!("{DISCARD:VERB$}{rest}{notes}"), Token::Faint);
+    }
     let token = match (&effect.kind, effect.notes.is_empty()) {
         (EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. }, _) | (_, false) => Token::Warn,
         (_, true) => Token::Text,
@@ -94,11 +115,12 @@ fn file(effect: &FileEffect) -> Note {
 }
 
 /// Returns the row for the new files of one folder; the pager lists them.
-fn group(group: &CreatedFiles) -> Note {
+fn group(group: &CreatedFiles, is_discarded: bool) -> Note {
     let folder = text::reveal_name(group.folder.trim_end_matches('/'));
     let ignored = if group.ignored { " · ignored by git" } else { "" };
     let files = counted(group.files.len(), "new file");
-    Note::new(format!("{:VERB$}{folder}/  {files}, {}{ignored} · ? list", "created", size(group.bytes)), Token::Text)
+    let (verb, token) = if is_discarded { (DISCARD, Token::Faint) } else { ("created", Token::Text) };
+    Note::new(format!("{verb:VERB$}{folder}/  {files}, {}{ignored} · ? list", size(group.bytes)), token)
 }
 
 fn ignored(counted: &CountedEffects) -> Note {

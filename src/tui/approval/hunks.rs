@@ -1,8 +1,8 @@
-//! Selection and editing of the hunks of a change.
+//! Selection and editing of the hunks of a change, and selection of the effects of a command.
 
 use super::hunk::{new_text, old_text, with_new_text};
 use super::{ChoiceAction, Dialog, Question};
-use crate::protocol::{Amendment, Approval, FileDiffs, Hunk, HunkChoice};
+use crate::protocol::{Amendment, Approval, DiscardedEffect, EffectPart, FileDiffs, Hunk, HunkChoice};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::glyphs::Glyphs;
@@ -21,6 +21,15 @@ pub(crate) struct Hunks {
     choices: Vec<HunkChoice>,
     /// Index of the current hunk.
     at: usize,
+    /// Effects of a command, if they are selected instead of hunks; each has an offer.
+    effects: Option<EffectParts>,
+}
+
+/// Parts of the effects of a command, and the digest of all of them.
+#[derive(Debug, Clone)]
+struct EffectParts {
+    digest: String,
+    parts: Vec<EffectPart>,
 }
 
 /// Effect of a key on the hunks.
@@ -45,13 +54,25 @@ impl HunkMark {
 impl Hunks {
     /// Returns the hunks of a change, or `None` if none of them can be left out or edited.
     pub(crate) fn of(approval: &Approval) -> Option<Self> {
-        let offers = approval.amendable.hunks.clone();
         let diff = &approval.proposal.diff;
-        if offers.is_empty() || diff.hunks().count() != offers.len() || approval.effects.is_some() {
+        if let Some(effects) = &approval.effects {
+            let parts = approval.amendable.effects.clone();
+            let can_be_split = parts.len() > 1 && effects.obstacle().is_none();
+            return can_be_split.then(|| Self::of_effects(EffectParts { digest: effects.digest.clone(), parts }, diff));
+        }
+        let offers = approval.amendable.hunks.clone();
+        if offers.is_empty() || diff.hunks().count() != offers.len() {
             return None;
         }
         let choices = vec![HunkChoice::Taken; offers.len()];
-        Some(Self { offers, diff: diff.clone(), choices, at: 0 })
+        Some(Self { offers, diff: diff.clone(), choices, at: 0, effects: None })
+    }
+
+    fn of_effects(effects: EffectParts, diff: &FileDiffs) -> Self {
+        let offer = |part: &EffectPart| Hunk { file: None, first: 0, end: 0, name: part.name.clone(), fixed: None };
+        let offers: Vec<Hunk> = effects.parts.iter().map(offer).collect();
+        let choices = vec![HunkChoice::Taken; offers.len()];
+        Self { offers, diff: diff.clone(), choices, at: 0, effects: Some(effects) }
     }
 
     /// Returns whether some hunks can be selected without others.
@@ -67,13 +88,43 @@ impl Hunks {
         self.offers[self.at].file.unwrap_or(0)
     }
 
+    /// Returns for each hunk of the diff whether it is left out.
     pub(crate) fn left(&self) -> Vec<bool> {
-        self.choices.iter().map(|choice| *choice == HunkChoice::Left).collect()
+        let left = self.choices.iter().map(|choice| *choice == HunkChoice::Left);
+        let Some(effects) = &self.effects else { return left.collect() };
+        let mut hunks = vec![false; self.diff.hunks().count()];
+        for part in effects.parts.iter().zip(left).filter(|(_, left)| *left).map(|(part, _)| part) {
+            if let Some(hunks) = hunks.get_mut(part.first..part.end) {
+                hunks.fill(true);
+            }
+        }
+        hunks
+    }
+
+    /// Returns the effects of a command that are left out.
+    pub(crate) fn discarded(&self) -> Vec<DiscardedEffect> {
+        let mut discarded: Vec<DiscardedEffect> = Vec::new();
+        let parts = self.effects.iter().flat_map(|effects| &effects.parts);
+        for (part, _) in parts.clone().zip(&self.choices).filter(|(_, choice)| **choice == HunkChoice::Left) {
+            match discarded.last_mut().filter(|last| last.path == part.path) {
+                Some(last) => last.hunks.extend(part.hunk),
+                None => discarded.push(DiscardedEffect { path: part.path.clone(), hunks: part.hunk.into_iter().collect() }),
+            }
+        }
+        for effect in &mut discarded {
+            if effect.hunks.len() == parts.clone().filter(|part| part.path == effect.path).count() {
+                effect.hunks.clear();
+            }
+        }
+        discarded
     }
 
     /// Returns the change the user wants, if it differs from the proposal.
     pub(crate) fn amendment(&self) -> Option<Amendment> {
         let all = self.choices.iter().all(|choice| *choice == HunkChoice::Taken);
+        if let Some(effects) = self.effects.as_ref().filter(|_| !all) {
+            return Some(Amendment::Effects { digest: effects.digest.clone(), discarded: self.discarded() });
+        }
         (!all).then(|| Amendment::Hunks { hunks: self.choices.clone() })
     }
 
@@ -88,6 +139,13 @@ impl Hunks {
     /// Returns the label of the approval choice, or the reason why there is nothing to approve.
     fn yes(&self, verb: &str) -> Result<String, String> {
         let (count, taken) = (self.len(), self.taken());
+        if self.effects.is_some() {
+            return match taken.len() {
+                0 => Err("nothing is selected: space selects a change, n discards all".to_owned()),
+                all if all == count => Ok(verb.to_owned()),
+                some => Ok(format!("apply {some} of {count} changes")),
+            };
+        }
         let edited = match self.edited() {
             0 => "",
             _ if count == 1 => ", as you edited it",
@@ -207,6 +265,11 @@ impl Hunks {
     }
 
     fn name(&self, at: usize) -> String {
+        if let Some(part) = self.effects.as_ref().map(|effects| &effects.parts[at]) {
+            let hunk = part.hunk.map(|hunk| format!(" hunk {}", hunk + 1)).unwrap_or_default();
+            let name = part.name.as_deref().map(|name| format!(" {}", text::reveal_line(name))).unwrap_or_default();
+            return format!("{}{hunk}{name}", text::reveal_name(&part.path));
+        }
         let name = self.offers[at].name.as_deref().map(|name| format!(" {}", text::reveal_line(name))).unwrap_or_default();
         format!("hunk {}{name}", at + 1)
     }
@@ -239,7 +302,22 @@ impl Hunks {
 
     /// Returns the position of the current hunk: `hunk 1 of 2`.
     pub(crate) fn facts(&self) -> String {
-        format!("hunk {} of {}", self.at + 1, self.len())
+        let what = if self.effects.is_some() { "change" } else { "hunk" };
+        format!("{what} {} of {}", self.at + 1, self.len())
+    }
+
+    /// Returns the hint for the keys that choose what is current.
+    pub(crate) fn hint(&self) -> &'static str {
+        if self.effects.is_some() { "[ ] change" } else { "[ ] hunk" }
+    }
+
+    /// Returns the first hunk of an offer in the diff, or the path of one without hunks.
+    fn place(&self, at: usize) -> Result<usize, &str> {
+        match self.effects.as_ref().map(|effects| &effects.parts[at]) {
+            Some(part) if part.first == part.end => Err(&part.path),
+            Some(part) => Ok(part.first),
+            None => Ok(at),
+        }
     }
 }
 
@@ -252,15 +330,31 @@ impl Dialog {
             let at = hunks.at;
             self.show_hunks();
             if mark != HunkMark::Turn {
-                self.scroll_to_hunk(at);
+                self.scroll_to_part(at);
             }
         }
         Ok(marked)
     }
 
+    /// Scrolls to the current hunk, or to the row of an effect without a diff.
+    fn scroll_to_part(&mut self, at: usize) {
+        let place = self.hunks.as_ref().map(|hunks| hunks.place(at).map_err(str::to_owned));
+        match (place, &self.question) {
+            (Some(Err(path)), Question::Approval(approval)) => {
+                let note = super::effects::note_of(approval, &path);
+                self.scroll_to_row(self.body.row_of_note(self.seen_width, note));
+            }
+            (Some(Ok(hunk)), _) => self.scroll_to_hunk(hunk),
+            _ => {}
+        }
+    }
+
     fn scroll_to_hunk(&mut self, hunk: usize) {
         let Some(diff) = self.body.changes() else { return };
-        let row = self.body.above(self.seen_width) + diff.row_of(self.seen_width, hunk);
+        self.scroll_to_row(self.body.above(self.seen_width) + diff.row_of(self.seen_width, hunk));
+    }
+
+    fn scroll_to_row(&mut self, row: usize) {
         let last = self.body.rows(self.seen_width).saturating_sub(self.shown);
         // Rows above it that were not shown are not skipped.
         self.scroll = row.min(last);
@@ -300,7 +394,11 @@ impl Dialog {
         if let Some(diff) = self.body.changes() {
             diff.set_left(hunks.left());
         }
-        let yes = hunks.yes(self.body.verb().long);
+        let verb = self.body.verb();
+        let (is_of_effects, yes) = (hunks.effects.is_some(), hunks.yes(verb.long));
+        if let (Question::Approval(approval), true) = (&self.question, is_of_effects) {
+            self.body.mark_discarded(approval, &hunks.discarded());
+        }
         let changed = hunks.amendment().is_some();
         if hunks.can_be_split() {
             let counts = self.body.counts().unwrap_or_default();
@@ -312,7 +410,9 @@ impl Dialog {
                     choice.enabled = yes.is_ok();
                     choice.short = match &yes {
                         Ok(words) if changed => words.trim_end_matches(", once").to_owned().into(),
+                        Ok(_) if is_of_effects => verb.short.into(),
                         Ok(_) => "yes".into(),
+                        Err(_) if is_of_effects => "nothing selected".into(),
                         Err(_) => "no hunk selected".into(),
                     };
                     choice.words = yes.clone().unwrap_or_else(|why| why);
@@ -383,7 +483,13 @@ mod tests {
 
     fn hunks() -> Hunks {
         let offer = |first, end| Hunk { file: Some(0), first, end, name: None, fixed: None };
-        Hunks { choices: vec![HunkChoice::Taken; 2], offers: vec![offer(1, 2), offer(9, 11)], diff: FileDiffs::read(DIFF), at: 0 }
+        Hunks {
+            choices: vec![HunkChoice::Taken; 2],
+            offers: vec![offer(1, 2), offer(9, 11)],
+            diff: FileDiffs::read(DIFF),
+            at: 0,
+            effects: None,
+        }
     }
 
     #[test]

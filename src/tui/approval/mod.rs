@@ -428,6 +428,7 @@ impl Dialog {
             | ChoiceAction::Unsandboxed => 0,
             ChoiceAction::Always | ChoiceAction::Keep(_) => self.unseen(),
             ChoiceAction::Preview
+            | ChoiceAction::RunAgain
             | ChoiceAction::Widen
             | ChoiceAction::End
             | ChoiceAction::Diff

@@ -71,6 +71,7 @@ impl RuleChoice {
             ChoiceAction::Write => self.refused = None,
             ChoiceAction::Approve
             | ChoiceAction::Preview
+            | ChoiceAction::RunAgain
             | ChoiceAction::Always
             | ChoiceAction::Look
             | ChoiceAction::Back

@@ -43,6 +43,9 @@ pub(crate) fn by_risk(parts: &[CommandPart]) -> Vec<usize> {
 pub(crate) fn title(approval: &Approval) -> String {
     let tool = approval.tool_name.as_str();
     if let Some(effects) = approval.effects.as_ref() {
+        if effects.conflict.is_some() {
+            return "Files changed since the command ran: run it again?".to_owned();
+        }
         let paths = usize::try_from(effects.paths()).unwrap_or(usize::MAX);
         let deletes = |kind: &EffectKind| matches!(kind, EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. });
         let deleted = effects.files.iter().filter(|file| deletes(&file.kind)).count();

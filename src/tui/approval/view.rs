@@ -499,8 +499,8 @@ pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: u
 /// Adds the hints for the content: its hunks, its parts and its layout.
 fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
-    if panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split()) && !says_changed(panel) {
-        hints.insert(0, "[ ] hunk");
+    if let Some(hunks) = panel.hunks.as_ref().filter(|hunks| hunks.can_be_split() && !says_changed(panel)) {
+        hints.insert(0, hunks.hint());
         hints.insert(1, "space select");
     }
     match (panel.body.marked_part(), panel.body.has_parts()) {

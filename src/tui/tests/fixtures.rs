@@ -445,9 +445,18 @@ pub(crate) fn effects_approval(id: &str) -> Approval {
             reason: "`.git` is protected: it controls what other programs run".to_owned(),
         }],
         denied: vec![Outside::Host { host: "example.com".to_owned(), port: 443 }],
+        digest: "d1".to_owned(),
+        ..Effects::default()
     };
     let command = command_approval(id);
+    let hunks = FileDiffs::read(DIFF).hunks().count();
+    let parts = effects.listed().enumerate().map(|(at, path)| {
+        let (first, end) = if at == 0 { (0, hunks) } else { (hunks, hunks) };
+        EffectPart { path: path.to_owned(), hunk: None, name: None, first, end }
+    });
+    let amendable = Amendable { effects: parts.collect(), ..Amendable::default() };
     Approval {
+        amendable,
         effects: Some(Box::new(effects)),
         proposal: Proposal { diff: FileDiffs::read(DIFF), ..Proposal::default() },
         risk_level: Risk::Medium,

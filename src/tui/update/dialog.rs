@@ -250,6 +250,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
         | ChoiceAction::Offline
         | ChoiceAction::Unsandboxed
         | ChoiceAction::Preview
+        | ChoiceAction::RunAgain
         | ChoiceAction::Keep(_)
         | ChoiceAction::Deny
         | ChoiceAction::Resolve(_)

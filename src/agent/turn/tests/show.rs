@@ -37,7 +37,9 @@ pub(super) fn show(kind: &EventKind) -> String {
             };
             let effects = approval.effects.as_ref().map_or_else(String::new, |effects| {
                 let paths: Vec<_> = effects.files.iter().map(|file| file.path.as_str()).collect();
-                format!(", with effects: {}", paths.join(" "))
+                let conflict =
+                    effects.conflict.as_ref().map_or_else(String::new, |conflict| format!("none, conflict: {conflict}"));
+                format!(", with effects: {}{conflict}", paths.join(" "))
             });
             let opens: Vec<_> = approval.opens.iter().map(|opened| format!(", opens {opened}: {}", approval.reason)).collect();
             let opens = opens.concat();

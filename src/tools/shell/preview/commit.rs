@@ -1,10 +1,11 @@
 //! Applying approved effects: all of them or none, and the output goes to the model.
 
-use super::effects::{kept_words, refusals};
+use super::effects::{ShownEffects, kept_words, refusals, shown};
 use super::overlay_dir::View;
 use super::run::PreviewedCommand;
-use crate::protocol::{CallId, ErrorCode, ToolError, ToolResult};
-use crate::sys::overlay::{self, CommitError, Outcome};
+use super::selection::{select, selected};
+use crate::protocol::{CallId, DiscardedEffect, ErrorCode, Proposal, ToolError, ToolResult};
+use crate::sys::overlay::{self, CommitError, Outcome, is_full};
 use crate::tools::blocking::off_thread;
 use crate::tools::paths::listed;
 use crate::tools::redaction::hide_in_result;
@@ -13,15 +14,16 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 
-/// Applies the effects. Returns the view if its outcome must survive this process.
+/// Applies the effects without those that are left out. Returns the view if its outcome must survive this process.
 pub(in crate::tools) async fn commit(
     kept: PreviewedCommand,
     id: CallId,
     tool_name: String,
+    discarded: Vec<DiscardedEffect>,
     settings: Arc<Settings>,
 ) -> (ToolResult, Option<Settled>) {
     let (again, name) = (id.clone(), tool_name.clone());
-    match off_thread(move || done(kept, id, &tool_name, &settings)).await {
+    match off_thread(move || done(kept, id, &tool_name, &discarded, &settings)).await {
         Ok(done) => done,
         Err(error) => (ToolResult::refused(again, name, error), None),
     }
@@ -46,8 +48,14 @@ impl Drop for Settled {
     }
 }
 
-fn done(kept: PreviewedCommand, id: CallId, tool_name: &str, settings: &Settings) -> (ToolResult, Option<Settled>) {
-    let PreviewedCommand { mut view, mut changes, mut result, unlisted } = kept;
+fn done(
+    kept: PreviewedCommand,
+    id: CallId,
+    tool_name: &str,
+    discarded: &[DiscardedEffect],
+    settings: &Settings,
+) -> (ToolResult, Option<Settled>) {
+    let PreviewedCommand { mut view, mut changes, mut result, unlisted, listed } = kept;
     if let Some(unlisted) = unlisted {
         let error = ToolError::new(ErrorCode::ToolExecutionFailed, format!("{unlisted}. Nothing was written."));
         return over(view, ToolResult::refused(id, tool_name, error), settings);
@@ -55,6 +63,17 @@ fn done(kept: PreviewedCommand, id: CallId, tool_name: &str, settings: &Settings
     // The policy may have changed since the preview.
     for changes in &mut changes {
         changes.refuse(&refusals(changes, settings));
+    }
+    if !discarded.is_empty() {
+        match select(&mut changes, &listed, discarded, settings) {
+            Ok(note) => {
+                let _ = write!(result.output_text, "\n{note}");
+            }
+            Err(error) => return over(view, ToolResult::refused(id, tool_name, error), settings),
+        }
+        let ShownEffects { diff, paths, bytes, .. } = shown(&mut changes, settings);
+        let summary = format!("{} of {} listed changes", selected(&changes, &listed), listed.len());
+        result.changed = Some(Box::new(Proposal { summary, diff, paths, bytes, ..Proposal::default() }));
     }
     let words = kept_words(&changes);
     let _ = write!(result.output_text, "\n{words}");
@@ -64,7 +83,7 @@ fn done(kept: PreviewedCommand, id: CallId, tool_name: &str, settings: &Settings
     }
     let refused = |error: ToolError| ToolResult::refused(id.clone(), tool_name, error);
     if let Err(error) = view.keep_result(&result) {
-        let message = format!("cannot apply the changes of the command: {error}; nothing was written");
+        let message = format!("cannot apply the changes of the command: {error}; nothing was written{}", advice(&error));
         return over(view, refused(ToolError::new(ErrorCode::ToolExecutionFailed, message)), settings);
     }
     // Whatever happens from now on, the next start completes what was begun.
@@ -80,7 +99,8 @@ fn done(kept: PreviewedCommand, id: CallId, tool_name: &str, settings: &Settings
         Err(error) if overlay::has_begun(view.path()) => {
             let message = format!(
                 "aye could not finish applying the changes of the command ({error}); some of them may be written. aye finishes \
-                 this when it starts again"
+                 this when it starts again{}",
+                if error.is_full() { ", once there is free space on the disk" } else { "" }
             );
             (refused(ToolError::new(ErrorCode::OutcomeUnknown, message)), None)
         }
@@ -110,6 +130,11 @@ fn again(view: &View, error: io::Error) -> Result<Outcome, CommitError> {
     }
 }
 
+/// Returns what helps against a full disk, as the end of a sentence; empty for another error.
+fn advice(error: &io::Error) -> &'static str {
+    if is_full(error) { ". Free some space on the disk, and run the command again" } else { "" }
+}
+
 fn refusal(error: CommitError) -> ToolError {
     match error {
         CommitError::Conflict(paths) => {
@@ -119,8 +144,8 @@ fn refusal(error: CommitError) -> ToolError {
             );
             ToolError::new(ErrorCode::Conflict, message)
         }
-        CommitError::Io { .. } => {
-            let message = format!("cannot apply the changes of the command: {error}; nothing was written");
+        CommitError::Io { error: ref cause, .. } => {
+            let message = format!("cannot apply the changes of the command: {error}; nothing was written{}", advice(cause));
             ToolError::new(ErrorCode::ToolExecutionFailed, message)
         }
     }
@@ -130,7 +155,11 @@ fn refusal(error: CommitError) -> ToolError {
 pub(super) fn said_left(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
     if !outcome.is_whole() {
         let left = outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why));
-        let later = if outcome.is_over() { "" } else { "; aye retries when it starts again" };
+        let later = match (outcome.is_over(), outcome.left.iter().any(|left| left.is_full)) {
+            (true, _) => "",
+            (false, true) => "; the disk is full: aye applies the rest when it starts again, once there is free space",
+            (false, false) => "; aye retries when it starts again",
+        };
         let _ = write!(result.output_text, "\n[differs from the result of the command: {}{later}]", listed(left));
     }
     result

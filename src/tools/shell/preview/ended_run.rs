@@ -1,9 +1,9 @@
 //! End of a run in a view: its output and its effects, as they are shown and as they are stored with the layer.
 
-use super::effects::{ShownEffects, shown};
-use super::layer_end::build_note;
+use super::effects::{ListedEffect, ShownEffects, shown};
+use super::layer_end::{build_note, digest};
 use crate::ports::LayerEnd;
-use crate::protocol::{CallId, Effects, Outside, Proposal, ToolResult};
+use crate::protocol::{CallId, EffectPart, Effects, Outside, Proposal, ToolResult};
 use crate::sys::overlay::{Changes, Layered, Time};
 use crate::tools::call_result::CallResult;
 use crate::tools::output::uris;
@@ -24,6 +24,17 @@ pub(super) struct RunEnd {
     pub stopped: bool,
 }
 
+/// Effects of a run, with everything that a decision about them needs.
+pub(super) struct RunEffects {
+    pub effects: Effects,
+    pub proposal: Proposal,
+    /// Parts that can be left out.
+    pub parts: Vec<EffectPart>,
+    pub listed: Vec<ListedEffect>,
+    /// Assessment of a run before approval.
+    pub end: Option<LayerEnd>,
+}
+
 /// A run before approval, stored in its layer until its effects are decided.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,18 +46,36 @@ pub(super) struct EndedRun {
     pub effects: Effects,
     pub layers: Vec<Layered>,
     pub began: Time,
+    /// Whether nothing that the effects replace changed while the command ran.
+    #[serde(default)]
+    pub is_settled: bool,
 }
 
 impl RunEnd {
     /// Returns the effects and their details. Changes that are never applied are removed from `changes`.
-    pub(super) fn effects(self, changes: &mut [Changes], settings: &Settings) -> (Effects, Proposal, Option<LayerEnd>) {
-        let ShownEffects { files, groups, more_files, refused, diff, paths, bytes, notes: seen, runs_code, build, rest } =
-            shown(changes, settings);
+    pub(super) fn effects(self, changes: &mut [Changes], settings: &Settings) -> RunEffects {
+        let ShownEffects {
+            files,
+            parts,
+            listed,
+            groups,
+            more_files,
+            refused,
+            diff,
+            paths,
+            bytes,
+            notes: seen,
+            runs_code,
+            build,
+            rest,
+        } = shown(changes, settings);
         let notes = build.iter().map(build_note).chain(self.notes).chain(seen).collect();
         let Self { ended, output, denied, stopped, .. } = self;
-        let effects = Effects { ended, output, files, groups, more_files, counted: build, refused, denied };
-        let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped, ..rest.end() });
-        (effects, Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() }, end)
+        let effects = Effects { ended, output, files, groups, more_files, counted: build, refused, denied, ..Effects::default() };
+        let digest = digest(changes, &effects);
+        let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped, digest: digest.clone(), ..rest.end() });
+        let proposal = Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() };
+        RunEffects { effects: Effects { digest, ..effects }, proposal, parts, listed, end }
     }
 }
 

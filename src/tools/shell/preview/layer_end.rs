@@ -109,6 +109,7 @@ impl Rest {
     pub(super) fn end(self) -> LayerEnd {
         LayerEnd {
             stopped: false,
+            error: None,
             actions: (!self.is_too_much).then_some(self.actions),
             beyond_edits: self.beyond_edits,
             beyond_rewind: self.beyond_rewind,
@@ -127,7 +128,7 @@ pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
         hash.update(b"\0");
         for change in changes.entries() {
             hash.update(change.path.as_os_str().as_encoded_bytes());
-            hash.update(format!("\0{:?}\0{:?}\0{}\0", change.before, change.after, change.moved_from.is_some()));
+            hash.update(format!("\0{}\0{:?}\0{}\0", state_before(change), change.after, change.moved_from.is_some()));
             let bytes = bytes_of(change);
             if bytes > 0 && bytes <= room {
                 room -= bytes;
@@ -136,6 +137,18 @@ pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
         }
     }
     crate::text::hex(&hash.finalize())
+}
+
+/// Describes what a change replaces: by its content if that was noted, so that a touched file is still the same.
+fn state_before(change: &Change) -> String {
+    let Some(node) = change.before else { return "nothing".to_owned() };
+    let (kind, mode, owner, group) = (node.kind, node.mode, node.owner, node.group);
+    match change.content {
+        Some(content) => format!("{kind:?} {mode:o} {owner}:{group} {}", crate::text::hex(content.as_bytes())),
+        // The entries of a directory are changes too.
+        None if kind == Kind::Directory => format!("{kind:?} {mode:o} {owner}:{group}"),
+        None => format!("{node:?}"),
+    }
 }
 
 fn hash_file(hash: &mut Sha256, changes: &Changes, change: &Change) {

@@ -10,6 +10,7 @@ mod layer_end;
 mod overlay_dir;
 mod recover;
 mod run;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod undecided;

@@ -120,10 +120,10 @@ impl View {
         self.read(RESULT)
     }
 
-    /// Stores the end of a run whose effects are not decided yet.
+    /// Stores the end of a run whose effects are not decided yet, durably: the journal refers to it.
     pub(crate) fn keep_ended<T: Serialize>(&self, ended: &T) -> io::Result<()> {
-        // Not durable: after a power failure, the digest shows whether it is complete.
-        self.write(ENDED, ended, false)
+        self.write(ENDED, ended, true)?;
+        File::open(self.path.join(CALL))?.sync_all()
     }
 
     pub(crate) fn ended_run<T: DeserializeOwned>(&self) -> Option<T> {

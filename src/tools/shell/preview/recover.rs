@@ -76,6 +76,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     let Some(mut view) = View::left_over(path)? else { return Ok(RecoveredView::Nothing) };
     if view.is_undecided()
         && let Some(call) = view.call()
+        && !is_started(&call, resumed)
     {
         return Ok(undecided(view, call, age, resumed));
     }
@@ -123,6 +124,14 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
         view.shrink()?;
     }
     Ok(mine.filter(|_| awaited).map_or(RecoveredView::Nothing, |_| RecoveredView::Result(result, known)))
+}
+
+/// Returns whether the journal has a decision to apply the effects, and no result: nothing was applied yet.
+fn is_started(call: &Call, resumed: Option<&Resumed<'_>>) -> bool {
+    resumed.is_some_and(|resumed| {
+        let (id, is_mine) = (&call.tool_call_id, call.session_id.as_ref() == Some(resumed.session));
+        is_mine && !(resumed.undecided)(id) && (resumed.awaits)(id)
+    })
 }
 
 /// Returns an undecided layer of the resumed session. Layers of other sessions wait for them; all others are removed.

@@ -1,10 +1,11 @@
 //! The run of a command in its view, and its effects.
 
-use super::ended_run::{EndedRun, RunEnd, result_of};
-use super::layer_end::{alone, digest, is_stopped, secrets_named};
+use super::effects::ListedEffect;
+use super::ended_run::{EndedRun, RunEffects, RunEnd, result_of};
+use super::layer_end::{alone, is_stopped, secrets_named};
 use super::overlay_dir::{Call, View, previews};
 use crate::ports::{LayerEnd, RunContext};
-use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError, ToolResult};
+use crate::protocol::{CallId, EffectPart, Effects, ErrorCode, Proposal, ToolError, ToolResult};
 use crate::sys::overlay::{self, Changes, Layered};
 use crate::sys::process::{End, Finished, OutputReceivers, run_beside};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, Substitute, View as Seen};
@@ -39,6 +40,8 @@ pub(in crate::tools) struct PreviewedCommand {
     pub(super) result: ToolResult,
     /// Reason why nothing may be applied: not all changes could be listed.
     pub(super) unlisted: Option<String>,
+    /// Changes of each listed path.
+    pub(super) listed: Vec<ListedEffect>,
 }
 
 /// Result of a run in the view.
@@ -47,6 +50,8 @@ pub(in crate::tools) struct Trial {
     pub effects: Effects,
     /// Details to show: diff, paths, bytes, notes.
     pub proposal: Proposal,
+    /// Parts that can be left out.
+    pub parts: Vec<EffectPart>,
     /// Assessment of a run before approval.
     pub end: Option<LayerEnd>,
 }
@@ -85,20 +90,20 @@ pub(in crate::tools) async fn run(
             changes.push(found.map_err(|error| trouble("cannot read the changes of the command", &error))?);
         }
         let run_end = looked_at(&finished, &work, &confinement, &settings);
-        let (effects, proposal, end) = run_end.clone().effects(&mut changes, &settings);
+        let RunEffects { effects, proposal, parts, listed, end } = run_end.clone().effects(&mut changes, &settings);
         let limit = settings.max_output_bytes;
         let output = wholes.put_to(work.told(&finished, limit), &finished, limit);
         let result = hide_in_result(&settings.redactor, result_of(output, id, &name));
         let unlisted = effects.unlisted();
-        let end = end.map(|end| LayerEnd { digest: digest(&changes, &effects), ..end });
-        let mut kept = PreviewedCommand { view, changes, result, unlisted };
+        let error = result.error.clone().filter(|_| run_end.stopped);
+        let end = end.map(|end| LayerEnd { error, ..end });
+        let mut kept = PreviewedCommand { view, changes, result, unlisted, listed };
         if end.is_some() && !run_end.stopped && !effects.is_build_output() {
-            kept.outlive_session(
-                EndedRun { end: run_end, result: kept.result.clone(), effects: effects.clone(), layers, began },
-                &settings,
-            );
+            let (result, effects) = (kept.result.clone(), effects.clone());
+            let is_settled = kept.changes.iter().all(Changes::is_settled);
+            kept.outlive_session(EndedRun { end: run_end, result, effects, layers, began, is_settled }, &settings);
         }
-        Ok(Trial { kept, effects, proposal, end })
+        Ok(Trial { kept, effects, proposal, parts, end })
     })
     .await?
 }

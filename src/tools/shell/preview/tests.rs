@@ -1,3 +1,4 @@
+mod selection;
 mod unasked;
 mod undecided;
 

@@ -1,12 +1,10 @@
 //! Layers whose effects are not decided yet: they outlive their process, are shown again, and count against a limit.
 
-use super::ended_run::EndedRun;
-use super::layer_end::digest;
+use super::ended_run::{EndedRun, RunEffects};
 use super::overlay_dir::{View, previews};
 use super::run::{PreviewedCommand, Trial};
-use crate::ports::LayerEnd;
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError};
-use crate::sys::overlay;
+use crate::sys::overlay::{self, Changes};
 use crate::tools::sandbox::bytes_below;
 use crate::tools::settings::Settings;
 use std::path::PathBuf;
@@ -51,15 +49,17 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
     }
     let found: io::Result<Vec<_>> = ended.layers.iter().map(|layered| overlay::changes(layered, ended.began)).collect();
     let mut changes = found.map_err(|error| other(&format!("its changes cannot be read: {error}")))?;
-    let (effects, proposal, end) = ended.end.effects(&mut changes, settings);
-    let now = digest(&changes, &effects);
-    if now != was || effects != ended.effects {
+    if ended.is_settled {
+        changes.iter_mut().for_each(Changes::settle);
+    }
+    let RunEffects { effects, proposal, parts, listed, end } = ended.end.effects(&mut changes, settings);
+    if effects.digest != was || effects != ended.effects {
         return Err(other("its changes, or the files that they replace, are not as they were"));
     }
     view.outlives(settings.commands.clone());
-    let end = end.map(|end| LayerEnd { digest: now, ..end });
     let unlisted = effects.unlisted();
-    Ok(Trial { kept: PreviewedCommand { view, changes, result: ended.result, unlisted }, effects, proposal, end })
+    let kept = PreviewedCommand { view, changes, result: ended.result, unlisted, listed };
+    Ok(Trial { kept, effects, proposal, parts, end })
 }
 
 /// Measures the undecided layers of all sessions below these directories.

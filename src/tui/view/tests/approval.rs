@@ -35,6 +35,31 @@ fn hunks_to_approve() {
 }
 
 #[test]
+fn effects_of_which_some_are_left_out() {
+    check("effects-selected", |model| {
+        cards(model);
+        tell(model, EventKind::ApprovalRequested(effects_approval("a")), 9500);
+        let panel = model.dialogs.open_mut().unwrap();
+        for _ in 0..2 {
+            panel.mark_hunk(HunkMark::Turn).unwrap();
+            panel.mark_hunk(HunkMark::Next).unwrap();
+        }
+    });
+}
+
+#[test]
+fn effects_that_conflict_with_the_files() {
+    check("effects-conflict", |model| {
+        cards(model);
+        let approval = effects_approval("a");
+        let conflict = Some("`src/main.rs` changed since the command ran in its preview; nothing was written".to_owned());
+        let effects = Some(Box::new(Effects { conflict, ..Effects::default() }));
+        let proposal = Proposal::default();
+        tell(model, EventKind::ApprovalRequested(Approval { proposal, effects, ..approval }), 9500);
+    });
+}
+
+#[test]
 fn a_hunk_that_is_edited() {
     check("hunk-edited", |model| {
         cards(model);

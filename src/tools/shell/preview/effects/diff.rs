@@ -3,11 +3,13 @@
 use crate::protocol::{EffectKind, FileDiff, FileDiffs};
 use crate::sys::file;
 use crate::sys::overlay::{Change, Changes, Kind, Node};
+use crate::tools::diff::cuts::{Cut, why_fixed};
 use crate::tools::diff::{compare, plain};
 use crate::tools::document::content::{Document, Form};
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::settings::Settings;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 /// Size in bytes above which a file is shown without content.
@@ -21,6 +23,10 @@ const SNIFFED_BYTES: u64 = 8 * 1024;
 pub(super) struct Diff<'a> {
     settings: &'a Settings,
     files: FileDiffs,
+    /// Number of hunks of all files.
+    hunks: usize,
+    /// Hunks of the last file that can be left out on their own.
+    cuts: Vec<Cut>,
     /// Number of bytes of the text form of all files.
     bytes: usize,
     without: u64,
@@ -29,8 +35,8 @@ pub(super) struct Diff<'a> {
 /// One side of a change.
 enum Side {
     Nothing,
-    /// The redacted text.
-    Text(String),
+    /// The text, and the same text redacted.
+    Text(String, String),
     Link(String),
     Large,
     Binary,
@@ -44,7 +50,7 @@ impl Side {
     fn lines(&self) -> Option<&str> {
         match self {
             Self::Nothing => Some(""),
-            Self::Text(text) | Self::Link(text) => Some(text),
+            Self::Text(_, text) | Self::Link(text) => Some(text),
             Self::Large | Self::Binary => None,
         }
     }
@@ -52,7 +58,7 @@ impl Side {
 
 impl<'a> Diff<'a> {
     pub(crate) fn new(settings: &'a Settings) -> Self {
-        Self { settings, files: FileDiffs::default(), bytes: 0, without: 0 }
+        Self { settings, files: FileDiffs::default(), hunks: 0, cuts: Vec::new(), bytes: 0, without: 0 }
     }
 
     /// Returns the diff and the number of files that are not in it.
@@ -64,8 +70,16 @@ impl<'a> Diff<'a> {
         self.add(FileDiff::titled(from, to).with_similarity(similarity).renamed(from, to));
     }
 
-    /// Adds the change of one file, and returns its effect with details from its content.
-    pub(crate) fn file(&mut self, change: &Change, changes: &Changes, kind: EffectKind) -> EffectKind {
+    /// Adds the change of one file. Returns its effect with details from its content, the place of its hunks, and those that can
+    /// be left out on their own.
+    pub(crate) fn file(&mut self, change: &Change, changes: &Changes, kind: EffectKind) -> (EffectKind, Range<usize>, Vec<Cut>) {
+        let first = self.hunks;
+        self.cuts.clear();
+        let kind = self.effect(change, changes, kind);
+        (kind, first..self.hunks, std::mem::take(&mut self.cuts))
+    }
+
+    fn effect(&mut self, change: &Change, changes: &Changes, kind: EffectKind) -> EffectKind {
         let name = shown_in_one_line(&changes.old(&change.path), self.settings);
         match kind {
             EffectKind::Renamed { from, changed } => {
@@ -133,14 +147,31 @@ impl<'a> Diff<'a> {
             }
             _ => file,
         };
+        let texts = (old, new);
         match (old.lines(), new.lines()) {
             (Some(old), Some(new)) => {
                 let old_name = if before.is_some() { format!("a/{name}") } else { "/dev/null".to_owned() };
                 let new_name = if after.is_some() { format!("b/{name}") } else { "/dev/null".to_owned() };
-                self.add(file.with_hunks(&old_name, &new_name, compare(old, new).hunks));
+                let diff = compare(old, new);
+                let added = self.add(file.with_hunks(&old_name, &new_name, diff.hunks));
+                let is_split = added && before.is_some() && after.is_some() && diff.cuts.len() > 1;
+                self.cuts = diff.cuts;
+                if !(is_split && self.can_be_split(&texts)) {
+                    self.cuts.clear();
+                }
             }
-            _ if binary => self.add(file.binary(name)),
+            _ if binary => {
+                self.add(file.binary(name));
+            }
             _ => self.without += 1,
+        }
+    }
+
+    /// Returns whether the hunks of a file can be separated.
+    fn can_be_split(&self, (old, new): &(&Side, &Side)) -> bool {
+        match (old, new) {
+            (Side::Text(old, _), Side::Text(new, _)) => why_fixed(old, new, self.settings).is_none(),
+            _ => false,
         }
     }
 
@@ -148,15 +179,17 @@ impl<'a> Diff<'a> {
         self.files.len() < MAX_FILES && self.bytes < MAX_BYTES
     }
 
-    /// Adds the difference of a file, or counts it if there is no room for it.
-    fn add(&mut self, file: FileDiff) {
+    /// Adds the difference of a file, or counts it if there is no room for it. Returns whether it was added.
+    fn add(&mut self, file: FileDiff) -> bool {
         let bytes = file.text_bytes();
         if !self.has_room() || self.bytes + bytes > MAX_BYTES {
             self.without += 1;
-            return;
+            return false;
         }
         self.bytes += bytes;
+        self.hunks += file.hunks.len();
         self.files.push(file);
+        true
     }
 
     fn side(&self, path: &Path, node: Option<Node>, limit: u64) -> Side {
@@ -170,7 +203,10 @@ impl<'a> Diff<'a> {
             return if is_binary(path) { Side::Binary } else { Side::Large };
         }
         match file::read(path, limit).map(|bytes| Document::decode(&bytes)) {
-            Ok(Ok(document)) => Side::Text(plain(&document.text, self.settings)),
+            Ok(Ok(document)) => {
+                let shown = plain(&document.text, self.settings);
+                Side::Text(document.text, shown)
+            }
             Ok(Err(_)) => Side::Binary,
             Err(_) => Side::Large,
         }

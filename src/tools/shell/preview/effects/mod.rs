@@ -13,14 +13,16 @@ use super::ignored::Ignored;
 use super::layer_end::Rest;
 use super::written_bytes::bytes_of;
 use crate::policy::CodeReader;
-use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, FileDiffs, FileEffect, RefusedEffect, RunsCode};
+use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, EffectPart, FileDiffs, FileEffect, RefusedEffect, RunsCode};
 use crate::sys::overlay::{Change, Changes, Kind, Node};
+use crate::tools::diff::cuts::Cut;
 use crate::tools::executable_files::reader;
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::settings::Settings;
 use crate::tools::shell::preview::build_output::BuildOutput;
 use diff::Diff;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of listed paths. With more, the effects cannot be approved.
@@ -36,6 +38,10 @@ const SMALLEST_GROUP: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct ShownEffects {
     pub files: Vec<FileEffect>,
+    /// Parts that can be left out.
+    pub parts: Vec<EffectPart>,
+    /// Changes of each listed path: first those of `files`, then those of `groups`.
+    pub listed: Vec<ListedEffect>,
     pub more_files: u64,
     pub groups: Vec<CreatedFiles>,
     pub refused: Vec<RefusedEffect>,
@@ -49,15 +55,29 @@ pub(super) struct ShownEffects {
     pub rest: Rest,
 }
 
+/// Changes of one listed path, which are applied or left out together.
+#[derive(Debug, Clone)]
+pub(super) struct ListedEffect {
+    /// Path as listed.
+    pub name: String,
+    /// Index of its directory among all changes.
+    pub root: usize,
+    pub paths: Vec<PathBuf>,
+    /// Hunks that can be left out on their own.
+    pub cuts: Vec<Cut>,
+}
+
 /// Returns the effects to apply in all directories. Changes that are never applied are removed from `changes`.
 pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> ShownEffects {
     let mut shown = ShownEffects::default();
     let mut diff = Diff::new(settings);
     let mut found = Vec::new();
-    for changes in changes.iter_mut() {
+    for (root, changes) in changes.iter_mut().enumerate() {
         changes.refuse(&refusals(changes, settings));
         shown.refused.extend(describe::refused(changes, settings));
+        let first = found.len();
         look(changes, settings, &mut shown, &mut found);
+        found[first..].iter_mut().for_each(|one| one.root = root);
     }
     list(found, &mut shown, &mut diff, settings);
     let (files, without) = diff.finish();
@@ -83,6 +103,11 @@ fn hide(mut shown: ShownEffects, settings: &Settings) -> ShownEffects {
             _ => {}
         }
     }
+    for part in &mut shown.parts {
+        hidden(&mut part.path);
+        part.name.iter_mut().for_each(hidden);
+    }
+    shown.listed.iter_mut().for_each(|listed| hidden(&mut listed.name));
     for group in &mut shown.groups {
         hidden(&mut group.folder);
         group.files.iter_mut().for_each(hidden);
@@ -96,6 +121,8 @@ fn hide(mut shown: ShownEffects, settings: &Settings) -> ShownEffects {
 
 /// A changed path before it is listed.
 struct ChangedPath<'a> {
+    /// Index of its directory among all changes.
+    root: usize,
     changes: &'a Changes,
     change: &'a Change,
     kind: EffectKind,
@@ -157,7 +184,7 @@ fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects,
         }
         let is_plain = matches!(kind, EffectKind::Created { .. }) && change.before.is_none() && notes.is_empty();
         let folder = is_plain.then(|| folder_of(change, &made, &mut ignored));
-        found.push(ChangedPath { changes, change, kind, notes, folder });
+        found.push(ChangedPath { root: 0, changes, change, kind, notes, folder });
     }
     shown.build.extend(build.into_iter().flat_map(BuildOutput::counted));
     shown.paths.sort_unstable();
@@ -177,12 +204,12 @@ fn add_moved<'a>(
     if change.path == *to {
         shown.paths.extend([changes.old(from), changes.old(to)]);
         let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
-        found.push(ChangedPath { changes, change, kind, notes: Vec::new(), folder: None });
+        found.push(ChangedPath { root: 0, changes, change, kind, notes: Vec::new(), folder: None });
     } else if let Some((reader, from)) = reader(&changes.old(&change.path), settings).zip(change.moved_from.as_ref()) {
         // Named individually, although the whole directory is removed.
         shown.runs_code.push(marked(name(&change.path), reader));
         let kind = EffectKind::Renamed { from: name(from), changed: false };
-        found.push(ChangedPath { changes, change, kind, notes: vec![reader.note()], folder: None });
+        found.push(ChangedPath { root: 0, changes, change, kind, notes: vec![reader.note()], folder: None });
     }
 }
 
@@ -259,10 +286,13 @@ fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'
             shown.more_files += 1;
             continue;
         }
-        let kind = diff.file(one.change, one.changes, one.kind.clone());
+        let (kind, hunks, cuts) = diff.file(one.change, one.changes, one.kind.clone());
         let slash =
             if matches!((&kind, one.change.kind()), (EffectKind::Renamed { .. }, Some(Kind::Directory))) { "/" } else { "" };
-        shown.files.push(FileEffect { path: format!("{}{slash}", name(&one, &one.change.path)), kind, notes: one.notes });
+        let path = format!("{}{slash}", name(&one, &one.change.path));
+        shown.parts.extend(parts(&path, hunks, &cuts));
+        shown.listed.push(ListedEffect { name: path.clone(), root: one.root, paths: vec![one.change.path.clone()], cuts });
+        shown.files.push(FileEffect { path, kind, notes: one.notes });
     }
     let mut grouped = 0;
     for ((_, folder), files) in groups {
@@ -276,10 +306,25 @@ fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'
             below.to_string_lossy().replace('\n', "\\n").replace('\r', "\\r")
         });
         let names = names.collect();
+        let root = files.first().map_or(0, |one| one.root);
+        let paths = files.iter().take(room).map(|one| one.change.path.clone()).collect();
         let folder = files.first().map(|one| name(one, &folder)).unwrap_or_default();
         let folder = if folder.is_empty() { "./".to_owned() } else { format!("{folder}/") };
+        let first = shown.parts.last().map_or(0, |part| part.end);
+        shown.parts.extend(parts(&folder, first..first, &[]));
+        shown.listed.push(ListedEffect { name: folder.clone(), root, paths, cuts: Vec::new() });
         shown.groups.push(CreatedFiles { folder, files: names, bytes, ignored });
     }
+}
+
+/// Returns what can be left out of a listed path: its hunks if they can be separated, otherwise the path.
+fn parts(path: &str, hunks: Range<usize>, cuts: &[Cut]) -> Vec<EffectPart> {
+    let part = |hunk, name, first, end| EffectPart { path: path.to_owned(), hunk, name, first, end };
+    if cuts.is_empty() {
+        return vec![part(None, None, hunks.start, hunks.end)];
+    }
+    let one = |(at, cut): (usize, &Cut)| part(Some(at), cut.name.clone(), hunks.start + at, hunks.start + at + 1);
+    cuts.iter().enumerate().map(one).collect()
 }
 
 fn marked(path: String, reader: CodeReader) -> RunsCode {

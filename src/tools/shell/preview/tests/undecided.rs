@@ -79,6 +79,34 @@ fn effects_that_are_not_as_they_were_are_discarded() {
 }
 
 #[test]
+fn effects_are_shown_again_and_kept_although_their_files_were_touched() {
+    let Some((bench, shown, digest)) = undecided() else { return };
+    bench.write("changed.txt", "one\n");
+    fs::rename(bench.path("gone.txt"), bench.path("away")).unwrap();
+    fs::copy(bench.path("away"), bench.path("gone.txt")).unwrap();
+    let plan = reopened(&bench, &bench.router(), &digest).unwrap();
+    assert_eq!(effects(&plan), &shown);
+    let result = kept(&bench, plan);
+    assert!(result.error.is_none(), "{result:?}");
+    assert_eq!(bench.read("changed.txt"), b"one\nmore\n".to_vec());
+    assert!(!bench.path("gone.txt").exists());
+}
+
+#[test]
+fn an_approval_that_was_not_carried_out_before_a_crash_applied_nothing_and_says_so() {
+    let Some((bench, _, _)) = undecided() else { return };
+    let before = tree(&bench.settings.workspace);
+    for _ in 0..2 {
+        let recovered = bench.router().recover(&[bench.root.join("base")], &|_| true, &|_| false);
+        let [result] = &recovered.settled[..] else { panic!("{recovered:?}") };
+        assert_eq!(result.error.as_ref().map(|error| error.code), Some(ErrorCode::Cancelled));
+        assert_eq!((tree(&bench.settings.workspace), left(&bench)), (before.clone(), 1));
+    }
+    bench.router().recover(&[bench.root.join("base")], &|_| false, &|_| false);
+    assert_eq!(left(&bench), 0);
+}
+
+#[test]
 fn an_undecided_layer_waits_for_its_session_and_goes_with_it() {
     let base = |bench: &Bench| [bench.root.join("base")];
     let Some((mut bench, _, _)) = undecided() else { return };

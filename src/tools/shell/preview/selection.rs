@@ -1,0 +1,153 @@
+//! Effects of a command without those that the user left out. The rest is discarded with the layer, and so is all build output,
+//! which may be made from it.
+
+use super::effects::ListedEffect;
+use crate::protocol::{DiscardedEffect, HunkChoice, ToolError};
+use crate::sys::file;
+use crate::sys::overlay::{Change, Changes, Kind};
+use crate::tools::diff::cuts::with_choices;
+use crate::tools::document::content::Document;
+use crate::tools::error::invalid;
+use crate::tools::settings::Settings;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::path::PathBuf;
+
+/// Maximum number of paths named to the model, of those that are applied and of the others.
+const MAX_NAMED: usize = 100;
+
+/// Removes from the changes what was left out, and returns a note for the model. Of a text file without some of its hunks, the
+/// new content is written to the layer.
+pub(super) fn select(
+    changes: &mut [Changes],
+    effects: &[ListedEffect],
+    discarded: &[DiscardedEffect],
+    settings: &Settings,
+) -> Result<String, ToolError> {
+    let mut hunks = Vec::new();
+    for effect in effects.iter().filter(|effect| !is_discarded(effect, discarded)) {
+        let Some(left) = discarded.iter().find(|left| left.path == effect.name) else { continue };
+        write_without(&mut changes[effect.root], effect, &left.hunks, settings)?;
+        let numbers: Vec<String> = left.hunks.iter().map(|hunk| (hunk + 1).to_string()).collect();
+        hunks.push(format!("`{}` (hunk {} of {})", effect.name, numbers.join(", "), effect.cuts.len()));
+    }
+    let mut has_build_output = false;
+    for (root, changes) in changes.iter_mut().enumerate() {
+        let own: Vec<&ListedEffect> = effects.iter().filter(|effect| effect.root == root).collect();
+        let choices = choices(changes, &own, discarded);
+        let kept = kept(changes, &choices);
+        let left: BTreeSet<PathBuf> =
+            changes.entries().iter().filter(|change| !kept.contains(&change.path)).map(|change| change.path.clone()).collect();
+        let is_directory = |path: &PathBuf| {
+            let nodes = find(changes, path).map(|change| [change.before, change.after]);
+            nodes.into_iter().flatten().flatten().any(|node| node.kind == Kind::Directory)
+        };
+        has_build_output |= left.iter().any(|path| !choices.contains_key(path) && !is_directory(path));
+        // Changes that depend on others are left out with them.
+        changes.without(&left);
+    }
+    Ok(note(changes, effects, hunks, has_build_output))
+}
+
+fn is_discarded(effect: &ListedEffect, discarded: &[DiscardedEffect]) -> bool {
+    let all = |left: &DiscardedEffect| left.hunks.is_empty() || left.hunks.len() == effect.cuts.len();
+    discarded.iter().any(|left| left.path == effect.name && all(left))
+}
+
+/// Returns for each changed path that a listed effect covers whether it is applied.
+fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedEffect]) -> BTreeMap<PathBuf, bool> {
+    let moved = changes.moved_directories();
+    let sources: BTreeSet<&PathBuf> = changes.entries().iter().filter_map(|change| change.moved_from.as_ref()).collect();
+    let mut choices: BTreeMap<PathBuf, bool> = BTreeMap::new();
+    let mut own = Vec::new();
+    for effect in effects {
+        let applies = !is_discarded(effect, discarded);
+        for path in &effect.paths {
+            own.push((path.clone(), applies));
+            let Some(change) = find(changes, path) else { continue };
+            own.extend(change.moved_from.iter().map(|from| (from.clone(), applies)));
+            let mut cover = |covered: &PathBuf| {
+                let choice = choices.entry(covered.clone()).or_insert(applies);
+                *choice &= applies;
+            };
+            if let Some((from, to)) = moved.iter().find(|(_, to)| to == path) {
+                changes.below(from).iter().chain(changes.below(to)).for_each(|below| cover(&below.path));
+            } else if change.before.is_some_and(|node| node.kind == Kind::Directory) && change.kind().is_none()
+                || change.after.is_none()
+            {
+                // Its entries are deleted with it, except those that are moved away.
+                let deleted = changes.below(path).iter().filter(|below| below.after.is_none() && !sources.contains(&below.path));
+                deleted.for_each(|below| cover(&below.path));
+            }
+        }
+    }
+    // A path with an effect of its own follows that one.
+    choices.extend(own);
+    choices
+}
+
+/// Returns the paths whose changes are applied. A new directory that is not listed is created if something in it is.
+fn kept(changes: &Changes, choices: &BTreeMap<PathBuf, bool>) -> BTreeSet<PathBuf> {
+    let mut kept: BTreeSet<PathBuf> = choices.iter().filter(|(_, applies)| **applies).map(|(path, _)| path.clone()).collect();
+    let is_made = |path: &&std::path::Path| {
+        !choices.contains_key(*path)
+            && find(changes, path).is_some_and(|change| change.after.is_some_and(|node| node.kind == Kind::Directory))
+    };
+    let parents: Vec<PathBuf> =
+        kept.iter().flat_map(|path| path.ancestors().skip(1)).filter(is_made).map(std::path::Path::to_owned).collect();
+    kept.extend(parents);
+    kept
+}
+
+fn find<'a>(changes: &'a Changes, path: &std::path::Path) -> Option<&'a Change> {
+    let entries = changes.entries();
+    entries.binary_search_by(|change| change.path.as_path().cmp(path)).ok().map(|at| &entries[at])
+}
+
+/// Writes a text file without some of its hunks to the layer.
+fn write_without(changes: &mut Changes, effect: &ListedEffect, left: &[usize], settings: &Settings) -> Result<(), ToolError> {
+    let Some(path) = effect.paths.first() else { return Ok(()) };
+    let failed = |why: String| invalid(format!("cannot leave out hunks of `{}`: {why}; nothing was written", effect.name));
+    let read = |path: PathBuf| -> Result<Document, String> {
+        let bytes = file::read(&path, settings.max_file_size_bytes).map_err(|error| error.to_string())?;
+        Document::decode(&bytes).map_err(|_| "it is not text".to_owned())
+    };
+    let old = read(changes.old(path)).map_err(failed)?;
+    let new = read(changes.new_content(path)).map_err(failed)?;
+    let choice = |at| if left.contains(&at) { HunkChoice::Left } else { HunkChoice::Taken };
+    let choices: Vec<HunkChoice> = (0..effect.cuts.len()).map(choice).collect();
+    let restored = |text: &str| Ok::<_, Infallible>(text.to_owned());
+    let Ok(text) = with_choices((&old.text, &new.text), &effect.cuts, &choices, settings, restored);
+    let content = text.and_then(|text| new.form.encode(&text));
+    let content = content.ok_or_else(|| failed("its hunks cannot be separated".to_owned()))?;
+    changes.rewrite(path, &content).map_err(|error| failed(error.to_string()))
+}
+
+fn is_kept(changes: &[Changes], effect: &ListedEffect) -> bool {
+    effect.paths.iter().any(|path| find(&changes[effect.root], path).is_some())
+}
+
+/// Returns the number of listed effects that are applied.
+pub(super) fn selected(changes: &[Changes], effects: &[ListedEffect]) -> usize {
+    effects.iter().filter(|effect| is_kept(changes, effect)).count()
+}
+
+/// Describes for the model what is applied and what is not.
+fn note(changes: &[Changes], effects: &[ListedEffect], hunks: Vec<String>, has_build_output: bool) -> String {
+    let (kept, left): (Vec<_>, Vec<_>) = effects.iter().partition(|effect| is_kept(changes, effect));
+    let names = |effects: Vec<&ListedEffect>| effects.iter().map(|effect| format!("`{}`", effect.name)).collect::<Vec<_>>();
+    let left: Vec<String> = names(left).into_iter().chain(hunks).collect();
+    let kept = names(kept);
+    let build = if has_build_output { "; build output was discarded too" } else { "" };
+    let kept = if kept.is_empty() { "nothing".to_owned() } else { named(&kept) };
+    format!("[The user applied only a part of the changes. applied: {kept}; discarded, so unchanged: {}{build}]", named(&left))
+}
+
+/// Lists names, and the number of those beyond the limit.
+fn named(names: &[String]) -> String {
+    let shown = names[..names.len().min(MAX_NAMED)].join(", ");
+    match names.len().saturating_sub(MAX_NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
