@@ -1,7 +1,7 @@
 //! Commands whose effects are approved: they run in a layer first, and only their changes need approval.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, wait_until};
+use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, processes_running, wait_until};
 use serde_json::{Value, json};
 
 const POLICY: &str = r#"
@@ -311,4 +311,94 @@ fn a_project_that_is_not_trusted_asks_before_commands_and_not_again_about_trust(
     assert!(screen.contains("AGENTS.md"), "{screen}");
     terminal.send("q");
     terminal.finish();
+}
+
+/// Starts a task of `aye serve` whose command asks about its effects.
+fn served(line: &str) -> Option<(Server, Project, Rpc, Value)> {
+    let server = script(line);
+    let project = project(&server)?.file("a.txt", "one\n").file("gone.txt", "gone\n");
+    let mut client = Rpc::start(&project, &["--trust"]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "do it"}));
+    let approval = client.event("approval_requested");
+    Some((server, project, client, approval))
+}
+
+const THREE_EFFECTS: &str = "echo two >> a.txt; echo new > b.txt; rm gone.txt; echo said";
+
+#[test]
+fn a_client_keeps_a_part_of_the_effects_by_their_digest() {
+    let Some((server, project, mut client, approval)) = served(THREE_EFFECTS) else { return };
+    let (id, digest) = (&approval["approvalId"], &approval["effects"]["digest"]);
+    let answer =
+        |paths: Value, digest: &Value| json!({"approvalId": id, "decision": "approved", "paths": paths, "digest": digest});
+    assert!(digest.as_str().is_some_and(|digest| digest.len() == 64), "{approval}");
+    for (paths, digest) in [
+        (json!(["b.txt"]), &json!("another")),
+        (json!(["b.txt"]), &Value::Null),
+        (json!(["b.txt", "c.txt"]), digest),
+        (json!([]), digest),
+    ] {
+        assert_eq!(client.fails("ApproveAction", answer(paths, digest)), -32602);
+    }
+    assert_eq!(client.fails("ApproveAction", json!({"approvalId": id, "decision": "run_again"})), -32602);
+    assert_eq!(client.call("ApproveAction", answer(json!(["b.txt", "gone.txt"]), digest))["status"], "approved");
+    client.event("task_completed");
+    assert_eq!((project.read("a.txt"), project.read("b.txt")), ("one\n".to_owned(), "new\n".to_owned()));
+    assert!(!project.exists("gone.txt"));
+    let told = server.request(1).tool_results()[0].1.clone();
+    assert!(told.contains("said") && told.contains("discarded, so unchanged: `a.txt`"), "{told}");
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn a_client_runs_a_command_again_after_a_conflict() {
+    let Some((server, project, mut client, approval)) = served(THREE_EFFECTS) else { return };
+    std::fs::write(project.path("a.txt"), "by the user\n").unwrap();
+    client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
+    let conflict = client.event("approval_requested");
+    let id = &conflict["approvalId"];
+    assert!(conflict["effects"]["conflict"].as_str().is_some_and(|why| why.contains("a.txt")), "{conflict}");
+    assert!(project.exists("gone.txt") && !project.exists("b.txt"), "nothing is written");
+    assert_eq!(client.fails("ApproveAction", json!({"approvalId": id, "decision": "approved"})), -32602);
+    let again = client.call("ApproveAction", json!({"approvalId": id, "decision": "run_again"}));
+    assert_eq!(again["status"], "run_again");
+    let fresh = client.event("approval_requested");
+    client.call("ApproveAction", json!({"approvalId": fresh["approvalId"], "decision": "approved"}));
+    client.event("task_completed");
+    assert_eq!(project.read("a.txt"), "by the user\ntwo\n");
+    assert!(!project.exists("gone.txt"));
+    assert!(server.request(1).tool_results()[0].1.contains("said"));
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn on_the_screen_a_change_is_left_out_and_a_conflict_runs_the_command_again() {
+    let Some((server, project, mut terminal)) = opened("echo new > made.txt; rm gone.txt; echo printed-it") else { return };
+    terminal.review("The command would");
+    std::fs::write(project.path("gone.txt"), "by the user\n").unwrap();
+    terminal.decide('y');
+    let screen = terminal.wait_for("run it again?");
+    assert!(screen.contains("gone.txt") && !project.exists("made.txt"), "{screen}");
+    terminal.decide('r');
+    terminal.review("The command would change 2 paths");
+    terminal.send(" ");
+    terminal.wait_for("apply 1 of 2");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    // Deleted files come first.
+    assert_eq!((project.exists("made.txt"), project.exists("gone.txt")), (true, true));
+    let told = &server.request(1).tool_results()[0].1;
+    assert!(told.contains("printed-it") && told.contains("discarded, so unchanged: `gone.txt`"), "{told}");
+}
+
+#[test]
+fn a_layered_command_that_reaches_its_time_limit_gives_its_output_and_asks_nothing() {
+    let line = json!({"command": "echo so-far; touch made.txt; sleep 983018", "timeout": 1});
+    let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Finished the work.")]);
+    let Some(project) = project(&server) else { return };
+    project.aye(&["exec", "--trust", "do it"]).exits(0);
+    let told = &server.request(1).tool_results()[0].1;
+    assert!(told.contains("TOOL_EXECUTION_TIMEOUT") && told.contains("so-far") && told.contains("discarded"), "{told}");
+    assert!(!project.exists("made.txt"));
 }
