@@ -108,6 +108,7 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
             .take(MAX_LISTED)
             .map(|place| format!("- approving allows access for this run: {}", reveal(&place.to_string()))),
     );
+    lines.extend(approval.next_run());
     lines.extend(approval.proposal.notes.iter().take(MAX_LISTED).map(|note| reveal(note)));
     let critical = if approval.critical { ", critical" } else { "" };
     lines.push(format!(

@@ -67,7 +67,12 @@ impl Permit {
 
     /// Returns a permit to preview the actions.
     pub fn preview(&self) -> PreviewPermit {
-        PreviewPermit { actions: self.actions.clone(), is_unasked: false }
+        PreviewPermit { actions: self.actions.clone(), run: PreviewRun::Requested }
+    }
+
+    /// Returns a permit to run the command in a fresh layer with the access that the user approved for one run.
+    pub fn with_access(&self) -> PreviewPermit {
+        PreviewPermit { actions: self.actions.clone(), run: PreviewRun::WithAccess }
     }
 
     /// Returns the rule or the approval that allowed the actions.
@@ -76,11 +81,22 @@ impl Permit {
     }
 }
 
-/// Permission to run these commands in a preview, once, without network and without applying anything. Not `Clone`.
+/// Kind of a run in a copy of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PreviewRun {
+    /// The user requested a preview, or the policy requires one.
+    Requested,
+    /// Nobody approved the command yet, so it sees less than others.
+    BeforeApproval,
+    /// Once more, with access that was blocked before and that the user approved for this run. It sees nothing else that was hidden.
+    WithAccess,
+}
+
+/// Permission to run these commands in a preview, once, without applying anything. Not `Clone`.
 #[derive(Debug)]
 pub struct PreviewPermit {
     actions: Vec<Action>,
-    is_unasked: bool,
+    run: PreviewRun,
 }
 
 impl PreviewPermit {
@@ -89,21 +105,20 @@ impl PreviewPermit {
         self.actions == actions
     }
 
-    /// Returns whether the command runs without approval, and therefore sees less than others.
-    pub fn is_unasked(&self) -> bool {
-        self.is_unasked
+    pub fn run(&self) -> PreviewRun {
+        self.run
     }
 
     /// Creates a permit for tests.
     #[cfg(test)]
     pub(crate) fn for_test(actions: Vec<Action>) -> Self {
-        Self { actions, is_unasked: false }
+        Self { actions, run: PreviewRun::Requested }
     }
 
     /// Creates a permit for tests, of a command that runs before its approval.
     #[cfg(test)]
     pub(crate) fn unasked_for_test(actions: Vec<Action>) -> Self {
-        Self { actions, is_unasked: true }
+        Self { actions, run: PreviewRun::BeforeApproval }
     }
 }
 
@@ -139,12 +154,12 @@ pub struct Question {
 impl Question {
     /// Returns a permit to preview the actions. An approval is never about denied actions, so a preview is always allowed.
     pub fn preview(&self) -> PreviewPermit {
-        PreviewPermit { actions: self.actions.clone(), is_unasked: false }
+        PreviewPermit { actions: self.actions.clone(), run: PreviewRun::Requested }
     }
 
     /// Returns a permit to run the command in a layer before its approval; `None` if the command itself must be approved.
     pub fn layer(&self) -> Option<PreviewPermit> {
-        let permit = || PreviewPermit { actions: self.actions.clone(), is_unasked: true };
+        let permit = || PreviewPermit { actions: self.actions.clone(), run: PreviewRun::BeforeApproval };
         (self.approve == ApproveWhen::Effects).then(permit)
     }
 

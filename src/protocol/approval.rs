@@ -163,6 +163,9 @@ pub struct Approval {
     /// Access that approval grants for one more run, because the sandbox blocked it in the first run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opens: Vec<Outside>,
+    /// Whether that run happens in a fresh copy of the workspace, so that its changes are approved afterwards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub opens_in_copy: bool,
     /// Time in milliseconds after which the call is denied if nobody decides. Absent if it waits without limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -180,6 +183,25 @@ impl Approval {
     pub fn into_question(mut self) -> Self {
         (self.always, self.preview, self.amendable) = Default::default();
         self
+    }
+
+    /// Returns what approval of one more run means: `The command runs once more, in a fresh copy …`; `None` if nothing was blocked.
+    pub fn next_run(&self) -> Option<String> {
+        if self.opens.is_empty() {
+            return None;
+        }
+        let how = if self.opens_in_copy {
+            "The command runs once more with exactly that access, in a fresh copy of the workspace; you decide about its changes \
+             afterwards."
+        } else {
+            "The command runs once more with exactly that access."
+        };
+        let sends = self.opens.iter().any(Outside::is_network);
+        let mut words = how.to_owned();
+        if sends {
+            words.push_str(" What it sends cannot be taken back.");
+        }
+        Some(words)
     }
 }
 

@@ -49,6 +49,16 @@ pub enum Outside {
     Read { path: String },
 }
 
+impl Outside {
+    /// Returns whether it is access to the network.
+    pub fn is_network(&self) -> bool {
+        match self {
+            Self::Host { .. } | Self::Network => true,
+            Self::Write { .. } | Self::Read { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for Outside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -199,7 +199,10 @@ impl Calls {
             }
             Record::PreviewStarted { tool_call_id, unasked } => {
                 self.update(tool_call_id, |call| {
-                    (call.previewed, call.layered, call.conflict) = (true, call.layered || *unasked, None);
+                    (call.previewed, call.layered) = (true, call.layered || *unasked);
+                    (call.layer_digest, call.conflict) = (None, None);
+                    // With the access that was blocked in the first run.
+                    call.first_run.iter_mut().for_each(|first| first.runs_again = true);
                 });
                 Some((tool_call_id, CallChange::PreviewStarted))
             }

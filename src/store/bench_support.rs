@@ -244,6 +244,7 @@ impl Measure {
             preview: crate::protocol::PreviewOffer::default(),
             effects: None,
             opens: Vec::new(),
+            opens_in_copy: false,
             timeout_ms: None,
             amendable: Amendable::default(),
         };

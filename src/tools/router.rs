@@ -22,7 +22,7 @@ use super::shell::unapproved_run;
 use super::tool::Payload;
 use super::toolset::Toolset;
 use crate::policy::redact::Redactor;
-use crate::policy::{Permit, PreviewPermit};
+use crate::policy::{Permit, PreviewPermit, PreviewRun};
 use crate::ports::{
     Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed,
     LayerRun, Plan, RewindStart, RunContext, TaskChanges, ToolRouter,
@@ -229,14 +229,15 @@ impl ToolRouter for Router {
     }
 
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
-        let settings = Arc::new(if permit.is_unasked() { self.settings().layered() } else { self.settings().viewed() });
+        let settings = Arc::new(match permit.run() {
+            PreviewRun::Requested => self.settings().viewed(),
+            PreviewRun::BeforeApproval | PreviewRun::WithAccess => self.settings().layered(),
+        });
         async move {
             if !permit.covers(&plan.actions) {
                 return Err(ToolError::new(ErrorCode::PolicyDenied, "the approval was given for a different call"));
             }
-            if let PreviewOffer::Impossible { reason } = &plan.preview {
-                return Err(invalid(format!("cannot preview this call: {reason}")));
-            }
+            may_be_previewed(&plan, &permit)?;
             let mut plan = plan;
             let payload = std::mem::replace(&mut plan.payload, Box::new(()));
             let Ok(work) = payload.downcast::<Work>() else {
@@ -420,14 +421,31 @@ impl ToolRouter for Router {
     }
 }
 
-/// Returns a plan that applies the effects of a command that ran in a view.
-fn with_effects(plan: Plan, trial: Trial, redactor: &Redactor) -> Plan {
+/// Checks that a plan can run in a view, with the access that its permit allows.
+fn may_be_previewed(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolError> {
+    let why = match (permit.run(), &plan.preview, &plan.layer) {
+        (PreviewRun::WithAccess, _, LayerRun::Possible) => return Ok(()),
+        (PreviewRun::WithAccess, _, LayerRun::Impossible { reason }) => reason.as_str(),
+        (PreviewRun::WithAccess, _, LayerRun::None | LayerRun::Ended(_)) => "it is no command that can run in a copy",
+        (PreviewRun::Requested | PreviewRun::BeforeApproval, PreviewOffer::Impossible { reason }, _) => reason.as_str(),
+        (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) if !plan.opens.is_empty() => "its access is not approved",
+        (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) => return Ok(()),
+    };
+    Err(invalid(format!("cannot preview this call: {why}")))
+}
+
+/// Returns a plan that applies the effects of a command that ran in a view. That needs no access any more.
+fn with_effects(mut plan: Plan, trial: Trial, redactor: &Redactor) -> Plan {
     let Trial { kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();
     let notes = before.notes.into_iter().chain(seen.notes).collect();
     let proposal = hide_in_proposal(redactor, Proposal { summary: before.summary, notes, ..seen });
     let offer = Amendable { effects: parts, ..Amendable::default() };
+    if !plan.opens.is_empty() {
+        plan.actions.retain(Action::is_command);
+    }
     Plan {
+        opens: Vec::new(),
         proposal: Some(proposal),
         runs: Vec::new(),
         preview: PreviewOffer::Impossible { reason: "it has already run; approve to apply its changes".to_owned() },
@@ -541,7 +559,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         Effect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
     };
     let preview = draft.work.downcast_ref::<Work>().map_or(PreviewOffer::None, |work| preview::offer(work, settings));
-    let layer = draft.work.downcast_ref::<Work>().map_or(LayerRun::None, |work| preview::layer(work, &preview, settings));
+    let layer = draft.work.downcast_ref::<Work>().map_or(LayerRun::None, |work| preview::layer(work, settings));
     Ok(Plan {
         call,
         tool_name: tool.name().to_owned(),
@@ -586,17 +604,15 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
     if let Some(proposal) = &mut proposal {
         proposal.notes.push(format!("allows {words} for this run only"));
     }
-    let offer = PreviewOffer::Impossible {
-        reason: "the command has network access or access outside the workspace, and previews support neither".into(),
-    };
     work.opens.clone_from(&opens);
     command_offered(&work, &mut amends.offer, &plan.tool_name, settings);
+    let layer = preview::layer(&work, settings);
     Ok(Plan {
         summary: format!("{}, allowing {words}", plan.summary),
         actions,
         proposal,
-        preview: offer,
-        layer: LayerRun::None,
+        preview: preview::offer(&work, settings),
+        layer,
         opens,
         amends,
         payload: work,

@@ -116,7 +116,7 @@ impl Worktree {
             (_, Some(first)) => Some(first.chars().take(LINE_CHARS).collect()),
             (End::Exited(0), None) => None,
             (End::Exited(code), None) => Some(format!("[status] command: exited with code {code}")),
-            (End::Signalled(_) | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull, None) => {
+            (End::Signalled(_) | End::Killed | End::Interrupted | End::DiskFull | End::LayerFull | End::MemoryFull, None) => {
                 Some("[status] command: terminated by a signal".to_owned())
             }
         }

@@ -40,6 +40,7 @@ impl CallRunner<'_> {
         offer_first(&mut plan, &question);
         plan.amends.offer.unsandboxed = plan.amends.offer.unsandboxed && self.may_run_unsandboxed(&plan, at);
         let mut approval = describe(&plan, &question, approval_id.clone(), &self.cx.options.sandbox);
+        approval.opens_in_copy = call.runs_again_in_layer(&plan);
         if self.cx.options.approver == Approver::Nobody {
             let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };
             let rule = question.rule.clone();
@@ -125,7 +126,8 @@ impl CallRunner<'_> {
             return self.report(call, 0);
         }
         let names = names(&plan.opens);
-        let reason = format!("the sandbox blocked {names}; if you approve, the command runs once more with that access");
+        let place = if call.runs_again_in_layer(&plan) { " in a fresh copy" } else { "" };
+        let reason = format!("the sandbox blocked {names}; if you approve, the command runs once more{place} with that access");
         match self.cx.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
             Ok(mut question) => {
                 if plan.opens.contains(&Outside::Network) {
@@ -426,6 +428,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         preview: plan.preview.clone(),
         effects: plan.effects.clone(),
         opens: plan.opens.clone(),
+        opens_in_copy: false,
         timeout_ms: None,
         amendable: plan.amends.offer.clone(),
     }

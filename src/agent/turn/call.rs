@@ -7,7 +7,7 @@ use super::preview::ActivePreview;
 use super::sandbox_escalation::BlockedRun;
 use super::side_effects::{self, SideEffects};
 use crate::policy::Question;
-use crate::ports::{Edited, Plan, Tail, touched};
+use crate::ports::{Edited, LayerRun, Plan, Tail, touched};
 use crate::protocol::{Action, Always, Amendment, ApprovalId, ErrorCode, Proposal, ToolCall, ToolError, ToolResult};
 use jiff::Timestamp;
 use std::fmt::Write;
@@ -127,6 +127,12 @@ impl Call {
         if let Some(held) = &mut self.held {
             held.runs_again();
         }
+    }
+
+    /// Returns whether the plan is another run, with more access, of a command that ran in a layer. It runs in a layer again.
+    pub(crate) fn runs_again_in_layer(&self, plan: &Plan) -> bool {
+        let is_possible = matches!(plan.layer, LayerRun::Possible) && self.no_preview.is_none();
+        self.layered && !plan.opens.is_empty() && is_possible
     }
 
     pub(crate) fn is_done(&self) -> bool {

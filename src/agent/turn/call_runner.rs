@@ -285,6 +285,10 @@ impl CallRunner<'_> {
 /// Runs, previews and their results.
 impl CallRunner<'_> {
     pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+        if call.runs_again_in_layer(&plan) {
+            let permit = permit.with_access();
+            return self.begin_preview(call, PreviewRequest { index, plan, permit, approval_id: None, unasked: false }, batch);
+        }
         let edited = call.edited(&plan);
         if let Some(edited) = &edited {
             call.runs_as(edited);
@@ -312,6 +316,9 @@ impl CallRunner<'_> {
         call.previewed = true;
         call.conflict = None;
         call.layered |= looked.unasked;
+        if let Some(held) = &mut call.held {
+            held.runs_again();
+        }
         let tool_call_id = call.call.tool_call_id.clone();
         self.cx.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked });
         let (tool_name, actions) = (looked.plan.tool_name.clone(), looked.plan.actions.clone());
@@ -362,7 +369,7 @@ impl CallRunner<'_> {
 
     /// Handles the result of a run; only a running call can have one.
     pub(super) fn settle_run(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
-        if self.may_be_opened(call, &result) {
+        if call.held.is_none() && self.may_be_opened(call, &result) {
             return self.hold(call, index, result, latency_ms);
         }
         if self.conflicts(call, index, &result) || self.renews(call, index, &result) {
@@ -380,12 +387,16 @@ impl CallRunner<'_> {
         let stopping = self.quitting || self.cancelling;
         let person = self.cx.options.approver == Approver::Person && self.cx.policy.mode() != Mode::Plan;
         let offline = call.amended.by.contains(&Amendment::Offline);
-        person && !stopping && !offline && call.held.is_none() && !result.denied.is_empty()
+        person && !stopping && !offline && !result.denied.is_empty()
     }
 
     /// Holds a result back, recorded, while the user is asked.
     pub(super) fn hold(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
-        let result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
+        let mut result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
+        // Another run needs what the last one had, too.
+        let had = call.held.as_ref().map_or_else(Vec::new, |held| held.opens().to_vec());
+        result.denied.retain(|denied| !had.contains(denied));
+        result.denied.splice(0..0, had);
         self.cx.out.record(Record::KeptFrom { result: result.clone(), latency_ms });
         self.cx.out.commit(Durability::Process);
         call.held = Some(BlockedRun::new(result, latency_ms));

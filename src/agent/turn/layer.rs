@@ -58,7 +58,8 @@ impl CallRunner<'_> {
         if end.stopped {
             return self.end_killed(call, end, effects);
         }
-        if !effects.denied.is_empty() {
+        // A run with access that is blocked again has done what it could, unless more can be allowed.
+        if call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied)) {
             call.no_layer = Some(format!("in a copy, without network, the sandbox blocked {}", names(&effects.denied)));
             let blocked = blocked(call, effects);
             return if self.may_be_opened(call, &blocked) {
@@ -209,7 +210,8 @@ impl CallRunner<'_> {
         } else {
             ("aye exited while this ran in a copy", "it was running in a copy")
         };
-        call.refuse(ErrorCode::Cancelled, format!("{told}{because}; nothing was applied"));
+        let access = call.held.as_ref().map(|held| format!(", with access to {}", names(held.opens()))).unwrap_or_default();
+        call.refuse(ErrorCode::Cancelled, format!("{told}{access}{because}; nothing was applied"));
         self.report(call, 0);
         self.cx.out.notice(format!("`{}`: aye exited, and {seen}{because}; nothing was applied", call.summary));
     }
@@ -251,8 +253,12 @@ impl CallRunner<'_> {
 /// Returns the result of a command that was blocked in its layer.
 fn blocked(call: &Call, effects: &Effects) -> ToolResult {
     let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld too]" };
+    let access = match &call.held {
+        None => "without network".to_owned(),
+        Some(held) => format!("with access to {}", names(held.opens())),
+    };
     let text = format!(
-        "[The command ran in a copy of the workspace, without network. Its changes were discarded.]\n{}\n{output}",
+        "[The command ran in a copy of the workspace, {access}. Its changes were discarded.]\n{}\n{output}",
         effects.ended
     );
     let result = ToolResult::succeeded(call.call.tool_call_id.clone(), call.call.tool_name.clone(), text);

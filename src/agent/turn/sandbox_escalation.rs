@@ -2,6 +2,9 @@
 
 use crate::protocol::{ErrorCode, Outside, ToolResult};
 
+/// Maximum number of places and hosts that one run may be allowed to access.
+const MAX_OPENS: usize = 8;
+
 /// Result of a run that the sandbox blocked.
 #[derive(Debug)]
 pub(super) struct BlockedRun {
@@ -18,6 +21,12 @@ impl BlockedRun {
 
     pub(super) fn opens(&self) -> &[Outside] {
         &self.first.denied
+    }
+
+    /// Returns whether this access adds to that of the first run, and all of it can still be asked about.
+    pub(super) fn is_extended_by(&self, denied: &[Outside]) -> bool {
+        let new = denied.iter().filter(|one| !self.first.denied.contains(one)).count();
+        (1..=MAX_OPENS.saturating_sub(self.first.denied.len())).contains(&new)
     }
 
     pub(super) fn runs_again(&mut self) {

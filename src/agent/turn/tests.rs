@@ -508,7 +508,7 @@ impl Sim {
     }
 
     /// Parses `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` if it can be previewed, `!` if it ran in a
-    /// preview without effects, `!PATH` if it wrote there, `+example.com` or `+network` for access it asks for; before a path: `#2` for two
+    /// preview without effects, `!PATH` if it wrote there, `+example.com,…` or `+network` for access it asks for; before a path: `#2` for two
     /// hunks, `=WORDS` for the user's changes.
     fn plan(&self, item: &str) -> (usize, Result<Plan, ToolError>) {
         let (index, what) = item.split_once('=').unwrap();
@@ -517,7 +517,8 @@ impl Sim {
             Some((mark, rest)) if mark.starts_with(['?', '!', '+', '#', '=', '^', '%']) => (mark, rest),
             _ => ("", rest),
         };
-        let opens: Vec<Outside> = mark.strip_prefix('+').map(outside).into_iter().collect();
+        let opens = mark.trim_start_matches('^').strip_prefix('+').map_or("", |names| names).split(',');
+        let opens: Vec<Outside> = opens.filter(|name| !name.is_empty()).map(outside).collect();
         let effects = mark.strip_prefix('!').map(|path| {
             let kind = EffectKind::Created { bytes: 1, binary: false };
             let file = FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
@@ -560,7 +561,11 @@ impl Sim {
             actions: action.into_iter().chain(opens.iter().filter_map(fetched)).collect(),
             places: Vec::new(),
             runs: rest.strip_prefix("sh ").map(|script| PathBuf::from("/w").join(script)).into_iter().collect(),
-            preview: if mark == "?" || mark.starts_with('^') { PreviewOffer::Possible } else { PreviewOffer::None },
+            preview: if mark == "?" || (mark.starts_with('^') && opens.is_empty()) {
+                PreviewOffer::Possible
+            } else {
+                PreviewOffer::None
+            },
             effects,
             layer,
             opens,
@@ -587,12 +592,16 @@ impl Sim {
         (index, Ok(plan))
     }
 
-    /// Parses `^` for a line that can run in a layer, `^WHY` for one that cannot, and `%` for one that ran there, with its effects:
+    /// Parses `^` for a line that can run in a layer, `^+HOST` for one that can run there with access, `^WHY` for one that cannot, and `%` for one that ran there, with its effects:
     /// `%a.rs,-b.rs`.
     fn layer(mark: &str) -> LayerRun {
         if let Some(reason) = mark.strip_prefix('^') {
             let reason = reason.replace('_', " ");
-            return if reason.is_empty() { LayerRun::Possible } else { LayerRun::Impossible { reason } };
+            return if reason.is_empty() || reason.starts_with('+') {
+                LayerRun::Possible
+            } else {
+                LayerRun::Impossible { reason }
+            };
         }
         let Some(effects) = layer_effects(mark) else { return LayerRun::None };
         let target = |path: &str| Target {

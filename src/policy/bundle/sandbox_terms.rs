@@ -59,6 +59,8 @@ pub struct Limits {
     pub memory_mb: Option<u64>,
     pub file_mb: Option<u64>,
     pub cpu_seconds: Option<u64>,
+    /// Everything that a command writes to its layers.
+    pub layer_mb: Option<u64>,
 }
 
 /// The terms that one or more layers set.
@@ -80,7 +82,8 @@ pub struct Terms {
 }
 
 /// Limits that apply if no layer sets any.
-const LIMITS: Limits = Limits { processes: Some(512), memory_mb: Some(8192), file_mb: Some(4096), cpu_seconds: Some(3600) };
+const LIMITS: Limits =
+    Limits { processes: Some(512), memory_mb: Some(8192), file_mb: Some(4096), cpu_seconds: Some(3600), layer_mb: Some(2048) };
 const OUTPUT_BYTES: u64 = 102_400;
 
 impl Terms {
@@ -179,12 +182,13 @@ fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 
 impl Limits {
     fn read(section: &Section<'_>) -> Result<Self, BundleError> {
-        section.only(&["processes", "memory_mb", "file_mb", "cpu_seconds"])?;
+        section.only(&["processes", "memory_mb", "file_mb", "cpu_seconds", "layer_mb"])?;
         Ok(Self {
             processes: section.number("processes")?,
             memory_mb: section.number("memory_mb")?,
             file_mb: section.number("file_mb")?,
             cpu_seconds: section.number("cpu_seconds")?,
+            layer_mb: section.number("layer_mb")?,
         })
     }
 
@@ -194,6 +198,7 @@ impl Limits {
             memory_mb: choose(self.memory_mb, other.memory_mb),
             file_mb: choose(self.file_mb, other.file_mb),
             cpu_seconds: choose(self.cpu_seconds, other.cpu_seconds),
+            layer_mb: choose(self.layer_mb, other.layer_mb),
         }
     }
 

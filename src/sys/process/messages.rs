@@ -46,6 +46,8 @@ pub(super) enum Report {
     NotStarted(String),
     /// The command was ended because the disk under its layers was nearly full.
     DiskFull,
+    /// The command was ended because it wrote more to its layers than their limit.
+    LayerFull,
     /// The command was ended because its shared memory exceeded the memory limit.
     MemoryFull,
 }

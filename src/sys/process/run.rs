@@ -99,6 +99,8 @@ pub(crate) enum End {
     Interrupted,
     /// Ended by its helper before its layers filled the disk.
     DiskFull,
+    /// Ended by its helper because it wrote more to its layers than their limit.
+    LayerFull,
     /// Ended by its helper because its shared memory exceeded the memory limit.
     MemoryFull,
 }
@@ -367,6 +369,7 @@ fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {
         Ok(Report::Exited(code)) => Ok(End::Exited(code)),
         Ok(Report::Signalled(signal)) => Ok(End::Signalled(signal)),
         Ok(Report::DiskFull) => Ok(End::DiskFull),
+        Ok(Report::LayerFull) => Ok(End::LayerFull),
         Ok(Report::MemoryFull) => Ok(End::MemoryFull),
         Ok(Report::NotStarted(message)) => Err(ProcessError::NotStarted(message)),
         Ok(Report::Ready { .. }) | Err(_) => Err(ProcessError::HelperLost),

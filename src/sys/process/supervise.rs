@@ -6,7 +6,7 @@ use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE};
 use super::shared_memory::SharedMemory;
 use super::signal_queue::SignalQueue;
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
-use crate::sys::sandbox::{self, Confinement, LOOK_EVERY, Room, Strength};
+use crate::sys::sandbox::{self, Confinement, Excess, LOOK_EVERY, Room, Strength};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
@@ -97,10 +97,10 @@ fn wait_for(child: Pid) -> i32 {
     }
 }
 
-fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, room: Room) -> io::Result<()> {
-    let made = match room.is_short() {
-        Ok(false) => HelperDescriptors::make(job),
-        Ok(true) => Err("the disk is nearly full; free some space and try again".to_owned()),
+fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, mut room: Room) -> io::Result<()> {
+    let made = match room.excess() {
+        Ok(None) => HelperDescriptors::make(job),
+        Ok(Some(_)) => Err("the disk is nearly full; free some space and try again".to_owned()),
         Err(error) => Err(not_held(&format!("checking free disk space failed: {error}"))),
     };
     let made = match made {
@@ -216,8 +216,13 @@ impl Watch<'_> {
         }
         self.hear_signals();
         self.reap();
-        if matches!(self.state, State::Running | State::Terminating) && self.room.is_short().unwrap_or(true) {
-            self.report = Some(Report::DiskFull);
+        if matches!(self.state, State::Running | State::Terminating)
+            && let Some(excess) = self.room.excess().unwrap_or(Some(Excess::Disk))
+        {
+            self.report = Some(match excess {
+                Excess::Disk => Report::DiskFull,
+                Excess::Layer => Report::LayerFull,
+            });
             self.state = State::Killing;
         }
         if matches!(self.state, State::Running | State::Terminating) && self.memory.is_over(self.tree, LOOK_EVERY) {

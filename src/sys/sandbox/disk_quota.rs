@@ -1,38 +1,122 @@
-//! Disk quota under a layer: a command must not fill the disk for everything else on this machine.
+//! Disk quota of layers: a command must not fill the disk for everything else on this machine, nor write more to a layer than its
+//! policy allows.
 
+use super::{Confinement, View};
+use nix::dir::{Dir, Type};
+use nix::fcntl::{AtFlags, OFlag};
+use nix::sys::stat::{Mode, fstatat};
 use nix::sys::statvfs::fstatvfs;
 use std::fs::File;
 use std::io;
-use std::time::Duration;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 /// Interval between checks while a command runs.
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Space that must stay free, in bytes, or a twentieth of the disk if that is less.
 const KEPT_FREE_BYTES: u64 = 256 * 1024 * 1024;
+/// Divisor of the disk: no layer uses the last part of that size.
+const KEPT_FREE_SHARE: u64 = 20;
+/// A measurement is followed by a pause of at least this many times its duration.
+const REST: u32 = 10;
+const BLOCK_BYTES: u64 = 512;
 
 /// Directories with the layers of a command.
 #[derive(Default)]
-pub(in crate::sys) struct Room(pub(super) Vec<File>);
+pub(in crate::sys) struct Room {
+    layers: Vec<File>,
+    quota: Option<Quota>,
+}
+
+/// Limit of everything that one command writes to its layers.
+struct Quota {
+    most_bytes: u64,
+    /// Reason why a command with more is stopped.
+    excess: Excess,
+    next: Instant,
+}
+
+/// Reason why a command may write no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sys) enum Excess {
+    /// The disk is nearly full.
+    Disk,
+    /// The layers exceed their limit.
+    Layer,
+}
 
 impl Room {
-    pub(in crate::sys) fn is_watched(&self) -> bool {
-        !self.0.is_empty()
+    /// Returns the room of the layers of a command. Only new layers, which are discarded or applied, have a limit.
+    pub(super) fn new(layers: Vec<File>, confinement: &Confinement) -> io::Result<Self> {
+        let limit = match confinement.view {
+            View::CopyOnWrite(_) => confinement.limits.layer_bytes,
+            View::ReadOnly | View::Real => None,
+        };
+        let Some(limit) = limit else { return Ok(Self { layers, quota: None }) };
+        let mut left = u64::MAX;
+        for layer in &layers {
+            let (all, free) = space(layer)?;
+            left = left.min(free.saturating_sub(all / KEPT_FREE_SHARE));
+        }
+        let (most_bytes, excess) = if left < limit { (left, Excess::Disk) } else { (limit, Excess::Layer) };
+        Ok(Self { layers, quota: Some(Quota { most_bytes, excess, next: Instant::now() }) })
     }
 
-    /// Returns whether a disk has less free space than required.
-    pub(in crate::sys) fn is_short(&self) -> io::Result<bool> {
-        for layer in &self.0 {
-            let disk = fstatvfs(layer)?;
-            let block = disk.fragment_size();
-            let (all, free) = (disk.blocks() * block, disk.blocks_available() * block);
+    pub(in crate::sys) fn is_watched(&self) -> bool {
+        !self.layers.is_empty()
+    }
+
+    /// Returns whether the command may write no more: a disk has less free space than required, or the layers exceed their limit.
+    pub(in crate::sys) fn excess(&mut self) -> io::Result<Option<Excess>> {
+        for layer in &self.layers {
+            let (all, free) = space(layer)?;
             if is_too_little(all, free) {
-                return Ok(true);
+                return Ok(Some(Excess::Disk));
             }
         }
-        Ok(false)
+        let begun = Instant::now();
+        let Some(quota) = self.quota.as_mut().filter(|quota| begun >= quota.next) else { return Ok(None) };
+        let mut written = 0;
+        for layer in &self.layers {
+            add_written(layer, &mut written);
+        }
+        let ended = Instant::now();
+        quota.next = ended + (ended - begun).saturating_mul(REST);
+        Ok((written > quota.most_bytes).then_some(quota.excess))
     }
 }
 
+/// Returns the size of the disk and its free space, in bytes.
+fn space(layer: &File) -> io::Result<(u64, u64)> {
+    let disk = fstatvfs(layer)?;
+    let block = disk.fragment_size();
+    Ok((disk.blocks() * block, disk.blocks_available() * block))
+}
+
 pub(super) fn is_too_little(all: u64, free: u64) -> bool {
-    free < KEPT_FREE_BYTES.min(all / 20)
+    free < KEPT_FREE_BYTES.min(all / KEPT_FREE_SHARE)
+}
+
+/// Adds the bytes of all files below a directory. Links are not followed, and entries that the command removes meanwhile are left out.
+fn add_written(directory: &impl AsFd, written: &mut u64) {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let Ok(opened) = nix::fcntl::openat(directory, ".", flags, Mode::empty()) else { return };
+    let Ok(at) = opened.try_clone() else { return };
+    let Ok(entries) = Dir::from_fd(opened) else { return };
+    for entry in entries.into_iter().flatten() {
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        if matches!(entry.file_type(), Some(Type::File) | None)
+            && let Ok(data) = fstatat(&at, name, AtFlags::AT_SYMLINK_NOFOLLOW)
+        {
+            *written += u64::try_from(data.st_blocks).unwrap_or(0) * BLOCK_BYTES;
+        }
+        if matches!(entry.file_type(), Some(Type::Directory) | None)
+            && let Ok(below) = nix::fcntl::openat(&at, name, flags, Mode::empty())
+        {
+            add_written(&below, written);
+        }
+    }
 }

@@ -34,7 +34,7 @@ mod tests;
 mod unsupported;
 
 #[cfg(target_os = "linux")]
-pub(in crate::sys) use disk_quota::{LOOK_EVERY, Room};
+pub(in crate::sys) use disk_quota::{Excess, LOOK_EVERY, Room};
 pub(crate) use kernel::{Kernel, UserNamespaces};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use namespaces::{Side, enter, fork_into, map_own};
@@ -45,7 +45,7 @@ pub(crate) use probe::{left_bases, probe};
 #[cfg(target_os = "linux")]
 pub(crate) use sockets::is_served;
 #[cfg(not(target_os = "linux"))]
-pub(in crate::sys) use unsupported::{LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
+pub(in crate::sys) use unsupported::{Excess, LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{is_served, left_bases, probe};
 
@@ -162,11 +162,13 @@ pub(crate) enum NetworkAccess {
     Open,
 }
 
-/// Limits for each process, except `processes`, which is for all together.
+/// Limits for each process, except `processes` and `layer_bytes`, which are for all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ResourceLimits {
     pub processes: Option<u64>,
     pub memory_bytes: Option<u64>,
     pub file_bytes: Option<u64>,
     pub cpu_seconds: Option<u64>,
+    /// Everything that is written to new layers.
+    pub layer_bytes: Option<u64>,
 }

@@ -82,7 +82,8 @@ impl Inside {
     /// Sets up the visible file system. Returns the directories of the layers.
     pub(in crate::sys) fn set_up(self, confinement: &Confinement) -> Result<Room, String> {
         self.mapped.map_err(during("mapping users"))?;
-        let room = Room(cover(confinement, &self.layout, &self.links)?);
+        let layers = cover(confinement, &self.layout, &self.links)?;
+        let room = Room::new(layers, confinement).map_err(during("checking free disk space"))?;
         if confinement.network == NetworkAccess::Proxied {
             network::bring_up_loopback().map_err(during("bringing up the loopback interface"))?;
         }

@@ -111,6 +111,26 @@ async fn what_is_written_in_a_layer_is_in_the_layer() {
     assert!(!Path::new(&ground.workspace()).join("b").exists());
 }
 
+#[tokio::test]
+async fn a_command_that_fills_its_layer_is_stopped() {
+    const LIMIT: u64 = 8 << 20;
+    let write = |megabytes: u64| format!("mkdir -p a/b; head -c {megabytes}M /dev/zero > a/b/c; sleep 0.6; echo done");
+    let limited = |ground: &Ground| {
+        let limits = ResourceLimits { layer_bytes: Some(LIMIT), ..ResourceLimits::default() };
+        Confinement { limits, ..ground.layered() }
+    };
+    let ground = Ground::new();
+    let finished = try_run(&write(20), limited(&ground)).await.unwrap();
+    assert_eq!(finished.end, End::LayerFull, "{finished:?}");
+    assert!(!finished.stdout.text(1024).contains("done"));
+    let ground = Ground::new();
+    assert_eq!(output(&write(4), limited(&ground)).await, "done\n");
+    // The real workspace is not a layer.
+    let ground = Ground::new();
+    let real = Confinement { view: View::Real, ..limited(&ground) };
+    assert_eq!(output(&write(20), real).await, "done\n");
+}
+
 /// Runs a line that must fail, and returns its output.
 async fn refused(line: &str, confinement: Confinement) -> String {
     match try_run(line, confinement).await {

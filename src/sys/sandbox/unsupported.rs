@@ -57,6 +57,13 @@ pub(in crate::sys) fn enter(_confinement: &Confinement) -> Result<Side, String> 
     Err(NO_NAMESPACES.to_owned())
 }
 
+/// Reason why a command may write no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sys) enum Excess {
+    Disk,
+    Layer,
+}
+
 /// Placeholder: there are no layers.
 #[derive(Default)]
 pub(in crate::sys) struct Room;
@@ -66,8 +73,8 @@ impl Room {
         false
     }
 
-    pub(in crate::sys) fn is_short(&self) -> io::Result<bool> {
-        Ok(false)
+    pub(in crate::sys) fn excess(&mut self) -> io::Result<Option<Excess>> {
+        Ok(None)
     }
 }
 

@@ -185,6 +185,7 @@ pub(in crate::tools) fn how_it_ended(end: End) -> String {
         End::Killed => "stopped".to_owned(),
         End::Interrupted => "interrupted by the user".to_owned(),
         End::DiskFull => "killed because the disk was nearly full".to_owned(),
+        End::LayerFull => "killed because it wrote more than `layer_mb` of the policy allows".to_owned(),
         End::MemoryFull => "killed because its shared memory exceeded the memory limit".to_owned(),
     }
 }

@@ -277,7 +277,7 @@ fn answer(name: &str, program: &Program) -> Answer {
                 let message = format!("{name} was killed after {timeout} s with all its processes; its output follows");
                 failed(ErrorCode::ToolExecutionTimeout, message)
             }
-            End::Signalled(_) | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull => None,
+            End::Signalled(_) | End::Killed | End::Interrupted | End::DiskFull | End::LayerFull | End::MemoryFull => None,
         }
     })
 }

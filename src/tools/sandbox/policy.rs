@@ -164,6 +164,7 @@ impl SandboxPolicy {
                 memory_bytes: held.limits.memory_mb.map(megabytes),
                 file_bytes: held.limits.file_mb.map(megabytes),
                 cpu_seconds: held.limits.cpu_seconds,
+                layer_bytes: held.limits.layer_mb.map(megabytes),
             },
             previews: if ground.tier == SandboxTier::Preview {
                 ground.layers.clone()

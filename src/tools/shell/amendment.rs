@@ -22,17 +22,10 @@ pub(in crate::tools) fn offered(work: &Work, offer: &mut Amendable, tool_name: &
     offer.unsandboxed = tool_name == LINES && settings.command.sandbox.tier.holds() && !work.background;
     let plain = tool_name == LINES && work.opens.is_empty();
     offer.command = plain.then(|| work.line.clone());
-    let opens_network = work.opens.iter().any(is_network);
-    let rest = work.opens.iter().any(|opened| !is_network(opened));
+    let opens_network = work.opens.iter().any(Outside::is_network);
+    let rest = work.opens.iter().any(|opened| !opened.is_network());
     let open = settings.command.sandbox.network == NetworkAccess::Open && work.opens.is_empty();
     offer.offline = settings.command.sandbox.tier.holds() && !work.narrow.no_network && (open || (opens_network && rest));
-}
-
-fn is_network(opened: &Outside) -> bool {
-    match opened {
-        Outside::Host { .. } | Outside::Network => true,
-        Outside::Write { .. } | Outside::Read { .. } => false,
-    }
 }
 
 /// Applies an amendment to a command. `plan` comes without its payload.
@@ -95,7 +88,7 @@ fn another(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<P
 }
 
 fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
-    work.opens.retain(|opened| !is_network(opened));
+    work.opens.retain(|opened| !opened.is_network());
     work.narrow.no_network = true;
     let mut actions = plan.actions;
     actions.retain(|action| !matches!(action, Action::Fetch { .. }));

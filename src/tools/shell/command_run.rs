@@ -350,6 +350,11 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
                            output until then follows. Use less, or ask the user to raise the limit";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
+        End::LayerFull => {
+            let message = "killed with all its processes: it wrote more to its copy of the workspace than the limit of the policy \
+                           (`layer_mb`); its output until then follows. Write less, or ask the user to raise the limit";
+            failed(ErrorCode::ToolExecutionFailed, message.to_owned())
+        }
         End::DiskFull => {
             let message = "killed with all its processes: it nearly filled the disk; its output until then follows. Free some \
                            space, or write less";

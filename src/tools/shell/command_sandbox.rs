@@ -21,6 +21,14 @@ pub(in crate::tools) struct ExtraAccess {
 }
 
 impl ExtraAccess {
+    /// Returns the additional writable paths.
+    pub(in crate::tools) fn written(&self) -> impl Iterator<Item = PathBuf> {
+        self.opens.iter().filter_map(|opened| match opened {
+            Outside::Write { path } => Some(PathBuf::from(path)),
+            Outside::Host { .. } | Outside::Network | Outside::Read { .. } => None,
+        })
+    }
+
     /// Returns the needs of a line that may run.
     pub(in crate::tools) fn by(line: &str, opens: Vec<Outside>) -> Self {
         Self { opens, git: git_writes(line), reads: changes_nothing(line) && !line.contains("git") }
@@ -88,10 +96,7 @@ impl Settings {
             SandboxTier::Guarded | SandboxTier::Preview => Strength::Namespaces,
         };
         let opened = self.opened(wanted);
-        let writable = wanted.opens.iter().filter_map(|opened| match opened {
-            Outside::Write { path } => Some(PathBuf::from(path)),
-            Outside::Host { .. } | Outside::Network | Outside::Read { .. } => None,
-        });
+        let writable = wanted.written();
         let readable = wanted.opens.iter().filter_map(|opened| match opened {
             Outside::Read { path } => Some(PathBuf::from(path)),
             Outside::Host { .. } | Outside::Network | Outside::Write { .. } => None,

@@ -75,10 +75,7 @@ impl Body {
                     .then(|| format!("sandbox {}", text::reveal_rows(&command.sandbox))),
                 parts: approval.parts.clone(),
                 marked: None,
-                opens: (!approval.opens.is_empty()).then(|| {
-                    let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
-                    format!("The sandbox blocked {}. Approve to run it once more with that access.", opens.join(", "))
-                }),
+                opens: super::title::opens(approval),
             };
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
         }

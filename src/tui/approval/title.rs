@@ -61,7 +61,7 @@ pub(crate) fn title(approval: &Approval) -> String {
         return if summary.is_empty() { text::reveal_line(&approval.title) } else { text::reveal_name(summary) };
     }
     if !approval.opens.is_empty() {
-        return "Blocked by the sandbox: run again with access?".to_owned();
+        return blocked(approval);
     }
     if let Some(effect) = titled_part(approval).and_then(|at| approval.parts[at].effect.as_deref()) {
         return imperative(&text::reveal_line(effect));
@@ -73,6 +73,23 @@ pub(crate) fn title(approval: &Approval) -> String {
         // A custom tool, or one of a policy, has its own name.
         own => format!("Run the tool {}", text::reveal_line(own)),
     }
+}
+
+/// Formats `Blocked: example.com:443. Run again with access?`.
+fn blocked(approval: &Approval) -> String {
+    let more = match approval.opens.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let first = approval.opens.first().map(ToString::to_string).unwrap_or_default();
+    format!("Blocked: {}{more}. Run again with access?", text::reveal_line(&first))
+}
+
+/// Returns what approval of one more run means, after the blocked access if the title does not name all of it.
+pub(super) fn opens(approval: &Approval) -> Option<String> {
+    let next = approval.next_run()?;
+    let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
+    Some(if opens.len() == 1 { next } else { format!("Blocked: {}. {next}", opens.join(", ")) })
 }
 
 /// Turns an effect such as `deletes your home directory` into `Delete your home directory`.

@@ -225,10 +225,9 @@ fn command(approval: &Approval) -> Vec<String> {
     if command.has_own_sandbox || command.is_unheld() {
         lines.push(format!("sandbox {}", text::reveal(&command.sandbox)));
     }
-    if !approval.opens.is_empty() {
+    if let Some(next) = approval.next_run() {
         let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
-        let opens = opens.join(", ");
-        lines.push(format!("The sandbox blocked {opens}. Answer allow to run the command once more with that access."));
+        lines.push(format!("The sandbox blocked {}. If you answer allow: {next}", opens.join(", ")));
     }
     let count = approval.parts.len();
     for (at, part) in approval.parts.iter().enumerate() {

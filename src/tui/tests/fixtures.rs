@@ -269,6 +269,7 @@ pub(crate) fn edit_approval(id: &str) -> Approval {
         effects: None,
         details: crate::protocol::Details::default(),
         opens: Vec::new(),
+        opens_in_copy: false,
         timeout_ms: None,
         amendable: Amendable::default(),
         approval_id: ApprovalId::new(id),

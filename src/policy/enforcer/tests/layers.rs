@@ -464,7 +464,7 @@ fn bundles() -> BoxedStrategy<String> {
         key("approve", &["\"effects\"", "\"command\""]),
         key("cache", &["\"inherit\"", "\"private\""]),
         key("environment", &["\"inherit\"", "\"core\"", "[\"PATH\", \"X_TOKEN\"]", "[]"]),
-        key("limits", &["{ processes = 1 }", "{ processes = 99_999, cpu_seconds = 99_999 }"]),
+        key("limits", &["{ processes = 1 }", "{ processes = 99_999, cpu_seconds = 99_999, layer_mb = 99_999 }"]),
         key("max_output_bytes", &["1", "99_999_999"]),
         key("writable_paths", &["[\"/opt\"]", "[]"]),
     ];
@@ -612,6 +612,7 @@ proptest! {
         prop_assert!(tight.preview <= loose.preview && tight.cache <= loose.cache);
         prop_assert!(tight.max_output_bytes <= loose.max_output_bytes);
         prop_assert!(tight.limits.processes <= loose.limits.processes && tight.limits.cpu_seconds <= loose.limits.cpu_seconds);
+        prop_assert!(tight.limits.layer_mb <= loose.limits.layer_mb);
         prop_assert_eq!(&tight.writable_paths, &loose.writable_paths);
         for name in ["PATH", "X_TOKEN", "OTHER"] {
             prop_assert!(!gives(&with.environment(), name) || gives(&without.environment(), name), "{}", name);

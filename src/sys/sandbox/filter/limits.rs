@@ -57,7 +57,7 @@ pub(super) struct Limits {
 }
 
 pub(super) fn prepare(confinement: &Confinement) -> io::Result<Limits> {
-    let ResourceLimits { processes, memory_bytes, file_bytes, cpu_seconds } = confinement.limits;
+    let ResourceLimits { processes, memory_bytes, file_bytes, cpu_seconds, layer_bytes: _ } = confinement.limits;
     let mut each = vec![(Resource::RLIMIT_CORE, 0, 0)];
     let mut both = |resource, limit: Option<u64>| each.extend(limit.map(|limit| (resource, limit, limit)));
     both(Resource::RLIMIT_DATA, memory_bytes);

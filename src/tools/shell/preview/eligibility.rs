@@ -18,6 +18,14 @@ pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer 
 }
 
 fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
+    if !work.opens.is_empty() {
+        return Some("the command has network access or access outside the workspace, and previews support neither".to_owned());
+    }
+    layer_obstacle(work, settings)
+}
+
+/// Returns why a command cannot run in a layer, whatever access it has.
+fn layer_obstacle(work: &Work, settings: &Settings) -> Option<String> {
     let sandbox = &settings.command.sandbox;
     if work.background {
         return Some("the command keeps running in the background, but a preview ends with its command".to_owned());
@@ -34,8 +42,8 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     if let Err(why) = &sandbox.previews {
         return Some(why.clone());
     }
-    if sandbox.network == NetworkAccess::Open || !work.opens.is_empty() {
-        return Some("the command has network access or access outside the workspace, and previews support neither".to_owned());
+    if sandbox.network == NetworkAccess::Open {
+        return Some("the policy gives commands network access, and previews do not support that".to_owned());
     }
     if git_writes(&work.line) != GitWrites::Nothing {
         return Some("git commands that write cannot be previewed: previews do not include `.git`".to_owned());
@@ -44,17 +52,15 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     stays.then(|| "the command keeps running in the background, but a preview ends with its command".to_owned())
 }
 
-/// Returns whether a planned line can run in a layer before approval. Performs blocking I/O.
-pub(in crate::tools) fn layer(work: &Work, preview: &PreviewOffer, settings: &Settings) -> LayerRun {
+/// Returns whether a planned line can run in a layer whose effects are approved. Performs blocking I/O.
+pub(in crate::tools) fn layer(work: &Work, settings: &Settings) -> LayerRun {
     let impossible = |reason: String| LayerRun::Impossible { reason };
     // Named commands and custom tools: the policy author specified what they run.
     if work.pinned.is_none() || work.answer.is_some() {
         return LayerRun::None;
     }
-    match preview {
-        PreviewOffer::Possible => {}
-        PreviewOffer::None => return LayerRun::None,
-        PreviewOffer::Impossible { reason } => return impossible(reason.clone()),
+    if let Some(reason) = layer_obstacle(work, settings) {
+        return impossible(reason);
     }
     if settings.command.sandbox.trust != RepositoryTrust::Trusted {
         return impossible("this project is not trusted".to_owned());

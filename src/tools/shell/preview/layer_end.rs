@@ -46,7 +46,7 @@ pub(super) fn is_stopped(end: End) -> bool {
         End::Exited(_) => false,
         // A crash counts as the program's own exit.
         End::Signalled(signal) => !signal_name(signal).is_some_and(|name| CRASHES.contains(&name)),
-        End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull => true,
+        End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::LayerFull | End::MemoryFull => true,
     }
 }
 

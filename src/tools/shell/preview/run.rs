@@ -5,10 +5,10 @@ use super::ended_run::{EndedRun, RunEffects, RunEnd, result_of};
 use super::layer_end::{alone, is_stopped, secrets_named};
 use super::overlay_dir::{Call, View, previews};
 use crate::ports::{LayerEnd, RunContext};
-use crate::protocol::{CallId, EffectPart, Effects, ErrorCode, Proposal, ToolError, ToolResult};
+use crate::protocol::{CallId, EffectPart, Effects, ErrorCode, Outside, Proposal, ToolError, ToolResult, size};
 use crate::sys::overlay::{self, Changes, Layered};
 use crate::sys::process::{End, Finished, OutputReceivers, run_beside};
-use crate::sys::sandbox::{Confinement, NetworkAccess, Strength, Substitute, View as Seen};
+use crate::sys::sandbox::{Confinement, Strength, Substitute, View as Seen};
 use crate::tools::background::how_it_ended;
 use crate::tools::blocking::off_thread;
 use crate::tools::output::{Whole, Wholes};
@@ -16,7 +16,9 @@ use crate::tools::redaction::hide_in_result;
 use crate::tools::settings::Settings;
 use crate::tools::shell::command_run::{Work, apart, asked_for, failed, kept_from, spec, unchanged};
 use crate::tools::shell::command_sandbox::ExtraAccess;
+use crate::tools::shell::sandbox_denials::CreatedPaths;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Error messages of programs that hit a limit of the view, and their explanations.
@@ -56,7 +58,7 @@ pub(in crate::tools) struct Trial {
     pub end: Option<LayerEnd>,
 }
 
-/// Runs a line in its own view, without network access.
+/// Runs a line in its own view, with no other access than the approved one.
 pub(in crate::tools) async fn run(
     mut work: Work,
     tool_call_id: CallId,
@@ -68,10 +70,10 @@ pub(in crate::tools) async fn run(
     unchanged(&mut work, &settings).await?;
     let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
     let apart = apart(&work, &settings).await?;
-    let making = Arc::clone(&settings);
+    let (making, opens) = (Arc::clone(&settings), work.opens.clone());
     let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
-    let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
-    let Prepared { view, confinement, layers, began } = prepared;
+    let prepared = off_thread(move || Prepared::new(&call, opens, &making)).await??;
+    let Prepared { view, confinement, layers, began, opened } = prepared;
     let mut spec = spec(&work, Some(confinement.clone()), &apart, &settings);
     if settings.command.sandbox.layered {
         alone(&mut spec.environment);
@@ -84,6 +86,7 @@ pub(in crate::tools) async fn run(
         None => Wholes::default(),
     };
     off_thread(move || {
+        drop(opened);
         let mut changes = Vec::new();
         for layered in &layers {
             let found = overlay::changes(layered, began);
@@ -136,13 +139,18 @@ struct Prepared {
     confinement: Confinement,
     layers: Vec<Layered>,
     began: overlay::Time,
+    /// Missing paths that the command may write.
+    opened: CreatedPaths,
 }
 
 impl Prepared {
-    fn new(call: &Call, settings: &Settings) -> Result<Self, ToolError> {
+    /// Prepares the run of a command with this access.
+    fn new(call: &Call, opens: Vec<Outside>, settings: &Settings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("cannot preview this call: {why}"));
         let base = settings.command.sandbox.previews.as_ref().map_err(|why| impossible(why))?;
-        let held = settings.confine(&ExtraAccess::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
+        let opened = CreatedPaths::make(&opens);
+        let wanted = ExtraAccess { opens, ..ExtraAccess::default() };
+        let held = settings.confine(&wanted).filter(|confinement| confinement.strength == Strength::Namespaces);
         let held = held.ok_or_else(|| impossible("this system has no sandbox that supports previews"))?;
         let made = || -> io::Result<PreviewDirs> {
             let view = View::make(base, call)?;
@@ -159,24 +167,25 @@ impl Prepared {
         hidden.push(previews(base));
         let mut read_only = Vec::new();
         if settings.command.sandbox.layered {
-            hidden.extend(settings.command.sandbox.secrets().map_err(|why| impossible(&why))?);
+            let is_shown = |secret: &PathBuf| held.shown.contains(secret);
+            let secrets = settings.command.sandbox.secrets().map_err(|why| impossible(&why))?;
+            hidden.extend(secrets.into_iter().filter(|secret| !is_shown(secret)));
             // The same as in a real run; missing paths must not appear to exist.
             read_only.extend(held.read_only.iter().filter(|place| place.symlink_metadata().is_ok()).cloned());
         }
         let confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
-            // Everything else that could be written is real. These files contain only locks.
-            writable: settings.command.sandbox.caches.locks.clone(),
+            // Everything else that could be written is real. These files contain only locks, or the user approved to write there.
+            writable: settings.command.sandbox.caches.locks.iter().cloned().chain(wanted.written()).collect(),
             // In a requested preview, changes to protected paths are reported but not applied.
             read_only,
             reopened: Vec::new(),
             hidden,
             caches,
             substitutes: substitute.into_iter().collect(),
-            network: NetworkAccess::Proxied,
             ..held
         };
-        Ok(Self { view, confinement, layers, began })
+        Ok(Self { view, confinement, layers, began, opened })
     }
 }
 
@@ -195,9 +204,14 @@ fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settin
     let denied = match finished.end {
         // After a success, only requests to the proxy prove blocked access; the output does not.
         End::Exited(0) => asked_for(finished, work, confinement, settings),
-        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::MemoryFull => {
-            kept_from(finished, work, confinement, settings)
-        }
+        End::Exited(_)
+        | End::Signalled(_)
+        | End::TimedOut
+        | End::Killed
+        | End::Interrupted
+        | End::DiskFull
+        | End::LayerFull
+        | End::MemoryFull => kept_from(finished, work, confinement, settings),
     };
     let mut notes = Vec::new();
     match finished.end {
@@ -207,6 +221,10 @@ fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settin
         End::DiskFull => {
             notes.push("the command nearly filled the disk and was stopped; these are its effects until then".to_owned());
         }
+        End::LayerFull => notes.push(
+            "the command wrote more than `layer_mb` of the policy allows and was stopped; these are its effects until then"
+                .to_owned(),
+        ),
         End::MemoryFull => {
             notes.push(
                 "the command exceeded the shared-memory limit and was stopped; these are its effects until then".to_owned(),
@@ -216,7 +234,7 @@ fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settin
     }
     notes.extend(limits(&output).map(str::to_owned));
     RunEnd {
-        ended: ended(finished.end, work.timeout_seconds),
+        ended: ended(finished.end, work.timeout_seconds, confinement),
         output,
         denied: denied.outside.into_iter().chain(secrets_named(finished, confinement, &output_seen, settings)).collect(),
         notes,
@@ -229,8 +247,12 @@ pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {
     LIMITS.iter().filter(move |(signs, _)| signs.iter().any(|sign| small.contains(sign))).map(|(_, means)| *means)
 }
 
-fn ended(end: End, timeout_seconds: u64) -> String {
+fn ended(end: End, timeout_seconds: u64, confinement: &Confinement) -> String {
     match end {
+        End::LayerFull => {
+            let most = size(confinement.limits.layer_bytes.unwrap_or_default());
+            format!("killed because it wrote more than {most}; `layer_mb` in the policy sets this limit")
+        }
         End::TimedOut => format!("killed after {timeout_seconds} s"),
         end => how_it_ended(end),
     }
