@@ -219,6 +219,33 @@ fn asking_of_line(
     if never.is_empty() { Ok(asking) } else { Err(never) }
 }
 
+/// Calls `use_part` with the only command of a line, in the directory in which it runs. A line with several commands, or one that is
+/// run through another program, has none.
+pub(crate) fn only_command(command: &str, cwd: &Target, scene: &Scene<'_>, use_part: impl FnOnce(&Line, &Simple, &Scene<'_>)) {
+    if out_of_place(cwd, scene).is_some() {
+        return;
+    }
+    let entered = entered(command).and_then(|entered| Some((working_directory(&entered, scene)?, entered.rest)));
+    let (directory, rest) = match &entered {
+        Some((directory, rest)) => (directory.as_path(), *rest),
+        None => (scene.cwd, command),
+    };
+    let line = read_line(rest);
+    if line.failed || line.hopeless {
+        return;
+    }
+    if let [part] = line.parts.as_slice()
+        && let [_] = part.invocations.as_slice()
+    {
+        use_part(&line, part, &Scene { cwd: directory, ..*scene });
+    }
+}
+
+/// Returns whether an allow rule that matches a command holds for it now.
+pub(crate) fn is_in_reach(rule: &Rule, line: &Line, part: &Simple, scene: &Scene<'_>) -> bool {
+    counts(rule.expires_at, scene.now) && out_of_reach(rule, line, part, &part.invocations[0], scene).is_none()
+}
+
 /// Returns whether a managed layer asks about or denies some part of a line.
 pub(crate) fn is_managed(command: &str, scene: &Scene<'_>) -> bool {
     let line = read_line(command);

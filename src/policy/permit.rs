@@ -1,6 +1,6 @@
 //! Verdicts with their content; the only module that creates a `Permit`.
 
-use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Risk};
+use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Outside, Risk};
 
 /// Rule in the decision log if effects were applied that need no approval.
 const KEPT_UNASKED: &str = "effects";
@@ -67,12 +67,12 @@ impl Permit {
 
     /// Returns a permit to preview the actions.
     pub fn preview(&self) -> PreviewPermit {
-        PreviewPermit { actions: self.actions.clone(), run: PreviewRun::Requested }
+        PreviewPermit { actions: self.actions.clone(), run: PreviewRun::Requested, hosts: Vec::new() }
     }
 
     /// Returns a permit to run the command in a fresh layer with the access that the user approved for one run.
     pub fn with_access(&self) -> PreviewPermit {
-        PreviewPermit { actions: self.actions.clone(), run: PreviewRun::WithAccess }
+        PreviewPermit { actions: self.actions.clone(), run: PreviewRun::WithAccess, hosts: Vec::new() }
     }
 
     /// Returns the rule or the approval that allowed the actions.
@@ -97,6 +97,8 @@ pub enum PreviewRun {
 pub struct PreviewPermit {
     actions: Vec<Action>,
     run: PreviewRun,
+    /// Hosts that rules let the command reach.
+    hosts: Vec<Outside>,
 }
 
 impl PreviewPermit {
@@ -109,16 +111,27 @@ impl PreviewPermit {
         self.run
     }
 
+    /// Returns the hosts that rules let the command reach without a prompt.
+    pub fn hosts(&self) -> &[Outside] {
+        &self.hosts
+    }
+
+    /// Lets the command reach no host that a rule names.
+    #[must_use]
+    pub fn without_hosts(self) -> Self {
+        Self { hosts: Vec::new(), ..self }
+    }
+
     /// Creates a permit for tests.
     #[cfg(test)]
     pub(crate) fn for_test(actions: Vec<Action>) -> Self {
-        Self { actions, run: PreviewRun::Requested }
+        Self { actions, run: PreviewRun::Requested, hosts: Vec::new() }
     }
 
     /// Creates a permit for tests, of a command that runs before its approval.
     #[cfg(test)]
     pub(crate) fn unasked_for_test(actions: Vec<Action>) -> Self {
-        Self { actions, run: PreviewRun::BeforeApproval }
+        Self { actions, run: PreviewRun::BeforeApproval, hosts: Vec::new() }
     }
 }
 
@@ -147,6 +160,8 @@ pub struct Question {
     pub is_uncovered: bool,
     pub(super) reads_only: bool,
     pub(super) approve: ApproveWhen,
+    /// Hosts that rules let the command reach in a layer.
+    pub(super) hosts: Vec<Outside>,
     /// Whether the command would run outside the sandbox.
     pub(super) unsandboxed: bool,
 }
@@ -154,12 +169,13 @@ pub struct Question {
 impl Question {
     /// Returns a permit to preview the actions. An approval is never about denied actions, so a preview is always allowed.
     pub fn preview(&self) -> PreviewPermit {
-        PreviewPermit { actions: self.actions.clone(), run: PreviewRun::Requested }
+        PreviewPermit { actions: self.actions.clone(), run: PreviewRun::Requested, hosts: Vec::new() }
     }
 
     /// Returns a permit to run the command in a layer before its approval; `None` if the command itself must be approved.
     pub fn layer(&self) -> Option<PreviewPermit> {
-        let permit = || PreviewPermit { actions: self.actions.clone(), run: PreviewRun::BeforeApproval };
+        let permit =
+            || PreviewPermit { actions: self.actions.clone(), run: PreviewRun::BeforeApproval, hosts: self.hosts.clone() };
         (self.approve == ApproveWhen::Effects).then(permit)
     }
 

@@ -3,8 +3,8 @@
 use super::{BoxFuture, Tail};
 use crate::protocol::{
     Action, Approval, ApprovalId, BudgetLimit, CallId, Compaction, CompactionTrigger, Decision, Effort, Failure, GrantRule,
-    GrantScope, Message, MessageId, Mode, PlaceChange, PolicyLayer, Proposal, Resolution, RewindScope, RewindTarget, Rewound,
-    StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
+    GrantScope, Message, MessageId, Mode, Outside, PlaceChange, PolicyLayer, Proposal, Resolution, RewindScope, RewindTarget,
+    Rewound, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -151,6 +151,9 @@ pub(crate) enum Record {
         /// Whether the preview started without approval; its effects are approved instead.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unasked: bool,
+        /// Hosts that rules let the command reach.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hosts: Vec<Outside>,
     },
     /// A command that ran in a layer without approval has ended. Nothing is applied yet.
     LayerEnded {

@@ -37,6 +37,9 @@ pub struct CommandRule {
     /// Whether it covers any message of `git commit` after these words, and no other argument.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub message: bool,
+    /// Hosts that the command reaches in its copy without a prompt: `index.crates.io:443`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 impl CommandRule {
@@ -55,6 +58,7 @@ impl CommandRule {
         keys.extend(self.exact.then(|| "exact = true".to_owned()));
         keys.extend(self.message.then(|| "args = \"message\"".to_owned()));
         keys.extend(self.sandboxed.then(|| "sandboxed = true".to_owned()));
+        keys.extend((!self.hosts.is_empty()).then(|| format!("hosts = {}", list(&self.hosts))));
         keys
     }
 
@@ -70,7 +74,7 @@ impl CommandRule {
         let with = |rest: &str| format!("{line} {rest}");
         if self.message {
             (vec![with("-m x")], vec![with("--no-verify -m x"), with("--amend -m x")])
-        } else if self.sandboxed && !self.exact {
+        } else if self.sandboxed && !self.exact && self.hosts.is_empty() {
             let flag = if self.words[0].starts_with("python") { "-c" } else { "-e" };
             (vec![line.clone()], vec![format!("{} {flag} x", self.words[0])])
         } else {
@@ -133,6 +137,11 @@ impl GrantRule {
         let mut list = |key: &str| rule.remove(key).map(|value| texts(&value).filter(|texts| !texts.is_empty()));
         let found = match (list("command"), list("paths")) {
             (Some(Some(words)), None) => {
+                let hosts = match list("hosts") {
+                    None => Vec::new(),
+                    Some(Some(hosts)) => hosts,
+                    Some(None) => return Err(wrong(&"`hosts` must be a list of quoted strings")),
+                };
                 let mut switch = |key: &str| match rule.remove(key) {
                     None => Ok(false),
                     Some(toml::Value::Boolean(value)) => Ok(value),
@@ -144,7 +153,7 @@ impl GrantRule {
                     Some(toml::Value::String(args)) if args == "message" => true,
                     Some(_) => return Err(wrong(&"`args` must be \"message\"")),
                 };
-                Self::Command(CommandRule { words, exact, sandboxed, message })
+                Self::Command(CommandRule { words, exact, sandboxed, message, hosts })
             }
             (None, Some(Some(paths))) => Self::Write { paths },
             _ => return Err(wrong(&"a list of quoted strings is missing")),

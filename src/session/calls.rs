@@ -197,7 +197,7 @@ impl Calls {
                 });
                 Some((tool_call_id, CallChange::Conflicted))
             }
-            Record::PreviewStarted { tool_call_id, unasked } => {
+            Record::PreviewStarted { tool_call_id, unasked, .. } => {
                 self.update(tool_call_id, |call| {
                     (call.previewed, call.layered) = (true, call.layered || *unasked);
                     (call.layer_digest, call.conflict) = (None, None);

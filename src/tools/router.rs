@@ -231,6 +231,7 @@ impl ToolRouter for Router {
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let settings = Arc::new(match permit.run() {
             PreviewRun::Requested => self.settings().viewed(),
+            PreviewRun::BeforeApproval if !permit.hosts().is_empty() => self.settings().layered().by_name(),
             PreviewRun::BeforeApproval | PreviewRun::WithAccess => self.settings().layered(),
         });
         async move {
@@ -240,9 +241,10 @@ impl ToolRouter for Router {
             may_be_previewed(&plan, &permit)?;
             let mut plan = plan;
             let payload = std::mem::replace(&mut plan.payload, Box::new(()));
-            let Ok(work) = payload.downcast::<Work>() else {
+            let Ok(mut work) = payload.downcast::<Work>() else {
                 return Err(invalid(format!("{} cannot be previewed", plan.tool_name)));
             };
+            work.opens.extend(permit.hosts().iter().cloned());
             let redactor = Arc::clone(&settings.redactor);
             let (id, tool_name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
             let trial = preview::run(*work, id, tool_name, settings, context).await;

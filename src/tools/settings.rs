@@ -144,6 +144,12 @@ impl Settings {
         layered
     }
 
+    /// Returns the settings for a command that a rule knows by the name of its program.
+    pub(super) fn by_name(mut self) -> Self {
+        self.command.sandbox.unasked = Some(Unasked { by_name: true, ..Unasked::default() });
+        self
+    }
+
     /// Returns the settings for a call with this permit.
     pub(super) fn under(&self, permit: &Permit) -> Self {
         let mut settings = if permit.reads_only() { self.reading_only() } else { self.clone() };

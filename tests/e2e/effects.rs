@@ -107,8 +107,8 @@ fn what_the_sandbox_kept_a_command_from_is_opened_for_one_run_by_a_yes() {
             return eprintln!("skipped: no sandbox on this system");
         }
         terminal.decide('y');
-        let screen = terminal.review("Blocked by the sandbox");
-        assert!(screen.contains("The sandbox blocked writing") && !place.exists(), "{screen}");
+        let screen = terminal.review("Run again with access?");
+        assert!(screen.contains("Blocked: writing") && !place.exists(), "{screen}");
         terminal.decide(answer);
         terminal.wait_for("Finished the work.");
         assert_eq!(place.exists(), made);

@@ -231,7 +231,7 @@ fn asks_for_directory(terminal: &mut Terminal) -> Option<String> {
         eprintln!("skipped: nothing is hidden on this system\n{screen}");
         return None;
     }
-    Some(terminal.review("Blocked by the sandbox"))
+    Some(terminal.review("Run again with access?"))
 }
 
 #[cfg(target_os = "linux")]
@@ -276,7 +276,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     assert!(grants(&project).is_empty());
     let mut terminal = project.open(&[]);
     terminal.prompt("read it");
-    terminal.review("Blocked by the sandbox");
+    terminal.review("Run again with access?");
     terminal.send("a");
     terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
     terminal.decide('2');
@@ -287,7 +287,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     terminal.wait_for("rule removed: mine-here:");
     assert!(grants(&project).is_empty());
     terminal.prompt("read it");
-    terminal.review("Blocked by the sandbox");
+    terminal.review("Run again with access?");
     terminal.decide('n');
     terminal.wait_for("Finished task 4.");
     assert!(!read(9).contains("the plan"), "{}", read(9));

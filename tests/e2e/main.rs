@@ -41,6 +41,7 @@ mod instructions;
 mod interrupt;
 mod keymap;
 mod layers;
+mod layers_access;
 mod limits;
 mod local;
 mod logging;

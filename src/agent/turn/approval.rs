@@ -59,7 +59,7 @@ impl CallRunner<'_> {
         approval.always = if call.amended.by.contains(&Amendment::Unsandboxed) {
             Always { never: vec!["a run outside the sandbox is approved each time".to_owned()], ..Always::default() }
         } else if !plan.opens.is_empty() {
-            self.always_open(&plan.opens, at)
+            self.always_open(call, &plan, at)
         } else if self.is_doubted(&plan, at) {
             Always { never: vec![format!("a rule already allows it; aye asks because {}", question.reason)], ..Always::default() }
         } else if self.goes_in_circles(call).is_some() && self.allowed_by_rule(&plan, at) {
@@ -139,9 +139,13 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns the rules that may be saved for blocked access: only directories that commands may read.
-    fn always_open(&self, opens: &[Outside], at: InputTime) -> Always {
-        let paths = opens.iter().map(|open| match open {
+    /// Returns the rules that may be saved for blocked access: directories that commands may read, and hosts that this command may
+    /// reach in a layer.
+    fn always_open(&self, call: &Call, plan: &Plan, at: InputTime) -> Always {
+        if plan.opens.iter().all(Outside::is_network) && call.runs_again_in_layer(plan) && plan.doubts.by_name.is_none() {
+            return self.cx.policy.always_hosts(&plan.actions, &plan.opens, at.now);
+        }
+        let paths = plan.opens.iter().map(|open| match open {
             Outside::Read { path } => Some(Path::new(path)),
             Outside::Write { .. } | Outside::Host { .. } | Outside::Network => None,
         });

@@ -8,7 +8,7 @@ use super::sandbox_escalation::BlockedRun;
 use super::side_effects::{self, SideEffects};
 use crate::policy::Question;
 use crate::ports::{Edited, LayerRun, Plan, Tail, touched};
-use crate::protocol::{Action, Always, Amendment, ApprovalId, ErrorCode, Proposal, ToolCall, ToolError, ToolResult};
+use crate::protocol::{Action, Always, Amendment, ApprovalId, ErrorCode, Outside, Proposal, ToolCall, ToolError, ToolResult};
 use jiff::Timestamp;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,8 @@ pub(super) struct Call {
     pub no_preview: Option<String>,
     /// Whether the call ran or started in a layer before approval; that happens once.
     pub layered: bool,
+    /// Hosts that rules let the command reach in its layer.
+    pub hosts: Vec<Outside>,
     /// Digest of the effects in a layer of an earlier process, which are not decided about yet.
     pub layer_digest: Option<String>,
     /// Reason why the layer was discarded; then approval is required before the command runs.
@@ -108,6 +110,7 @@ impl Call {
             previewed: false,
             no_preview: None,
             layered: false,
+            hosts: Vec::new(),
             layer_digest: None,
             no_layer: None,
             conflict: None,

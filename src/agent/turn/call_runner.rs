@@ -298,7 +298,12 @@ impl CallRunner<'_> {
         self.let_pass(call.row);
         let rule = permit.rule().to_owned();
         if !call.asked && !self.typed && plan.actions.iter().any(Action::is_command) {
-            self.layers.unasked.start(&call.call.tool_call_id, &call.summary, &rule, plan.effects.as_deref());
+            self.layers.unasked.start(
+                &call.call.tool_call_id,
+                &call.summary,
+                &rule,
+                plan.effects.as_deref().map(|effects| (effects, call.hosts.as_slice())),
+            );
         }
         let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());
         let told = plan.amends.told.clone().filter(|_| edited.is_some() || !call.is_line_again());
@@ -316,11 +321,12 @@ impl CallRunner<'_> {
         call.previewed = true;
         call.conflict = None;
         call.layered |= looked.unasked;
+        call.hosts = looked.permit.hosts().to_vec();
         if let Some(held) = &mut call.held {
             held.runs_again();
         }
         let tool_call_id = call.call.tool_call_id.clone();
-        self.cx.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked });
+        self.cx.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked, hosts: call.hosts.clone() });
         let (tool_name, actions) = (looked.plan.tool_name.clone(), looked.plan.actions.clone());
         call.state = CallState::Previewing(Box::new(ActivePreview { ticket, tool_name, actions }));
         batch.previews.push((ticket, looked));
@@ -394,7 +400,7 @@ impl CallRunner<'_> {
     pub(super) fn hold(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         let mut result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
         // Another run needs what the last one had, too.
-        let had = call.held.as_ref().map_or_else(Vec::new, |held| held.opens().to_vec());
+        let had = call.held.as_ref().map_or_else(|| call.hosts.clone(), |held| held.opens().to_vec());
         result.denied.retain(|denied| !had.contains(denied));
         result.denied.splice(0..0, had);
         self.cx.out.record(Record::KeptFrom { result: result.clone(), latency_ms });

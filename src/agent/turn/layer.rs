@@ -23,7 +23,9 @@ impl CallRunner<'_> {
         let is_first = !call.layered && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
         let is_asked = self.cx.options.approver != Approver::Everyone && !self.typed && self.goes_in_circles(call).is_none();
         let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
-        question.layer().filter(|_| is_first && is_asked && may)
+        let permit = question.layer().filter(|_| is_first && is_asked && may)?;
+        // A rule knows a program by its name; the one that would run must not be another program of that name.
+        Some(if plan.doubts.by_name.is_some() { permit.without_hosts() } else { permit })
     }
 
     /// Records the effects of a command in its layer before they are used.
@@ -60,7 +62,8 @@ impl CallRunner<'_> {
         }
         // A run with access that is blocked again has done what it could, unless more can be allowed.
         if call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied)) {
-            call.no_layer = Some(format!("in a copy, without network, the sandbox blocked {}", names(&effects.denied)));
+            let access = if call.hosts.is_empty() { ", without network," } else { "" };
+            call.no_layer = Some(format!("in a copy{access} the sandbox blocked {}", names(&effects.denied)));
             let blocked = blocked(call, effects);
             return if self.may_be_opened(call, &blocked) {
                 self.hold(call, index, blocked, 0);
@@ -237,8 +240,11 @@ impl CallRunner<'_> {
             return;
         }
         let what = if effects.is_empty() { "changed no file" } else { "changed nothing that needs an approval" };
-        let message =
-            format!("`{}` ran in a copy, without network, and {what}, so aye did not ask; see docs/POLICY.md", call.summary);
+        let access = match call.hosts.as_slice() {
+            [] => "without network".to_owned(),
+            hosts => format!("with access to {}", names(hosts)),
+        };
+        let message = format!("`{}` ran in a copy, {access}, and {what}, so aye did not ask; see docs/POLICY.md", call.summary);
         self.cx.out.notice(message);
     }
 
@@ -254,7 +260,8 @@ impl CallRunner<'_> {
 fn blocked(call: &Call, effects: &Effects) -> ToolResult {
     let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld too]" };
     let access = match &call.held {
-        None => "without network".to_owned(),
+        None if call.hosts.is_empty() => "without network".to_owned(),
+        None => format!("with access to {}", names(&call.hosts)),
         Some(held) => format!("with access to {}", names(held.opens())),
     };
     let text = format!(

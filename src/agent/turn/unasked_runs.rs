@@ -1,6 +1,7 @@
 //! Commands that ran without approval in this run of aye.
 
-use crate::protocol::{CallId, Effects, ToolResult, exit_of};
+use super::sandbox_escalation::names;
+use crate::protocol::{CallId, Effects, Outside, ToolResult, exit_of};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -19,6 +20,11 @@ struct UnaskedRun {
     ended: Option<String>,
 }
 
+/// Formats the hosts that a rule let a command reach.
+fn reaching(hosts: &[Outside]) -> String {
+    if hosts.is_empty() { String::new() } else { format!(" with access to {}", names(hosts)) }
+}
+
 /// Commands that ran without approval, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct UnaskedRuns {
@@ -27,18 +33,19 @@ pub(super) struct UnaskedRuns {
 }
 
 impl UnaskedRuns {
-    /// Adds a command that starts. `effects`: those of its run in a layer; otherwise the rule that allowed it counts.
-    pub(super) fn start(&mut self, tool_call_id: &CallId, summary: &str, rule: &str, effects: Option<&Effects>) {
+    /// Adds a command that starts. `effects`: those of its run in a layer, with the hosts that a rule let it reach; otherwise the rule
+    /// that allowed it counts.
+    pub(super) fn start(&mut self, tool_call_id: &CallId, summary: &str, rule: &str, effects: Option<(&Effects, &[Outside])>) {
         if self.runs.len() == MAX_RUNS {
             self.runs.pop_front();
             self.dropped += 1;
         }
         let why = match effects {
             None => format!("allowed by {rule}"),
-            Some(effects) if effects.is_empty() => "in a copy; changed no file".to_owned(),
-            Some(effects) => {
+            Some((effects, hosts)) if effects.is_empty() => format!("in a copy{}; changed no file", reaching(hosts)),
+            Some((effects, hosts)) => {
                 let (count, what) = (effects.paths(), if effects.is_build_output() { "build output: " } else { "" });
-                format!("in a copy; {what}{count} {} applied", if count == 1 { "change" } else { "changes" })
+                format!("in a copy{}; {what}{count} {} applied", reaching(hosts), if count == 1 { "change" } else { "changes" })
             }
         };
         let (tool_call_id, summary) = (tool_call_id.clone(), summary.to_owned());
@@ -81,7 +88,7 @@ mod tests {
         assert!(runs.list().starts_with("no command"));
         let (first, second) = (CallId::new("c1"), CallId::new("c2"));
         runs.start(&first, "$ ls", "built-in:40", None);
-        runs.start(&second, "$ make test", "built-in:9", Some(&Effects::default()));
+        runs.start(&second, "$ make test", "built-in:9", Some((&Effects::default(), &[])));
         runs.end(&ToolResult::succeeded(second, "RunCommand".to_owned(), "Exit code: 2\nno rule".to_owned()));
         let list = runs.list();
         assert!(list.contains("$ ls  running; allowed by built-in:40"), "{list}");

@@ -248,6 +248,10 @@ impl ExplainedCall {
         if self.by_rules.approve == Some(ApproveWhen::Effects) {
             notes.push("approved by its effects: runs in a preview first, and asks if it would change files".to_owned());
         }
+        if !self.by_rules.hosts.is_empty() {
+            let hosts: Vec<String> = self.by_rules.hosts.iter().map(ToString::to_string).collect();
+            notes.push(format!("reaches {} there without a prompt", hosts.join(", ")));
+        }
         if self.mode != Mode::Ask {
             notes.push(format!("evaluated for --mode {}", self.mode.as_str()));
         }

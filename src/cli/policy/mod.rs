@@ -108,5 +108,8 @@ fn judged(
     // Sessions and background commands have no end at which their effects could be reviewed.
     let is_awaited = tools::name_of(tool) == Some("RunCommand") && !in_background(arguments);
     told.approve = told.approve.map(|when| if is_awaited { when } else { ApproveWhen::Before });
+    if !is_awaited {
+        told.hosts.clear();
+    }
     Ok((actions, told))
 }

@@ -271,7 +271,7 @@ fn stated(entry: &Entry) -> String {
     let decision = rule.get("decision").and_then(toml::Value::as_str).unwrap_or_default();
     let subject =
         ["command", "paths", "tools"].into_iter().find_map(|key| rule.get(key)).map(ToString::to_string).unwrap_or_default();
-    let more = ["exact", "args", "sandboxed", "fingerprint", "expires_at"]
+    let more = ["exact", "args", "sandboxed", "hosts", "fingerprint", "expires_at"]
         .into_iter()
         .filter_map(|key| Some(format!("{key} = {}", rule.get(key)?)));
     let reason = rule.get("reason").and_then(toml::Value::as_str).map(str::to_owned);

@@ -166,6 +166,10 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
         let came = told.approve.map_or("none (no command asks)", ApproveWhen::as_str);
         differ(format!("approve {}", wanted.as_str()), format!("approve {came}"));
     }
+    let hosts: Vec<String> = told.hosts.iter().map(ToString::to_string).collect();
+    if let Some(wanted) = test.hosts.as_ref().filter(|wanted| **wanted != hosts) {
+        differ(format!("hosts {wanted:?}"), format!("hosts {hosts:?}"));
+    }
     if let Some(words) = test.reason_contains.as_ref().filter(|words| !told.reason.contains(*words)) {
         differ(format!("a reason with \"{words}\""), "a different reason".to_owned());
     }

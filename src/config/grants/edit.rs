@@ -209,6 +209,7 @@ fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRul
         "exact",
         "args",
         "sandboxed",
+        "hosts",
         "match",
         "not_match",
         "tools",
@@ -231,7 +232,8 @@ fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRul
             Some(_) => return None,
         };
         let (exact, sandboxed) = (switch("exact"), switch("sandboxed"));
-        GrantRule::Command(CommandRule { words: words("command")?, exact, sandboxed, message })
+        let hosts = if table.contains_key("hosts") { words("hosts")? } else { Vec::new() };
+        GrantRule::Command(CommandRule { words: words("command")?, exact, sandboxed, message, hosts })
     } else if let "Tool.Custom" | "Mcp.Invoke" = capability {
         let [name] = <[String; 1]>::try_from(words("tools")?).ok()?;
         let fingerprint = text("fingerprint")?.to_owned();
@@ -360,6 +362,9 @@ fn fill(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option
             }
             if rule.message {
                 table.insert("args", toml_edit::value("message"));
+            }
+            if !rule.hosts.is_empty() {
+                table.insert("hosts", list(&rule.hosts));
             }
         }
         GrantRule::Tool { name, fingerprint } | GrantRule::ServerTool { name, fingerprint } => {

@@ -23,6 +23,8 @@ pub struct Test {
     pub rule: Option<String>,
     pub risk: Option<Risk>,
     pub approve: Option<ApproveWhen>,
+    /// Hosts that the command reaches without a prompt.
+    pub hosts: Option<Vec<String>>,
     pub reason_contains: Option<String>,
     pub mode: Mode,
 }
@@ -33,7 +35,7 @@ impl Test {
     }
 
     fn read(section: &Section<'_>) -> Result<Self, BundleError> {
-        section.only(&["name", "tool", "arguments", "verdict", "rule", "risk", "approve", "mode", "reason_contains"])?;
+        section.only(&["name", "tool", "arguments", "verdict", "rule", "risk", "approve", "hosts", "mode", "reason_contains"])?;
         let text = |key: &str| section.text(key).map(|text| text.map(|text| text.text));
         let tool = section.required("tool")?;
         let names: Vec<&str> = VERDICTS.iter().map(|(name, _)| *name).collect();
@@ -48,6 +50,7 @@ impl Test {
             rule: text("rule")?,
             risk: section.choice("risk", RISKS)?,
             approve: section.choice("approve", APPROVALS)?,
+            hosts: section.texts("hosts")?.map(|hosts| hosts.into_iter().map(|host| host.text).collect()),
             reason_contains: text("reason_contains")?,
             mode: section.choice("mode", MODES)?.unwrap_or_default(),
         })

@@ -136,6 +136,7 @@ fn same(one: &Rule, other: &Rule) -> bool {
     one.decision == other.decision
         && one.elements == other.elements
         && (one.any_args, one.exact, one.message, one.sandboxed) == (other.any_args, other.exact, other.message, other.sandboxed)
+        && one.hosts == other.hosts
         && one.expires_at.is_none()
 }
 

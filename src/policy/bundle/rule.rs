@@ -3,8 +3,10 @@
 use super::approve::{APPROVES, Approve};
 use super::reader::{BundleError, Section, Text};
 use crate::policy::git::without_messages;
+use crate::policy::host_access::{host_of, never_reaches};
 use crate::policy::shell::options::harmless_globals;
 use crate::policy::shell::{Arg, base, pattern};
+use crate::protocol::Outside;
 use jiff::Timestamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,8 @@ pub struct Rule {
     pub message: bool,
     /// Whether an allow rule holds only in a copy of the workspace, whose effects are decided afterwards.
     pub sandboxed: bool,
+    /// Hosts that the command reaches in its copy of the workspace without a prompt.
+    pub hosts: Vec<Outside>,
     pub expires_at: Option<Timestamp>,
     /// Commands that the rule must match and must not match, each with its line.
     pub matches: Vec<(String, usize)>,
@@ -77,6 +81,7 @@ impl Rule {
             "not_match",
             "args",
             "sandboxed",
+            "hosts",
             "expires_at",
         ])?;
         let Some(elements) = section.alternatives("command")?.filter(|elements| !elements.is_empty()) else {
@@ -89,6 +94,7 @@ impl Rule {
         if sandboxed && decision != Decision::Allow {
             return Err(section.error_at("sandboxed", "`sandboxed` is allowed only in a rule with `decision = \"allow\"`"));
         }
+        let hosts = hosts(section, sandboxed, &elements)?;
         let is_name = |name: &str| !name.is_empty() && (!name.contains('/') || sandboxed && is_local(name));
         if let Some(path) = elements[0].iter().find(|name| !is_name(&name.text)) {
             let or = if sandboxed { " or `./gradlew`" } else { "" };
@@ -120,6 +126,7 @@ impl Rule {
             any_args: args == Some(Args::Any) || exact,
             message,
             sandboxed,
+            hosts,
             expires_at: section.timestamp("expires_at")?,
             matches: examples(section, "match")?,
             not_matches: examples(section, "not_match")?,
@@ -178,6 +185,24 @@ enum Args {
     Any,
     /// The message of a commit.
     Message,
+}
+
+/// Reads the hosts that a command in a copy of the workspace reaches.
+fn hosts(section: &Section<'_>, sandboxed: bool, elements: &[Vec<Text>]) -> Result<Vec<Outside>, BundleError> {
+    let Some(texts) = section.texts("hosts")? else { return Ok(Vec::new()) };
+    if !sandboxed {
+        return Err(section.error_at("hosts", "`hosts` is allowed only in a rule with `sandboxed = true`"));
+    }
+    for name in elements.iter().take(1).flatten() {
+        let second = elements.get(1).and_then(|words| words.first()).map(|word| Arg::plain(&word.text));
+        let argv: Vec<Arg> = std::iter::once(Arg::plain(&name.text)).chain(second).collect();
+        if let Some(why) = never_reaches(&argv) {
+            let message = format!("`{}` {why}, so no rule lets it reach hosts without a prompt", name.text);
+            return Err(section.source.error(&name.span, message));
+        }
+    }
+    let host = |text: Text| host_of(&text.text).map_err(|why| section.source.error(&text.span, format!("`hosts`: {why}")));
+    texts.into_iter().map(host).collect()
 }
 
 /// Returns whether a name is that of a program in the workspace, without a way out of it: `./gradlew`.

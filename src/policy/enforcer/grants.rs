@@ -4,13 +4,16 @@ use super::Enforcer;
 use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
 use crate::policy::command::{self, Keepable, Scene};
 use crate::policy::git::without_messages;
+use crate::policy::host_access::{is_download, never_reaches};
 use crate::policy::interpreters::{self, RunsCode};
 use crate::policy::layer::{Layer, Scope};
 use crate::policy::named::line;
 use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
 use crate::policy::shell::{Arg, hides};
-use crate::protocol::{Action, Always, ApproveWhen, CommandRule, GrantRule, GrantScope, Mode, Offer, Target, VerdictKind};
+use crate::protocol::{
+    Action, Always, ApproveWhen, CommandRule, GrantRule, GrantScope, Mode, Offer, Outside, Target, VerdictKind,
+};
 use jiff::Timestamp;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -101,6 +104,55 @@ impl Enforcer {
         Always { offers: vec![offer], ..Always::default() }
     }
 
+    /// Returns the rule that lets this command reach these hosts in its layer without a prompt.
+    pub fn always_hosts(&self, actions: &[Action], hosts: &[Outside], now: Timestamp) -> Always {
+        let never = |why: String| Always { never: vec![why], ..Always::default() };
+        let Some((exec @ Action::Exec { command, cwd }, true)) =
+            actions.first().zip(Some(hosts.iter().all(|host| matches!(host, Outside::Host { .. }))))
+        else {
+            return never("only access to named hosts of one command can be saved".to_owned());
+        };
+        let mut argv = None;
+        command::only_command(command, cwd, &self.scene(cwd, now), |_, part, _| argv = Some(part.invocations[0].argv.clone()));
+        let Some(argv) = argv else { return never("hosts are remembered only for a line with a single command".to_owned()) };
+        if let Some(why) = never_reaches(&argv) {
+            return never(format!("`{}` {why}, so its hosts are not remembered", argv[0].text.replace('\0', "…")));
+        }
+        let words: Vec<String> = argv.iter().map(|arg| arg.text.clone()).collect();
+        let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+        if words.iter().chain(&hosts).any(|text| hides(text)) {
+            return never("the command contains invisible characters".to_owned());
+        }
+        let prefix = is_download(&argv).then(|| CommandRule::beginning(words[..2].to_vec()));
+        let mut why = String::new();
+        for rule in prefix.into_iter().chain([CommandRule::exactly(words)]) {
+            let rules = vec![GrantRule::Command(CommandRule { sandboxed: true, hosts: hosts.clone(), ..rule })];
+            match self.offer_hosts(rules, exec, now) {
+                Ok(offer) => return Always { offers: vec![offer], ends: ends(now), ..Always::default() },
+                Err(reason) => why = reason,
+            }
+        }
+        never(why)
+    }
+
+    /// Checks that these rules let the command reach their hosts.
+    pub(super) fn offer_hosts(&self, rules: Vec<GrantRule>, exec: &Action, now: Timestamp) -> Result<Offer, String> {
+        let bundle = Bundle::parse_rules(&text(&rules), "the rule").map_err(|error| error.message)?;
+        let mut trial = self.clone();
+        trial.stack.push(Layer::new(Scope::Mine, bundle), &trial.context);
+        let reached: Vec<String> = trial.explain(std::slice::from_ref(exec), now).hosts.iter().map(ToString::to_string).collect();
+        let wanted = rules.iter().flat_map(|rule| match rule {
+            GrantRule::Command(rule) => rule.hosts.as_slice(),
+            _ => &[],
+        });
+        let mut wanted = wanted.peekable();
+        if wanted.peek().is_none() || !wanted.all(|host| reached.contains(host)) {
+            return Err("a rule would have no effect on this command".to_owned());
+        }
+        let everywhere = rules.clone();
+        Ok(Offer { rules, everywhere, written: false, memory_only: None, asks_still: Vec::new(), places: Vec::new() })
+    }
+
     fn may_always(&self, actions: &[Action], now: Timestamp) -> Always {
         let found = match actions {
             [Action::Exec { command, cwd }] => self.for_command(command, cwd, now),
@@ -130,8 +182,7 @@ impl Enforcer {
                 Err(_) => {}
             }
         }
-        let end = |days: u32| Timestamp::from_second(now.as_second() + i64::from(days) * DAY_SECONDS);
-        always.ends = DAYS.iter().filter_map(|days| Some((*days, end(*days).ok()?))).collect();
+        always.ends = ends(now);
         always
     }
 
@@ -308,6 +359,12 @@ impl Enforcer {
     pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope) {
         self.stack.put(layer, scope, &self.context);
     }
+}
+
+/// Returns the times at which a saved rule can expire.
+fn ends(now: Timestamp) -> Vec<(u32, Timestamp)> {
+    let end = |days: u32| Timestamp::from_second(now.as_second() + i64::from(days) * DAY_SECONDS);
+    DAYS.iter().filter_map(|days| Some((*days, end(*days).ok()?))).collect()
 }
 
 /// A rule that may be offered.

@@ -28,14 +28,17 @@ use super::opening;
 use super::paths::{Context, Places, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Unasked, Verdict};
 use super::program_kinds::obeys_repository;
+use super::remembered_hosts::remembered_hosts;
 use super::{request, upload};
 use crate::protocol::action::NAMED;
-use crate::protocol::{Action, ApproveWhen, CommandPart, Mode, Place, PolicyLayer, Risk, RuleOrigin, Target, VerdictKind};
+use crate::protocol::{
+    Action, ApproveWhen, CommandPart, Mode, Outside, Place, PolicyLayer, Risk, RuleOrigin, Target, VerdictKind,
+};
 use approve::ApproveSetting;
 use jiff::Timestamp;
 use layer_stack::LayerStack;
 use sandbox_requirements::RequirementSource;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -75,6 +78,9 @@ pub struct Explanation {
     /// Timing of the approval of a command; `None` if nothing asks or it is not a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<ApproveWhen>,
+    /// Hosts that the command reaches in its layer without a prompt.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_texts")]
+    pub hosts: Vec<Outside>,
     #[serde(skip)]
     head: ApprovalRule,
     /// Grant that could be remembered.
@@ -83,6 +89,11 @@ pub struct Explanation {
     /// Conditions of an allow verdict, for the permit.
     #[serde(skip)]
     unasked: Unasked,
+}
+
+/// Writes places as text: `index.crates.io:443`.
+fn as_texts<S: Serializer>(places: &[Outside], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(places.iter().map(ToString::to_string))
 }
 
 impl Explanation {
@@ -103,6 +114,7 @@ impl Explanation {
             needs: None,
             is_uncovered: false,
             approve: None,
+            hosts: Vec::new(),
             head: ApprovalRule { title: String::new(), description: None },
             remember: None,
             unasked: Unasked::default(),
@@ -122,6 +134,7 @@ impl Explanation {
             is_uncovered: self.is_uncovered,
             reads_only,
             approve: self.approve.unwrap_or_default(),
+            hosts: self.hosts,
             unsandboxed: false,
         }
     }
@@ -209,7 +222,7 @@ impl Enforcer {
         match told.verdict {
             VerdictKind::Allow | VerdictKind::Ask => {
                 // Such a call needs approval before it runs.
-                let told = Explanation { approve: None, ..told };
+                let told = Explanation { approve: None, hosts: Vec::new(), ..told };
                 Ok(Question { reason, is_uncovered: false, ..told.question(actions, self.context.mode == Mode::Plan) })
             }
             VerdictKind::Deny => Err(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
@@ -258,7 +271,11 @@ impl Enforcer {
         let shell = actions.iter().any(Action::is_command);
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
-        self.told(whole, actions, needs)
+        let mut told = self.told(whole, actions, needs);
+        if let ([Action::Exec { command, cwd }], Some(ApproveWhen::Effects)) = (actions, told.approve) {
+            told.hosts = remembered_hosts(command, cwd, &self.scene(cwd, now));
+        }
+        told
     }
 
     /// Returns whether no rule denies reading an entry of a directory that may be read. Faster than `explain` for many entries.
@@ -282,6 +299,7 @@ impl Enforcer {
             needs,
             is_uncovered: finding.decided.is_uncovered,
             approve,
+            hosts: Vec::new(),
             head,
             remember: finding.remember,
             unasked,

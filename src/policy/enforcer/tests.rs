@@ -13,6 +13,7 @@ mod grants;
 mod layers;
 mod lines;
 mod modes;
+mod remembered_hosts;
 mod runs_code;
 mod softening;
 mod tools;

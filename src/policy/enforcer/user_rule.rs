@@ -25,6 +25,9 @@ impl Enforcer {
                 let widest = widest.unwrap_or_default().join("; ");
                 return Err(format!("`{rule}` is wider than the widest rule offered: {widest}"));
             }
+            if has_hosts(rule) {
+                continue;
+            }
             let harmless = actions.iter().all(|action| match action {
                 Action::Exec { cwd, .. } => stays_harmless(rule, &self.scene(cwd, now)),
                 _ => true,
@@ -32,6 +35,10 @@ impl Enforcer {
             if !harmless {
                 return Err(format!("`{rule}` would cover commands that need approval each time"));
             }
+        }
+        if rules.iter().any(has_hosts) {
+            let exec = actions.iter().find(|action| matches!(action, Action::Exec { .. })).ok_or("this is not a command")?;
+            return Ok(Offer { written: true, ..self.offer_hosts(rules, exec, now)? });
         }
         let everywhere = rules.iter().map(|rule| self.in_all_projects(rule)).collect::<Result<_, _>>()?;
         let offer = self.offer(Draft { rules, everywhere, in_memory: false }, actions, now)?;
@@ -65,6 +72,10 @@ impl Enforcer {
     }
 }
 
+fn has_hosts(rule: &GrantRule) -> bool {
+    matches!(rule, GrantRule::Command(rule) if !rule.hosts.is_empty())
+}
+
 fn words(rule: &GrantRule) -> impl Iterator<Item = &str> {
     let words: &[String] = match rule {
         GrantRule::Command(rule) => &rule.words,
@@ -80,7 +91,10 @@ fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     match (wide, rule) {
         (GrantRule::Command(wide), GrantRule::Command(narrow)) => {
             let is_plain = !wide.exact && !wide.message && !narrow.message && wide.sandboxed <= narrow.sandboxed;
-            wide == narrow || is_plain && narrow.words.starts_with(&wide.words)
+            // A rule about hosts covers only rules about some of them.
+            let has_hosts = wide.hosts.is_empty() == narrow.hosts.is_empty();
+            let hosts = has_hosts && narrow.hosts.iter().all(|host| wide.hosts.contains(host));
+            wide == narrow || is_plain && hosts && narrow.words.starts_with(&wide.words)
         }
         (GrantRule::Write { paths }, GrantRule::Write { paths: narrow }) => {
             narrow.iter().all(|path| paths.iter().any(|wide| reaches(wide, path)))

@@ -175,8 +175,8 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
     let no = if approval.effects.is_some() { "discard" } else { "no" };
     let mut choices = vec![approve, choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), no)];
     choices.extend(preview(approval));
-    // Effects that already happened, or access for one run, are no basis for a rule.
-    if approval.effects.is_none() && !again {
+    // Effects that already happened are no basis for a rule, nor is access for one run that no rule can give.
+    if approval.effects.is_none() && (!again || !approval.always.offers.is_empty()) {
         choices.push(always(approval));
     }
     choices.extend(edit(approval));

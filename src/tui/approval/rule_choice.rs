@@ -296,7 +296,14 @@ impl RuleChoice {
         let notes = [
             (is(|rule| !rule.exact && !rule.message), "this matches every command that begins with these words"),
             (is(|rule| rule.message), "this matches any message (-m, --message), and no other option"),
-            (is(|rule| rule.sandboxed), "sandboxed: runs in a copy without network; changes to files are still asked about"),
+            (
+                is(|rule| rule.sandboxed && rule.hosts.is_empty()),
+                "sandboxed: runs in a copy without network; changes to files are still asked about",
+            ),
+            (
+                is(|rule| !rule.hosts.is_empty()),
+                "hosts: it runs in a copy that reaches only these hosts; changes to files are still asked about",
+            ),
         ];
         for (_, note) in notes.into_iter().filter(|(is_shown, _)| *is_shown) {
             rows.push(String::new());

@@ -75,21 +75,26 @@ pub(crate) fn title(approval: &Approval) -> String {
     }
 }
 
-/// Formats `Blocked: example.com:443. Run again with access?`.
-fn blocked(approval: &Approval) -> String {
-    let more = match approval.opens.len() - 1 {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let first = approval.opens.first().map(ToString::to_string).unwrap_or_default();
-    format!("Blocked: {}{more}. Run again with access?", text::reveal_line(&first))
+/// Maximum length of blocked access in a title.
+const MAX_BLOCKED: usize = 40;
+
+/// Returns the only blocked access, if it is short enough for the title.
+fn only_blocked(approval: &Approval) -> Option<String> {
+    let [one] = approval.opens.as_slice() else { return None };
+    Some(text::reveal_line(&one.to_string())).filter(|name| name.chars().count() <= MAX_BLOCKED)
 }
 
-/// Returns what approval of one more run means, after the blocked access if the title does not name all of it.
+/// Formats `Blocked: example.com:443. Run again with access?`.
+fn blocked(approval: &Approval) -> String {
+    let what = only_blocked(approval).map_or_else(|| "Blocked by the sandbox".to_owned(), |name| format!("Blocked: {name}"));
+    format!("{what}. Run again with access?")
+}
+
+/// Returns what approval of one more run means, after the blocked access if the title does not name it.
 pub(super) fn opens(approval: &Approval) -> Option<String> {
     let next = approval.next_run()?;
     let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
-    Some(if opens.len() == 1 { next } else { format!("Blocked: {}. {next}", opens.join(", ")) })
+    Some(if only_blocked(approval).is_some() { next } else { format!("Blocked: {}. {next}", opens.join(", ")) })
 }
 
 /// Turns an effect such as `deletes your home directory` into `Delete your home directory`.

@@ -212,7 +212,8 @@ fn a_command_that_may_run_again_with_more_open() {
     check("opened", |model| {
         cards(model);
         let opens = vec![Outside::Host { host: "index.crates.io".to_owned(), port: 443 }];
-        let mut approval = Approval { opens, opens_in_copy: true, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
+        let mut approval =
+            Approval { opens, opens_in_copy: true, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
         approval.parts.clear();
         approval.command.as_mut().unwrap().line = "cargo build".to_owned();
         tell(model, EventKind::ApprovalRequested(approval), 9500);

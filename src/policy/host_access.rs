@@ -1,0 +1,92 @@
+//! Programs that a rule may let reach hosts without a prompt, and the hosts that a rule names.
+
+use super::interpreters::kind;
+use super::program_kinds::{DELETING, INTERPRETERS, NETWORK, PRIVILEGED};
+use super::shell::{Arg, base};
+use super::url;
+use crate::protocol::Outside;
+
+/// Subcommands that download and run no code of the project, of programs whose other subcommands run such code.
+const DOWNLOADS: &[(&str, &[&str])] = &[
+    ("cargo", &["fetch", "update", "generate-lockfile", "vendor", "add", "search", "info", "tree", "metadata"]),
+    ("go", &["mod", "get", "list"]),
+    ("uv", &["lock"]),
+    ("poetry", &["lock"]),
+    ("bundle", &["lock", "outdated"]),
+    ("mix", &["deps.get"]),
+    ("rustup", &["check", "update"]),
+];
+/// Programs whose subcommands, other than the ones above, run code of the project or of packages.
+const BUILDERS: &[&str] = &[
+    "bazel",
+    "bundle",
+    "cargo",
+    "composer",
+    "dart",
+    "dotnet",
+    "flutter",
+    "go",
+    "mise",
+    "mix",
+    "nx",
+    "poetry",
+    "pip",
+    "pip3",
+    "pipenv",
+    "rails",
+    "rustup",
+    "sbt",
+    "stack",
+    "swift",
+    "terraform",
+    "turbo",
+    "uv",
+    "zig",
+    "cmake",
+    "ninja",
+    "meson",
+    "conda",
+];
+/// Returns the host of an entry of `hosts`: `index.crates.io:443`.
+///
+/// # Errors
+/// Returns what is wrong with it.
+pub(crate) fn host_of(text: &str) -> Result<Outside, String> {
+    let expected = "expected a host and a port, such as \"index.crates.io:443\"";
+    let port = text.rsplit_once(':').map(|(_, port)| port);
+    let is_plain = !text.contains(['/', '@', '?', '#', '*', '\\']) && port.is_some_and(|port| port.parse::<u16>().is_ok());
+    if !is_plain {
+        return Err(format!("`{text}` is not a host with a port; {expected}"));
+    }
+    let to = url::parse(&format!("https://{text}/")).map_err(|why| format!("`{text}`: {why}; {expected}"))?;
+    Ok(Outside::Host { host: to.host().to_string(), port: to.port() })
+}
+
+/// Returns why no rule lets this command reach a host without a prompt, as a phrase after the name of the program.
+pub(crate) fn never_reaches(argv: &[Arg]) -> Option<&'static str> {
+    let Some(program) = argv.first().map(|arg| arg.text.as_str()) else { return Some("is unknown") };
+    let name = base(program);
+    if program.contains('/') {
+        return Some("is named by its path");
+    }
+    if kind(name).is_some() || INTERPRETERS.contains(&name) {
+        return Some("runs other code");
+    }
+    if NETWORK.contains(&name) {
+        return Some("sends whatever it is told to");
+    }
+    if PRIVILEGED.contains(&name) || DELETING.contains(&name) {
+        return Some("does more than download");
+    }
+    if is_download(argv) || !BUILDERS.contains(&name) {
+        return None;
+    }
+    Some("can run code of the project with this subcommand")
+}
+
+/// Returns whether the command only downloads, by its program and subcommand.
+pub(crate) fn is_download(argv: &[Arg]) -> bool {
+    let [program, subcommand, ..] = argv else { return false };
+    let downloads = DOWNLOADS.iter().find(|(name, _)| *name == program.text);
+    downloads.is_some_and(|(_, subcommands)| subcommands.contains(&subcommand.text.as_str()))
+}

@@ -1,0 +1,43 @@
+//! Remembered hosts: a saved rule lets one command reach hosts in its layer without a prompt. A host belongs to the command: no other
+//! command reaches it, and no program gets one that runs other code or that sends what it is told to.
+
+use super::bundle::{Decision, Rule};
+use super::command::{Scene, is_in_reach, only_command};
+use super::host_access::never_reaches;
+use super::layer::Scope;
+use super::shell::Arg;
+use crate::protocol::{Outside, Target};
+
+/// Words after those of a rule that change only how much a command prints, and that it keeps the locked versions.
+const QUIET: &[&str] = &["-q", "--quiet", "-v", "-vv", "--verbose", "--silent", "--no-progress", "--locked", "--frozen"];
+
+/// Returns the hosts that rules let a line reach: those for its only command. A project's policy cannot add any.
+pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &Scene<'_>) -> Vec<Outside> {
+    let mut hosts: Vec<Outside> = Vec::new();
+    only_command(command, cwd, scene, |line, part, scene| {
+        let argv = &part.invocations[0].argv;
+        if never_reaches(argv).is_some() {
+            return;
+        }
+        let layers = scene.layers.iter().filter(|layer| layer.scope != Scope::Project);
+        let rules = layers
+            .flat_map(|layer| &layer.commands)
+            .filter(|owned| owned.rule.decision == Decision::Allow)
+            .map(|owned| &owned.rule);
+        for rule in rules.filter(|rule| covers(rule, argv) && is_in_reach(rule, line, part, scene)) {
+            for host in &rule.hosts {
+                if !hosts.contains(host) {
+                    hosts.push(host.clone());
+                }
+            }
+        }
+    });
+    hosts
+}
+
+/// Returns whether a rule lets this command reach its hosts: it has the words of the rule, and no others that could matter.
+fn covers(rule: &Rule, argv: &[Arg]) -> bool {
+    let is_plain = |arg: &Arg| arg.is_known() && !arg.glob;
+    let adds = argv.iter().skip(rule.words()).any(|arg| !QUIET.contains(&arg.text.as_str()));
+    !rule.hosts.is_empty() && rule.may_name(&argv[0].text) && rule.speaks_of(argv) && argv.iter().all(is_plain) && !adds
+}

@@ -1,0 +1,184 @@
+//! Access of commands in layers: the network, with hosts that belong to a command, and the size of a layer.
+#![cfg(target_os = "linux")]
+
+use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, wait_until};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A web server that counts its requests.
+struct Web {
+    port: u16,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Web {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let requests = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            while let Ok((mut stream, _)) = listener.accept() {
+                let _ = stream.read(&mut [0; 4096]);
+                count.fetch_add(1, Ordering::SeqCst);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n");
+            }
+        });
+        Self { port, requests }
+    }
+
+    fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+}
+
+/// A project with the default approval by effects, whose policy lets the user open this port; `None`, with a message, if this
+/// system cannot make layers or has no curl.
+fn project(server: &Server, web: &Web, limits: &str) -> Option<Project> {
+    let policy = format!(
+        "schema_version = 1\nextends = \"built-in\"\n[capabilities.\"Network.Http\"]\nrequires_approval = true\n\
+         allowed_private_hosts = [\"127.0.0.1:{0}\"]\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n{limits}",
+        web.port
+    );
+    let project = Project::outside_tmp_with(server).policy(&policy).approving_effects();
+    // The program is outside the workspace, and its directory is in PATH.
+    let tool = project.directory("home").join("bin/mytool");
+    std::fs::create_dir(tool.parent().unwrap()).unwrap();
+    let text = format!("#!/bin/sh\nexec curl -sS --noproxy '' -o got.txt http://127.0.0.1:{}/$1\n", web.port);
+    std::fs::write(&tool, text).unwrap();
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", tool.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let project = project.env("PATH", &path);
+    let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
+    let has_curl = std::process::Command::new("curl").arg("--version").output().is_ok();
+    if tier != "preview" || !has_curl {
+        eprintln!("skipped: the sandbox is {tier}, curl: {has_curl}");
+        return None;
+    }
+    Some(project)
+}
+
+fn script(lines: &[&str]) -> Server {
+    let answers = lines.iter().enumerate().flat_map(|(at, line)| {
+        let call = Answer::call(&format!("call_{at}"), "RunCommand", json!({"command": line}));
+        [call, Answer::text(&format!("Finished {at}."))]
+    });
+    Server::new(answers)
+}
+
+fn opened(project: &Project) -> Terminal {
+    let mut terminal = project.open_sized(&["--trust"], 80, 24);
+    terminal.prompt("do it");
+    terminal
+}
+
+#[test]
+fn a_command_that_needs_a_host_runs_again_in_a_fresh_copy_with_that_host() {
+    for (answer, kept) in [('y', true), ('n', false)] {
+        let web = Web::start();
+        let line = format!("echo x >> count.txt; curl -sS --noproxy '' -o got.txt http://127.0.0.1:{}/", web.port);
+        let server = script(&[&line]);
+        let Some(project) = project(&server, &web, "") else { return };
+        let mut terminal = opened(&project);
+        let screen = terminal.review("Run again with access?");
+        assert!(screen.contains(&format!("Blocked: 127.0.0.1:{}", web.port)), "{screen}");
+        assert!(screen.contains("in a fresh copy") && screen.contains("What it sends cannot be"), "{screen}");
+        assert!(web.requests() == 0 && !project.exists("count.txt"));
+        terminal.decide('y');
+        let screen = terminal.review("The command would change 2 paths");
+        assert!(screen.contains("got.txt") && screen.contains("count.txt"), "{screen}");
+        assert_eq!(web.requests(), 1);
+        assert!(!project.exists("got.txt") && !project.exists("count.txt"), "nothing is applied yet");
+        terminal.decide(answer);
+        terminal.wait_for("Finished 0.");
+        assert_eq!((project.exists("got.txt"), project.exists("count.txt")), (kept, kept));
+        if kept {
+            assert_eq!(project.read("got.txt"), "hello\n");
+            assert_eq!(project.read("count.txt"), "x\n", "nothing of the first run is used");
+        }
+        let told = &server.request(1).tool_results()[0].1;
+        assert_eq!(told.contains("discarded"), !kept, "{told}");
+        terminal.quit();
+    }
+}
+
+#[test]
+fn a_host_that_is_remembered_for_a_command_is_open_for_that_command_alone() {
+    let web = Web::start();
+    let server = script(&["mytool sync", "mytool sync", "mytool sync; true"]);
+    let Some(project) = project(&server, &web, "") else { return };
+    let mut terminal = opened(&project);
+    terminal.review("Run again with access?");
+    terminal.send("a");
+    terminal.wait_for("Always allow this");
+    let choice = |screen: &str| screen.contains("2  in this project") && !screen.contains('◔');
+    let screen = terminal.wait_that("the choice takes keys", choice);
+    Terminal::react();
+    assert!(
+        screen.contains("hosts = ") && screen.contains("command = [\"mytool\", \"sync\"]") && screen.contains("exact = true"),
+        "{screen}"
+    );
+    terminal.decide('2');
+    terminal.review("The command would change 1 path");
+    terminal.decide('y');
+    terminal.wait_for("Finished 0.");
+    assert_eq!((web.requests(), project.read("got.txt").as_str()), (1, "hello\n"));
+    // The same command asks only about its effects.
+    std::fs::remove_file(project.path("got.txt")).unwrap();
+    terminal.prompt("again");
+    terminal.review("The command would change 1 path");
+    assert_eq!(web.requests(), 2);
+    terminal.decide('y');
+    terminal.wait_for("Finished 1.");
+    // Next to another command, it has no network.
+    terminal.prompt("and more");
+    terminal.review("Run again with access?");
+    assert_eq!(web.requests(), 2);
+    terminal.decide('n');
+    terminal.wait_for("Finished 2.");
+    terminal.quit();
+    let check = |line: &str| {
+        let call = json!({"tool": "RunCommand", "arguments": {"command": line}}).to_string();
+        let told: Value = serde_json::from_str(&project.aye_with_input(&["policy", "check", "--jsonl"], &call).stdout).unwrap();
+        told["hosts"].clone()
+    };
+    assert_eq!(check("mytool sync"), json!([format!("127.0.0.1:{}", web.port)]));
+    assert_eq!(check("mytool other"), Value::Null);
+}
+
+#[test]
+fn a_client_approves_the_host_and_then_the_effects() {
+    let web = Web::start();
+    let server = script(&["mytool sync"]);
+    let Some(project) = project(&server, &web, "") else { return };
+    let mut client = Rpc::start(&project, &["--trust"]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "do it"}));
+    let approval = client.event("approval_requested");
+    assert_eq!((&approval["opensInCopy"], &approval["opens"][0]["port"]), (&json!(true), &json!(web.port)), "{approval}");
+    client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
+    let approval = client.event("approval_requested");
+    assert_eq!(approval["effects"]["files"][0]["path"], "got.txt", "{approval}");
+    assert!(approval["opens"].is_null() && web.requests() == 1 && !project.exists("got.txt"), "{approval}");
+    client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
+    assert!(wait_until(TIMEOUT, || project.exists("got.txt")));
+    assert_eq!(project.read("got.txt"), "hello\n");
+    client.finish();
+}
+
+#[test]
+fn a_command_that_writes_more_than_its_copy_may_hold_is_stopped_and_nothing_is_kept() {
+    let web = Web::start();
+    let server = script(&["head -c 60M /dev/zero > big.bin; sleep 20"]);
+    let limits = "limits = { layer_mb = 10 }\n";
+    let Some(project) = project(&server, &web, limits) else { return };
+    let events = project.aye(&["exec", "--trust", "--json", "do it"]).exits(3).events();
+    assert_eq!(events.only("tool_completed")["error"]["code"], "NO_APPROVER");
+    let told = &server.request(1).tool_results()[0].1;
+    assert!(told.contains("wrote more than 10.0 MB") && told.contains("layer_mb"), "{told}");
+    assert!(!project.exists("big.bin"));
+}
