@@ -125,6 +125,8 @@ pub enum Amendment {
     Offline,
     /// Run the command once outside the sandbox. It is shown for approval.
     Unsandboxed,
+    /// Run the command in the background, in the workspace and not in a copy. It is shown for approval.
+    Background,
 }
 
 impl Amendment {
@@ -132,7 +134,7 @@ impl Amendment {
     pub fn is_yes(&self) -> bool {
         match self {
             Self::Hunks { .. } | Self::Effects { .. } | Self::Offline => true,
-            Self::File { .. } | Self::Command { .. } | Self::First { .. } | Self::Unsandboxed => false,
+            Self::File { .. } | Self::Command { .. } | Self::First { .. } | Self::Unsandboxed | Self::Background => false,
         }
     }
 
@@ -143,6 +145,6 @@ impl Amendment {
 
     /// Returns whether the amendment requires approval even if a rule would allow the result.
     pub fn asks(&self) -> bool {
-        matches!(self, Self::File { .. } | Self::Command { .. } | Self::Unsandboxed)
+        matches!(self, Self::File { .. } | Self::Command { .. } | Self::Unsandboxed | Self::Background)
     }
 }

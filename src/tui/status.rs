@@ -342,11 +342,11 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
             Some(Typing::Command(_)) | None => vec!["enter run", "tab complete", "up down move", "esc close"],
         };
     }
-    composer_hints(model)
+    composer_hints(model, now)
 }
 
 /// Returns the key hints while the composer has the keyboard and nothing is pending.
-fn composer_hints(model: &Model) -> Vec<&'static str> {
+fn composer_hints(model: &Model, now: u64) -> Vec<&'static str> {
     let running = model.is_running();
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
     if running && !model.composer.is_empty() && model.task.activity != Activity::Stopping {
@@ -358,7 +358,9 @@ fn composer_hints(model: &Model) -> Vec<&'static str> {
     }
     match (running, model.composer.is_empty()) {
         (true, _) if model.task.activity == Activity::Stopping => vec!["enter queue", "ctrl+o fold", "pgup scroll"],
-        (true, true) if commands::runs_command(model) => vec!["esc stop", "ctrl+b background", "ctrl+o fold", "pgup scroll"],
+        (true, true) if commands::runs_command(model) || commands::runs_long_in_layer(model, now) => {
+            vec!["esc stop", "ctrl+b background", "ctrl+o fold", "pgup scroll"]
+        }
         (true, true) => vec!["esc stop", "ctrl+o fold", "pgup scroll"],
         (true, false) => vec!["enter queue", "esc stop", new_line],
         (false, true) => vec![enter(model), new_line, "/ commands", "@ files", "ctrl+p palette"],

@@ -86,6 +86,7 @@ pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String>
             (!offered).then(|| "the first commands cannot run on their own".to_owned())
         }
         Amendment::Unsandboxed => (!offer.unsandboxed).then(|| "the command cannot run outside the sandbox here".to_owned()),
+        Amendment::Background => Some("a command moves to the background while it runs, not before".to_owned()),
         Amendment::Offline => {
             (!offer.offline).then(|| "the command cannot run without network: it has none already, or needs it".to_owned())
         }

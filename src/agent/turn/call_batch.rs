@@ -242,6 +242,22 @@ impl CallBatch {
         runner.cx.out.commit(Durability::Process);
     }
 
+    /// Discards the layer of a running command, and asks whether to run the command in the background instead. Without an ID, this is
+    /// about the only command that runs. Returns whether there is such a layer.
+    pub(crate) fn leave_layer(&mut self, id: Option<&CallId>, runner: &mut CallRunner<'_>) -> bool {
+        let is_in_front = |call: &Call| matches!(call.state, CallState::Running);
+        if runner.cancelling || (id.is_none() && self.calls.iter().any(is_in_front)) {
+            return false;
+        }
+        let is_meant = |call: &Call| {
+            let is_in_layer = matches!(call.state, CallState::Previewing(_)) && call.layered && call.layer_digest.is_none();
+            is_in_layer && id.is_none_or(|id| call.call.tool_call_id == *id)
+        };
+        let Some(index) = self.calls.iter().position(is_meant) else { return false };
+        runner.ask_for_background(&mut self.calls[index], index);
+        true
+    }
+
     /// Stops the previews. Nothing was applied, so nothing is lost: they are asked about again.
     pub(crate) fn stop_previews(&self, runner: &mut CallRunner<'_>) {
         self.calls.iter().for_each(|call| runner.stop_preview(call));

@@ -9,7 +9,7 @@ use super::preview::ActivePreview;
 use super::sandbox_escalation::names;
 use crate::policy::{Approve, PreviewPermit, Question, Verdict};
 use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record};
-use crate::protocol::{Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
+use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
 
 const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
 const KILLED: &str = "It ran in a copy of the workspace, and its changes there were discarded.";
@@ -174,6 +174,16 @@ impl CallRunner<'_> {
         let result = ToolResult::refused(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
         call.settle(ToolResult { output_text: effects.output.clone(), ..result });
         self.report(call, 0);
+    }
+
+    /// Discards the layer of a running command, and plans it to run in the background.
+    pub(super) fn ask_for_background(&mut self, call: &mut Call, index: usize) {
+        self.stop_preview(call);
+        call.held = None;
+        self.drop_preview(call);
+        call.no_layer = Some("its run in a copy was stopped and discarded, to start it again in the background".to_owned());
+        call.amended.by = vec![Amendment::Background];
+        self.plan_again(call, index);
     }
 
     /// Discards the layer of a command that the user interrupted. The model gets the output so far.

@@ -123,7 +123,7 @@ impl TurnMachine {
             Command::Shell { line, shared } => self.run_user_command(&line, shared),
             Command::Preview { approval_id } => self.decided(&approval_id, Decision::Previewed, at),
             Command::ShowProposed { approval_id, file } => self.show_proposed(approval_id, file),
-            Command::Background { tool_call_id } => self.cx.out.effect(Effect::Background { tool_call_id }),
+            Command::Background { tool_call_id } => self.move_to_background(tool_call_id),
             Command::Stop { id } => self.cx.out.effect(Effect::StopCommand { id }),
             Command::AskRule { approval_id, asked } => self.rule_asked(approval_id, asked, at),
             Command::UndoGrant => self.grants.undo(&mut self.cx),
@@ -331,6 +331,16 @@ impl TurnMachine {
         self.cx.record_policy();
         self.with_calls(|batch, runner| batch.on_plans(plans, runner, at));
         self.advance(at);
+    }
+
+    /// Moves a running command to the background. A command in a layer starts again there, once the user approves it.
+    fn move_to_background(&mut self, tool_call_id: Option<CallId>) {
+        let is_in_layer = self.with_calls(|batch, runner| batch.leave_layer(tool_call_id.as_ref(), runner)).unwrap_or(false);
+        if is_in_layer {
+            self.cx.out.commit(Durability::Process);
+        } else {
+            self.cx.out.effect(Effect::Background { tool_call_id });
+        }
     }
 
     fn previewed(&mut self, index: usize, ticket: u64, outcome: Result<Plan, ToolError>, at: InputTime) {

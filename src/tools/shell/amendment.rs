@@ -52,6 +52,10 @@ pub(in crate::tools) fn amended(
             Err(invalid("this call cannot run outside the sandbox"))
         }
         Amendment::Unsandboxed => Ok(unsandboxed(plan, work, settings)),
+        Amendment::Background if plan.effects.is_some() || plan.tool_name != LINES => {
+            Err(invalid("this call cannot run in the background"))
+        }
+        Amendment::Background => Ok(in_background(plan, work, settings)),
         Amendment::Hunks { .. } | Amendment::File { .. } | Amendment::Effects { .. } => {
             Err(invalid("this call runs a command; it has no hunks or files to edit"))
         }
@@ -95,6 +99,24 @@ fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     let (opens, sandbox) = (work.opens.clone(), work.narrow.words(settings));
     let plan = Plan { actions, opens, sandbox, payload: Box::new(work), ..plan };
     (plan, "[The user allowed this without network access.]".to_owned())
+}
+
+/// Plans the command to run in the background. That has no end at which its effects could be shown, so it runs in the workspace.
+fn in_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
+    (work.background, work.timeout_seconds) = (true, 0);
+    let mut amends = plan.amends;
+    offered(&work, &mut amends.offer, LINES, settings);
+    let told = "[The user let this run in the background, from its start.]".to_owned();
+    let plan = Plan {
+        summary: format!("{} (in the background)", plan.summary),
+        preview: preview::offer(&work, settings),
+        layer: preview::layer(&work, settings),
+        timeout_seconds: 0,
+        amends,
+        payload: Box::new(work),
+        ..plan
+    };
+    (plan, told)
 }
 
 fn unsandboxed(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {

@@ -122,7 +122,8 @@ pub(in crate::tools) fn texts(
         | Amendment::Command { .. }
         | Amendment::First { .. }
         | Amendment::Offline
-        | Amendment::Unsandboxed => Err(invalid("this call changes files; it has no command to edit")),
+        | Amendment::Unsandboxed
+        | Amendment::Background => Err(invalid("this call changes files; it has no command to edit")),
     }
 }
 

@@ -68,6 +68,8 @@ pub(crate) struct Card {
     pub path: Option<String>,
     /// Whether the command runs in a preview copy, so that nothing has changed yet.
     pub is_preview: bool,
+    /// Whether the preview is a run in a copy before any approval.
+    pub is_layer: bool,
     /// Whether the question about this call is shown below and repeats the card's title.
     pub is_asked_below: bool,
     /// Exit code of a command, from the first line of its output: `3`.
@@ -85,6 +87,9 @@ pub(crate) struct Card {
     pub by_person: Option<&'static str>,
 }
 
+/// Time after which a command in a layer offers to start in the background.
+const LONG_RUN_MS: u64 = 10_000;
+
 impl Card {
     pub(crate) fn new(id: CallId, summary: &str) -> Self {
         Self {
@@ -96,6 +101,7 @@ impl Card {
             held: String::new(),
             path: None,
             is_preview: false,
+            is_layer: false,
             is_asked_below: false,
             exit: None,
             output: Output::default(),
@@ -124,7 +130,7 @@ impl Card {
 
     pub(crate) fn started(&mut self, rule: &str, now: u64) {
         self.rule = text::clean_line(rule);
-        self.is_preview = false;
+        (self.is_preview, self.is_layer) = (false, false);
         self.state = CardState::Running { since: now };
     }
 
@@ -201,6 +207,14 @@ impl Card {
         self.state == CardState::Waiting && !self.is_preview && !self.live.is_empty()
     }
 
+    /// Reports whether the command has run in its layer for long enough to offer a start in the background instead.
+    pub(crate) fn offers_background(&self, now: u64) -> bool {
+        match self.state {
+            CardState::Running { since } => self.is_layer && now.saturating_sub(since) >= LONG_RUN_MS,
+            _ => false,
+        }
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         matches!(self.state, CardState::Running { .. })
     }
@@ -234,7 +248,7 @@ impl Card {
     }
 
     fn title(&self, width: u16, look: RenderContext<'_>) -> Line<'static> {
-        let (words, token) = self.words(look.glyphs);
+        let (words, token) = self.words(look);
         let right = self.right(look);
         // Without text at the right, the result may use the full width.
         let right_width = if right.is_empty() { 0 } else { text::width(&right) + 1 };
@@ -258,8 +272,12 @@ impl Card {
     }
 
     /// Returns the result as short text and its colour.
-    fn words(&self, glyphs: &Glyphs) -> (String, Token) {
+    fn words(&self, look: RenderContext<'_>) -> (String, Token) {
+        let glyphs = look.glyphs;
         match &self.state {
+            CardState::Running { .. } if self.offers_background(look.now) => {
+                ("ctrl+b  run in the background   esc  stop".to_owned(), Token::Accent)
+            }
             CardState::Running { .. } if self.is_preview => ("preview: no changes applied yet".to_owned(), Token::Muted),
             CardState::Requested | CardState::Running { .. } => (String::new(), Token::Muted),
             CardState::Waiting => (format!("{} waiting for you", glyphs.dash), Token::Warn),

@@ -196,6 +196,10 @@ impl Transcript {
         self.changing(self.answer?)
     }
 
+    pub(crate) fn card(&self, id: &CallId) -> Option<&Card> {
+        self.entries.get(*self.calls.get(id)?)?.card()
+    }
+
     pub(crate) fn card_mut(&mut self, id: &CallId) -> Option<&mut Card> {
         let at = *self.calls.get(id)?;
         match &mut self.changing(at)?.kind {

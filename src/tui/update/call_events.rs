@@ -24,10 +24,11 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             tool_started(model, &tool_call_id, &rule, summary.as_deref(), now);
         }
         EventKind::PreviewStarted { approval_id, tool_call_id } => {
+            let is_layer = approval_id.is_none();
             if let Some(asked) = approval_id {
                 model.dialogs.forget_approval(&asked, model.keys.last_text);
             }
-            preview_started(model, &tool_call_id, now);
+            preview_started(model, &tool_call_id, is_layer, now);
         }
         EventKind::ToolOutputChunk { tool_call_id, text } => {
             if let Some(card) = model.transcript.card_mut(&tool_call_id) {
@@ -117,12 +118,12 @@ fn tool_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str
     runs(model, call, now);
 }
 
-/// Shows that the command runs in a preview, which cannot move to the background.
-fn preview_started(model: &mut Model, id: &CallId, now: u64) {
+/// Shows that the command runs in a preview. It cannot move to the background, but one that nobody approved can start again there.
+fn preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
     card.started("preview in a copy; nothing is applied until you approve", now);
-    card.is_preview = true;
+    (card.is_preview, card.is_layer) = (true, is_layer);
     let summary = card.summary();
     let words = format!("Previewing {}", summary.strip_prefix("$ ").unwrap_or(summary));
     runs(model, (id.clone(), words), now);

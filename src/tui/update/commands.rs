@@ -5,16 +5,45 @@ use super::notes::show_called_for;
 use crate::protocol::{Command, RunningCommand, RunningState};
 use crate::text;
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{Card, Kind, Tone};
 
 /// Moves the running command to the background. Returns whether there is one.
 pub(crate) fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
-    if !runs_command(model) {
+    let words = if runs_command(model) {
+        "moved to the background · /ps to list"
+    } else if runs_in_layer(model) {
+        "the copy is discarded; approve to start it again in the background"
+    } else {
         return false;
-    }
+    };
     effects.push(Effect::Send(Command::Background { tool_call_id: None }));
-    model.show_toast("moved to the background · /ps to list", now);
+    model.show_toast(words, now);
     true
+}
+
+/// Returns whether the task waits for a command in a copy that nobody approved, which can start again in the background.
+fn runs_in_layer(model: &Model) -> bool {
+    layers(model).any(Card::is_running)
+}
+
+/// Returns whether such a command has run for long enough to offer that.
+pub(crate) fn runs_long_in_layer(model: &Model, now: u64) -> bool {
+    layers(model).any(|card| card.offers_background(now))
+}
+
+/// Returns the cards of running commands that are in a layer.
+fn layers(model: &Model) -> impl Iterator<Item = &Card> {
+    let calls = match &model.task.activity {
+        Activity::Running { calls } => calls.as_slice(),
+        Activity::Idle
+        | Activity::Thinking
+        | Activity::Answering
+        | Activity::Calling { .. }
+        | Activity::Retrying(_)
+        | Activity::Compacting { .. }
+        | Activity::Stopping => &[],
+    };
+    calls.iter().filter_map(|(id, _)| model.transcript.card(id)).filter(|card| card.is_layer)
 }
 
 /// Returns whether the task waits for a command.
