@@ -84,9 +84,9 @@ impl Permit {
 /// Kind of a run in a copy of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PreviewRun {
-    /// The user requested a preview, or the policy requires one.
+    /// At the request of the user or of the policy.
     Requested,
-    /// Nobody approved the command yet, so it sees less than others.
+    /// Before any approval, so the command sees less than others.
     BeforeApproval,
     /// Once more, with access that was blocked before and that the user approved for this run. It sees nothing else that was hidden.
     WithAccess,

@@ -46,12 +46,16 @@ fn project(server: &Server, web: &Web, limits: &str) -> Option<Project> {
     );
     let project = Project::outside_tmp_with(server).policy(&policy).approving_effects();
     // The program is outside the workspace, and its directory is in PATH.
-    let tool = project.directory("home").join("bin/mytool");
-    std::fs::create_dir(tool.parent().unwrap()).unwrap();
-    let text = format!("#!/bin/sh\nexec curl -sS --noproxy '' -o got.txt http://127.0.0.1:{}/$1\n", web.port);
-    std::fs::write(&tool, text).unwrap();
-    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", tool.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let programs = project.directory("home").join("bin");
+    std::fs::create_dir(&programs).unwrap();
+    let fetch = format!("exec curl -sS --noproxy '' -o got.txt http://127.0.0.1:{}/$1", web.port);
+    let remember = "mkdir -p ~/.mytool && echo state > ~/.mytool/state && echo done";
+    for (name, text) in [("mytool", fetch.as_str()), ("remember", remember), ("note", "echo noted > ~/notes.txt && echo done")] {
+        let tool = programs.join(name);
+        std::fs::write(&tool, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let project = project.env("PATH", &path);
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
     let has_curl = std::process::Command::new("curl").arg("--version").output().is_ok();
@@ -115,7 +119,7 @@ fn a_host_that_is_remembered_for_a_command_is_open_for_that_command_alone() {
     terminal.review("Run again with access?");
     terminal.send("a");
     terminal.wait_for("Always allow this");
-    let choice = |screen: &str| screen.contains("2  in this project") && !screen.contains('◔');
+    let choice = |screen: &str| screen.contains("2  this project") && !screen.contains('◔');
     let screen = terminal.wait_that("the choice takes keys", choice);
     Terminal::react();
     assert!(
@@ -167,7 +171,38 @@ fn a_client_approves_the_host_and_then_the_effects() {
     client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
     assert!(wait_until(TIMEOUT, || project.exists("got.txt")));
     assert_eq!(project.read("got.txt"), "hello\n");
-    client.finish();
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn what_a_command_writes_to_the_home_directory_is_discarded_and_the_model_is_told() {
+    let web = Web::start();
+    let server = script(&["remember"]);
+    let Some(project) = project(&server, &web, "") else { return };
+    project.aye(&["exec", "--trust", "do it"]).exits(0);
+    let told = &server.request(1).tool_results()[0].1;
+    assert!(told.contains("Exit code: 0") && told.contains("done"), "{told}");
+    assert!(told.contains(".mytool/` outside the workspace, in a copy; this was discarded"), "{told}");
+    assert!(!project.directory("home").join(".mytool").exists());
+}
+
+#[test]
+fn a_command_that_wants_to_write_to_the_home_directory_runs_again_with_exactly_that_access() {
+    for (answer, made) in [('y', true), ('n', false)] {
+        let web = Web::start();
+        let server = script(&["note"]);
+        let Some(project) = project(&server, &web, "") else { return };
+        let notes = project.directory("home").join("notes.txt");
+        let mut terminal = opened(&project);
+        let screen = terminal.review("Run again with access?");
+        assert!(screen.contains("notes.txt") && !notes.exists(), "{screen}");
+        terminal.decide(answer);
+        terminal.wait_for("Finished 0.");
+        assert_eq!(notes.exists(), made);
+        let told = &server.request(1).tool_results()[0].1;
+        assert_eq!(told.contains("was not run again"), !made, "{told}");
+        terminal.quit();
+    }
 }
 
 #[test]

@@ -50,8 +50,7 @@ impl CallRunner<'_> {
                 Some(_) => "its result is already in your context: do something else, or say what you cannot do",
                 None => "continue without it, or tell the user what to allow",
             };
-            let message =
-                format!("denied: no one to ask ({}; rule: {rule}){}; {instead}", question.reason, discarded(call, &plan));
+            let message = format!("denied: no one to ask ({}; rule: {rule}){}; {instead}", question.reason, discarded(&plan));
             call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
         }
@@ -248,7 +247,7 @@ impl CallRunner<'_> {
         match decision {
             Decision::Denied { reason } => {
                 let (code, message) = denial(reason.as_deref());
-                call.refuse(code, format!("{message}{}", discarded(call, &plan)));
+                call.refuse(code, format!("{message}{}{}", discarded(&plan), earlier_run(call)));
                 self.report(call, 0);
             }
             Decision::Approved => self.permit(call, index, plan, question.approve(), &mut batch),
@@ -286,7 +285,7 @@ impl CallRunner<'_> {
             .event(EventKind::ApprovalTimeout { approval_id: approval_id.clone(), tool_call_id: call.call.tool_call_id.clone() });
         let (code, message) = denial(Some(&reason));
         self.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, at.since(since));
-        call.refuse(code, format!("{message}{}", discarded(call, &plan)));
+        call.refuse(code, format!("{message}{}{}", discarded(&plan), earlier_run(call)));
         self.report(call, 0);
     }
 
@@ -336,13 +335,18 @@ impl CallRunner<'_> {
 }
 
 /// Returns the note for the model about discarded effects of a plan; empty if it did not run.
-fn discarded(call: &Call, plan: &Plan) -> String {
-    match (&plan.layer, &call.no_layer) {
-        (LayerRun::Ended(_), _) => DISCARDED.to_owned(),
-        _ if plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_some()) => DISCARDED.to_owned(),
-        (_, Some(why)) if call.layered => format!("; {why}"),
-        (LayerRun::None | LayerRun::Possible | LayerRun::Impossible { .. }, _) => String::new(),
+fn discarded(plan: &Plan) -> &'static str {
+    match plan.layer {
+        LayerRun::Ended(_) => DISCARDED,
+        _ if plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_some()) => DISCARDED,
+        LayerRun::None | LayerRun::Possible | LayerRun::Impossible { .. } => "",
     }
+}
+
+/// Returns the note for the model about an earlier run in a copy whose changes were discarded; empty if there was none.
+fn earlier_run(call: &Call) -> String {
+    let why = call.no_layer.as_ref().filter(|_| call.layered && call.held.is_none());
+    why.map(|why| format!("; {why}")).unwrap_or_default()
 }
 
 fn in_words(time: Duration) -> String {

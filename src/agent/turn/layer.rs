@@ -246,7 +246,7 @@ impl CallRunner<'_> {
 
     /// Tells the user once about a command that ran without approval.
     fn tell_of_layers(&mut self, call: &Call, effects: &Effects) {
-        if std::mem::replace(&mut self.layers.told_of_layers, true) {
+        if call.asked || std::mem::replace(&mut self.layers.told_of_layers, true) {
             return;
         }
         let what = if effects.is_empty() { "changed no file" } else { "changed nothing that needs an approval" };

@@ -6,7 +6,7 @@ use crate::policy::bundle::Bundle;
 use crate::policy::layer::{Layer, Scope};
 use crate::policy::paths::literal;
 use crate::policy::shell::hides;
-use crate::protocol::{Action, GrantRule, Offer, Target, VerdictKind};
+use crate::protocol::{Action, CommandRule, GrantRule, Offer, Target, VerdictKind};
 use jiff::Timestamp;
 
 const WORKSPACE: &str = "${workspace}";
@@ -94,7 +94,8 @@ fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
             // A rule about hosts covers only rules about some of them.
             let has_hosts = wide.hosts.is_empty() == narrow.hosts.is_empty();
             let hosts = has_hosts && narrow.hosts.iter().all(|host| wide.hosts.contains(host));
-            wide == narrow || is_plain && hosts && narrow.words.starts_with(&wide.words)
+            let is_same = *wide == CommandRule { hosts: wide.hosts.clone(), ..narrow.clone() };
+            hosts && (is_same || is_plain && narrow.words.starts_with(&wide.words))
         }
         (GrantRule::Write { paths }, GrantRule::Write { paths: narrow }) => {
             narrow.iter().all(|path| paths.iter().any(|wide| reaches(wide, path)))

@@ -97,7 +97,7 @@ pub(super) fn is_too_little(all: u64, free: u64) -> bool {
     free < KEPT_FREE_BYTES.min(all / KEPT_FREE_SHARE)
 }
 
-/// Adds the bytes of all files below a directory. Links are not followed, and entries that the command removes meanwhile are left out.
+/// Adds the bytes of all files below a directory. Links are not followed, and entries that the command is removing are left out.
 fn add_written(directory: &impl AsFd, written: &mut u64) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let Ok(opened) = nix::fcntl::openat(directory, ".", flags, Mode::empty()) else { return };

@@ -272,7 +272,7 @@ pub(in crate::tools) fn asked_for(finished: &Finished, work: &Work, confinement:
 }
 
 /// Appends the notes of the sandbox to a result.
-fn with_words(told: CallResult, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> CallResult {
+pub(in crate::tools) fn with_words(told: CallResult, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> CallResult {
     let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
     match told {
         Ok(told) => Ok(ToolOutput { text: after(told.text), denied, ..told }),

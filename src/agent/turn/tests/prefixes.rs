@@ -51,7 +51,10 @@ fn kept_back(records: &[Record]) -> Vec<&ToolResult> {
     for record in records {
         match record {
             Record::KeptFrom { result, .. } => kept.push(result),
-            Record::Started { tool_call_id, .. } => kept.retain(|result| result.tool_call_id != *tool_call_id),
+            // A run with more access replaces it, in the workspace or in a layer.
+            Record::Started { tool_call_id, .. } | Record::PreviewStarted { tool_call_id, .. } => {
+                kept.retain(|result| result.tool_call_id != *tool_call_id);
+            }
             Record::Finished { result, .. } => kept.retain(|kept| kept.tool_call_id != result.tool_call_id),
             Record::StepCompleted { .. } | Record::TaskEnded { .. } => kept.clear(),
             _ => {}

@@ -43,7 +43,7 @@ fn layer_obstacle(work: &Work, settings: &Settings) -> Option<String> {
         return Some(why.clone());
     }
     if sandbox.network == NetworkAccess::Open {
-        return Some("the policy gives commands network access, and previews do not support that".to_owned());
+        return Some("the command has network access by the policy, and previews do not support that".to_owned());
     }
     if git_writes(&work.line) != GitWrites::Nothing {
         return Some("git commands that write cannot be previewed: previews do not include `.git`".to_owned());

@@ -13,6 +13,7 @@ mod run;
 mod selection;
 #[cfg(test)]
 mod tests;
+mod throwaway_home;
 mod undecided;
 mod written_bytes;
 

@@ -4,6 +4,7 @@ use super::effects::ListedEffect;
 use super::ended_run::{EndedRun, RunEffects, RunEnd, result_of};
 use super::layer_end::{alone, is_stopped, secrets_named};
 use super::overlay_dir::{Call, View, previews};
+use super::throwaway_home::ThrowawayHome;
 use crate::ports::{LayerEnd, RunContext};
 use crate::protocol::{CallId, EffectPart, Effects, ErrorCode, Outside, Proposal, ToolError, ToolResult, size};
 use crate::sys::overlay::{self, Changes, Layered};
@@ -14,11 +15,11 @@ use crate::tools::blocking::off_thread;
 use crate::tools::output::{Whole, Wholes};
 use crate::tools::redaction::hide_in_result;
 use crate::tools::settings::Settings;
-use crate::tools::shell::command_run::{Work, apart, asked_for, failed, kept_from, spec, unchanged};
+use crate::tools::shell::command_run::{Work, apart, asked_for, failed, kept_from, spec, unchanged, with_words};
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::sandbox_denials::CreatedPaths;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Error messages of programs that hit a limit of the view, and their explanations.
@@ -73,7 +74,7 @@ pub(in crate::tools) async fn run(
     let (making, opens) = (Arc::clone(&settings), work.opens.clone());
     let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
     let prepared = off_thread(move || Prepared::new(&call, opens, &making)).await??;
-    let Prepared { view, confinement, layers, began, opened } = prepared;
+    let Prepared { view, confinement, layers, began, opened, outside } = prepared;
     let mut spec = spec(&work, Some(confinement.clone()), &apart, &settings);
     if settings.command.sandbox.layered {
         alone(&mut spec.environment);
@@ -92,10 +93,14 @@ pub(in crate::tools) async fn run(
             let found = overlay::changes(layered, began);
             changes.push(found.map_err(|error| trouble("cannot read the changes of the command", &error))?);
         }
-        let run_end = looked_at(&finished, &work, &confinement, &settings);
+        let (wanted, note) = outside.wanted(began, &settings);
+        let mut run_end = looked_at(&finished, &work, &confinement, &settings);
+        run_end.denied.extend(wanted);
+        run_end.notes.extend(note.clone());
         let RunEffects { effects, proposal, parts, listed, end } = run_end.clone().effects(&mut changes, &settings);
         let limit = settings.max_output_bytes;
         let output = wholes.put_to(work.told(&finished, limit), &finished, limit);
+        let output = with_words(output, note.map(|note| format!("[sandbox: {note}]")).into_iter(), Vec::new());
         let result = hide_in_result(&settings.redactor, result_of(output, id, &name));
         let unlisted = effects.unlisted();
         let error = result.error.clone().filter(|_| run_end.stopped);
@@ -125,6 +130,36 @@ impl PreviewedCommand {
     }
 }
 
+/// Places outside the workspace that a command in a layer can write, without any effect.
+#[derive(Debug, Default)]
+struct OutsideWrites {
+    home: Option<ThrowawayHome>,
+    /// Layers over the directories that the policy makes writable.
+    layers: Vec<Layered>,
+}
+
+impl OutsideWrites {
+    /// Returns the access that the command wanted, and a note about what it wrote in vain. Files with a leading dot in the home
+    /// directory are settings and logs of programs, which no command is run for; they are only mentioned.
+    fn wanted(&self, began: overlay::Time, settings: &Settings) -> (Vec<Outside>, Option<String>) {
+        let written = self.home.iter().flat_map(ThrowawayHome::written).collect::<Vec<_>>();
+        let changed = |layered: &&Layered| overlay::changes(layered, began).is_ok_and(|changes| !changes.entries().is_empty());
+        let granted: Vec<PathBuf> = self.layers.iter().filter(changed).map(|layered| layered.directory.clone()).collect();
+        let home = settings.home.as_deref();
+        let is_dotted = |path: &Path| {
+            let below = home.and_then(|home| path.strip_prefix(home).ok());
+            below.and_then(|below| below.iter().next()).is_some_and(|first| first.as_encoded_bytes().starts_with(b"."))
+        };
+        let deliberate = written.iter().filter(|path| !is_dotted(path) && (settings.paths.may_open)(path)).chain(&granted);
+        let write = |path: &PathBuf| path.to_str().map(|path| Outside::Write { path: path.to_owned() });
+        let wanted = deliberate.filter_map(write).collect();
+        let names: Vec<String> = written.iter().chain(&granted).map(|path| format!("`{}`", path.display())).collect();
+        let note = (!names.is_empty())
+            .then(|| format!("it wrote to {} outside the workspace, in a copy; this was discarded", names.join(", ")));
+        (wanted, note)
+    }
+}
+
 /// The directories of a preview.
 struct PreviewDirs {
     view: View,
@@ -141,6 +176,7 @@ struct Prepared {
     began: overlay::Time,
     /// Missing paths that the command may write.
     opened: CreatedPaths,
+    outside: OutsideWrites,
 }
 
 impl Prepared {
@@ -173,7 +209,14 @@ impl Prepared {
             // The same as in a real run; missing paths must not appear to exist.
             read_only.extend(held.read_only.iter().filter(|place| place.symlink_metadata().is_ok()).cloned());
         }
-        let confinement = Confinement {
+        let mut outside = OutsideWrites::default();
+        let mut caches = caches;
+        if settings.command.sandbox.layered {
+            let granted = granted_directories(settings, &held);
+            outside.layers = view.layers("outside", &granted).map_err(|error| trouble("cannot create the preview", &error))?;
+            caches.extend(outside.layers.iter().cloned());
+        }
+        let mut confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
             // Everything else that could be written is real. These files contain only locks, or the user approved to write there.
             writable: settings.command.sandbox.caches.locks.iter().cloned().chain(wanted.written()).collect(),
@@ -185,8 +228,23 @@ impl Prepared {
             substitutes: substitute.into_iter().collect(),
             ..held
         };
-        Ok(Self { view, confinement, layers, began, opened })
+        if let Some(home) = settings.home.as_deref().filter(|_| settings.command.sandbox.layered) {
+            outside.home = ThrowawayHome::make(home, view.path().join("home"), &mut confinement)
+                .map_err(|error| trouble("cannot create the preview", &error))?;
+        }
+        Ok(Self { view, confinement, layers, began, opened, outside })
     }
+}
+
+/// Returns the directories outside the workspace that the policy makes writable.
+fn granted_directories(settings: &Settings, held: &Confinement) -> Vec<PathBuf> {
+    let is_apart = |place: &Path| !held.roots.iter().any(|root| place.starts_with(root) || root.starts_with(place));
+    let holds_home = |place: &Path| settings.home.as_deref().is_some_and(|home| home.starts_with(place));
+    let granted = settings.command.sandbox.writable.iter().filter(|place| is_apart(place) && !holds_home(place));
+    let mut directories: Vec<PathBuf> = granted.filter(|place| place.is_dir()).cloned().collect();
+    directories.sort();
+    directories.dedup_by(|inner, outer| inner.starts_with(outer));
+    directories
 }
 
 fn trouble(what: &str, error: &io::Error) -> ToolError {
