@@ -104,5 +104,5 @@ fn words_of_names_and_sentences_are_found() {
     assert_eq!(found("\"line\\nduring café\""), ["line", "during"]);
     let none = BTreeSet::new();
     assert_eq!(misspellings("fine\nfn recieve_all()", &none), ["2: `recieve` (receive)"]);
-    assert_eq!(misspellings("recieve", &BTreeSet::from(["recieve".to_owned()])), [String::new(); 0]);
+    assert!(misspellings("recieve", &BTreeSet::from(["recieve".to_owned()])).is_empty());
 }
