@@ -1,6 +1,6 @@
 //! Verdicts on shell lines: checks what a line would run against rules, option tables and paths.
 
-use super::bundle::{Approve, Decision, Rule, Shell};
+use super::bundle::{Approve, Decision, Rule, Shell, Terms};
 use super::git::{plainly_adds, without_message, without_messages};
 use super::interpreters::{adds_task, is_kept_in_a_copy, kind, words_of_program};
 use super::layer::{FileRules, Owned, Ready, Scope, counts};
@@ -342,9 +342,17 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         risk: danger.risk,
         critical: danger.critical,
         effect: danger.effect.as_ref().map(|effect| effect.sentence.clone()),
+        containment: danger.effect.as_ref().and_then(|effect| effect.containment).filter(|_| writes_only_in_workspace(scene)),
         input_from: None,
     };
     Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
+}
+
+/// Returns whether the sandbox lets a command change only the workspace: it is there, and no layer opens other places.
+fn writes_only_in_workspace(scene: &Scene<'_>) -> bool {
+    let shells = scene.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref());
+    let opens = |terms: &Terms| terms.sandbox.is_some() || terms.writable_paths.is_some() || terms.cache.is_some();
+    scene.context.sandbox == Sandbox::Present && !shells.map(|shell| &shell.terms).any(opens)
 }
 
 /// Returns why the program that a part runs is unknown.

@@ -83,6 +83,16 @@ impl ApproveWhen {
     }
 }
 
+/// Part that a sandbox leaves of an effect on files, if only the workspace can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Containment {
+    /// Nothing.
+    Blocked,
+    /// The part of it that concerns the workspace.
+    OnlyWorkspace,
+}
+
 /// One simple command of a shell line, as judged by the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -100,6 +110,9 @@ pub struct Part {
     /// Effect worth naming, as a verb with its object: `publishes commits to origin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
+    /// Part that the sandbox leaves of that effect, if it is known to be less than all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containment: Option<Containment>,
     /// Index of the part whose output it reads, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_from: Option<usize>,

@@ -40,7 +40,9 @@ pub mod usage;
 
 pub use action::{Action, Place, Target};
 pub use amendment::{Amendable, Amendment, DiscardedEffect, EffectPart, FirstParts, Hunk, HunkChoice};
-pub use approval::{Approval, Approve, ApproveWhen, Decision, Details, Part as CommandPart, Risk, RuleOrigin, VerdictKind};
+pub use approval::{
+    Approval, Approve, ApproveWhen, Containment, Decision, Details, Part as CommandPart, Risk, RuleOrigin, VerdictKind,
+};
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit};
 pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};

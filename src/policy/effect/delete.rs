@@ -1,7 +1,7 @@
 //! Effects of programs that delete files.
 
-use super::{Arg, Effect, Place, find_places, listed, plain_words, quoted};
-use crate::protocol::Risk;
+use super::{Arg, Effect, Place, find_places, is_temporary, listed, plain_words, quoted};
+use crate::protocol::{Containment, Risk};
 
 /// Verb of a phrase with its object in the middle.
 const TRASHES: &str = "moves to the trash";
@@ -24,12 +24,16 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
 
 fn of_targets(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
     if let Some(special) = targets.iter().find_map(|target| special(target, verb, place)) {
-        return special.with_verb(verb);
+        let containment = special.containment.filter(|_| targets.len() == 1);
+        return Effect { containment, ..special.with_verb(verb) };
     }
     let outside: Vec<String> =
         targets.iter().filter(|target| place.is_outside(target)).map(|target| target.text.clone()).collect();
     if let Some(names) = listed(&outside) {
-        return Effect::critical(format!("{}, outside the workspace", phrase(verb, &names)));
+        let effect = Effect::critical(format!("{}, outside the workspace", phrase(verb, &names)));
+        let blocked = |target: &&Arg| target.is_known() && place.is_outside(target) && !is_temporary(&place.path(target));
+        // A line that deletes in the workspace as well would partly succeed.
+        return if targets.iter().all(blocked) { effect.contained(Containment::Blocked) } else { effect };
     }
     let inside: Vec<String> = targets.iter().map(|target| target.text.clone()).collect();
     let risk = if verb == "overwrites" { Risk::High } else { Risk::Medium };
@@ -57,6 +61,7 @@ fn unnamed(verb: &str) -> &'static str {
 struct Special {
     object: String,
     is_critical: bool,
+    containment: Option<Containment>,
 }
 
 impl Special {
@@ -67,7 +72,7 @@ impl Special {
 }
 
 fn special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
-    let critical = |object: String| Some(Special { object, is_critical: true });
+    let critical = |object: String| Some(Special { object, is_critical: true, containment: None });
     if !target.is_known() {
         return critical(unnamed(verb).to_owned());
     }
@@ -78,21 +83,32 @@ fn special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
         path.pop();
     }
     let home = &place.context.home;
+    let of_workspace = |special| Special { containment: Some(Containment::OnlyWorkspace), ..special };
     if path.parent().is_none() {
         let object = if verb.ends_with(" in") { "any directory on this machine" } else { "every file on this machine" };
-        return critical(object.to_owned());
+        return critical(object.to_owned()).map(of_workspace);
     }
     if path == *home {
-        return critical("your home directory".to_owned());
+        let has_workspace = place.context.roots.iter().any(|root| root.starts_with(home));
+        let left = if has_workspace { Containment::OnlyWorkspace } else { Containment::Blocked };
+        return critical("your home directory".to_owned()).map(|special| Special { containment: Some(left), ..special });
     }
     if home.starts_with(&path) {
-        return critical(format!("{}, which contains your home directory", quoted(&target.text)));
+        return critical(format!("{}, which contains your home directory", quoted(&target.text))).map(of_workspace);
     }
     if place.context.roots.iter().any(|root| root.starts_with(&path)) {
-        return Some(Special { object: "the whole workspace".to_owned(), is_critical: !place.context.in_workspace(&path) });
+        return Some(Special {
+            object: "the whole workspace".to_owned(),
+            is_critical: !place.context.in_workspace(&path),
+            containment: None,
+        });
     }
     if place.context.in_workspace(&path) && path.components().any(|part| part.as_os_str() == ".git") {
-        return Some(Special { object: format!("the repository data in {}", quoted(&target.text)), is_critical: false });
+        return Some(Special {
+            object: format!("the repository data in {}", quoted(&target.text)),
+            is_critical: false,
+            containment: None,
+        });
     }
     None
 }

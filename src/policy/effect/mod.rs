@@ -15,7 +15,7 @@ use super::shell::option_verdict::Reading;
 use super::shell::options::reading;
 use super::shell::{Arg, COMPUTED, Invocation, Simple, read};
 use super::steering::steers;
-use crate::protocol::Risk;
+use crate::protocol::{Containment, Risk};
 use std::path::{Path, PathBuf};
 
 /// Maximum length of the name of an object in a sentence, in characters.
@@ -35,15 +35,21 @@ pub(crate) struct Effect {
     pub sentence: String,
     pub risk: Risk,
     pub is_critical: bool,
+    /// Part that a sandbox leaves of it in which only the workspace can be written.
+    pub containment: Option<Containment>,
 }
 
 impl Effect {
     fn new(risk: Risk, sentence: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), risk, is_critical: false }
+        Self { sentence: sentence.into(), risk, is_critical: false, containment: None }
     }
 
     fn critical(sentence: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), risk: Risk::High, is_critical: true }
+        Self { sentence: sentence.into(), risk: Risk::High, is_critical: true, containment: None }
+    }
+
+    fn contained(self, containment: Containment) -> Self {
+        Self { containment: Some(containment), ..self }
     }
 
     fn rank(&self) -> (bool, Risk) {
@@ -163,13 +169,19 @@ fn of_write(target: &Arg, place: Place<'_>) -> Option<Effect> {
     }
     let path = place.path(target);
     let name = quoted(&target.text);
-    Some(if SYSTEM_PLACES.iter().any(|system| path.starts_with(system)) {
+    let effect = if SYSTEM_PLACES.iter().any(|system| path.starts_with(system)) {
         Effect::new(Risk::High, format!("changes the system file {name}"))
     } else if is_dot_file(&path, place) {
         Effect::new(Risk::High, format!("changes the settings file {name}"))
     } else {
         Effect::new(Risk::Medium, format!("writes to {name}, outside the workspace"))
-    })
+    };
+    Some(if is_temporary(&path) { effect } else { effect.contained(Containment::Blocked) })
+}
+
+/// Returns whether a path is in a directory for temporary files, where a sandboxed command may write to its own copy.
+fn is_temporary(path: &Path) -> bool {
+    ["/tmp", "/var/tmp", "/dev", "/proc", "/run"].iter().any(|place| path.starts_with(place))
 }
 
 /// Returns whether a path is a hidden entry of the home directory, or below one.

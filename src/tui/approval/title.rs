@@ -1,6 +1,6 @@
 //! Title of an approval prompt: the worst effect of the call in one sentence, or its name.
 
-use crate::protocol::{Approval, CommandPart, EffectKind};
+use crate::protocol::{Approval, CommandPart, Containment, EffectKind};
 use crate::text;
 use crate::tui::format::counted;
 use std::cmp::Reverse;
@@ -63,8 +63,16 @@ pub(crate) fn title(approval: &Approval) -> String {
     if !approval.opens.is_empty() {
         return blocked(approval);
     }
-    if let Some(effect) = titled_part(approval).and_then(|at| approval.parts[at].effect.as_deref()) {
-        return imperative(&text::reveal_line(effect));
+    if let Some(part) = titled_part(approval).map(|at| &approval.parts[at])
+        && let Some(effect) = part.effect.as_deref()
+    {
+        let is_held = approval.command.as_ref().is_some_and(|command| !command.is_unheld() && !command.has_own_sandbox);
+        let effect = imperative(&text::reveal_line(effect));
+        return match part.containment.filter(|_| is_held) {
+            Some(Containment::Blocked) => format!("{effect} — the sandbox would block this"),
+            Some(Containment::OnlyWorkspace) => format!("{effect} — the sandbox would limit this to the workspace"),
+            None => effect,
+        };
     }
     match tool {
         "CliSession" => "Start a session".to_owned(),

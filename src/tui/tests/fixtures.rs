@@ -351,6 +351,7 @@ pub(crate) fn command_approval(id: &str) -> Approval {
         risk,
         critical: text == "sh",
         effect: (verdict == VerdictKind::Ask).then(|| reason.to_owned()),
+        containment: None,
         input_from: match text {
             "tail -20" => Some(0),
             "sh" => Some(3),
