@@ -221,10 +221,11 @@ impl DialogStack {
     /// Opens the field for a rule written by the user.
     pub(crate) fn write_rule(&mut self) {
         if let Some(panel) = self.open_mut()
-            && let Question::Keep(keeping) = &panel.question
+            && let Question::Keep(keeping) = &mut panel.question
         {
             let mut field = Field::new();
             field.insert(&keeping.written());
+            panel.body = keeping.begin_writing();
             panel.words = Some(field);
         }
     }

@@ -1,7 +1,7 @@
 //! Screen regions of the choices in the last frame, for the mouse.
 
 use super::Dialog;
-use super::rows::{Choices, Rows, choice_height, packed, packed_gap, packed_wide};
+use super::rows::{Choices, Rows, choice_height, packed, packed_gap, packed_wide, split_choices};
 use crate::tui::metrics::GUTTER;
 use ratatui::layout::{Position, Rect};
 
@@ -10,12 +10,7 @@ pub(crate) fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)
     if panel.words.is_some() {
         return Vec::new();
     }
-    let all = 0..panel.shown_choices();
-    let (own, others) = match rows.choices {
-        Choices::Rows => (all, 0..0),
-        Choices::FirstRow => (0..all.end.min(1), 1..all.end),
-        Choices::OneRow => (0..0, all),
-    };
+    let (own, others) = split_choices(panel, rows.choices);
     let mut spots = Vec::new();
     let mut y = area.y;
     for at in own {

@@ -50,7 +50,7 @@ pub(crate) use parts::mark_part;
 pub(crate) use pending_bar::strip_words;
 pub(crate) use rewind_dialog::{Mark, RewindChoice, mark_conflict, rewind_dialog};
 pub(crate) use rule_choice::RuleChoice;
-pub(crate) use session_dialogs::{deletion_dialog, mode_dialog, trust_dialog};
+pub(crate) use session_dialogs::{deletion_dialog, mode_dialog, mode_words, trust_dialog};
 pub(crate) use staleness::approval_dialog;
 #[cfg(test)]
 pub(crate) use summary::name;
@@ -62,8 +62,8 @@ use super::interface::{LockAnswer, LockQuestion, TrustAnswer, TrustQuestion};
 use super::onboarding::Onboarding;
 use super::typeahead_guard::{Confirm, Guard, GuardInput, GuardResult, Key};
 use crate::protocol::{
-    Approval, ApprovalId, CallId, Decision, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleTold, SessionId, TaskId,
-    VerdictKind,
+    Approval, ApprovalId, CallId, Decision, GrantScope, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleTold, SessionId,
+    TaskId, VerdictKind,
 };
 use crate::text;
 use ratatui::layout::Rect;
@@ -277,10 +277,8 @@ impl Dialog {
         if approval.always.offers.is_empty() {
             return false;
         }
-        let about = approval.command.as_ref().map_or(&approval.action_summary, |command| &command.line);
         let (id, verb, is_command) = (approval.approval_id.clone(), self.body.verb().long, approval.command.is_some());
-        self.front =
-            Some(Box::new(RuleChoice::new(id, approval.always.clone(), verb, text::reveal_name(about), is_command).panel()));
+        self.front = Some(Box::new(RuleChoice::new(id, approval.always.clone(), verb, is_command).panel()));
         true
     }
 
@@ -356,6 +354,9 @@ impl Dialog {
             refresh_form(self);
         }
         self.guard = guard(self.choices.iter().map(|choice| choice.key).collect());
+        // One key and Enter allow it for this session; the wider scopes need their own keys.
+        let is_session = |choice: &Choice| choice.enabled && choice.act == ChoiceAction::Keep(GrantScope::Session);
+        self.guard.set_preset(self.choices.iter().position(is_session));
         if self.guard.is_strict() {
             self.choices.iter_mut().for_each(|choice| choice.key.confirm = Confirm::LetterThenEnter);
         }

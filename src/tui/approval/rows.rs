@@ -2,7 +2,7 @@
 
 use super::disk_state::says_changed;
 use super::note::{CHANGED, CHANGED_SHORT};
-use super::{Choice, Confirm, Dialog, Height, Question};
+use super::{Choice, ChoiceAction, Confirm, Dialog, Height, Question};
 use crate::text;
 use crate::tui::metrics::GUTTER;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ const MORE_CELLS: usize = 7;
 /// Layout of the choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choices {
-    /// One choice on each row.
+    /// One choice on each row; in a rule dialog only the scopes.
     Rows,
     /// The first choice on one row, the others on the next.
     FirstRow,
@@ -101,7 +101,10 @@ impl Rows {
             (_, true) => 2,
             (Choices::OneRow, false) => packed_height(panel, 0..shown, width),
             (Choices::FirstRow, false) => 1 + packed_height(panel, 1..shown, width),
-            (Choices::Rows, false) => (0..shown).map(|at| choice_height(panel, at, width)).sum(),
+            (Choices::Rows, false) => {
+                let (own, others) = split_choices(panel, choices);
+                own.map(|at| choice_height(panel, at, width)).sum::<u16>() + packed(panel, others, width).len() as u16
+            }
         };
         let reason = if rules { reason_lines(panel, width).len() as u16 } else { 0 };
         let (top_rule, ends_with_rule) = (u16::from(rules && !panel.is_card()), rules && !panel.is_card());
@@ -135,6 +138,20 @@ impl Rows {
     pub(crate) fn total(self) -> u16 {
         self.head() + self.body + u16::from(self.ends_with_rule) + self.hunks + self.answers + self.draft
     }
+}
+
+/// Splits the choices into those with a row of their own and those that share rows. In a rule dialog, each scope has a
+/// row.
+pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, Range<usize>) {
+    let all = panel.shown_choices();
+    let is_scope = |choice: &&Choice| matches!(choice.act, ChoiceAction::Keep(_));
+    let own = match (choices, &panel.question) {
+        (Choices::Rows, Question::Keep(_)) => panel.choices.iter().take_while(is_scope).count().min(all),
+        (Choices::Rows, _) => all,
+        (Choices::FirstRow, _) => all.min(1),
+        (Choices::OneRow, _) => 0,
+    };
+    (0..own, own..all)
 }
 
 /// Returns whether a reason is being typed that a digit can insert.

@@ -20,8 +20,6 @@ pub(crate) struct RuleChoice {
     always: Always,
     /// Verb of the approval: `run it`.
     verb: &'static str,
-    /// Command or call, for the head.
-    about: String,
     is_command: bool,
     offer: usize,
     /// Index of the selected expiry; `None` if the rule never expires.
@@ -39,20 +37,22 @@ pub(crate) struct RuleChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RuleView {
     Rule,
+    /// The rule as it would be written to a file, while it is being edited.
+    Toml,
     Diff,
     Reach,
 }
 
 impl RuleChoice {
-    pub(crate) fn new(approval_id: ApprovalId, always: Always, verb: &'static str, about: String, is_command: bool) -> Self {
+    pub(crate) fn new(approval_id: ApprovalId, always: Always, verb: &'static str, is_command: bool) -> Self {
         let own = always.offers.iter().position(|offer| offer.written).unwrap_or(always.offers.len());
         let (refused, reach) = (None, None);
-        Self { approval_id, always, verb, about, is_command, offer: 0, end: None, body: RuleView::Rule, own, refused, reach }
+        Self { approval_id, always, verb, is_command, offer: 0, end: None, body: RuleView::Rule, own, refused, reach }
     }
 
     pub(crate) fn panel(self) -> Dialog {
-        let reason = format!("nothing is saved until you press enter; then {}: {}", self.verb, self.about);
         let (choices, body) = (self.choices(), self.body());
+        let reason = format!("nothing is saved until you press enter; then {}", self.verb);
         let panel = Dialog::new(Question::Keep(Box::new(self)), "Always allow this".to_owned(), reason, choices, body);
         // The destination of the rules must be readable, which is worth the rows.
         Dialog { height: Height::Full, ..panel }
@@ -68,7 +68,7 @@ impl RuleChoice {
             }
             ChoiceAction::Diff => self.body = if self.body == RuleView::Diff { RuleView::Rule } else { RuleView::Diff },
             ChoiceAction::Reach => self.body = if self.body == RuleView::Reach { RuleView::Rule } else { RuleView::Reach },
-            ChoiceAction::Write => self.refused = None,
+            ChoiceAction::Write => (self.refused, self.body) = (None, RuleView::Rule),
             ChoiceAction::Approve
             | ChoiceAction::Preview
             | ChoiceAction::RunAgain
@@ -164,7 +164,7 @@ impl RuleChoice {
                 '1',
                 Confirm::LetterThenEnter,
                 ChoiceAction::Keep(GrantScope::Session),
-                "until you quit · in memory only".to_owned(),
+                "until you quit".to_owned(),
                 "until you quit",
             ));
         }
@@ -255,6 +255,12 @@ impl RuleChoice {
         choice(letter, Confirm::LetterThenEnter, ChoiceAction::Keep(scope), whole, short)
     }
 
+    /// Shows the rule as TOML, because it is about to be edited.
+    pub(super) fn begin_writing(&mut self) -> Body {
+        self.body = RuleView::Toml;
+        self.body()
+    }
+
     fn body(&self) -> Body {
         let Some(offer) = self.offer() else { return Body::words(String::new()) };
         if self.body == RuleView::Diff {
@@ -277,37 +283,24 @@ impl RuleChoice {
             }
             return Body::words(rows.join("\n"));
         }
-        let mut rows = self.toml(&offer.rules);
+        let mut rows = Vec::new();
         if let Some(why) = &self.refused {
-            rows.splice(0..0, [format!("not accepted: {}", text::reveal_line(why)), String::new()]);
+            rows.extend([format!("not accepted: {}", text::reveal_line(why)), String::new()]);
         }
-        if offer.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. })) {
-            rows.push(String::new());
-            rows.push("Every command in this project can then read it and its contents, except credentials.".to_owned());
+        if self.body != RuleView::Toml {
+            rows.push(sentences(&offer.rules));
+            if offer.everywhere != offer.rules {
+                rows.push(format!("everywhere: {}", sentences(&offer.everywhere)));
+            }
+            let end = self.end.and_then(|end| self.always.ends.get(end));
+            rows.extend(end.map(|(_, end)| format!("a saved rule expires on {}", end.strftime("%Y-%m-%d"))));
             return Body::words(rows.join("\n"));
         }
+        rows.extend(self.toml(&offer.rules));
         if offer.everywhere != offer.rules {
             rows.push(String::new());
             rows.push("everywhere, for you:".to_owned());
             rows.extend(self.toml(&offer.everywhere));
-        }
-        let is =
-            |of: fn(&CommandRule) -> bool| offer.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if of(rule)));
-        let notes = [
-            (is(|rule| !rule.exact && !rule.message), "this matches every command that begins with these words"),
-            (is(|rule| rule.message), "this matches any message (-m, --message), and no other option"),
-            (
-                is(|rule| rule.sandboxed && rule.hosts.is_empty()),
-                "sandboxed: runs in a copy without network; changes to files are still asked about",
-            ),
-            (
-                is(|rule| !rule.hosts.is_empty()),
-                "hosts: it runs in a copy that reaches only these hosts; changes to files are still asked about",
-            ),
-        ];
-        for (_, note) in notes.into_iter().filter(|(is_shown, _)| *is_shown) {
-            rows.push(String::new());
-            rows.push(note.to_owned());
         }
         if self.is_command {
             rows.push(String::new());
@@ -341,6 +334,39 @@ fn add_end(hunk: &mut DiffHunk, row: &str) {
     for at in (0..hunk.lines.len()).rev().filter(|at| is_reason(&hunk.lines[*at])).collect::<Vec<_>>() {
         hunk.lines.insert(at + 1, DiffLine { side: DiffSide::Added, text: row.to_owned(), has_newline: true });
         hunk.new_count += 1;
+    }
+}
+
+/// Returns what rules allow, in one line.
+fn sentences(rules: &[GrantRule]) -> String {
+    text::reveal_rows(&rules.iter().map(sentence).collect::<Vec<_>>().join("; "))
+}
+
+fn sentence(rule: &GrantRule) -> String {
+    let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match rule {
+        GrantRule::Command(CommandRule { words, exact, sandboxed, message, hosts }) => {
+            let is_plain = |word: &String| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c == '"');
+            let words = words.iter().map(|word| if is_plain(word) { word.clone() } else { format!("{word:?}") });
+            let line = words.collect::<Vec<_>>().join(" ");
+            let what = match (message, exact) {
+                (true, _) => format!("`{line}` with any message (-m, --message), and no other option"),
+                (false, true) => format!("exactly `{line}`"),
+                (false, false) => format!("every command that begins with `{line}`"),
+            };
+            let how = match (sandboxed, hosts.is_empty()) {
+                (_, false) => format!(", in a copy that reaches only {}; changes to files still ask", quoted(hosts)),
+                (true, true) => ", in a copy without network; changes to files still ask".to_owned(),
+                (false, true) => String::new(),
+            };
+            format!("{what}{how}")
+        }
+        GrantRule::Write { paths } => format!("changes to {}", quoted(paths)),
+        GrantRule::Tool { name, .. } => format!("the tool `{name}`, until its definition changes"),
+        GrantRule::ServerTool { name, .. } => format!("the MCP tool `{name}`, until its definition changes"),
+        GrantRule::Readable { path } => {
+            format!("every command of this project reads `{path}` and its contents, except credentials")
+        }
     }
 }
 

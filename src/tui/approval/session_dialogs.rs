@@ -32,15 +32,20 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
 }
 
-pub(crate) fn mode_dialog(mode: Mode) -> Dialog {
-    let words = match mode {
+/// Returns what a mode allows.
+pub(crate) fn mode_words(mode: Mode) -> &'static str {
+    match mode {
         Mode::Plan => "Tools write nothing, and commands only read.",
         Mode::Ask => "aye asks whenever the policy says so.",
         Mode::AutoEdit => "Writes in the workspace run without asking. Commands ask as before.",
         Mode::Auto => {
             "Low- and medium-risk actions run without asking. Commands do so only in a sandbox, unless your policy turns it off. High risk still asks."
         }
-    };
+    }
+}
+
+pub(crate) fn mode_dialog(mode: Mode) -> Dialog {
+    let words = mode_words(mode);
     let name = mode.as_str();
     let choices = vec![
         choice('y', Confirm::LetterThenEnter, ChoiceAction::Mode(YesNo::Yes), format!("change to {name}"), "change"),

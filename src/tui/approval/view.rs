@@ -7,7 +7,7 @@ use super::hunks::MIN_BESIDE;
 use super::note::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, TIGHT, body_width, choice_height, has_ready_words, packed, packed_gap,
-    packed_lead, packed_tail, packed_words, reason_lines,
+    packed_lead, packed_tail, packed_words, reason_lines, split_choices,
 };
 use super::summary::risk_token;
 use super::{AmendField, AmendTarget, ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
@@ -234,12 +234,7 @@ fn ready_words(width: u16) -> String {
 fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let choices = rows.choices;
     let look = panel.guard.look(frame.now);
-    let all = 0..panel.shown_choices();
-    let (own, others) = match choices {
-        Choices::Rows => (all, 0..0),
-        Choices::FirstRow => (0..1, 1..all.end),
-        Choices::OneRow => (0..0, all),
-    };
+    let (own, others) = split_choices(panel, choices);
     // The highlighted choice is shown in full, replacing the others, before Enter takes it.
     if let Some(at) = held(look).filter(|at| others.contains(at)) {
         return draw_choice(panel, at, Rect { height: rows.answers, ..area }, buffer, frame);

@@ -25,6 +25,7 @@
 //! | marked | the same, a second time; a reported repeat; three presses less than 120 ms apart | none |
 //! | filling | a scroll key, focus, size, resume | marked |
 //! | any | an arrow or a click, armed | marked |
+//! | none, with a preset choice | Enter, 700 ms after the first frame, 350 ms after any text or other Enter | *decided* |
 //! | any | Backspace or another key that types no text | none |
 //!
 //! A choice that needs Enter (high and critical risk, everything that is saved) is decided by Enter from 80 ms to 5 s after
@@ -51,6 +52,8 @@ pub(crate) const UNSETTLED_MS: u64 = 300;
 pub(crate) const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
 /// Minimum time between arming and Enter for such a choice.
 const REACTION_MS: u64 = 250;
+/// Minimum time on the screen before Enter takes a preset choice. A held key repeats before.
+const PRESET_MS: u64 = 700;
 /// Lifetime of any other highlight.
 const MARK_MS: u64 = 30_000;
 /// Time in which text can follow letters that had no effect and were its beginning.
@@ -185,6 +188,10 @@ pub(crate) struct Guard {
     unsettled: Option<u64>,
     last_text: Option<u64>,
     held: PendingChoice,
+    /// Choice that Enter alone takes, until another key was pressed.
+    preset: Option<usize>,
+    /// Time of the last Enter while there was such a choice.
+    last_enter: Option<u64>,
     /// Text keys without effect so far. If more text follows, they were its beginning.
     typed: String,
     /// Whether the last text keys only highlighted, and nothing else was typed.
@@ -234,6 +241,8 @@ impl Guard {
             unsettled: None,
             last_text,
             held: PendingChoice::None,
+            preset: None,
+            last_enter: None,
             typed: String::new(),
             only_marks: false,
             acted: false,
@@ -276,6 +285,11 @@ impl Guard {
     #[must_use]
     pub(crate) fn after(self, echo: Option<Echo>) -> Self {
         Self { echo, ..self }
+    }
+
+    /// Sets the choice that Enter alone takes. The key that opened the prompt was its letter.
+    pub(crate) fn set_preset(&mut self, choice: Option<usize>) {
+        self.preset = choice.filter(|choice| *choice < self.keys.len() && !self.pace.strict);
     }
 
     /// Returns whether its first frame was sent to the terminal.
@@ -357,7 +371,7 @@ impl Guard {
 
     pub(crate) fn look(&self, now: u64) -> ChoiceState {
         match self.held {
-            PendingChoice::None if self.is_armed(now) => ChoiceState::Ready,
+            PendingChoice::None if self.is_armed(now) => self.preset.map_or(ChoiceState::Ready, ChoiceState::Highlighted),
             PendingChoice::None => ChoiceState::Arming,
             PendingChoice::Filling { choice, at } => {
                 let passed = now.saturating_sub(at) * STEPS / self.pace.lone_ms.max(1);
@@ -482,6 +496,7 @@ impl Guard {
 
     fn letter(&mut self, letter: char, now: u64, is_repeat: bool) -> GuardResult {
         let since = self.last_text.replace(now).map(|at| now.saturating_sub(at));
+        self.preset = None;
         let is_same = self.typed.ends_with(letter);
         if is_repeat && (is_same || self.typed.is_empty()) || is_same && since.is_some_and(|since| since < MACHINE_MS) {
             self.hold(letter, is_repeat);
@@ -584,7 +599,7 @@ impl Guard {
 
     fn enter(&mut self, now: u64) -> GuardResult {
         let (PendingChoice::Filling { choice, at } | PendingChoice::Marked { choice, at }) = self.held else {
-            return GuardResult::Nothing;
+            return self.enter_preset(now);
         };
         let waited = now.saturating_sub(at.max(self.last_text.unwrap_or_default()));
         // Two keys in one burst do not come from a hand.
@@ -601,15 +616,33 @@ impl Guard {
         GuardResult::Decided(choice)
     }
 
+    /// Takes the preset choice, unless text or another Enter came just before: the key that opened the prompt may still be
+    /// held.
+    fn enter_preset(&mut self, now: u64) -> GuardResult {
+        let before = self.last_enter.replace(now);
+        let is_alone = before.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS) && !self.is_close(now);
+        let is_readable = self.is_armed(now) && self.shown.is_some_and(|shown| now >= shown + PRESET_MS);
+        match self.preset.filter(|_| is_readable && is_alone) {
+            Some(choice) => {
+                self.take_back();
+                self.preset = None;
+                GuardResult::Decided(choice)
+            }
+            None => GuardResult::Nothing,
+        }
+    }
+
     fn arrow(&mut self, now: u64, to: impl Fn(Option<usize>, usize) -> usize) {
         if !self.is_armed(now) || self.keys.is_empty() {
             return;
         }
         let from = match self.held {
             PendingChoice::Marked { choice, .. } => Some(choice),
-            PendingChoice::None | PendingChoice::Filling { .. } => None,
+            PendingChoice::None => self.preset,
+            PendingChoice::Filling { .. } => None,
         };
         self.take_back();
+        self.preset = None;
         self.held = PendingChoice::Marked { choice: to(from, self.keys.len()), at: now };
     }
 
@@ -617,6 +650,7 @@ impl Guard {
     pub(crate) fn point(&mut self, choice: usize, now: u64) {
         if self.is_armed(now) && choice < self.keys.len() {
             self.take_back();
+            self.preset = None;
             self.held = PendingChoice::Marked { choice, at: now };
         }
     }

@@ -418,3 +418,29 @@ proptest! {
         prop_assert_eq!(draft, sentence);
     }
 }
+
+#[test]
+fn a_preset_choice_is_taken_by_one_late_enter_and_by_no_held_key() {
+    let preset = |pace, at: Option<u64>| {
+        let mut guard = guard(at, pace);
+        guard.set_preset(Some(1));
+        guard.step(GuardInput::Shown, 0);
+        guard.step(GuardInput::Fence, 10);
+        guard
+    };
+    let strict = GuardTiming { strict: true, ..GuardTiming::default() };
+    for (script, expected) in [
+        ("1000 enter", "a!"),
+        // The key that opened the prompt is still held: its first repeat, and the following ones.
+        ("500 enter 530 enter 560 enter 700 enter 900 enter", "[a]"),
+        ("699 enter", "[a]"),
+        ("650 enter 1100 enter", "a!"),
+    ] {
+        assert_eq!(play(&mut preset(GuardTiming::default(), None), script), expected, "{script}");
+    }
+    assert_eq!(play(&mut preset(GuardTiming::default(), Some(800)), "1000 enter"), "[a]", "text was typed just before");
+    assert_eq!(play(&mut preset(strict, None), "3000 enter"), "", "every choice needs its key");
+    let mut other = preset(GuardTiming::default(), None);
+    other.step(GuardInput::Letter('j'), 1000);
+    assert_eq!(other.step(GuardInput::Enter, 9000), GuardResult::Nothing, "another key takes it back");
+}

@@ -16,8 +16,16 @@ fn always_takes_two_keys() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "a");
     assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
-    assert!(draw(&mut model, 6400).contains("nothing is saved until you press enter"));
-    assert_eq!(play(&mut model, 6500, "<enter>"), Vec::<String>::new(), "nothing is preselected");
+    let screen = draw(&mut model, 6400);
+    assert!(screen.contains("nothing is saved until you press enter; then apply it"), "{screen}");
+    assert!(
+        screen.contains("changes to `${workspace}/src/main.rs`") && !screen.contains("paths ="),
+        "one line, no TOML\n{screen}"
+    );
+    assert_eq!(play(&mut model, 6900, "<enter>"), Vec::<String>::new(), "nobody has read it yet");
+    assert_eq!(play(&mut model, 7000, "<enter>"), Vec::<String>::new(), "the key is held");
+    let session = "a ApprovedAlways { remember: Remember { scope: Session, offer: 0, until: None } }";
+    assert_eq!(play(&mut model, 8000, "<enter>"), [session]);
     for (letter, scope, until) in [('1', "Session", "None"), ('2', "Project", "None"), ('3', "Everywhere", "None")] {
         let mut model = asked(vec![edit_approval("a")]);
         play(&mut model, 6000, "a");
@@ -36,10 +44,10 @@ fn an_end_and_a_look_at_the_file_change_what_is_shown_and_decide_nothing() {
     play(&mut model, 6000, "a");
     wait(&mut model, 6400);
     for (at, letter, shown) in [
-        (7500, "x", "until 2026-11-21"),
-        (9500, "x", "(now: 7 days"),
+        (7500, "x", "a saved rule expires on 2026-11-21"),
+        (9500, "x", "a saved rule expires on 2026-11-27"),
         (11_500, "d", "+expires_at = 2026-11-27T"),
-        (13_500, "d", "expires_at = 2026-11-27T"),
+        (13_500, "d", "changes to `${workspace}/src/main.rs`"),
     ] {
         assert_eq!(play(&mut model, at, letter), Vec::<String>::new());
         wait(&mut model, at + 400);

@@ -397,8 +397,10 @@ fn what_other_agents_took_for_an_answer_is_none_to_a_question_of_any_kind() {
 fn held_keys_pastes_and_single_enters_decide_no_question_of_any_kind() {
     for kind in KINDS {
         for pace in paces() {
+            // The letter that opened the rule dialog was the first of its two keys.
+            let enters: &[u64] = if kind == "always" && !pace.strict { &[] } else { &[12_000, 14_000] };
             let mut desk = asked_of(kind, pace, Some(5));
-            for (at, key) in [(12_000, KeyCode::Enter), (14_000, KeyCode::Enter)] {
+            for (at, key) in enters.iter().map(|at| (*at, KeyCode::Enter)) {
                 desk.at(at, press(key, KeyModifiers::NONE));
             }
             desk.run(20_000);
