@@ -54,8 +54,6 @@ impl Composer {
             Mode::Insert => None,
             _ if vim.is_in_line() => Some("COMMAND"),
             Mode::Normal => Some("NORMAL"),
-            Mode::Visual { by_lines: false } => Some("VISUAL"),
-            Mode::Visual { by_lines: true } => Some("VISUAL LINE"),
         }
     }
 
@@ -273,7 +271,7 @@ impl Composer {
         let (style, mut top) = (theme.style(Token::Text), self.top.get());
         let position = rows::draw(self.area.lines(), cursor(&self.area), &mut top, area, buffer, style);
         self.top.set(top);
-        if let Some(selected) = self.vim.as_ref().and_then(|vim| vim.selection(&self.area)) {
+        if let Some(selected) = self.area.selection_range() {
             rows::mark(self.area.lines(), selected, top, area, buffer);
         }
         position

@@ -1,7 +1,6 @@
 //! Cursor movement and cutting in the draft, by position.
 
 use super::motion::{Lines, Place};
-use std::ops::RangeInclusive;
 use tui_textarea::{CursorMove, TextArea};
 
 pub(super) fn here(area: &TextArea<'_>) -> Place {
@@ -25,15 +24,6 @@ pub(crate) fn is_too_large(area: &TextArea<'_>) -> bool {
 pub(crate) fn go(area: &mut TextArea<'_>, to: Place) {
     let bounded = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     area.move_cursor(CursorMove::Jump(bounded(to.row), bounded(to.column)));
-}
-
-/// Replaces a range of rows with a text.
-pub(super) fn put_rows(area: &mut TextArea<'_>, rows: RangeInclusive<usize>, text: &str) {
-    let end = Place { row: *rows.end(), column: area.lines()[*rows.end()].chars().count() };
-    let start = Place { row: *rows.start(), column: 0 };
-    cut(area, start, end);
-    go(area, start);
-    area.insert_str(text);
 }
 
 pub(super) fn cut(area: &mut TextArea<'_>, from: Place, to: Place) {

@@ -1,14 +1,12 @@
-//! Commands that change the text without a motion.
+//! Commands without a motion, and text objects.
 
 use super::motion::{Lines, Motion, Place};
-use super::{Extent, KeyOutcome, MAX_AGAIN, Mode, Operator, RecordedKey, Register, Vim, cut, go, here, line_end, put_rows};
+use super::{Extent, KeyOutcome, MAX_AGAIN, Mode, RecordedKey, Register, Vim, cut, go, here, line_end};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
 /// Maximum size of text inserted by one count, in bytes, so that a mistyped count does not hang.
 const MAX_PUT: usize = 1 << 20;
-/// One step of indentation.
-const STEP: &str = "    ";
 
 impl Vim {
     pub(super) fn put(&mut self, area: &mut TextArea<'_>, behind: bool) -> KeyOutcome {
@@ -38,17 +36,6 @@ impl Vim {
         self.done(KeyOutcome::Changed)
     }
 
-    /// Replaces the selection with the register, which then holds the replaced text.
-    pub(super) fn put_over(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
-        let kept = self.register.clone();
-        let ends_line = self.selection(area).is_some_and(|(_, (row, column))| column >= Lines::new(area.lines()).length(row));
-        self.on_selection(area, 'd');
-        let taken = std::mem::replace(&mut self.register, kept);
-        self.put(area, ends_line);
-        self.register = taken;
-        self.done(KeyOutcome::Changed)
-    }
-
     pub(super) fn replace(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
         let at = here(area);
         let lines = Lines::new(area.lines());
@@ -66,82 +53,26 @@ impl Vim {
         self.done(KeyOutcome::Changed)
     }
 
-    pub(super) fn turn_case(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
-        let from = here(area);
-        let lines = Lines::new(area.lines());
-        let Some(to) = lines.to(from, Motion::Right, self.times()) else { return self.done(KeyOutcome::Moved) };
-        self.write_over(area, &Extent::Letters(from, to), &in_case(Operator::TurnCase));
-        let lines = Lines::new(area.lines());
-        go(area, Place { column: to.column.min(lines.last(to.row)), ..to });
-        self.done(KeyOutcome::Changed)
-    }
-
-    /// Replaces every character in a range.
-    pub(super) fn write_over(&mut self, area: &mut TextArea<'_>, extent: &Extent, made: &dyn Fn(char) -> String) -> KeyOutcome {
-        let lines = Lines::new(area.lines());
+    /// Applies the pending operator to a text object.
+    pub(super) fn object(&mut self, area: &mut TextArea<'_>, letter: char, around: bool) -> KeyOutcome {
         let at = here(area);
-        let (from, to, back) = match *extent {
-            Extent::Letters(from, to) => (from, to, from),
-            Extent::Rows(first, last) => {
-                let from = Place { row: first, column: 0 };
-                (from, line_end(&lines, Place { row: last, column: 0 }), Place { row: first.min(at.row), ..at })
-            }
+        let lines = Lines::new(area.lines());
+        let in_row = |found: std::ops::Range<usize>| {
+            Extent::Letters(Place { column: found.start, ..at }, Place { column: found.end, ..at })
         };
-        let words: String = lines
-            .between(from, to)
-            .chars()
-            .map(|letter| if letter == '\n' { letter.to_string() } else { made(letter) })
-            .collect();
-        cut(area, from, to);
-        go(area, from);
-        area.insert_str(words);
-        go(area, back);
-        rest(area);
-        self.done(KeyOutcome::Changed)
-    }
-
-    /// Indents whole rows by one step, or outdents by at most one step.
-    pub(super) fn shift(&mut self, area: &mut TextArea<'_>, right: bool, extent: &Extent) -> KeyOutcome {
-        let (first, last) = match *extent {
-            Extent::Letters(from, to) => (from.row, to.row),
-            Extent::Rows(first, last) => (first, last),
+        let found = match letter {
+            'w' | 'W' => Some(in_row(lines.word(at, letter == 'W', around))),
+            '"' | '\'' | '`' => lines.quoted(at, letter, around).map(in_row),
+            '(' | ')' | 'b' => lines.enclosed(at, ('(', ')'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '{' | '}' | 'B' => lines.enclosed(at, ('{', '}'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '[' | ']' => lines.enclosed(at, ('[', ']'), around).map(|(from, to)| Extent::Letters(from, to)),
+            '<' | '>' => lines.enclosed(at, ('<', '>'), around).map(|(from, to)| Extent::Letters(from, to)),
+            _ => None,
         };
-        let shifted = |line: &String| {
-            let blanks = line.bytes().take(STEP.len()).take_while(|byte| *byte == b' ').count();
-            match line.strip_prefix('\t') {
-                _ if right && line.is_empty() => String::new(),
-                _ if right => format!("{STEP}{line}"),
-                Some(rest) => rest.to_owned(),
-                None => line[blanks..].to_owned(),
-            }
-        };
-        let rows: Vec<String> = area.lines()[first..=last].iter().map(shifted).collect();
-        put_rows(area, first..=last, &rows.join("\n"));
-        go(area, Place { row: first, column: Lines::new(area.lines()).first_letter(first) });
-        self.done(KeyOutcome::Changed)
-    }
-
-    /// Joins rows, separated by one space.
-    pub(super) fn join(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
-        let first = here(area).row;
-        let last = (first + self.times().max(2) - 1).min(area.lines().len() - 1);
-        if last == first {
-            return self.done(KeyOutcome::Moved);
+        match (found, self.operator) {
+            (Some(found), Some((operator, _))) => self.apply(area, operator, &found),
+            (_, _) => self.done(KeyOutcome::Moved),
         }
-        let mut row = area.lines()[first].clone();
-        let mut joint = 0;
-        for next in &area.lines()[first + 1..=last] {
-            joint = row.chars().count();
-            let next = next.trim_start_matches([' ', '\t']);
-            if joint > 0 && !next.is_empty() {
-                row.push(' ');
-            }
-            row.push_str(next);
-        }
-        put_rows(area, first..=last, &row);
-        go(area, Place { row: first, column: joint });
-        rest(area);
-        self.done(KeyOutcome::Changed)
     }
 
     pub(super) fn begin_insert(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
@@ -166,19 +97,12 @@ impl Vim {
             _ => {}
         }
         self.inserts(times, matches!(letter, 'o' | 'O'));
-        self.overtypes = letter == 'R';
         self.done(did)
     }
 
     /// Handles a key in insert mode; the caller types everything except Escape.
     pub(super) fn insert(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if key.code != KeyCode::Esc {
-            let is_letter =
-                matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-            let (at, lines) = (here(area), Lines::new(area.lines()));
-            if self.overtypes && is_letter && at.column < lines.length(at.row) {
-                cut(area, at, Place { column: lines.behind(at), ..at });
-            }
             return KeyOutcome::Nothing;
         }
         if area.is_empty() {
@@ -253,18 +177,6 @@ impl Vim {
 
 fn command(letter: char) -> RecordedKey {
     (KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE), Mode::Normal)
-}
-
-/// Returns a function that changes the case of a character.
-pub(super) fn in_case(operator: Operator) -> impl Fn(char) -> String {
-    move |letter| {
-        let to_upper = match operator {
-            Operator::Upper => true,
-            Operator::Lower => false,
-            _ => !letter.is_uppercase(),
-        };
-        if to_upper { letter.to_uppercase().collect() } else { letter.to_lowercase().collect() }
-    }
 }
 
 /// Moves the cursor back onto a character, if the line has one.

@@ -1,16 +1,16 @@
-//! Vim keys for the draft: normal, insert and visual mode, operators, motions, counts and `.`.
+//! Vim keys for the draft, as far as a prompt needs them: normal and insert mode, operators, motions, text objects, counts,
+//! undo and `.`.
 
 mod area;
 mod edit;
 mod motion;
 mod objects;
 mod operator;
-mod select;
 #[cfg(test)]
 mod tests;
 mod undo;
 
-use area::{cut, here, line_end, put_rows};
+use area::{cut, here, line_end};
 pub(crate) use area::{go, is_too_large};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use edit::rest;
@@ -31,7 +31,6 @@ const MAX_AGAIN: usize = 20_000;
 pub(crate) enum Mode {
     Insert,
     Normal,
-    Visual { by_lines: bool },
 }
 
 /// Effect of a key.
@@ -91,8 +90,6 @@ pub(crate) struct Vim {
     waits: PendingKeys,
     register: Register,
     last_find: Option<Find>,
-    /// Start of the selection.
-    anchor: Place,
     /// Keys of the current and the previous change, for `.`.
     typed: Vec<RecordedKey>,
     last_change: Vec<RecordedKey>,
@@ -103,8 +100,6 @@ pub(crate) struct Vim {
     inserted: Vec<KeyEvent>,
     insert_times: usize,
     inserts_rows: bool,
-    /// Whether typed characters replace existing ones.
-    overtypes: bool,
     undo: Undo,
 }
 
@@ -117,7 +112,6 @@ impl Default for Vim {
             waits: PendingKeys::Nothing,
             register: Register::default(),
             last_find: None,
-            anchor: Place::default(),
             typed: Vec::new(),
             last_change: Vec::new(),
             is_change: false,
@@ -125,7 +119,6 @@ impl Default for Vim {
             inserted: Vec::new(),
             insert_times: 1,
             inserts_rows: false,
-            overtypes: false,
             undo: Undo::default(),
         }
     }
@@ -160,7 +153,7 @@ impl Vim {
 
     /// Enters insert mode.
     fn inserts(&mut self, times: usize, in_rows: bool) {
-        (self.mode, self.insert_times, self.inserts_rows, self.overtypes) = (Mode::Insert, times, in_rows, false);
+        (self.mode, self.insert_times, self.inserts_rows) = (Mode::Insert, times, in_rows);
         self.inserted.clear();
     }
 
@@ -172,7 +165,7 @@ impl Vim {
         }
         let did = match self.mode {
             Mode::Insert => self.insert(area, key),
-            Mode::Normal | Mode::Visual { .. } => self.command(area, key),
+            Mode::Normal => self.command(area, key),
         };
         if did == KeyOutcome::Nothing {
             self.typed.pop();
@@ -228,24 +221,20 @@ impl Vim {
                 let number = self.count;
                 self.moved(area, Motion::Line(number))
             }
-            PendingKeys::Go => self.behind_go(area, letter),
-            PendingKeys::Name | PendingKeys::Line => self.done(KeyOutcome::Moved),
+            PendingKeys::Go | PendingKeys::Name | PendingKeys::Line => self.done(KeyOutcome::Moved),
             PendingKeys::Find { forward, till } => {
                 let find = Find { letter, forward, till, again: false };
                 self.last_find = Some(find);
                 self.moved(area, Motion::Find(find))
             }
-            PendingKeys::Replace if self.mode != Mode::Normal => self.fill(area, letter),
             PendingKeys::Replace => self.replace(area, letter),
             PendingKeys::Object { around } => self.object(area, letter, around),
         }
     }
 
-    /// Cancels a pending command or the selection; if there is none, the key is not for the draft.
+    /// Cancels a pending command; if there is none, the key is not for the draft.
     fn escape(&mut self) -> KeyOutcome {
-        let is_open =
-            self.operator.is_some() || self.count.is_some() || self.waits != PendingKeys::Nothing || self.mode != Mode::Normal;
-        self.mode = Mode::Normal;
+        let is_open = self.operator.is_some() || self.count.is_some() || self.waits != PendingKeys::Nothing;
         self.done(if is_open { KeyOutcome::Moved } else { KeyOutcome::Nothing })
     }
 
@@ -270,26 +259,13 @@ impl Vim {
         if let Some(motion) = self.motion(letter) {
             return self.moved(area, motion);
         }
-        let in_visual = self.mode != Mode::Normal;
         match letter {
             'g' => self.waits = PendingKeys::Go,
             'f' | 't' | 'F' | 'T' => {
                 self.waits = PendingKeys::Find { forward: letter.is_lowercase(), till: letter.eq_ignore_ascii_case(&'t') };
             }
-            'i' | 'a' if self.operator.is_some() || in_visual => self.waits = PendingKeys::Object { around: letter == 'a' },
-            'd' | 'c' | 'y' | 'x' | 's' | 'X' | 'S' | 'D' | 'C' | 'Y' if in_visual => return self.on_selection(area, letter),
-            '~' | 'u' | 'U' | '>' | '<' if in_visual => return self.on_selection(area, letter),
-            'p' | 'P' if in_visual => return self.put_over(area),
-            'J' if in_visual => return self.join_selection(area),
-            'o' | 'O' if in_visual => self.swap_ends(area),
-            'r' if in_visual => self.waits = PendingKeys::Replace,
-            'v' | 'V' => self.select(area, letter == 'V'),
+            'i' | 'a' if self.operator.is_some() => self.waits = PendingKeys::Object { around: letter == 'a' },
             '"' | '\'' | '`' | 'm' | 'q' | '@' | 'z' | 'Z' | '[' | ']' => self.waits = PendingKeys::Name,
-            // Other keys must not change the selection.
-            _ if in_visual => return self.done(KeyOutcome::Moved),
-            'U' | 'u' | '~' if self.operator.is_some_and(|(operator, _)| Operator::behind_go(letter) == Some(operator)) => {
-                return self.begin_operator(area, Operator::behind_go(letter));
-            }
             _ if Operator::of(letter).is_some() => return self.begin_operator(area, Operator::of(letter)),
             _ if self.operator.is_some() => return self.done(KeyOutcome::Moved),
             ':' | '/' | '?' => self.waits = PendingKeys::Line,
@@ -308,10 +284,8 @@ impl Vim {
                 return self.done(if changed { KeyOutcome::Changed } else { KeyOutcome::Moved });
             }
             'r' => self.waits = PendingKeys::Replace,
-            '~' => return self.turn_case(area),
-            'J' => return self.join(area),
             '.' => return self.repeat(area),
-            'i' | 'I' | 'a' | 'A' | 'o' | 'O' | 'R' => return self.begin_insert(area, letter),
+            'i' | 'I' | 'a' | 'A' | 'o' | 'O' => return self.begin_insert(area, letter),
             // The key is not a Vim command.
             _ => {
                 let did = if area.is_empty() { KeyOutcome::Nothing } else { KeyOutcome::Moved };
@@ -333,10 +307,6 @@ impl Vim {
             '0' => Motion::LineStart,
             '^' => Motion::FirstLetter,
             '$' => Motion::LineEnd,
-            '|' => Motion::Column,
-            '}' => Motion::Paragraph { forward: true },
-            '{' => Motion::Paragraph { forward: false },
-            '%' => Motion::Pair,
             'G' => self.count.map_or(Motion::LastLine, |number| Motion::Line(Some(number))),
             ';' => Motion::Find(Find { again: true, ..self.last_find? }),
             ',' => {
@@ -345,15 +315,6 @@ impl Vim {
             }
             _ => return None,
         })
-    }
-
-    fn behind_go(&mut self, area: &mut TextArea<'_>, letter: char) -> KeyOutcome {
-        match letter {
-            'e' | 'E' => self.moved(area, Motion::WordEndBack { big: letter == 'E' }),
-            _ if self.mode != Mode::Normal && matches!(letter, 'u' | 'U' | '~') => self.on_selection(area, letter),
-            _ if self.mode != Mode::Normal => self.done(KeyOutcome::Moved),
-            _ => self.begin_operator(area, Operator::behind_go(letter)),
-        }
     }
 
     /// Moves the cursor, or applies the pending operator to the range.
@@ -365,7 +326,7 @@ impl Vim {
         let at = here(area);
         let Some(to) = lines.to(at, motion, self.times()) else {
             // On its first or last line a draft may be replaced by another one.
-            let leaves = matches!(motion, Motion::Up | Motion::Down) && self.mode == Mode::Normal;
+            let leaves = matches!(motion, Motion::Up | Motion::Down);
             return self.done(if leaves { KeyOutcome::Nothing } else { KeyOutcome::Moved });
         };
         go(area, Place { column: to.column.min(lines.last(to.row)), ..to });
@@ -398,19 +359,9 @@ impl Vim {
         if motion.is_by_lines() {
             return self.apply(area, operator, &Extent::Rows(from.row.min(to.row), from.row.max(to.row)));
         }
-        let (start, end) = (from.min(to), from.max(to));
         // Deleting the last word of a line keeps the line end.
         if matches!(motion, Motion::WordForward { .. }) && to.row > from.row && to.column <= lines.first_letter(to.row) {
             to = line_end(&lines, Place { row: to.row - 1, column: 0 });
-        }
-        // From the start of one row to the start of another, whole rows are affected.
-        if matches!(motion, Motion::Paragraph { .. }) && end.column == 0 && end.row > start.row {
-            let before = line_end(&lines, Place { row: end.row - 1, column: 0 });
-            return if start.column <= lines.first_letter(start.row) {
-                self.apply(area, operator, &Extent::Rows(start.row, before.row))
-            } else {
-                self.apply(area, operator, &Extent::Letters(start, before))
-            };
         }
         let (from, mut to) = (from.min(to), from.max(to));
         if motion.is_inclusive() {
@@ -440,14 +391,6 @@ impl Vim {
 
     fn apply(&mut self, area: &mut TextArea<'_>, operator: Operator, extent: &Extent) -> KeyOutcome {
         let lines = Lines::new(area.lines());
-        match operator {
-            Operator::Delete | Operator::Change | Operator::Yank => {}
-            Operator::Nothing => return self.done(KeyOutcome::Moved),
-            Operator::Indent | Operator::Outdent => return self.shift(area, operator == Operator::Indent, extent),
-            Operator::Upper | Operator::Lower | Operator::TurnCase => {
-                return self.write_over(area, extent, &edit::in_case(operator));
-            }
-        }
         let (from, to, by_lines) = match *extent {
             Extent::Letters(from, to) => (from, to, false),
             Extent::Rows(first, last) => {

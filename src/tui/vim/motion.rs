@@ -36,20 +36,9 @@ pub(crate) enum Motion {
     WordEnd {
         big: bool,
     },
-    WordEndBack {
-        big: bool,
-    },
     LineStart,
     FirstLetter,
     LineEnd,
-    /// Column with this number, from 1.
-    Column,
-    /// Blank row after or before the current paragraph.
-    Paragraph {
-        forward: bool,
-    },
-    /// Bracket that matches the first one from here.
-    Pair,
     /// Line by number, from 1; without a number the first line.
     Line(Option<usize>),
     LastLine,
@@ -64,10 +53,7 @@ impl Motion {
 
     /// Reports whether an operator includes the last character.
     pub(crate) fn is_inclusive(self) -> bool {
-        matches!(
-            self,
-            Self::WordEnd { .. } | Self::WordEndBack { .. } | Self::Pair | Self::LineEnd | Self::Find(Find { forward: true, .. })
-        )
+        matches!(self, Self::WordEnd { .. } | Self::LineEnd | Self::Find(Find { forward: true, .. }))
     }
 }
 
@@ -85,8 +71,6 @@ pub(super) fn class(letter: char, big: bool) -> Class {
         _ => Class::Sign,
     }
 }
-
-const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
 /// Lines as characters, the form that motions work on.
 pub(crate) struct Lines(pub(super) Vec<Vec<char>>);
@@ -189,10 +173,6 @@ impl Lines {
             Motion::WordForward { big } => repeat(&|at| self.word_forward(at, big)),
             Motion::WordBack { big } => repeat(&|at| self.word_back(at, big)),
             Motion::WordEnd { big } => repeat(&|at| self.word_end(at, big)),
-            Motion::WordEndBack { big } => repeat(&|at| self.word_end_back(at, big)),
-            Motion::Column => Some(Place { row, column: (count - 1).min(self.last(row)) }),
-            Motion::Paragraph { forward } => repeat(&|at| self.paragraph_end(at, forward)),
-            Motion::Pair => self.pair(from),
             Motion::LineStart => Some(Place { row, column: 0 }),
             Motion::FirstLetter => Some(Place { row, column: self.first_letter(row) }),
             Motion::LineEnd => {
@@ -253,44 +233,6 @@ impl Lines {
             at = next;
         }
         Some(at)
-    }
-
-    fn word_end_back(&self, from: Place, big: bool) -> Option<Place> {
-        let began = self.class(from, big);
-        let mut at = self.previous(from)?;
-        while began != Class::Blank && at.row == from.row && self.class(at, big) == began {
-            let Some(previous) = self.previous(at) else { return Some(at) };
-            at = previous;
-        }
-        while self.class(at, big) == Class::Blank && self.length(at.row) > 0 {
-            let Some(previous) = self.previous(at) else { return Some(at) };
-            at = previous;
-        }
-        Some(at)
-    }
-
-    /// Returns the end of the paragraph, or the end or start of the text.
-    fn paragraph_end(&self, from: Place, forward: bool) -> Option<Place> {
-        let is_blank = |row: &usize| self.length(*row) == 0;
-        let edge = if forward {
-            let row = (from.row..self.count()).skip_while(is_blank).find(is_blank);
-            row.map_or_else(
-                || Place { row: self.count() - 1, column: self.length(self.count() - 1) },
-                |row| Place { row, column: 0 },
-            )
-        } else {
-            let row = (0..=from.row).rev().skip_while(is_blank).find(is_blank);
-            Place { row: row.unwrap_or(0), column: 0 }
-        };
-        (edge != from).then_some(edge)
-    }
-
-    /// Returns the partner of the first bracket in the row from here on.
-    fn pair(&self, from: Place) -> Option<Place> {
-        let line = &self.0[from.row];
-        let is_bracket = |letter: char| PAIRS.iter().find(|(open, close)| letter == *open || letter == *close);
-        let (column, pair) = (from.column..line.len()).find_map(|column| Some((column, is_bracket(line[column])?)))?;
-        self.partner(Place { column, ..from }, *pair)
     }
 
     /// Returns the matching bracket of the one at a place.

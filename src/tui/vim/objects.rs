@@ -1,7 +1,7 @@
 //! Text objects around a position: pure functions.
 
 use super::motion::{Class, Lines, Place, class};
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 impl Lines {
     /// Returns the word or white space at a place; `around` includes adjacent white space.
@@ -63,30 +63,6 @@ impl Lines {
                 Some(letter) if *letter == close => depth += 1,
                 _ => {}
             }
-        }
-    }
-
-    /// Returns the rows of the paragraph, or the blank rows; `around` includes the blank rows after it, or else before it.
-    pub(crate) fn paragraph(&self, row: usize, around: bool) -> RangeInclusive<usize> {
-        let is_blank = |row: usize| self.0[row].iter().all(|letter| letter.is_whitespace());
-        let run = |from: usize| {
-            let first = (0..from).rev().take_while(|row| is_blank(*row) == is_blank(from)).last().unwrap_or(from);
-            let last = (from..self.count()).take_while(|row| is_blank(*row) == is_blank(from)).last().unwrap_or(from);
-            first..=last
-        };
-        let inner = run(row);
-        match (*inner.start(), *inner.end()) {
-            (first, last) if around && last + 1 < self.count() => first..=*run(last + 1).end(),
-            (first, last) if around && first > 0 && !is_blank(row) => *run(first - 1).start()..=last,
-            _ => inner,
-        }
-    }
-
-    /// Returns the previous grapheme, which may be in the previous row.
-    pub(crate) fn place_before(&self, at: Place) -> Place {
-        match at {
-            Place { row, column: 0 } if row > 0 => Place { row: row - 1, column: self.last(row - 1) },
-            at => Place { column: self.before(at), ..at },
         }
     }
 }

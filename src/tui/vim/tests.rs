@@ -75,20 +75,6 @@ fn motions_lead_where_vim_leads() {
         ("|e\u{301}a", "l", "e\u{301}|a"),
         ("|one", "lllll", "on|e"),
         ("o|ne", "hhh", "|one"),
-        ("one two.| x", "ge", "one two|. x"),
-        ("one two.| x", "gE", "one two|. x"),
-        ("one tw|o", "ge", "on|e two"),
-        ("one\n\n|two", "ge", "one\n|\ntwo"),
-        ("on|e two", "|", "|one two"),
-        ("|one two", "5|", "one |two"),
-        ("|one\ntwo\n\nthree", "}", "one\ntwo\n|\nthree"),
-        ("|one\ntwo\n\nthree", "}}", "one\ntwo\n\nthre|e"),
-        ("one\ntwo\n\nthr|ee", "{", "one\ntwo\n|\nthree"),
-        ("one\ntwo\n\nthr|ee", "{{", "|one\ntwo\n\nthree"),
-        ("|f(a, (b))", "%", "f(a, (b)|)"),
-        ("f(a, (b)|)", "%", "f|(a, (b))"),
-        ("f {|\n  x\n}", "0%", "f {\n  x\n|}"),
-        ("|f(a", "%", "|f(a"),
     ] {
         assert_eq!(after(text, keys), expected, "{text:?} {keys}");
     }
@@ -135,22 +121,9 @@ fn operators_take_what_vim_takes() {
         ("a[|1]", "ci[2⎋", "a[|2]"),
         ("<|p>", "yi<$p", "<p>|p"),
         ("f|(a", "di(", "f|(a"),
-        ("one\nt|wo\n\nthree", "dip", "|\nthree"),
-        ("one\nt|wo\n\nthree", "dap", "|three"),
-        ("one\n\nth|ree", "dap", "|one"),
-        ("|one\ntwo\n\nthree", "d}", "|\nthree"),
-        ("o|ne\ntwo\n\nthree", "d}", "|o\n\nthree"),
         ("|one\ntwo three", "d2w", "|three"),
         ("|one\ntwo\nthree", "d2w", "|\nthree"),
         ("one\n  |two\n  three", "dd", "one\n  |three"),
-        ("one t|wo", "gUiw", "one |TWO"),
-        ("one t|wo", "gUU", "ONE T|WO"),
-        ("ONE |TWO\nA", "guj", "one |two\na"),
-        ("|oNe", "g~~", "|OnE"),
-        ("|one\ntwo\nthree", ">j", "    |one\n    two\nthree"),
-        ("      |one", "<<", "  |one"),
-        ("|one", "==x", "|ne"),
-        ("|one two", "=w\"ayw", "|one two"),
         ("|one two", "majqx", "|one two"),
         ("|one two", "yww", "one |two"),
         ("|one two", "ywwP", "one one| two"),
@@ -161,8 +134,6 @@ fn operators_take_what_vim_takes() {
         ("|one", "rX", "|Xne"),
         ("|one", "2rX", "X|Xe"),
         ("|one", "9rX", "|one"),
-        ("|oNe", "3~", "On|E"),
-        ("|one\n  two", "J", "one| two"),
         ("|one", "ddu", "|one"),
     ] {
         assert_eq!(after(text, keys), expected, "{text:?} {keys}");
@@ -181,37 +152,22 @@ fn insert_mode_begins_where_it_is_asked_for_and_ends_on_the_letter_before() {
         ("o|ne", "3iX⎋", "oXX|Xne"),
         ("|one", "2Aab⎋", "oneaba|b"),
         ("|one", "2oX⎋", "one\nX\n|X"),
-        ("|one two", "Rxy⎋", "x|ye two"),
-        ("on|e", "Rxyz⎋", "onxy|z"),
     ] {
         assert_eq!(after(text, keys), expected, "{text:?} {keys}");
     }
 }
 
 #[test]
-fn a_change_is_repeated_by_a_dot_and_a_selection_is_worked_on() {
+fn a_change_is_repeated_by_a_dot() {
     for (text, keys, expected) in [
         ("|one two three", "dw.", "|three"),
         ("|one two", "cwX⎋w.", "X |X"),
         ("|one\ntwo\nthree", "dd.", "|three"),
         ("|abc", "x..", "|"),
-        ("|one two", "vex", "| two"),
-        ("|one\ntwo\nthree", "Vjd", "|three"),
-        ("one t|wo", "viwcX⎋", "one |X"),
-        ("|one", "vl⎋x", "o|e"),
-        ("|one two", "veyP", "on|eone two"),
         ("|abcdef", "x3.", "|ef"),
         ("|abcdef", "2x.", "|ef"),
         ("|abcdefgh", "2x3..", "|"),
         ("|one", "2iX⎋.", "XX|XXone"),
-        ("|a b c", "RX⎋w.", "X |X c"),
-        ("|one two", "ve~", "|ONE two"),
-        ("|one\ntwo", "VjU", "|ONE\nTWO"),
-        ("|one\ntwo\nthree", "VjJ", "one| two\nthree"),
-        ("|one two", "verx", "|xxx two"),
-        ("|one two", "veoly", "o|ne two"),
-        ("f(|a b)", "vi(d", "f(|)"),
-        ("|one\ntwo", "V>", "    |one\ntwo"),
     ] {
         assert_eq!(after(text, keys), expected, "{text:?} {keys}");
     }
@@ -262,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_undone_is_as_it_was(text in "[a-c .\n]{1,30}", keys in prop::sample::select(vec!["dw", "dd", "x", "D", "J", "rX", "3~", "daw", "yyp", ">>", "gUU", "dap", "RXY⎋", "3iX⎋", "V~"])) {
+    fn what_is_undone_is_as_it_was(text in "[a-c .\n]{1,30}", keys in prop::sample::select(vec!["dw", "dd", "x", "D", "rX", "daw", "yyp", "3iX⎋"])) {
         let before = text_area(&text);
         let undone = after(&text, &format!("{keys}uuuuuu"));
         prop_assert_eq!(undone.replace('|', ""), before.lines().join("\n"));
@@ -296,10 +252,9 @@ fn what_a_dot_repeats_is_a_change_and_ends_where_it_leads_nowhere() {
         ("|one X two", "ctX.d⎋$.", ".dX tw|o"),
         ("|one X two", "ctXdd⎋0fX.", "dd|X two"),
         ("|a b", "ciw.⎋u.", "|. b"),
-        // Undone changes, plain movements, selections and cancelled commands are not repeated.
+        // Undone changes, plain movements, and cancelled commands are not repeated.
         ("|one two", "xu.", "|ne two"),
         ("|one two", "xu↻.", "|e two"),
-        ("|one two three", "xv⎋.", "|e two three"),
         ("|one two three", "xd⎋3⎋f⎋.", "|e two three"),
         ("|one two three", "x:.⎋.", "|e two three"),
     ] {
@@ -313,10 +268,10 @@ fn what_a_dot_repeats_is_a_change_and_ends_where_it_leads_nowhere() {
 #[test]
 fn keys_on_a_great_many_rows_are_done_at_once_and_a_put_stays_in_its_bounds() {
     let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("|one"));
-    press(&mut vim, &mut area, "yy9999pgg>G");
-    assert!(area.lines().len() == 10_000 && area.lines().iter().all(|line| line == "    one"));
-    press(&mut vim, &mut area, "gg9999J");
-    assert_eq!(area.lines().len(), 2);
+    press(&mut vim, &mut area, "yy9999p");
+    assert_eq!(area.lines().len(), 10_000);
+    press(&mut vim, &mut area, "dgg");
+    press(&mut vim, &mut area, "ione⎋");
     press(&mut vim, &mut area, "yy9999p");
     let bytes: usize = area.lines().iter().map(String::len).sum();
     assert!(bytes < 2 << 20, "{bytes}");
@@ -324,15 +279,12 @@ fn keys_on_a_great_many_rows_are_done_at_once_and_a_put_stays_in_its_bounds() {
 
 #[test]
 fn what_was_begun_ends_with_the_text_it_was_begun_in() {
-    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("one\ntwo\nth|ree"));
-    press(&mut vim, &mut area, "v");
-    // Other keys removed the rest.
-    area = text_area("|short");
-    press(&mut vim, &mut area, "<");
-    assert_eq!((shown(&area).as_str(), vim.mode()), ("|short", Mode::Normal));
-    press(&mut vim, &mut area, "V");
+    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("|short"));
+    press(&mut vim, &mut area, "2d");
+    // Another draft took its place.
     vim.begins_elsewhere();
-    assert_eq!((vim.mode(), vim.selection(&area)), (Mode::Normal, None));
+    press(&mut vim, &mut area, "l");
+    assert_eq!((shown(&area).as_str(), vim.mode()), ("s|hort", Mode::Normal));
     for keys in ["r", "f", "d", "\"", "dt"] {
         press(&mut vim, &mut area, keys);
         let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
@@ -349,11 +301,8 @@ fn a_changed_word_is_no_more_than_its_last_letter() {
 }
 
 #[test]
-fn what_is_selected_is_changed_by_no_key_that_means_something_else() {
-    for keys in ["viwKQ", "viw&", "viw\"a", "vi", "viw."] {
-        let (text, _) = ("one two", keys);
-        assert_eq!(after("|one two", keys).replace('|', ""), text, "{keys}");
+fn keys_that_a_prompt_does_not_need_change_nothing() {
+    for keys in ["v", "V", "J", "~", ">>", "<<", "gUU", "guw", "=", "R", "%", "}", "{", "&", "K", "Q"] {
+        assert_eq!(after("on|e two", keys).replace('|', ""), "one two", "{keys}");
     }
-    assert_eq!(after("|one two", "yiwwviwp"), "one on|e");
-    assert_eq!(after("|one two", "yiwwviwp0P"), "tw|oone one");
 }
