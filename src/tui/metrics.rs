@@ -3,5 +3,8 @@
 /// Width of the symbol column at the left of every section.
 pub(crate) const GUTTER: u16 = 2;
 
+/// Maximum width of running text, in cells; longer lines are hard to read.
+pub(crate) const MEASURE: u16 = 100;
+
 /// Smallest usable screen (columns, rows); below it a message is shown and no dialog opens.
 pub(crate) const SMALLEST: (u16, u16) = (40, 12);

@@ -33,10 +33,12 @@ pub(crate) enum Token {
     Heading,
     Link,
     Quote,
+    /// Prompt of the user.
+    Prompt,
 }
 
 /// All text roles.
-const TOKENS: [Token; 16] = [
+const TOKENS: [Token; 17] = [
     Token::Text,
     Token::Muted,
     Token::Faint,
@@ -53,6 +55,7 @@ const TOKENS: [Token; 16] = [
     Token::Heading,
     Token::Link,
     Token::Quote,
+    Token::Prompt,
 ];
 
 /// Kind of a piece of source code, which a theme maps to a colour.

@@ -19,7 +19,7 @@ use super::theme::Theme;
 use crate::protocol::{DiffSide, FileDiff};
 use entries::{Entry, Hunk};
 use layout::{Layout, Painter, halves};
-use shape::units;
+use shape::{Unit, units};
 
 /// Diff of one or more files.
 pub(crate) struct Diff {
@@ -114,6 +114,17 @@ impl Diff {
 
     pub(crate) fn height(&self, width: u16) -> usize {
         self.laid_out(width, |layout| layout.ends.last().copied().unwrap_or(0))
+    }
+
+    /// Returns the rows from the first to the last changed line.
+    pub(crate) fn changed_rows(&self, width: u16) -> Range<usize> {
+        let is_changed = |entry: usize| matches!(self.entries[entry].side(), Some(DiffSide::Added | DiffSide::Removed));
+        self.laid_out(width, |layout| {
+            let changed = |unit: &Unit| unit.entries().any(is_changed);
+            let Some(first) = layout.units.iter().position(changed) else { return 0..0 };
+            let last = layout.units.iter().rposition(changed).unwrap_or(first);
+            first.checked_sub(1).map_or(0, |before| layout.ends[before])..layout.ends[last]
+        })
     }
 
     /// Counts the removed lines with a row in `range`.

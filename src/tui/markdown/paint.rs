@@ -9,6 +9,7 @@ use super::code::{self, Colours};
 use super::split::{Block, Kind};
 use super::table::Table;
 use crate::text;
+use crate::tui::metrics::MEASURE;
 use crate::tui::styled_text::{Frame, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
@@ -127,8 +128,8 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Tag::Paragraph | Tag::HtmlBlock | Tag::FootnoteDefinition(_) => self.begin(range.start),
             Tag::Heading { level, .. } => {
                 self.begin(range.start);
-                self.inks.push(SpanStyle::of(Token::Heading));
-                self.inline.push(&format!("{} ", "#".repeat(depth(level))), SpanStyle::of(Token::Heading));
+                let top = if level == HeadingLevel::H1 { Modifier::UNDERLINED } else { Modifier::empty() };
+                self.inks.push(SpanStyle { stress: top, ..SpanStyle::of(Token::Heading) });
             }
             Tag::BlockQuote(_) => {
                 self.begin(range.start);
@@ -360,7 +361,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
         let inline = std::mem::take(&mut self.inline);
         let end = inline.text.trim_end().len();
-        for row in inline.slice(0..end).wrap(self.room()) {
+        for row in inline.slice(0..end).wrap(self.room().min(MEASURE.into())) {
             self.emit(&row);
         }
     }
@@ -394,16 +395,5 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         let begin = line.text.len();
         line.append(row);
         self.rows.push(line.framed_as(row, begin));
-    }
-}
-
-fn depth(level: HeadingLevel) -> usize {
-    match level {
-        HeadingLevel::H1 => 1,
-        HeadingLevel::H2 => 2,
-        HeadingLevel::H3 => 3,
-        HeadingLevel::H4 => 4,
-        HeadingLevel::H5 => 5,
-        HeadingLevel::H6 => 6,
     }
 }

@@ -3,16 +3,17 @@
 use pulldown_cmark::Alignment;
 use ratatui::style::Modifier;
 
+use crate::text;
 use crate::tui::styled_text::{Frame, Join, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
 const SEPARATOR: &str = " │ ";
 /// Width of the separator between columns, in cells.
 pub(crate) const BAR: u16 = 3;
-/// Screen width below which a table that does not fit is shown as records.
-const ROOMY: usize = 80;
 /// Minimum width of a wrapped column, in cells.
-const NARROWEST: usize = 14;
+const NARROWEST: usize = 8;
+/// Width of a word that a column may break, in cells.
+const LONG_WORD: usize = 20;
 /// Indent of the continuation rows of a record, in cells.
 const INDENT: usize = 2;
 
@@ -40,14 +41,23 @@ impl Table {
                 *widest = cell.width().max(*widest);
             }
         }
+        let least = self.least_widths();
         let room = width.checked_sub(count.saturating_sub(1) * SEPARATOR.chars().count())?;
         let mut over = widths.iter().sum::<usize>().saturating_sub(room);
         while over > 0 {
-            let widest = widths.iter_mut().max().filter(|widest| width >= ROOMY && **widest > NARROWEST)?;
+            let may_shrink = |(column, width): &(usize, &mut usize)| **width > least[*column];
+            let (_, widest) = widths.iter_mut().enumerate().filter(may_shrink).max_by_key(|(_, width)| **width)?;
             *widest -= 1;
             over -= 1;
         }
         Some(widths)
+    }
+
+    /// Returns the width below which each column would break words.
+    fn least_widths(&self) -> Vec<usize> {
+        let longest = |cell: &StyledText| cell.text.split_whitespace().map(text::width).max().unwrap_or(0);
+        let of_column = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(longest).max().unwrap_or(0);
+        (0..self.alignments.len()).map(|column| of_column(column).clamp(NARROWEST, LONG_WORD)).collect()
     }
 
     fn columns(&self, widths: &[usize], with_head: bool) -> Vec<StyledText> {

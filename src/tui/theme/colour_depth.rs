@@ -112,6 +112,10 @@ fn rich(palette: &Palette, token: Token, fit: &impl Fit) -> Style {
         Token::Critical => fg(palette.critical).add_modifier(Modifier::REVERSED | Modifier::BOLD),
         Token::Heading => fg(palette.accent).add_modifier(Modifier::BOLD),
         Token::Link => fg(palette.accent).add_modifier(Modifier::UNDERLINED),
+        Token::Prompt => {
+            let (tint, ground) = fit.tint(palette.surface);
+            Style::new().fg(fit.text(palette.text, ground, TEXT_CONTRAST)).bg(tint)
+        }
         Token::Added => line(palette.added, fit),
         Token::Removed => line(palette.removed, fit),
         Token::AddedWord => word(palette.added, fit),
@@ -140,6 +144,7 @@ fn sixteen(token: Token, light: bool) -> Style {
         Token::Accent => pick(Color::LightCyan, Color::Blue),
         Token::Heading => pick(Color::LightCyan, Color::Blue).add_modifier(Modifier::BOLD),
         Token::Link => pick(Color::LightCyan, Color::Blue).add_modifier(Modifier::UNDERLINED),
+        Token::Prompt => style.add_modifier(Modifier::BOLD),
         Token::Code => pick(Color::Cyan, Color::Blue),
         Token::Ok | Token::Added => style.fg(Color::Green),
         Token::AddedWord => style.fg(Color::Green).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
@@ -171,7 +176,7 @@ fn colourless(token: Token) -> Style {
         Token::Text | Token::Muted | Token::Faint | Token::Quote => style,
         Token::Ok | Token::Code | Token::Added | Token::Removed => style,
         Token::Accent | Token::Link | Token::AddedWord | Token::RemovedWord => style.add_modifier(Modifier::UNDERLINED),
-        Token::Warn | Token::Danger | Token::Heading => style.add_modifier(Modifier::BOLD),
+        Token::Warn | Token::Danger | Token::Heading | Token::Prompt => style.add_modifier(Modifier::BOLD),
         Token::Critical => style.add_modifier(Modifier::REVERSED),
     }
 }

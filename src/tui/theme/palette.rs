@@ -28,6 +28,8 @@ pub(super) struct Palette {
     /// Whether to paint the background or leave it to the terminal.
     pub paint: bool,
     pub background: Rgb,
+    /// Background of the user's prompts.
+    pub surface: Rgb,
     pub text: Rgb,
     pub muted: Rgb,
     pub faint: Rgb,
@@ -96,6 +98,7 @@ struct Partial {
     light: bool,
     paint: bool,
     background: Option<Rgb>,
+    surface: Option<Rgb>,
     text: Option<Rgb>,
     muted: Option<Rgb>,
     faint: Option<Rgb>,
@@ -137,6 +140,7 @@ impl Partial {
             light: self.light,
             paint: self.paint,
             background: self.background.unwrap_or(base.background),
+            surface: self.surface.unwrap_or(base.surface),
             text: self.text.unwrap_or(base.text),
             muted: self.muted.unwrap_or(base.muted),
             faint: self.faint.unwrap_or(base.faint),

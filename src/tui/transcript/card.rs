@@ -1,6 +1,7 @@
 //! Tool call cards in the transcript.
 
 use super::output::{Output, cut, painted};
+use super::read_group::{ReadGroup, ReadKind};
 use super::text_rows::{more, wrapped};
 use super::{Fold, RenderContext};
 use crate::protocol::tool::hidden_words;
@@ -14,10 +15,15 @@ use crate::tui::theme::{Theme, Token};
 use ratatui::text::{Line, Span};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Lines shown from the start and the end of a long output.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
+/// Rows shown from the start and the end of the changes of an edit.
+const EDIT_ENDS: usize = 2;
+/// Duration from which the time of a call is shown, in milliseconds.
+const NOTABLE_MS: u64 = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CardState {
@@ -85,6 +91,13 @@ pub(crate) struct Card {
     pub keeps_whole: bool,
     /// Label for a command that the user ran.
     pub by_person: Option<&'static str>,
+    /// Whether the command runs in the background.
+    pub is_in_background: bool,
+    /// Kind of what the call reads, if it changes nothing.
+    pub reads: Option<ReadKind>,
+    /// Row that this call shares with its neighbours, and whether it is the first of them.
+    pub group: Option<Rc<ReadGroup>>,
+    pub leads_group: bool,
 }
 
 /// Time after which a command in a layer offers to start in the background.
@@ -111,6 +124,10 @@ impl Card {
             hidden: None,
             keeps_whole: false,
             by_person: None,
+            is_in_background: false,
+            reads: None,
+            group: None,
+            leads_group: false,
         }
     }
 
@@ -161,6 +178,11 @@ impl Card {
 
     pub(crate) fn hid(&mut self, redactions: &[Redaction]) {
         self.hidden = hidden_words(redactions);
+    }
+
+    /// Returns whether content was hidden from the model, which the card says.
+    pub(crate) fn hides_something(&self) -> bool {
+        self.hidden.is_some()
     }
 
     pub(crate) fn summary(&self) -> &str {
@@ -221,6 +243,7 @@ impl Card {
 
     pub(crate) fn sign(&self, glyphs: &Glyphs) -> (&'static str, Token) {
         match self.state {
+            _ if self.is_in_background => (glyphs.background, Token::Accent),
             CardState::Requested => (glyphs.running, Token::Faint),
             CardState::Running { .. } => (glyphs.running, Token::Accent),
             CardState::Waiting | CardState::Unknown => (glyphs.waits, Token::Warn),
@@ -232,8 +255,13 @@ impl Card {
     }
 
     pub(crate) fn rows(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
+        let group = self.group.as_ref().map(|group| (group, group.is_closed(look)));
+        let shared = group.filter(|_| self.leads_group).map(|(group, _)| group.row(width, look));
+        if group.is_some_and(|(_, is_closed)| is_closed) {
+            return shared.into_iter().collect();
+        }
         let title = (!self.is_asked_below).then(|| Row::of(self.title(width, look)));
-        let mut rows: Vec<Row> = title.into_iter().collect();
+        let mut rows: Vec<Row> = shared.into_iter().chain(title).collect();
         let inner = width.saturating_sub(2).max(1);
         let faint = look.theme.style(Token::Faint);
         for row in self.body(inner, look) {
@@ -315,7 +343,10 @@ impl Card {
         };
         let time = match self.state {
             CardState::Running { since } => format!("{} s", look.now.saturating_sub(since) / 1000),
-            CardState::Done { latency_ms } | CardState::Failed { latency_ms, .. } => seconds(latency_ms),
+            CardState::Done { latency_ms } | CardState::Failed { latency_ms, .. } if latency_ms >= NOTABLE_MS => {
+                seconds(latency_ms)
+            }
+            CardState::Done { .. } | CardState::Failed { .. } => String::new(),
             CardState::Requested
             | CardState::Waiting
             | CardState::Denied { .. }
@@ -432,28 +463,74 @@ impl Card {
         rows
     }
 
-    fn shows_diff(&self, look: RenderContext<'_>) -> Option<&Diff> {
-        self.diff.as_ref().filter(|_| self.is_open(look.fold, look.is_own))
+    /// Returns the shown part of the diff: all of it, or the first and the last changed lines of an edit.
+    fn diff_parts(&self, diff: &Diff, width: u16, look: RenderContext<'_>) -> Vec<DiffPart> {
+        if self.is_open(look.fold, look.is_own) {
+            return vec![DiffPart::Rows(0..diff.height(width))];
+        }
+        if look.is_own || self.is_command() || !matches!(self.state, CardState::Done { .. }) {
+            return Vec::new();
+        }
+        let changed = diff.changed_rows(width);
+        if changed.len() <= 2 * EDIT_ENDS + 1 {
+            return vec![DiffPart::Rows(changed)];
+        }
+        let (head, tail) = (changed.start + EDIT_ENDS, changed.end - EDIT_ENDS);
+        vec![DiffPart::Rows(changed.start..head), DiffPart::Omitted(tail - head), DiffPart::Rows(tail..changed.end)]
     }
 
     pub(crate) fn diff_height(&self, width: u16, look: RenderContext<'_>) -> usize {
-        self.shows_diff(look).map_or(0, |diff| diff.height(width))
+        let Some(diff) = &self.diff else { return 0 };
+        self.diff_parts(diff, width, look).iter().map(DiffPart::height).sum()
     }
 
-    pub(crate) fn diff_rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
+    pub(crate) fn diff_rows(&self, width: u16, range: Range<usize>, look: RenderContext<'_>) -> Vec<Row> {
         let Some(diff) = self.diff.as_ref().filter(|_| !range.is_empty()) else { return Vec::new() };
-        let gutter = diff.gutter();
-        let row = |line: Line<'static>| {
-            let row = Row::of(line);
-            // The cell at this position holds the line number, the continuation mark or the sign, and so identifies the kind of
-            // row.
-            let mark = row.cells().chars().nth(gutter.saturating_sub(2));
-            let join = if mark == Some('↪') { Join::Nothing } else { Join::Line };
-            let skip = if matches!(mark, Some(' ' | '↪')) { gutter as u16 } else { 0 };
-            Row { skip, join, ..row }
-        };
-        diff.rows(width, range, theme).into_iter().map(row).collect()
+        let (mut rows, mut start) = (Vec::new(), 0);
+        for part in self.diff_parts(diff, width, look) {
+            let at = |row: usize| row.saturating_sub(start).min(part.height());
+            let wanted = at(range.start)..at(range.end);
+            match &part {
+                DiffPart::Omitted(lines) if !wanted.is_empty() => rows.push(more(*lines, look)),
+                DiffPart::Rows(part) if !wanted.is_empty() => {
+                    rows.extend(rows_of(diff, width, part.start + wanted.start..part.start + wanted.end, look.theme));
+                }
+                DiffPart::Omitted(_) | DiffPart::Rows(_) => {}
+            }
+            start += part.height();
+        }
+        rows
     }
+}
+
+/// Part of a diff, in order.
+enum DiffPart {
+    Rows(Range<usize>),
+    /// Number of rows that are left out.
+    Omitted(usize),
+}
+
+impl DiffPart {
+    fn height(&self) -> usize {
+        match self {
+            Self::Rows(rows) => rows.len(),
+            Self::Omitted(_) => 1,
+        }
+    }
+}
+
+fn rows_of(diff: &Diff, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
+    let gutter = diff.gutter();
+    let row = |line: Line<'static>| {
+        let row = Row::of(line);
+        // The cell at this position holds the line number, the continuation mark or the sign, and so identifies the kind of
+        // row.
+        let mark = row.cells().chars().nth(gutter.saturating_sub(2));
+        let join = if mark == Some('↪') { Join::Nothing } else { Join::Line };
+        let skip = if matches!(mark, Some(' ' | '↪')) { gutter as u16 } else { 0 };
+        Row { skip, join, ..row }
+    };
+    diff.rows(width, range, theme).into_iter().map(row).collect()
 }
 
 impl Live {

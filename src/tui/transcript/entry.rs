@@ -1,13 +1,13 @@
 //! Transcript entries and their rows.
 
 use super::card::Card;
-use super::text_rows::{more, wrapped};
+use super::text_rows::{cut, folded, more, wrapped};
 use super::{Fold, Recovery, RenderContext, context_meter, recovery};
 use crate::protocol::{ContextUse, StepId, TaskId};
 use crate::text;
 use crate::tui::format::counted;
 use crate::tui::markdown::Document;
-use crate::tui::metrics::GUTTER;
+use crate::tui::metrics::{GUTTER, MEASURE};
 use crate::tui::styled_text::{Row, StyledText};
 use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
@@ -19,8 +19,6 @@ use std::ops::Range;
 /// Maximum number of rows of a prompt shown in full, and the number of rows shown of a longer one.
 const PROMPT_ROWS: usize = 10;
 const PROMPT_HEAD: usize = 6;
-/// Number of rows of the reasoning shown while it streams.
-const THINKING_ROWS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AnswerState {
@@ -70,6 +68,8 @@ pub(crate) struct Entry {
     gap: bool,
     pub task: Option<TaskId>,
     pub step: Option<StepId>,
+    /// Range of a long paste in a prompt.
+    pub paste: Option<Range<usize>>,
     /// Number of the rewind that undid this entry.
     pub undone: Option<u32>,
     /// Fold state of this entry alone, and the global fold round it belongs to.
@@ -117,6 +117,7 @@ impl Entry {
             gap,
             task: None,
             step: None,
+            paste: None,
             undone: None,
             fold: None,
             is_touched: false,
@@ -124,6 +125,12 @@ impl Entry {
             laid: None,
             measured: None,
         }
+    }
+
+    /// Leaves no row of a note.
+    pub(crate) fn withdraw(&mut self) {
+        self.kind = Kind::Note { text: String::new(), tone: Tone::Plain };
+        self.gap = false;
     }
 
     /// Assigns the entry to a task and step.
@@ -165,6 +172,7 @@ impl Entry {
         let rows = match &self.kind {
             Kind::User(text) => (text.len() / width + 1).min(PROMPT_HEAD),
             Kind::Answer { document, .. } => document.text().len() * 3 / (width * 2) + 1,
+            Kind::Note { text, .. } if text.is_empty() => 0,
             Kind::Note { text, .. } => text.len() / width + 1,
             Kind::Greeting(lines) => lines.len(),
             Kind::Window(_) => 10,
@@ -194,7 +202,7 @@ impl Entry {
         let own = self.fold.filter(|(_, at)| *at == round).map(|(fold, _)| fold);
         let next = match &self.kind {
             Kind::Card(card) => card.next_fold(own, tools),
-            Kind::User(_) | Kind::Reasoning { .. } => {
+            Kind::User(_) | Kind::Reasoning { .. } | Kind::Answer { state: AnswerState::Discarded(_), .. } => {
                 let is_open = own.unwrap_or(rest) == Fold::Full;
                 Some(if is_open { Fold::Quiet } else { Fold::Full })
             }
@@ -216,6 +224,7 @@ impl Entry {
         self.gap_rows()
             + laid
             + match &mut self.kind {
+                Kind::Answer { state, .. } if is_folded(state, look) => 0,
                 Kind::Answer { document, state: AnswerState::Streaming } if look.whole_rows => {
                     document.height(width).saturating_sub(1)
                 }
@@ -233,6 +242,14 @@ impl Entry {
         let count = usize::from(area.height.saturating_sub(skipped));
         let rows = self.rows(first..first + count, look);
         let (sign, token) = self.sign(look);
+        if matches!(self.kind, Kind::User(_)) {
+            // A block: the background where there is one, and a bar before the other rows.
+            let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
+            buffer.set_style(rows, look.theme.style(Token::Prompt));
+            for y in rows.y..rows.bottom() {
+                buffer.set_stringn(area.x, y, look.glyphs.bar, 1, look.theme.sign(Token::Accent));
+            }
+        }
         for (y, row) in (area.y + skipped..area.bottom()).zip(&rows) {
             buffer.set_line(area.x + GUTTER, y, &row.line, area.width.saturating_sub(GUTTER));
         }
@@ -259,8 +276,8 @@ impl Entry {
         let laid = self.laid.as_ref().map_or(&[][..], |laid| laid.rows.as_slice());
         match &mut self.kind {
             // A discarded response has its note below it.
-            Kind::Answer { document, .. } => {
-                let height = document.height(width);
+            Kind::Answer { document, state } => {
+                let height = if is_folded(state, look) { 0 } else { document.height(width) };
                 let mut rows = document.rows(width, range.start.min(height)..range.end.min(height), look.theme);
                 rows.extend(
                     laid.iter()
@@ -274,7 +291,7 @@ impl Entry {
                 let mut rows: Vec<_> = laid.iter().skip(range.start).take(range.len()).cloned().collect();
                 let diff = card.diff_height(width, look);
                 let at = |row: usize| row.saturating_sub(laid.len()).min(diff);
-                rows.extend(card.diff_rows(width, at(range.start)..at(range.end), look.theme));
+                rows.extend(card.diff_rows(width, at(range.start)..at(range.end), look));
                 rows
             }
             _ => laid.iter().skip(range.start).take(range.len()).cloned().collect(),
@@ -284,7 +301,7 @@ impl Entry {
     fn sign(&self, look: RenderContext<'_>) -> (&'static str, Token) {
         match &self.kind {
             Kind::User(_) => (look.glyphs.user, Token::Accent),
-            Kind::Answer { state: AnswerState::Discarded(_), .. } => (look.glyphs.note, Token::Warn),
+            Kind::Answer { state: AnswerState::Discarded(_), .. } => (look.glyphs.note, Token::Faint),
             Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => ("", Token::Text),
             Kind::Greeting(_) => ("", Token::Text),
             Kind::Reasoning { .. } => (look.glyphs.note, Token::Faint),
@@ -305,22 +322,27 @@ impl Entry {
         if !ticking && self.laid.as_ref().is_some_and(is_laid) {
             return;
         }
+        let full = width;
+        let width = width.min(MEASURE);
         let rows = match &self.kind {
-            Kind::User(text) => prompt(text, width, look),
-            Kind::Answer { state: AnswerState::Discarded(reason), .. } => {
-                wrapped(&format!("discarded: {reason}"), width, look, Token::Warn)
+            Kind::User(text) => prompt(text, self.paste.as_ref(), width, look),
+            Kind::Answer { document, state: state @ AnswerState::Discarded(reason) } => {
+                let size = counted(document.text().split_whitespace().count(), "word");
+                let mark = if is_folded(state, look) { look.glyphs.folded } else { look.glyphs.unfolded };
+                vec![cut(&format!("discarded response, {size}: {reason}  {mark}"), width, look, Token::Faint)]
             }
             Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => Vec::new(),
             Kind::Reasoning { text, live, .. } => thinking(text, *live, width, look),
-            Kind::Card(card) => card.rows(width, look),
+            Kind::Card(card) => card.rows(full, look),
             Kind::Greeting(lines) => lines
                 .iter()
-                .flat_map(|line| line.wrap_keeping(width.into(), &pieces(&line.text, look.glyphs.dot)))
-                .map(|line| line.fitted_row(width.into(), look.theme))
+                .flat_map(|line| line.wrap_keeping(full.into(), &pieces(&line.text, look.glyphs.dot)))
+                .map(|line| line.fitted_row(full.into(), look.theme))
                 .collect(),
             Kind::Summary { head, text } => summary(head, text, width, look),
-            Kind::Window(filled) => context_meter::rows(filled, width, look).into_iter().map(Row::of).collect(),
-            Kind::Recovery(recovery) => recovery::rows(recovery, width, look),
+            Kind::Window(filled) => context_meter::rows(filled, full, look).into_iter().map(Row::of).collect(),
+            Kind::Recovery(recovery) => recovery::rows(recovery, full, look),
+            Kind::Note { text, .. } if text.is_empty() => Vec::new(),
             Kind::Note { text, tone } => {
                 let token = match tone {
                     Tone::Plain => Token::Muted,
@@ -330,8 +352,13 @@ impl Entry {
                 wrapped(text, width, look, token)
             }
         };
-        self.laid = Some(LayoutCache { width, version: look.version, rows });
+        self.laid = Some(LayoutCache { width: full, version: look.version, rows });
     }
+}
+
+/// Returns whether a response is shown only by the row that says why it was discarded.
+fn is_folded(state: &AnswerState, look: RenderContext<'_>) -> bool {
+    matches!(state, AnswerState::Discarded(_)) && look.fold == Fold::Quiet
 }
 
 /// Splits a line at its dots; each piece ends with its dot, so that a command to type is not broken.
@@ -347,15 +374,33 @@ fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
 }
 
 /// Returns the rows of a prompt; a long one is cut to its head until unfolded.
-fn prompt(text: &str, width: u16, look: RenderContext<'_>) -> Vec<Row> {
-    let mut rows = wrapped(text, width, look, Token::Text);
-    if look.fold == Fold::Full || rows.len() <= PROMPT_ROWS {
+fn prompt(text: &str, paste: Option<&Range<usize>>, width: u16, look: RenderContext<'_>) -> Vec<Row> {
+    if let Some((before, pasted, after)) = paste.filter(|_| look.fold != Fold::Full).and_then(|paste| split_at(text, paste)) {
+        let own: Vec<&str> = [before.trim(), after.trim()].into_iter().filter(|words| !words.is_empty()).collect();
+        let mut rows = if own.is_empty() { Vec::new() } else { wrapped(&own.join("\n"), width, look, Token::Prompt) };
+        cut_head(&mut rows, look);
+        rows.push(folded(pasted.lines().count(), "pasted line", look));
         return rows;
     }
-    let hidden = rows.len() - PROMPT_HEAD;
-    rows.truncate(PROMPT_HEAD);
-    rows.push(more(hidden, look));
+    let mut rows = wrapped(text, width, look, Token::Prompt);
+    if look.fold != Fold::Full {
+        cut_head(&mut rows, look);
+    }
     rows
+}
+
+/// Cuts long text to its head, with the number of hidden rows.
+fn cut_head(rows: &mut Vec<Row>, look: RenderContext<'_>) {
+    if rows.len() > PROMPT_ROWS {
+        let hidden = rows.len() - PROMPT_HEAD;
+        rows.truncate(PROMPT_HEAD);
+        rows.push(more(hidden, look));
+    }
+}
+
+/// Returns the text before, in and after a range.
+fn split_at<'t>(text: &'t str, range: &Range<usize>) -> Option<(&'t str, &'t str, &'t str)> {
+    Some((text.get(..range.start)?, text.get(range.clone())?, text.get(range.end..)?))
 }
 
 /// Returns the rows of a summary; a long one is cut to its first rows until unfolded.
@@ -385,8 +430,7 @@ fn thinking(text: &str, live: bool, width: u16, look: RenderContext<'_>) -> Vec<
         let words = format!("thought  {}", counted(text.lines().count(), "line"));
         return vec![Row::of(Line::from(Span::styled(words, faint)))];
     }
-    let mut tail: Vec<_> = text.lines().rev().take(THINKING_ROWS).collect();
-    tail.reverse();
-    let cut = |line: &str| Row::of(Line::styled(text::truncate(&text::expand_tabs(line), width.into()).into_owned(), faint));
-    tail.into_iter().map(cut).collect()
+    // Only the last line moves; the row above the composer counts the seconds.
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    vec![cut(last.trim(), width, look, Token::Faint)]
 }

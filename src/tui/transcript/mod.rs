@@ -4,10 +4,12 @@ mod card;
 mod context_meter;
 mod entry;
 mod find;
+mod grouping;
 mod heights;
 mod marks;
 mod output;
 mod plain;
+mod read_group;
 mod recovery;
 mod rewound;
 #[cfg(test)]
@@ -18,9 +20,11 @@ mod viewport;
 pub(crate) use card::{Card, CardState};
 pub(crate) use entry::{AnswerState, Entry, Kind, Tone};
 pub(crate) use find::{Query, SearchMatches, find_all};
+pub(crate) use grouping::join as join_reads;
 pub(crate) use marks::{Marks, Point, Selection, SelectionShape};
 pub(crate) use output::take_exit;
 pub(crate) use plain::code_blocks;
+pub(crate) use read_group::ReadKind;
 pub(crate) use recovery::{Recovery, RecoveryState};
 pub(crate) use rewound::{last_standing_answer, redo_latest, tag_new_entries, undo_from};
 
@@ -167,6 +171,16 @@ impl Transcript {
         self.touch(at, Some(0));
     }
 
+    /// Takes back the last note with this text, because it is no longer true.
+    pub(crate) fn withdraw(&mut self, words: &str) {
+        let is_it = |entry: &Entry| matches!(&entry.kind, Kind::Note { text, .. } if text == words);
+        if let Some(at) = self.entries.iter().rposition(is_it)
+            && let Some(entry) = self.changing(at)
+        {
+            entry.withdraw();
+        }
+    }
+
     /// Returns the entries from this index on.
     pub(crate) fn kinds_from(&self, first: usize) -> impl Iterator<Item = &Kind> {
         self.entries.iter().skip(first).map(|entry| &entry.kind)
@@ -176,6 +190,11 @@ impl Transcript {
     pub(crate) fn last_mut(&mut self) -> Option<&mut Entry> {
         let last = self.entries.len().checked_sub(1)?;
         self.changing(last)
+    }
+
+    /// Returns whether the model's reasoning is streaming.
+    pub(crate) fn is_thinking(&self) -> bool {
+        matches!(self.entries.last(), Some(Entry { kind: Kind::Reasoning { live: true, .. }, .. }))
     }
 
     /// Returns the streaming response; notices that arrive in between come after it and do not split it.
@@ -320,6 +339,10 @@ impl Transcript {
 
     /// Advances the fold state of one entry; returns whether it can fold.
     pub(crate) fn fold_one(&mut self, at: usize) -> bool {
+        if self.fold == Fold::Quiet && grouping::toggle(self, at) {
+            self.marks.selection = None;
+            return true;
+        }
         let (fold, rest, round) = (self.fold, self.rest, self.round);
         let Some(entry) = self.entries.get_mut(at) else { return false };
         let done = entry.fold_next(fold, rest, round);
@@ -329,6 +352,7 @@ impl Transcript {
 
     /// Unfolds one entry completely.
     pub(crate) fn unfold(&mut self, at: usize) {
+        grouping::open(self, at);
         let round = self.round;
         if let Some(entry) = self.entries.get_mut(at) {
             entry.fold_by_itself(Fold::Full, round);

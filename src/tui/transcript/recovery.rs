@@ -1,7 +1,7 @@
 //! Work that was unfinished when the previous process ended, and its outcome: one entry at the end of the transcript.
 
 use super::RenderContext;
-use super::text_rows::wrapped;
+use super::text_rows::cut;
 use crate::protocol::CallId;
 use crate::text;
 use crate::tui::format::counted;
@@ -9,8 +9,8 @@ use crate::tui::styled_text::Row;
 use crate::tui::theme::Token;
 use ratatui::text::Span;
 
-/// Maximum number of calls listed; the rest are counted.
-const MAX_NAMED: usize = 6;
+/// Maximum number of rows.
+const ROWS: usize = 5;
 /// Maximum width of a shown draft or prompt, in cells.
 const WORDS: usize = 60;
 
@@ -48,6 +48,16 @@ impl RecoveryState {
             Self::NotDone => "did not happen",
         }
     }
+
+    /// Returns the place of a call in a list without room for all: first what needs an answer.
+    fn rank(self) -> u8 {
+        match self {
+            Self::Unknown | Self::Asked => 0,
+            Self::Ran | Self::Runs => 1,
+            Self::Open => 2,
+            Self::Answered | Self::Done | Self::NotDone => 3,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -78,44 +88,50 @@ impl Recovery {
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
+        let mut others = Vec::new();
         if let Some(words) = self.answer {
-            lines.push(format!(
-                "the response was cut off after {}; the partial text above is not part of the conversation",
-                counted(words, "word")
-            ));
-        }
-        for (_, summary, fate) in self.calls.iter().take(MAX_NAMED) {
-            lines.push(format!("{summary}: {}", fate.words()));
-        }
-        let more = self.calls.len().saturating_sub(MAX_NAMED);
-        if more > 0 {
-            lines.push(format!("and {}", counted(more, "more call")));
+            others.push(format!("the response was cut off after {}; it is not part of the conversation", counted(words, "word")));
         }
         match self.prompts.as_slice() {
             [] => {}
-            [prompt] => lines.push(format!("1 queued prompt: {}", text::truncate(prompt, WORDS))),
+            [prompt] => others.push(format!("1 queued prompt: {}", text::truncate(prompt, WORDS))),
             [first, ..] => {
-                lines.push(format!("{}: {} …", counted(self.prompts.len(), "queued prompt"), text::truncate(first, WORDS)));
+                others.push(format!("{}: {} …", counted(self.prompts.len(), "queued prompt"), text::truncate(first, WORDS)));
             }
         }
         if let Some(draft) = &self.draft {
-            lines.push(format!("draft restored: {}", text::truncate(draft, WORDS)));
+            others.push(format!("draft restored: {}", text::truncate(draft, WORDS)));
         }
+        let mut lines = self.call_lines((ROWS - 1).saturating_sub(others.len()).max(1));
+        lines.extend(others);
         lines
+    }
+
+    /// Returns at most `most` lines about the calls; the last line counts those that have none.
+    fn call_lines(&self, most: usize) -> Vec<String> {
+        let line = |(_, summary, fate): &(CallId, String, RecoveryState)| format!("{summary}: {}", fate.words());
+        let count = self.calls.len();
+        let mut calls: Vec<&(CallId, String, RecoveryState)> = self.calls.iter().collect();
+        if count > most {
+            calls.sort_by_key(|(_, _, fate)| fate.rank());
+        }
+        match &calls[..] {
+            calls if count <= most => calls.iter().map(|call| line(call)).collect(),
+            [first, ..] if most == 1 => vec![format!("{}, first {}", counted(count, "call"), line(first))],
+            calls => {
+                let more = format!("and {}", counted(count + 1 - most, "more call"));
+                calls.iter().take(most - 1).map(|call| line(call)).chain([more]).collect()
+            }
+        }
     }
 }
 
 pub(crate) fn rows(recovery: &Recovery, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let nothing_ran = recovery.answer.is_none() && recovery.calls.is_empty();
-    let head = if nothing_ran { "Restored:" } else { "In progress when aye exited; nothing restarts automatically:" };
-    let mut rows = wrapped(head, width, look, Token::Warn);
-    for words in recovery.lines() {
-        let parts = wrapped(&words, width.saturating_sub(2).max(1), look, Token::Text);
-        for (at, part) in parts.into_iter().enumerate() {
-            let lead = if at == 0 { format!("{} ", look.glyphs.dot) } else { "  ".to_owned() };
-            rows.push(part.behind(Span::styled(lead, look.theme.style(Token::Faint))));
-        }
-    }
+    let head = if nothing_ran { "Restored:" } else { "Unfinished when aye exited; nothing restarts:" };
+    let lead = Span::styled(format!("{} ", look.glyphs.dot), look.theme.style(Token::Faint));
+    let room = width.saturating_sub(2).max(1);
+    let mut rows = vec![cut(head, width, look, Token::Warn)];
+    rows.extend(recovery.lines().iter().map(|words| cut(words, room, look, Token::Text).behind(lead.clone())));
     rows
 }

@@ -23,6 +23,7 @@ pub(crate) fn undo_from(transcript: &mut Transcript, task: Option<&TaskId>, step
         entry.undone.is_none() && entry.task.as_ref() == Some(&task) && of_step
     };
     let Some(first) = transcript.entries.iter().position(begins) else { return };
+    super::grouping::split(transcript, first);
     transcript.rewinds += 1;
     for entry in transcript.entries.iter_mut().skip(first).filter(|entry| entry.undone.is_none()) {
         entry.undone = Some(transcript.rewinds);

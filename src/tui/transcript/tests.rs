@@ -153,14 +153,16 @@ fn a_command_that_took_too_long_says_so_in_its_head_and_shows_no_empty_section()
 }
 
 #[test]
-fn an_applied_edit_shows_its_diff_when_opened() {
+fn an_applied_edit_shows_its_first_and_last_changed_lines_and_its_diff_when_opened() {
     let proposal =
         Proposal { summary: "Edit src/main.rs +6 −5".to_owned(), diff: FileDiffs::read(DIFF), ..Proposal::default() };
     let mut edit = Card::new(call("1"), "EditFile");
     edit.ended(CardState::Done { latency_ms: 100 }, "done", Some(&proposal));
     let mut transcript = Transcript::default();
     transcript.push(Kind::Card(edit));
-    assert_eq!(rows(&mut transcript, Fold::Quiet), ["✓ Edit src/main.rs +6 −5           ▸   0.1 s"]);
+    let shown = rows(&mut transcript, Fold::Quiet);
+    assert_eq!((shown[0].as_str(), shown.len()), ("✓ Edit src/main.rs +6 −5           ▸   0.1 s", 6), "{shown:?}");
+    assert!(shown[1].contains("−fn greet(name: &str)") && shown[3].contains("⋯") && shown[5].contains('+'), "{shown:?}");
     transcript.forget_layout();
     assert!(rows(&mut transcript, Fold::Excerpt).iter().any(|row| row.contains("−fn greet(name: &str)")));
 }

@@ -14,10 +14,21 @@ pub(crate) fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: To
     lines.map(|row| row.fitted_row(width.into(), look.theme)).collect()
 }
 
+/// Returns a line as one row, cut at the width.
+pub(crate) fn cut(line: &str, width: u16, look: RenderContext<'_>, token: Token) -> Row {
+    let line = text::expand_tabs(line);
+    Row::of(Line::styled(text::truncate(&line, width.into()).into_owned(), look.theme.style(token)))
+}
+
 /// Returns a row with the number of hidden lines and the key that shows them.
 pub(crate) fn more(hidden: usize, look: RenderContext<'_>) -> Row {
+    folded(hidden, "line", look)
+}
+
+/// Returns a row with the number of hidden things and the key that shows them.
+pub(crate) fn folded(hidden: usize, noun: &str, look: RenderContext<'_>) -> Row {
     let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };
-    let words = format!("{} {} {} {key} unfold", glyphs.more, counted(hidden, "line"), glyphs.dot);
+    let words = format!("{} {} {} {key} unfold", glyphs.more, counted(hidden, noun), glyphs.dot);
     Row::of(Line::styled(words, theme.style(Token::Faint)))
 }

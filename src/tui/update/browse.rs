@@ -74,8 +74,8 @@ fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) 
     let at = chosen(model);
     let last = model.transcript.len().saturating_sub(1);
     match key.code {
-        KeyCode::Char('j') | KeyCode::Down => choose(model, (at + 1).min(last), now),
-        KeyCode::Char('k') | KeyCode::Up => choose(model, at.saturating_sub(1), now),
+        KeyCode::Char('j') | KeyCode::Down => step(model, at, true, now),
+        KeyCode::Char('k') | KeyCode::Up => step(model, at, false, now),
         KeyCode::Char('g') | KeyCode::Home => choose(model, 0, now),
         KeyCode::Char('G') | KeyCode::End => {
             choose(model, last, now);
@@ -125,6 +125,22 @@ fn choose(model: &mut Model, at: usize, now: u64) {
     let (transcript, look) = model.transcript_look(now);
     transcript.marks.chosen = Some(at);
     transcript.show_entry(at, look);
+}
+
+/// Selects the next or previous entry that has rows.
+fn step(model: &mut Model, at: usize, down: bool, now: u64) {
+    let (transcript, look) = model.transcript_look(now);
+    let mut to = at;
+    loop {
+        let next = if down { to + 1 } else { to.wrapping_sub(1) };
+        if next >= transcript.len() {
+            return choose(model, at, now);
+        }
+        to = next;
+        if !transcript.rows_of(to, look).is_empty() {
+            return choose(model, to, now);
+        }
+    }
 }
 
 fn to_prompt(model: &mut Model, at: Option<usize>, now: u64) {

@@ -7,16 +7,18 @@ use super::{dialog, streaming, user_shell};
 use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, EventKind, ToolStatus};
 use crate::text;
 use crate::tui::model::Model;
-use crate::tui::transcript::{Card, CardState, Kind, Tone};
+use crate::tui::transcript::{Card, CardState, Kind, ReadKind, Tone, join_reads};
 
 /// Applies an event of a call.
 pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::ToolRequested { tool_call_id, tool_name, arguments, summary, .. } => {
             streaming::end(model);
+            let reads = ReadKind::of_tool(&tool_name);
             let name = if summary.is_empty() { tool_name } else { summary };
             let mut card = Card::new(tool_call_id, &name);
             card.path = path_in(&arguments);
+            card.reads = reads;
             card.by_person = user_shell::mark(model, &card.id);
             model.transcript.push(Kind::Card(card));
         }
@@ -85,6 +87,7 @@ fn completed(model: &mut Model, kind: EventKind, now: u64) {
         card.hid(&redactions);
         card.keeps_whole = !artifact_uris.is_empty();
     }
+    join_reads(&mut model.transcript, &tool_call_id);
 }
 
 /// Shows a call whose outcome a crash left unknown.

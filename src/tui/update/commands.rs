@@ -83,6 +83,12 @@ pub(crate) fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 
 /// Updates the background commands. The end of one is reported in a note, because its card is complete.
 pub(crate) fn changed(model: &mut Model, commands: Vec<RunningCommand>) {
+    for one in &commands {
+        let card = one.tool_call_id.as_ref().and_then(|id| model.transcript.card_mut(id));
+        if let Some(card) = card {
+            card.is_in_background = one.state == RunningState::Running;
+        }
+    }
     let before = std::mem::replace(&mut model.info.commands, commands);
     let ran = |id: &str| before.iter().any(|one| one.id == id && one.state == RunningState::Running);
     let ended = model.info.commands.iter().filter(|one| one.state != RunningState::Running && ran(&one.id));

@@ -205,6 +205,7 @@ pub(crate) fn paste(model: &mut Model, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();
     let held = model.dialogs.flush_guard(now);
+    model.attached.pasted(text);
     to_draft(model, &(held + text), now);
 }
 

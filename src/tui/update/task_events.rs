@@ -20,7 +20,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::Steered { text } => {
             queue::on_delivered(model, &text, now);
             streaming::end(model);
-            model.transcript.push(Kind::User(text::clean(&text).into_owned()));
+            show_prompt(model, &text);
         }
         // Other events report what the session does; only the end of all activity may be reported by this one alone.
         EventKind::StateChanged { session_status, .. } => {
@@ -69,7 +69,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     model.toast = None;
     queue::on_delivered(model, prompt, now);
     model.task.paused = None;
-    model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
+    show_prompt(model, prompt);
     model.task.usage = Usage::default();
     model.task.cost_usd = None;
     model.task.is_estimated = false;
@@ -96,4 +96,14 @@ fn outdate_said(model: &mut Model, now: u64) {
         *until = (*until).min((*until + READ_MS).saturating_sub(TOAST_MS));
     }
     model.toast.take_if(|(_, until)| *until <= now);
+}
+
+/// Shows a prompt of the user; a long paste in it is folded.
+fn show_prompt(model: &mut Model, prompt: &str) {
+    let prompt = text::clean(prompt).into_owned();
+    let paste = model.attached.paste_in(&prompt);
+    model.transcript.push(Kind::User(prompt));
+    if let Some(entry) = model.transcript.last_mut() {
+        entry.paste = paste;
+    }
 }

@@ -7,9 +7,7 @@ fn long() -> Model {
     let mut model = model(120, 36);
     for nth in 0..200 {
         tell(&mut model, started(&format!("prompt {nth}")), nth);
-        let words = format!(
-            "Answer {nth} has so many words that they do not fit on one row of a narrow window, but on one of a wide one.\n"
-        );
+        let words = format!("Answer {nth} has so many words that they do not fit on one narrow row, but on a wide one.\n");
         tell(&mut model, text(&words), nth);
         let done = EventKind::TaskCompleted { text: String::new(), usage: Usage::default(), cost_usd: None, step_count: 1 };
         tell(&mut model, done, nth);

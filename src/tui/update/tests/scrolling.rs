@@ -61,12 +61,20 @@ fn a_long_prompt_is_folded_and_a_long_draft_says_how_much_stands_above() {
     tell(&mut model, started(&long), 2000);
     play(&mut model, 2000, "<ctrl+c>");
     let screen = draw(&mut model, 2500);
+    assert!(screen.contains("❯ ⋯ 200 pasted lines · ctrl+o unfold") && !screen.contains("row 6."), "{screen}");
+    let mixed = format!("{long}\nWhy does row 7 fail?");
+    tell(&mut model, started(&mixed), 2600);
+    let screen = draw(&mut model, 2700);
+    assert!(screen.contains("❯ Why does row 7 fail?") && !screen.contains("row 6."), "your own words come first\n{screen}");
+    let typed = long.replace("row", "line");
+    tell(&mut model, started(&typed), 2800);
+    let screen = draw(&mut model, 2900);
     assert!(
-        screen.contains("row 6.") && screen.contains("⋯ 194 lines · ctrl+o unfold") && !screen.contains("row 7."),
+        screen.contains("line 6.") && screen.contains("⋯ 194 lines · ctrl+o unfold") && !screen.contains("line 7."),
         "{screen}"
     );
     play(&mut model, 3000, "<ctrl+o><ctrl+o>");
-    assert!(draw(&mut model, 3500).contains("row 200."));
+    assert!(draw(&mut model, 3500).contains("line 200."));
     let ten: Vec<_> = (1..=10).map(|n| format!("ten {n}.")).collect();
     tell(&mut model, started(&ten.join("\n")), 4000);
     assert!(draw(&mut model, 4500).contains("ten 10."));
