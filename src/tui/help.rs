@@ -1,4 +1,4 @@
-//! Full-screen help with keys and commands, and its search.
+//! Full-screen help: a sheet of the most useful keys, and a search of all keys and commands.
 
 use super::keymap::{Focus, Keymap};
 use crate::text;
@@ -38,13 +38,85 @@ impl Help {
     }
 }
 
+/// Key of the sheet: the part of the screen, the action, and its description.
+type SheetKey = (Focus, &'static str, &'static str);
+
+/// Keys of the sheet, grouped by purpose.
+const SHEET: [(&str, &[SheetKey]); 5] = [
+    (
+        "Write",
+        &[
+            (Focus::Composer, "send", "send, or queue while a task runs"),
+            (Focus::Composer, "new-line", "new line"),
+            (Focus::Composer, "commands-files", "commands, files"),
+            (Focus::Composer, "own-command", "run a command yourself"),
+            (Focus::Composer, "history", "search earlier prompts"),
+            (Focus::Composer, "editor", "edit in your editor"),
+        ],
+    ),
+    (
+        "Running task",
+        &[
+            (Focus::Composer, "stop", "stop it"),
+            (Focus::Composer, "steer", "send to it now"),
+            (Focus::Composer, "background", "command to the background"),
+        ],
+    ),
+    (
+        "Approvals",
+        &[
+            (Focus::Composer, "review", "go to the approval"),
+            (Focus::Question, "yes", "approve"),
+            (Focus::Question, "no", "deny"),
+            (Focus::Question, "preview", "preview the changes"),
+            (Focus::Question, "always", "always allow"),
+            (Focus::Question, "explain", "details and more keys"),
+        ],
+    ),
+    (
+        "Read",
+        &[
+            (Focus::Composer, "page-up", "scroll"),
+            (Focus::Composer, "fold", "fold or unfold outputs"),
+            (Focus::Composer, "browse", "browse, search and copy"),
+        ],
+    ),
+    (
+        "Session",
+        &[
+            (Focus::Composer, "palette", "all commands"),
+            (Focus::Composer, "model", "change the model"),
+            (Focus::Composer, "mode", "stricter mode"),
+            (Focus::Composer, "go-back", "rewind"),
+            (Focus::Composer, "quit", "quit"),
+        ],
+    ),
+];
+
+/// Returns the sheet with the current keys; only the first key of an action is named.
+pub(crate) fn sheet(keymap: &Keymap) -> Vec<Section> {
+    let entry = |(focus, action, does): &SheetKey| {
+        let row = keymap.rows().iter().find(|row| row.focus == *focus && row.action == *action)?;
+        let key = match (row.action.as_str(), row.keys.split_once(' ')) {
+            // Text that is typed is named in full.
+            ("commands-files" | "own-command" | "go-back" | "explain", _) | (_, None) => row.keys.clone(),
+            (_, Some((first, _))) => first.to_owned(),
+        };
+        Some((key, (*does).to_owned()))
+    };
+    SHEET.iter().map(|(head, keys)| Section { head, entries: keys.iter().filter_map(entry).collect() }).collect()
+}
+
+/// Returns the keys of a part of the screen.
+pub(crate) fn keys_of(keymap: &Keymap, focus: Focus) -> Section {
+    let rows = keymap.rows().iter().filter(|row| row.focus == focus);
+    Section { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
+}
+
 /// Returns the sections, current ones first, with the entries that match all words in their row or heading.
 pub(crate) fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    let keys = |focus: Focus| {
-        let rows = keymap.rows().iter().filter(|row| row.focus == focus);
-        Section { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
-    };
+    let keys = |focus: Focus| keys_of(keymap, focus);
     let all = commands.iter().map(|(name, does)| ((*name).to_owned(), (*does).to_owned()));
     let own = vec![("keymap.toml".to_owned(), format!("{place}; see /keys and docs/SCREEN.md. Changes apply at once"))];
     let mut sections: Vec<Section> = about.layers().iter().map(|focus| keys(*focus)).collect();
@@ -91,5 +163,19 @@ fn head(focus: Focus) -> &'static str {
         Focus::Browse => "Browsing [browse]",
         Focus::List => "Lists: models, sessions, commands, help [list]",
         Focus::Reader => "Viewing changes and long texts [reader]",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_the_sheet_exists_and_the_sheet_has_about_twenty() {
+        let sheet = sheet(&Keymap::default());
+        let named: usize = SHEET.iter().map(|(_, keys)| keys.len()).sum();
+        let found: usize = sheet.iter().map(|section| section.entries.len()).sum();
+        assert_eq!(named, found);
+        assert!((18..=24).contains(&found), "{found}");
     }
 }

@@ -64,6 +64,8 @@ pub(crate) struct Menu {
     pub symbols: Option<(String, Vec<FoundSymbol>)>,
     /// Search text of the last query.
     pub asked: Option<String>,
+    /// Commands used last, newest first.
+    pub used: Vec<String>,
     /// Custom commands of the user and of the project.
     pub own: Vec<CustomCommand>,
     /// Files of custom commands whose names are built-in commands, as already reported.

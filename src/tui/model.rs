@@ -257,7 +257,9 @@ impl Model {
         let sessions = self.overlays.sessions.as_mut().map(|sessions| &mut sessions.picker);
         let tree = self.overlays.tree.as_mut().map(|tree| &mut tree.picker);
         let others = sessions.or(self.overlays.palette.as_mut()).or(tree).or(self.servers.list.as_mut());
-        models.or(others).or_else(|| self.rewind.list.as_mut().map(|list| &mut list.picker))
+        let overview = self.overlays.overview.as_mut().map(|overview| &mut overview.picker);
+        let themes = self.overlays.themes.as_mut().map(|themes| &mut themes.picker);
+        models.or(others).or(overview).or(themes).or_else(|| self.rewind.list.as_mut().map(|list| &mut list.picker))
     }
 
     pub(crate) fn has_list(&self) -> bool {
@@ -266,6 +268,8 @@ impl Model {
             || self.overlays.palette.is_some()
             || self.overlays.tree.is_some()
             || self.servers.list.is_some()
+            || self.overlays.overview.is_some()
+            || self.overlays.themes.is_some()
             || self.rewind.list.is_some()
     }
 

@@ -4,9 +4,11 @@ use super::browse::Browse;
 use super::changes::Changes;
 use super::help::Help;
 use super::models::ModelPicker;
+use super::overview::Overview;
 use super::picker::Picker;
 use super::sessions::Sessions;
 use super::text_viewer::TextViewer;
+use super::theme_list::ThemeList;
 use super::tree::Tree;
 
 /// Prompt history search.
@@ -37,7 +39,20 @@ pub(crate) struct Overlays {
     pub sessions: Option<Sessions>,
     pub palette: Option<Picker>,
     pub tree: Option<Tree>,
+    /// The open overview of the session.
+    pub overview: Option<Overview>,
+    /// The theme list, which shows each highlighted theme at once.
+    pub themes: Option<ThemeList>,
     pub search: Option<Search>,
     /// Browse mode; the transcript has the keyboard.
     pub browse: Option<Browse>,
+}
+
+impl Overlays {
+    /// Closes what would cover a list that is about to open.
+    pub(crate) fn make_room(&mut self) {
+        self.help = None;
+        self.reading = None;
+        self.search = None;
+    }
 }

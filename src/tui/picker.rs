@@ -22,6 +22,10 @@ const LAST: usize = 19;
 const MORE: usize = 3;
 /// Height in rows below which only the list and the input line are shown.
 const ROOMY: u16 = 8;
+/// Minimum width at which a list and a preview fit side by side.
+pub(crate) const WIDE: u16 = 100;
+/// Minimum number of rows of the details below a list.
+const DETAIL_ROWS: usize = 2;
 
 /// Row of the list. The caller makes all of it safe to draw, except the key, which is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +38,7 @@ pub(crate) struct Row {
     pub mark: &'static str,
     /// Reason why the item cannot be chosen now.
     pub lacks: Option<String>,
-    /// Details shown while the row is highlighted.
+    /// Details shown while the row is highlighted, in lines.
     pub detail: String,
 }
 
@@ -90,6 +94,8 @@ pub(crate) struct Picker {
     notices: Vec<String>,
     filter: String,
     filtering: Filtering,
+    /// Whether the last column is truncated before a column is dropped.
+    cuts_last: bool,
     /// Input line that replaces the filter: its label, and the shown text.
     pub asked: Option<(String, String)>,
     /// Key of the highlighted row, and of the one highlighted in the last frame.
@@ -111,6 +117,7 @@ impl Picker {
             notices: Vec::new(),
             filter: String::new(),
             filtering: Filtering::Words,
+            cuts_last: false,
             asked: None,
             at: None,
             drawn: None,
@@ -123,6 +130,11 @@ impl Picker {
     /// Switches to fuzzy matching.
     pub(crate) fn fuzzy(self) -> Self {
         Self { filtering: Filtering::Fuzzy, ..self }
+    }
+
+    /// Truncates the last column before a column is dropped.
+    pub(crate) fn cutting_last(self) -> Self {
+        Self { cuts_last: true, ..self }
     }
 
     /// Switches to filtering by the caller.
@@ -273,40 +285,66 @@ impl Picker {
         self.settle();
     }
 
-    /// Draws the list and returns the cursor position.
+    /// Draws the list, with the details of the highlighted row as a preview: at the right on a wide screen, else below.
+    /// Returns the cursor position.
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
+        let has_details = self.rows.iter().any(|row| !row.detail.is_empty());
+        match split(area).filter(|_| has_details) {
+            None => self.draw_list(area, buffer, theme, glyphs),
+            Some([list, preview]) => {
+                draw_separator(preview, buffer, theme, glyphs);
+                for (line, y) in
+                    self.details(preview.width.into(), list.width.into(), theme).into_iter().zip(preview.y..preview.bottom())
+                {
+                    buffer.set_line(preview.x, y, &line, preview.width);
+                }
+                let notices = self.notice_rows(list.width.saturating_sub(GUTTER).into(), theme);
+                self.draw_rows(list, notices, buffer, theme, glyphs)
+            }
+        }
+    }
+
+    /// Draws the list with the details below it, and returns the cursor position.
+    pub(crate) fn draw_list(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
+        let width = usize::from(area.width.saturating_sub(GUTTER));
+        let notices = self.notice_rows(width, theme);
+        let room = usize::from(area.height / 3).max(DETAIL_ROWS);
+        let mut below = self.details(width, width, theme);
+        if below.len() > room {
+            below.truncate(room);
+            if let Some(last) = below.last_mut() {
+                last.push_span(Span::styled(" …", theme.style(Token::Faint)));
+            }
+        }
+        below.extend(notices);
+        below.truncate(usize::from(area.height / 2).saturating_sub(1).max(DETAIL_ROWS));
+        self.draw_rows(area, below, buffer, theme, glyphs)
+    }
+
+    /// Draws the title, the filter and the rows, with these rows below, and returns the cursor position.
+    fn draw_rows(
+        &mut self,
+        area: Rect,
+        below: Vec<Line<'static>>,
+        buffer: &mut Buffer,
+        theme: &Theme,
+        glyphs: &Glyphs,
+    ) -> Position {
         let inner = Rect { x: area.x + GUTTER, width: area.width.saturating_sub(GUTTER), ..area };
         let width = usize::from(inner.width);
         let roomy = area.height >= ROOMY;
-        let mut y = area.y;
+        let cursor = self.draw_head(inner, buffer, theme, glyphs);
+        let mut y = area.y + 2;
         let found = self.found();
-        let count = if found.len() == self.rows.len() {
-            found.len().to_string()
-        } else {
-            format!("{} of {}", found.len(), self.rows.len())
-        };
-        let aside = if self.aside.is_empty() { String::new() } else { format!(" {} {}", glyphs.dot, self.aside) };
-        let title = format!("{} {} {count}{aside}", self.title, glyphs.dot);
-        buffer.set_stringn(inner.x, y, text::truncate(&title, width), width, theme.style(Token::Heading));
-        y += 1;
-        let (lead, shown) = self.asked.as_ref().map_or(("filter: ", &self.filter), |(lead, shown)| (lead.as_str(), shown));
-        let lead = text::truncate(lead, width.saturating_sub(NAME));
-        let shown = tail(shown, width.saturating_sub(text::width(&lead) + 1));
-        buffer.set_stringn(inner.x, y, &lead, width, theme.style(Token::Faint));
-        let column = inner.x + text::width(&lead) as u16;
-        buffer.set_stringn(column, y, shown, width.saturating_sub(text::width(&lead)), theme.style(Token::Text));
-        let cursor = Position { x: column + text::width(shown) as u16, y };
-        y += 1;
-
-        let below = if roomy { self.below(width, theme) } else { Vec::new() };
-        let heads = u16::from(roomy);
-        let room = area.bottom().saturating_sub(y + heads + below.len() as u16).max(1);
+        let below = if roomy { below } else { Vec::new() };
+        let has_heads = roomy && self.columns.iter().any(|column| !column.head.is_empty());
+        let room = area.bottom().saturating_sub(y + u16::from(has_heads) + below.len() as u16).max(1);
         let at = found.iter().position(|row| Some(&row.key) == self.at.as_ref()).unwrap_or(0);
         let top = self.top.min(found.len().saturating_sub(room.into())).clamp(at.saturating_sub(usize::from(room) - 1), at);
         let has_more = found.len() > top + usize::from(room);
         let width = if found.len() > room.into() { width.saturating_sub(MORE) } else { width };
-        let layout = Layout::of(&found, self.columns, width, self.filtering == Filtering::Fuzzy);
-        if roomy {
+        let layout = Layout::of(&found, self.columns, width, self.cuts_last || self.filtering == Filtering::Fuzzy);
+        if has_heads {
             buffer.set_line(inner.x, y, &layout.heads(self.columns, theme), inner.width);
             y += 1;
         }
@@ -336,26 +374,60 @@ impl Picker {
         cursor
     }
 
-    /// Returns the details of the highlighted row, and the notices.
-    fn below(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let mut rows = Vec::new();
-        let mut put = |words: &str, token: Token, most: usize| {
-            let parts = text::wrap(words, width.max(1)).into_iter().take(most);
-            rows.extend(parts.map(|part| Line::styled(words[part].to_owned(), theme.style(token))));
-        };
-        if let Some(row) = self.at() {
-            if !row.detail.is_empty() {
-                put(&row.detail, Token::Muted, 2);
-            }
-            if let Some(why) = &row.lacks {
-                put(why, Token::Warn, 2);
-            }
-        }
-        for notice in self.notices.iter().take(MAX_NOTICES) {
-            put(notice, Token::Faint, 1);
-        }
-        rows
+    /// Draws the title and the filter, and returns the cursor position.
+    fn draw_head(&self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
+        let width = usize::from(area.width);
+        let found = self.found().len();
+        let count = if found == self.rows.len() { found.to_string() } else { format!("{found} of {}", self.rows.len()) };
+        let aside = if self.aside.is_empty() { String::new() } else { format!(" {} {}", glyphs.dot, self.aside) };
+        let title = format!("{} {} {count}{aside}", self.title, glyphs.dot);
+        buffer.set_stringn(area.x, area.y, text::truncate(&title, width), width, theme.style(Token::Heading));
+        let (lead, shown) = self.asked.as_ref().map_or(("filter: ", &self.filter), |(lead, shown)| (lead.as_str(), shown));
+        let lead = text::truncate(lead, width.saturating_sub(NAME));
+        let shown = tail(shown, width.saturating_sub(text::width(&lead) + 1));
+        let y = area.y + 1;
+        buffer.set_stringn(area.x, y, &lead, width, theme.style(Token::Faint));
+        let column = area.x + text::width(&lead) as u16;
+        buffer.set_stringn(column, y, shown, width.saturating_sub(text::width(&lead)), theme.style(Token::Text));
+        Position { x: column + text::width(shown) as u16, y }
     }
+
+    /// Returns the details of the highlighted row, unless a list of this width already shows them.
+    fn details(&self, width: usize, list: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let Some(row) = self.at() else { return Vec::new() };
+        let used: usize = row.cells.iter().map(|cell| text::width(cell).max(NAME) + 2).sum();
+        let is_shown = row.cells.last() == Some(&row.detail) && used <= list;
+        let detail = row.detail.lines().filter(|_| !is_shown).map(|line| (line, Token::Muted));
+        let lacks = row.lacks.iter().flat_map(|why| why.lines()).map(|line| (line, Token::Warn));
+        // The reason comes first, because details may be cut.
+        lacks.chain(detail).flat_map(|(line, token)| wrapped(line, width, theme, token)).collect()
+    }
+
+    /// Returns the first rows of each notice.
+    fn notice_rows(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let notices = self.notices.iter().take(MAX_NOTICES);
+        notices.flat_map(|notice| wrapped(notice, width, theme, Token::Faint).into_iter().take(DETAIL_ROWS)).collect()
+    }
+}
+
+/// Returns the areas of a list and of the preview at its right, if there is room for both.
+pub(crate) fn split(area: Rect) -> Option<[Rect; 2]> {
+    let left = area.width * 55 / 100;
+    // The separator and a cell on each side of the text.
+    let preview = Rect { x: area.x + left + 2, width: area.width.saturating_sub(left + 3), ..area };
+    (area.width >= WIDE).then_some([Rect { width: left, ..area }, preview])
+}
+
+/// Draws the line at the left of a preview.
+pub(crate) fn draw_separator(preview: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
+    for y in preview.y..preview.bottom() {
+        buffer.set_stringn(preview.x.saturating_sub(2), y, glyphs.separator, 1, theme.style(Token::Faint));
+    }
+}
+
+fn wrapped(words: &str, width: usize, theme: &Theme, token: Token) -> Vec<Line<'static>> {
+    let parts = text::wrap(words, width.max(1)).into_iter();
+    parts.map(|part| Line::styled(words[part].trim_end().to_owned(), theme.style(token))).collect()
 }
 
 /// Returns the last characters that fit.

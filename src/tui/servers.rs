@@ -92,9 +92,13 @@ impl Servers {
         })
     }
 
-    pub(crate) fn open(&mut self) {
+    /// Opens the list, with this server highlighted.
+    pub(crate) fn open(&mut self, name: Option<&str>) {
         let mut picker = Picker::new("MCP servers", COLUMNS);
         picker.set_rows(self.rows());
+        if let Some(name) = name {
+            picker.highlight(name);
+        }
         self.list = Some(picker);
     }
 
@@ -117,7 +121,7 @@ impl Servers {
             ],
             mark: if status.of_project { "from project" } else { "" },
             lacks: None,
-            detail: advice(status),
+            detail: more(status).join("\n"),
         };
         self.statuses.iter().map(row).collect()
     }
@@ -138,6 +142,16 @@ fn hint(prompt: &ServerPrompt) -> Option<String> {
 /// Returns the details of a server, in lines.
 pub(crate) fn details(status: &ServerStatus) -> Vec<String> {
     let project = if status.of_project { " · defined by the project" } else { "" };
+    let mut lines = vec![
+        format!("{} (MCP server) · {}{project}", text::reveal_line(&status.name), state(&status.state)),
+        format!("  connection: {}", text::reveal_line(&status.reached_by)),
+    ];
+    lines.extend(more(status).iter().map(|line| format!("  {line}")));
+    lines
+}
+
+/// Returns what the list of servers does not show: the meaning of the state, the tools, and notes.
+fn more(status: &ServerStatus) -> Vec<String> {
     let offered = match status.offered {
         0 => "tools not known yet".to_owned(),
         offered => {
@@ -145,14 +159,8 @@ pub(crate) fn details(status: &ServerStatus) -> Vec<String> {
             format!("{tools} offered, {} of them allowed by the policy", status.tools)
         }
     };
-    let mut lines = vec![
-        format!("{} (MCP server) · {}{project}", text::reveal_line(&status.name), state(&status.state)),
-        format!("  connection: {}", text::reveal_line(&status.reached_by)),
-        format!("  {offered}"),
-        format!("  {}", advice(status)),
-    ];
-    lines.extend(status.notes.iter().map(|note| format!("  {}", text::reveal_line(note))));
-    lines
+    let notes = status.notes.iter().map(|note| text::reveal_line(note));
+    [advice(status), offered].into_iter().chain(notes).collect()
 }
 
 fn state(state: &ServerState) -> &'static str {

@@ -13,8 +13,6 @@ const COLUMNS: &[Column] = &[
     Column { head: "branch", is_number: false, rank: 2 },
     Column { head: "cost", is_number: true, rank: 3 },
 ];
-/// Minimum width at which list and preview fit side by side.
-pub(crate) const WIDE: u16 = 100;
 /// Maximum width of a branch name, in cells.
 const BRANCH: usize = 16;
 /// Maximum length of a title, in characters.

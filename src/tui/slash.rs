@@ -7,48 +7,48 @@ use crate::text;
 /// Commands and their descriptions, for the help and the menu.
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/help", "show keys and commands"),
+    ("/model", "change the model: pick from a list, or /model NAME"),
+    ("/new", "start a new session; this one can be resumed"),
+    ("/resume", "resume a session: pick from a list, or /resume ID"),
     ("/continue", "resume a paused or interrupted task"),
+    ("/compact", "summarize the conversation to free context; /compact FOCUS"),
+    ("/compact undo", "undo the last compaction"),
+    ("/diff", "show changes since the session began"),
+    ("/undo", "undo the last prompt; asks first"),
+    ("/rewind", "rewind to before a prompt: conversation, files or both"),
+    ("/review", "review uncommitted changes; /review WHAT"),
+    ("/init", "have the model write AGENTS.md for this project"),
     ("/mode", "set the mode: plan, ask, auto-edit or auto"),
     ("/plan", "switch to plan mode: no changes; /mode ask to leave"),
     ("/approve", "set what commands ask about: command or effects"),
-    ("/ran", "list the commands that ran without asking"),
+    ("/status", "show session, model, policy, sandbox and file locations"),
+    ("/cost", "show tokens and cost of the session and the task"),
+    ("/context", "show what fills the context window"),
+    ("/steer", "send a message the running task sees at its next step: /steer TEXT"),
+    ("/queue", "list queued messages; /queue edit 2, /queue drop 2"),
     ("/policy", "show the policy in effect and its files"),
     ("/policy reload", "reread the policy files now"),
     ("/policy grants", "list saved rules"),
     ("/policy undo", "remove the rule saved last"),
-    ("/steer", "send a message the running task sees at its next step: /steer TEXT"),
-    ("/queue", "list queued messages; /queue edit 2, /queue drop 2"),
-    ("/new", "start a new session; this one can be resumed"),
-    ("/resume", "resume a session: pick from a list, or /resume ID"),
+    ("/ran", "list the commands that ran without asking"),
+    ("/mcp", "show MCP servers and their state; /mcp NAME, /mcp reconnect NAME"),
+    ("/copy", "copy the last response; /copy code, /copy 2 for the one before"),
+    ("/export", "export the session: /export md, json, html or FILE"),
     ("/fork", "fork this session and continue in the copy"),
     ("/tree", "show the forks and rewinds of this session as a tree"),
     ("/rename", "rename this session: /rename TITLE"),
-    ("/mcp", "show MCP servers and their state; /mcp NAME, /mcp reconnect NAME"),
-    ("/status", "show session, model, policy, sandbox and file locations"),
-    ("/review", "review uncommitted changes; /review WHAT"),
-    ("/init", "have the model write AGENTS.md for this project"),
     ("/editor", "edit the draft in your editor"),
-    ("/model", "change the model: pick from a list, or /model NAME"),
+    ("/paste", "attach the image in the clipboard"),
     ("/effort", "set the reasoning effort: off, low, medium, high, auto"),
-    ("/context", "show what fills the context window"),
-    ("/compact", "summarize the conversation to free context; /compact FOCUS"),
-    ("/compact undo", "undo the last compaction"),
     ("/budget", "show or set a budget; /budget 10, /budget 2M tokens"),
-    ("/cost", "show tokens and cost of the session and the task"),
-    ("/diff", "show changes since the session began"),
-    ("/rewind", "rewind to before a prompt: conversation, files or both"),
-    ("/undo", "undo the last prompt; asks first"),
-    ("/redo", "undo the last rewind"),
     ("/ps", "list background sessions and commands"),
     ("/stop", "stop one of them: /stop s1"),
     ("/stats", "show use and run time of each tool"),
     ("/artifacts", "list stored artifacts; /artifacts 2 opens one"),
-    ("/copy", "copy the last response; /copy code, /copy 2 for the one before"),
-    ("/paste", "attach the image in the clipboard"),
-    ("/export", "export the session: /export md, json, html or FILE"),
-    ("/setup", "choose model, policy and theme again"),
-    ("/vim", "turn Vim keys for the draft on or off"),
+    ("/redo", "undo the last rewind"),
     ("/theme", "change the colour theme: a name, or auto"),
+    ("/vim", "turn Vim keys for the draft on or off"),
+    ("/setup", "choose model, policy and theme again"),
     ("/quit", "save and quit"),
 ];
 
@@ -138,8 +138,9 @@ pub(crate) fn typed(draft: &str) -> Option<&str> {
     (!word.contains('/') && !is_text).then_some(typed)
 }
 
-/// Returns the completions of a command in the draft, best first; `themes` returns the arguments of `/theme`.
-pub(crate) fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
+/// Returns the completions of a command in the draft, best first; `used` lists the commands used last, and `themes`
+/// returns the arguments of `/theme`.
+pub(crate) fn candidates(draft: &str, own: &[CustomCommand], used: &[String], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
     let item = |text: String, words: &str, then: EnterAction| {
         let name = text::reveal(&text).into_owned();
         let words = text::reveal_line(words);
@@ -170,8 +171,9 @@ pub(crate) fn candidates(draft: &str, own: &[CustomCommand], themes: &dyn Fn() -
     let (begin, others): (Vec<Item>, Vec<Item>) = all.iter().cloned().partition(|item| item.text.starts_with(draft));
     let mut found: Vec<Item> = begin;
     found.extend(ALIASES.iter().filter_map(alias));
-    // A complete command comes first, even if longer ones begin like it.
-    found.sort_by_key(|item| item.text != draft);
+    // A complete command comes first, even if longer ones begin like it; then those used last.
+    let last = |item: &Item| used.iter().position(|name| *name == item.text).unwrap_or(usize::MAX);
+    found.sort_by_key(|item| (item.text != draft, last(item)));
     let letters = draft.strip_prefix('/').unwrap_or(draft);
     if !letters.contains(char::is_whitespace) {
         let mut fuzzy = text::Fuzzy::words(letters);

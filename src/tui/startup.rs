@@ -11,6 +11,8 @@ pub(crate) struct Startup {
     pub wants_setup: bool,
     /// Whether the session still reports what the last process left in progress.
     pub recovering: bool,
+    /// Note in the transcript about a missing API key, until there is one.
+    pub no_key_note: Option<String>,
     /// Whether the screen only chooses a session and starts none.
     pub is_session_chooser: bool,
 }

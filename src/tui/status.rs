@@ -8,8 +8,8 @@ use super::menu::Typing;
 use super::metrics::GUTTER;
 use super::model::{Activity, Model};
 use super::models::ModelPicker;
+use super::picker;
 use super::session_info::ExpiryStage;
-use super::sessions::WIDE as SESSIONS_WIDE;
 use super::status_items::{Field, fields, is_wanted};
 use super::task::KILL_MS;
 use super::theme::Token;
@@ -289,20 +289,14 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         if sessions.is_renaming() {
             return vec!["enter rename", "esc back"];
         }
-        let look = (model.screen.size.width < SESSIONS_WIDE).then_some("space preview");
+        let look = (model.screen.size.width < picker::WIDE).then_some("space preview");
         // Waiting questions come first here too.
         let tab = if model.dialogs.is_empty() { "tab project/all" } else { "tab review" };
         let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a archive"];
         return ["enter resume"].into_iter().chain(look).chain(["esc close"]).chain(keys).chain(["ctrl+o sort"]).collect();
     }
-    if model.servers.list.is_some() && !model.dialogs.is_open() {
-        return vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"];
-    }
-    if model.overlays.picker.as_ref().is_some_and(ModelPicker::takes_key) && !model.dialogs.is_open() {
-        return vec!["enter save key", "esc back"];
-    }
-    if model.has_list() && !model.dialogs.is_open() {
-        return vec!["enter select", "esc close", "up down move", "type to filter"];
+    if let Some(hints) = list_hints(model).filter(|_| !model.dialogs.is_open()) {
+        return hints;
     }
     if let Some(changes) = &model.overlays.changes
         && !model.dialogs.is_open()
@@ -343,6 +337,23 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         };
     }
     composer_hints(model, now)
+}
+
+/// Returns the key hints of the open list, other than that of sessions.
+fn list_hints(model: &Model) -> Option<Vec<&'static str>> {
+    Some(if model.overlays.themes.is_some() {
+        vec!["enter save", "esc cancel", "up down preview", "type to filter"]
+    } else if model.overlays.overview.is_some() {
+        vec!["enter details", "esc close", "up down move", "type to filter"]
+    } else if model.servers.list.is_some() {
+        vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"]
+    } else if model.overlays.picker.as_ref().is_some_and(ModelPicker::takes_key) {
+        vec!["enter save key", "esc back"]
+    } else if model.has_list() {
+        vec!["enter select", "esc close", "up down move", "type to filter"]
+    } else {
+        return None;
+    })
 }
 
 /// Returns the key hints while the composer has the keyboard and nothing is pending.
@@ -392,6 +403,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
     let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
     let mut words = match &model.task.activity {
         Activity::Idle => return None,
+        Activity::Thinking if model.transcript.is_thinking() => vec!["Thinking".to_owned()],
         Activity::Thinking => vec!["Waiting for the model".to_owned()],
         Activity::Answering => vec!["Responding".to_owned()],
         Activity::Calling { tool, bytes } => vec![calling(tool), counted(*bytes as usize, "byte")],

@@ -21,8 +21,8 @@ impl TextViewer {
         Self::of(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
     }
 
-    /// Creates a viewer for the transcript of a session.
-    pub(crate) fn session(title: &str, content: &str) -> Self {
+    /// Creates a viewer for a text with a title.
+    pub(crate) fn titled(title: &str, content: &str) -> Self {
         Self::of(text::reveal_line(title), content)
     }
 

@@ -35,7 +35,7 @@ fn a_rule_is_saved_for_this_project_and_holds_until_it_is_taken_back() {
     let mut terminal = project.open(&[]);
     terminal.prompt("make it");
     let screen = always(&mut terminal, "y  yes");
-    assert!(screen.contains("command = [\"touch\", \"made\"]") && screen.contains("policy.toml:"), "{screen}");
+    assert!(screen.contains("exactly `touch made`") && screen.contains("policy.toml:"), "{screen}");
     assert!(grants(&project).is_empty(), "nothing is saved before enter");
     terminal.decide('2');
     terminal.wait_for("Finished the work.");
@@ -248,8 +248,8 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     terminal.wait_for("Always allow this");
     let screen =
         terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
-    assert!(screen.contains("readable_paths = [") && screen.contains("except credentials"), "{screen}");
-    for other in ["until you quit", "everywhere", "set an expiry", "edit the rule"] {
+    assert!(screen.contains("every command of this project reads `"), "{screen}");
+    for other in ["until you quit", "everywhere", "x  until", "e  edit"] {
         assert!(!screen.contains(other), "{other} is offered\n{screen}");
     }
     assert!(grants(&project).is_empty(), "nothing is saved before enter");

@@ -274,7 +274,54 @@ fn the_status_says_what_runs_where() {
     terminal.wait_for("/status");
     terminal.enter();
     let screen = terminal.wait_for("settings");
-    for words in ["session", "model", "mode", "policy", "sandbox", "context", "config.toml (missing)"] {
+    for words in ["session", "model", "mode", "policy", "sandbox", "context"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
+    terminal.type_text("settings", 2);
+    terminal.wait_for("config.toml (missing)");
+}
+
+#[test]
+fn the_status_leads_to_the_policy_and_leaves_nothing_in_the_conversation() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    for (columns, rows) in [(110, 36), (40, 12)] {
+        let mut terminal: Terminal = project.open_sized(&[], columns, rows);
+        terminal.wait_for("sandbox");
+        terminal.prompt("/status");
+        terminal.wait_for("Status ·");
+        terminal.type_text("policy", 2);
+        terminal.wait_that("the row is marked", |screen| screen.lines().any(|row| row.contains("❯ policy")));
+        terminal.enter();
+        terminal.wait_for("Policy ·");
+        terminal.send("\x1b");
+        terminal.wait_until_gone("Policy ·");
+        assert!(!terminal.screen().contains("Status ·"), "{}", terminal.screen());
+        assert!(terminal.quit().success());
+    }
+}
+
+#[test]
+fn a_theme_is_saved_only_by_enter() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    let mut terminal: Terminal = project.open_sized(&[], 80, 24);
+    terminal.wait_for("/ commands");
+    terminal.prompt("/theme");
+    terminal.wait_for("Themes ·");
+    terminal.type_text("high-contrast-light", 2);
+    terminal.wait_that("the row is marked", |screen| screen.lines().any(|row| row.contains("❯ high-contrast-light")));
+    terminal.send("\x1b");
+    terminal.wait_until_gone("Themes ·");
+    let settings = project.directory("config").join("config.toml");
+    let saved = || std::fs::read_to_string(&settings).unwrap_or_default();
+    assert!(!saved().contains("high-contrast"), "{}", saved());
+    terminal.prompt("/theme");
+    terminal.wait_for("Themes ·");
+    terminal.type_text("high-contrast-light", 2);
+    terminal.wait_that("the row is marked", |screen| screen.lines().any(|row| row.contains("❯ high-contrast-light")));
+    terminal.enter();
+    terminal.wait_for("saved in");
+    assert!(saved().contains("theme = \"high-contrast-light\""), "{}", saved());
+    assert!(terminal.quit().success());
 }

@@ -44,7 +44,11 @@ fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
     assert!(server.request(3).tool_results().last().is_some_and(|(_, told)| told.contains("POLICY_DENIED")));
     terminal.prompt("/policy");
     let screen = terminal.wait_for("the files are watched");
-    assert!(screen.contains("user (bundle three)") && screen.contains("policy.toml"), "{screen}");
+    assert!(screen.contains("Policy · ") && screen.contains("three"), "{screen}");
+    terminal.send("\x1b[F");
+    terminal.wait_for("policy.toml");
+    terminal.send("\x1b");
+    terminal.wait_until_gone("the files are watched");
     fs::remove_file(project.directory("config").join("policy.toml")).unwrap();
     terminal.wait_for("policy reloaded: built-in");
     assert!(terminal.quit().success());
@@ -113,7 +117,10 @@ fn a_changed_project_policy_is_told_and_not_taken() {
     fs::write(project.path(".aye/policy.toml"), "not a policy at all").unwrap();
     terminal.wait_for("the project's policy changed; the version you trusted");
     terminal.prompt("/policy");
-    terminal.wait_for("project (bundle p1)");
+    let screen = terminal.wait_for("the files are watched");
+    assert!(screen.lines().any(|row| row.contains("project") && row.contains("p1")), "{screen}");
+    terminal.send("\x1b");
+    terminal.wait_until_gone("the files are watched");
     assert!(terminal.quit().success());
 }
 

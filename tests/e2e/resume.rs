@@ -235,8 +235,12 @@ fn of_a_long_session_the_end_is_there_first_and_the_start_by_scrolling_and_all_o
     // The session is loaded in the background; before that, only the shown part is counted.
     let counted = wait_until(TIMEOUT, || {
         terminal.prompt("/stats");
-        terminal.wait_for("ReadFile");
-        terminal.screen().lines().any(|line| line.contains("ReadFile") && line.contains(&format!("  {STEPS}  ")))
+        terminal.wait_for("Tool use");
+        let is_counted =
+            terminal.screen().lines().any(|line| line.contains("ReadFile") && line.contains(&format!("  {STEPS}  ")));
+        terminal.send("\x1b");
+        terminal.wait_until_gone("Tool use");
+        is_counted
     });
     assert!(counted, "every call is counted\n{}", terminal.screen());
     let reached = wait_until(TIMEOUT, || {

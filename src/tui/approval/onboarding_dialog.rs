@@ -6,15 +6,13 @@ use crate::text;
 use crate::tui::composer::Field;
 use crate::tui::onboarding::{Onboarding, Page, Pick, Test, Typed, Typing};
 use crate::tui::theme::Token;
+use crate::tui::theme_list::SAMPLE;
 use crate::tui::typeahead_guard::Confirm;
 
 /// Maximum number of asterisks shown for a key; its length is shown next to them.
 const SIGNS: usize = 24;
 /// Number of characters shown from the end of a long key.
 const TAIL: usize = 4;
-/// Sample diff that previews the theme.
-const SAMPLE: &str = "--- a/src/greet.rs\n+++ b/src/greet.rs\n@@ -1,4 +1,4 @@\n fn greet(name: &str) -> String {\n\
-    -    format!(\"Hello, {name}\")\n+    format!(\"Hello, {name}!\")\n }\n";
 
 impl Onboarding {
     pub(crate) fn panel(self: Box<Self>) -> Dialog {

@@ -106,3 +106,24 @@ fn a_list_with_more_below_says_so_and_a_mark_is_read_whole() {
     let shown = draw(&mut picker, 70, 12);
     assert!(shown.contains("…  a kind   12k  open here"), "{shown}");
 }
+
+#[test]
+fn a_list_keeps_half_of_the_screen_and_a_fact_is_cut_before_it_is_dropped() {
+    const FACTS: &[Column] = &[Column { head: "", is_number: false, rank: 0 }, Column { head: "", is_number: false, rank: 1 }];
+    let fact = |name: &str, value: &str| Row {
+        key: name.to_owned(),
+        cells: vec![name.to_owned(), value.to_owned()],
+        mark: "",
+        lacks: None,
+        detail: value.to_owned(),
+    };
+    let long = "/a/place/that/is/much/longer/than/the/list/is/wide/".repeat(3);
+    let mut picker = Picker::new("Facts", FACTS).cutting_last();
+    picker.set_rows(vec![fact("short", "a value"), fact("place", &long), fact("other", "b"), fact("last", "c")]);
+    let wide = draw(&mut picker, 120, 12);
+    assert!(wide.contains("short  a value") && wide.contains("place  /a/place/that"), "{wide}");
+    assert_eq!(wide.matches("a value").count(), 1, "the preview repeats nothing\n{wide}");
+    picker.highlight("place");
+    let low = draw(&mut picker, 40, 9);
+    assert!(low.contains("short") && low.contains("❯ place") && low.contains("last"), "{low}");
+}

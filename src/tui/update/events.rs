@@ -3,12 +3,13 @@
 use super::draft::draft_changed;
 use super::notes::note;
 use super::{
-    amend, artifacts, call_events, changes, commands, compaction, models, policy, response_events, rewind, save_errors, servers,
-    spending, task_events,
+    amend, artifacts, call_events, changes, commands, compaction, models, overview, policy, response_events, rewind, save_errors,
+    servers, spending, task_events,
 };
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{Budget, Event, EventKind};
 use crate::text;
 use crate::tui::model::Model;
+use crate::tui::overview::Topic;
 use crate::tui::session_info::Policy;
 use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Tone, tag_new_entries};
@@ -66,7 +67,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ProposedShown { approval_id, file, text } => amend::proposed(model, &approval_id, file, &text, now),
         EventKind::ModelChanged { facts, effort, message } => models::changed(model, facts, effort, &message),
         EventKind::ModelsListed { models, notices } => models::listed(model, models, &notices),
-        EventKind::BudgetShown { budgets } => spending::told(model, budgets),
+        EventKind::BudgetShown { budgets } => budgets_told(model, budgets),
         EventKind::BudgetApproaching { budget } => spending::approaching(model, budget),
         EventKind::CommandsRunning { commands } => commands::changed(model, commands),
         EventKind::ServersChanged { servers } => servers::changed(model, servers),
@@ -87,6 +88,13 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::ElicitationEnded { .. }
         | EventKind::HistorySummed(_)
         | EventKind::SessionCompleted { .. } => {}
+    }
+}
+
+/// Stores the budgets, and shows them if the user asked.
+fn budgets_told(model: &mut Model, budgets: Vec<Budget>) {
+    if spending::told(model, budgets) {
+        overview::open(model, Topic::Cost);
     }
 }
 

@@ -12,6 +12,8 @@ use crate::tui::slash;
 /// Maximum number of resources in the menu: next to files as long as no file name is typed, and otherwise.
 const FEW_RESOURCES: usize = 5;
 const MAX_RESOURCES: usize = 50;
+/// Number of recent history entries searched for used commands.
+const USED: usize = 30;
 
 /// Updates the menu from the draft; called after everything that may have changed it.
 pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -34,13 +36,14 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         None => model.menu.set(Vec::new()),
         Some(Typing::Command(draft)) => {
             if begins {
+                model.menu.used = used(model);
                 // Command files may have been written since.
                 effects.push(Effect::Ask(Query::LookUp(HostRequest::Commands)));
                 if model.servers.any_answers() {
                     effects.push(Effect::Ask(Query::Session(SessionQuery::ServerPrompts)));
                 }
             }
-            let items = slash::candidates(&draft, &model.menu.own, &|| theme_command::names(model));
+            let items = slash::candidates(&draft, &model.menu.own, &model.menu.used, &|| theme_command::names(model));
             model.menu.set(items);
         }
         Some(Typing::File { words, quoted, .. }) => {
@@ -60,6 +63,12 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             if is_symbol { show_symbols(model) } else { show_files(model) }
         }
     }
+}
+
+/// Returns the commands used last, newest first.
+pub(crate) fn used(model: &mut Model) -> Vec<String> {
+    let sent = model.composer.sent_with("/");
+    sent.iter().take(USED).map(|typed| slash::whole_name(typed, &model.menu.own)).collect()
 }
 
 /// Requests the resources for the current word again, because other servers are connected now.
@@ -143,7 +152,7 @@ fn shown(words: &str) -> String {
 /// Updates the menu to other commands.
 pub(crate) fn commands(model: &mut Model) {
     if let Some(Typing::Command(draft)) = model.menu.typing() {
-        let items = slash::candidates(draft, &model.menu.own, &|| theme_command::names(model));
+        let items = slash::candidates(draft, &model.menu.own, &model.menu.used, &|| theme_command::names(model));
         model.menu.set(items);
     }
 }

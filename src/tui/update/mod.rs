@@ -32,6 +32,8 @@ pub(crate) mod mouse;
 mod notes;
 mod notifications;
 mod onboarding;
+mod overview;
+mod overview_keys;
 mod palette;
 mod pointer;
 mod policy;
@@ -191,6 +193,7 @@ fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>
         }
         _ => live_events::apply(model, event, now),
     }
+    overview::refresh(model);
     effects.extend(model.to_edit.take().map(Effect::EditFile));
     worktree::look(model, effects);
 }
@@ -306,6 +309,8 @@ fn dispatch_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
         && !palette::key(model, key, now, effects)
         && !tree::key(model, key, now, effects)
         && !servers::key(model, key, now, effects)
+        && !overview_keys::key(model, key, now, effects)
+        && !theme_command::key(model, key, now, effects)
         && !rewind::key(model, key, now, effects)
         && !changes::key(model, key, now, effects)
         && !browse::key(model, key, now, effects)
@@ -345,6 +350,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
             format!("or press {}, choose a model and enter its API key", model.keymap.called(Focus::Composer, "ctrl+l"))
         };
         let words = format!("{}\n{way}; until then nothing is sent", text::clean(message).trim_end());
+        model.startup.no_key_note = Some(words.clone());
         model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
     }
     if let ModelAccess::ReadOnly { holder } = &start.model_access {

@@ -50,9 +50,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         model.startup.wants_picker = true;
         return model.show_toast("starting: the list of models opens as soon as everything is loaded", now);
     }
-    model.overlays.help = None;
-    model.overlays.reading = None;
-    model.overlays.search = None;
+    model.overlays.make_room();
     model.overlays.picker = Some(ModelPicker::new(&model.info.header.model, model.info.facts.clone(), model.info.header.effort));
     effects.push(Effect::Send(Command::ListModels { ask: false }));
     effects.push(Effect::Send(Command::ListModels { ask: true }));
@@ -91,6 +89,9 @@ pub(crate) fn known(model: &mut Model, facts: ModelFacts) {
 pub(crate) fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
     if matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) {
         model.info.model_access = Some(ModelAccess::Ready);
+        if let Some(words) = model.startup.no_key_note.take() {
+            model.transcript.withdraw(&words);
+        }
     }
     // The rejected key is not in use any more.
     if model.task.paused.as_ref().is_some_and(|paused| paused.wants_key) {

@@ -1,6 +1,6 @@
 //! Mouse: the wheel scrolls, a click folds a card, and a drag selects text of one entry.
 
-use super::{history_page, sessions};
+use super::{history_page, sessions, theme_command};
 use crate::tui::approval::choice_at;
 use crate::tui::clipboard::Clip;
 use crate::tui::metrics::GUTTER;
@@ -91,11 +91,17 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
         Some(ClickResult::Nothing) => {}
         Some(ClickResult::Marked) => {
             model.screen.dirty = true;
-            sessions::look(model, effects);
+            highlight_moved(model, effects);
         }
         Some(ClickResult::Taken) => super::dispatch_key(model, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now, effects),
     }
     true
+}
+
+/// Shows the preview of the row that is highlighted now.
+fn highlight_moved(model: &mut Model, effects: &mut Vec<Effect>) {
+    sessions::look(model, effects);
+    theme_command::show_highlighted(model);
 }
 
 fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
@@ -113,7 +119,7 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
     }
     if let Some(list) = model.list_mut() {
         list.scroll_by(rows.signum());
-        return sessions::look(model, effects);
+        return highlight_moved(model, effects);
     }
     if let Some(changes) = &mut model.overlays.changes {
         return changes.scroll_by(rows);

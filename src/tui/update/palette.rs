@@ -1,6 +1,7 @@
 //! Command palette: every command by a few letters of its name.
 
 use super::draft::draft_changed;
+use super::menu;
 use super::slash::run as run_command;
 use crate::tui::keymap::Focus;
 use crate::tui::model::{Effect, Model};
@@ -9,15 +10,9 @@ use crate::tui::picker::PickerResult;
 use crate::tui::slash;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Number of recent history entries searched for used commands.
-const USED: usize = 30;
-
 pub(crate) fn open(model: &mut Model) {
-    model.overlays.help = None;
-    model.overlays.reading = None;
-    model.overlays.search = None;
-    let sent = model.composer.sent_with("/");
-    let used: Vec<String> = sent.iter().take(USED).map(|typed| slash::whole_name(typed, &model.menu.own)).collect();
+    model.overlays.make_room();
+    let used = menu::used(model);
     let keys = |keys| model.keymap.sentence(Focus::Composer, keys).into_owned();
     let keys: Vec<(&str, String)> = slash::KEYS.iter().map(|(name, named)| (*name, keys(*named))).collect();
     model.overlays.palette = Some(palette::picker(slash::COMMANDS, &model.menu.own, &keys, &used));

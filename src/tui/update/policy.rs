@@ -5,20 +5,18 @@ use crate::protocol::{Approve, Command, Mode, PolicyLayer};
 use crate::text;
 use crate::tui::approval::{Question, mode_dialog};
 use crate::tui::model::{Effect, Model};
+use crate::tui::picker::Row;
 use crate::tui::session_info::ExpiryStage;
 use crate::tui::transcript::{Kind, Tone};
 use std::cmp::Ordering;
 
+const WATCHED: &str = "the files are watched; /policy reload rereads them now";
+
 pub(crate) const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
 
-/// Handles `/policy` and `/policy reload`.
+/// Handles `/policy reload`.
 pub(crate) fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>) {
     match what {
-        "" => {
-            take_draft(model, now, effects);
-            let text = text::clean(&view(model)).into_owned();
-            model.transcript.push(Kind::Note { text, tone: Tone::Plain });
-        }
         "reload" => {
             take_draft(model, now, effects);
             effects.push(Effect::Send(Command::ReloadPolicy));
@@ -87,15 +85,49 @@ pub(crate) fn look_at_end(model: &mut Model, now: u64) {
     model.transcript.push(Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Warning });
 }
 
-fn view(model: &Model) -> String {
+/// Returns a row for each layer of the policy, for `/policy`.
+pub(crate) fn rows(model: &Model) -> Vec<Row> {
+    let layers = model.info.policy.layers.iter();
+    layers.enumerate().map(|(number, layer)| row(number, layer)).collect()
+}
+
+fn row(number: usize, layer: &PolicyLayer) -> Row {
+    let PolicyLayer { scope, bundle_version, expires_at, max_input_tokens, file } = layer;
+    let end = expires_at.map(|end| end.strftime("%Y-%m-%d %H:%M UTC").to_string());
+    let mut detail: Vec<String> = vec![file.as_deref().map_or_else(|| "part of aye".to_owned(), text::reveal_line)];
+    detail.extend(bundle_version.as_deref().map(|version| format!("bundle {}", text::reveal_line(version))));
+    detail.extend(end.as_ref().map(|end| format!("until {end}")));
+    detail.extend(max_input_tokens.map(|most| format!("at most {most} tokens in a request")));
+    Row {
+        key: number.to_string(),
+        cells: vec![
+            text::reveal_line(scope),
+            bundle_version.as_deref().map(text::reveal_line).unwrap_or_default(),
+            end.unwrap_or_default(),
+        ],
+        mark: "",
+        lacks: None,
+        detail: detail.join("\n"),
+    }
+}
+
+/// Returns why a file is not applied, and what else there is to see.
+pub(crate) fn notices(model: &Model) -> Vec<String> {
+    let broken = model.info.policy.broken.iter().map(|message| format!("not applied: {}", text::clean_line(message)));
+    let ways = [WATCHED, "saved rules: /policy grants"].map(str::to_owned);
+    broken.chain(ways).collect()
+}
+
+/// Returns the policy as text for line mode.
+pub(crate) fn printed(model: &Model) -> String {
     let mut lines = vec![format!("policy {}, mode {}", model.info.header.policy, model.info.header.mode.as_str())];
-    lines.extend(model.info.policy.layers.iter().map(layer));
+    lines.extend(model.info.policy.layers.iter().map(printed_layer));
     lines.extend(model.info.policy.broken.iter().map(|message| format!("not applied: {message}")));
-    lines.push("the files are watched; /policy reload rereads them now".to_owned());
+    lines.push(WATCHED.to_owned());
     lines.join("\n")
 }
 
-fn layer(layer: &PolicyLayer) -> String {
+fn printed_layer(layer: &PolicyLayer) -> String {
     let file = layer.file.as_ref().map(|file| format!("  {file}")).unwrap_or_default();
     let end = layer.expires_at.map(|end| format!(", until {}", end.strftime("%Y-%m-%d %H:%M UTC"))).unwrap_or_default();
     format!("  {layer}{end}{file}")

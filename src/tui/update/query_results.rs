@@ -1,12 +1,11 @@
 //! Results of look-ups, each passed to the part of the screen that asked.
 
-use super::{
-    attachments, help, menu, onboarding, servers, sessions, status_command, theme_command, tree, user_commands, worktree,
-};
+use super::{attachments, help, menu, onboarding, overview, servers, sessions, theme_command, tree, user_commands, worktree};
 use crate::protocol::HostResponse;
 use crate::text;
 use crate::tui::interface::{KeyFile, SessionTarget};
 use crate::tui::model::{Effect, Model};
+use crate::tui::overview::Topic;
 use crate::tui::sessions::Sessions;
 use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Kind, Tone};
@@ -39,7 +38,7 @@ pub(crate) fn told(model: &mut Model, told: HostResponse, now: u64, effects: &mu
             let is_meant = model.overlays.sessions.as_ref().and_then(Sessions::at).is_some_and(|at| at.session_id == session_id);
             if is_meant {
                 model.toast = None;
-                model.overlays.reading = Some(TextViewer::session(&title, &text));
+                model.overlays.reading = Some(TextViewer::titled(&title, &text));
             }
         }
         HostResponse::Renamed { session_id, title } => {
@@ -68,7 +67,7 @@ pub(crate) fn told(model: &mut Model, told: HostResponse, now: u64, effects: &mu
         HostResponse::Keys { path, text } => help::keys_read(model, KeyFile { path, text }, now),
         HostResponse::ThemeKept { name, kept } => theme_command::kept(model, &name, kept, now),
         HostResponse::Setup(told) => onboarding::told(model, told, now, effects),
-        HostResponse::Places { rows } => status_command::told(model, &rows),
+        HostResponse::Places { rows } => overview::open(model, Topic::Status(rows)),
         HostResponse::Failed { message } => {
             let text = text::clean(&message).trim_end().to_owned();
             if model.has_list() {

@@ -26,9 +26,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         take_draft(model, now, effects);
     }
-    model.overlays.help = None;
-    model.overlays.reading = None;
-    model.overlays.search = None;
+    model.overlays.make_room();
     model.rewind.list = Some(RewindList::new());
     model.rewind.awaits = Some((PendingRewind::Points, now));
     effects.push(Effect::Send(Command::ListRewindPoints));

@@ -9,6 +9,7 @@ use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::PickerResult;
 use crate::tui::servers::details;
+use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -33,10 +34,8 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
     }
     if words.is_empty() {
         take_draft(model, now, effects);
-        model.overlays.help = None;
-        model.overlays.reading = None;
-        model.overlays.search = None;
-        return model.servers.open();
+        model.overlays.make_room();
+        return model.servers.open(None);
     }
     let (name, reconnects) = match words.strip_prefix("reconnect").filter(|rest| rest.starts_with(' ')) {
         Some(rest) => (rest.trim(), true),
@@ -48,9 +47,17 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
         return model.show_toast(text::clean(&words).into_owned(), now);
     };
     take_draft(model, now, effects);
-    if reconnects { reconnect(model, status.name, now, effects) } else { tell(model, &status) }
+    if reconnects {
+        return reconnect(model, status.name, now, effects);
+    }
+    if model.in_lines {
+        return tell(model, &status);
+    }
+    model.overlays.make_room();
+    model.servers.open(Some(&status.name));
 }
 
+/// Prints the details of a server in line mode.
 fn tell(model: &mut Model, status: &ServerStatus) {
     show_called_for(model, Kind::Note { text: details(status).join("\n"), tone: Tone::Plain });
 }
@@ -71,9 +78,8 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         PickerResult::Nothing | PickerResult::Refused(_) => {}
         PickerResult::Closed => model.servers.list = None,
         PickerResult::Chosen(name) => {
-            model.servers.list = None;
-            if let Some(status) = model.servers.of_name(&name).cloned() {
-                tell(model, &status);
+            if let Some(status) = model.servers.of_name(&name) {
+                model.overlays.reading = Some(TextViewer::titled(&name, &details(status).join("\n")));
             }
         }
         PickerResult::Other => match key.code {

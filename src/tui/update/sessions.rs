@@ -6,7 +6,8 @@ use crate::text;
 use crate::tui::approval::deletion_dialog;
 use crate::tui::interface::{ExitReason, SessionTarget};
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::sessions::{Choice, Sessions, WIDE as SESSIONS_WIDE};
+use crate::tui::picker::WIDE;
+use crate::tui::sessions::{Choice, Sessions};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Maximum length of a title, in characters.
@@ -21,9 +22,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 pub(crate) fn show(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.overlays.help = None;
-    model.overlays.reading = None;
-    model.overlays.search = None;
+    model.overlays.make_room();
     model.overlays.sessions = Some(Sessions::new(model.info.session.clone(), &model.screen.glyphs));
     ask(model, effects);
 }
@@ -143,7 +142,7 @@ pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<Sessi
 /// Handles a key of the list. Returns whether it is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
-    let wide = model.screen.size.width >= SESSIONS_WIDE;
+    let wide = model.screen.size.width >= WIDE;
     let Some(sessions) = &mut model.overlays.sessions else { return false };
     model.keys.last_key = Some(now);
     model.toast = None;

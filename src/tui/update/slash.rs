@@ -3,11 +3,12 @@
 use super::draft::take_draft;
 use super::quit::quit;
 use super::{
-    artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, policy, queue, rewind,
-    servers, sessions, spending, stats, status_command, theme_command, tree, user_commands,
+    artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, overview, policy,
+    queue, rewind, servers, sessions, spending, status_command, theme_command, tree, user_commands,
 };
-use crate::protocol::{Command, RewindTarget};
+use crate::protocol::{Command, RewindTarget, Usage};
 use crate::tui::model::{Effect, Model};
+use crate::tui::overview::Topic;
 use crate::tui::slash::{resolve_alias, unknown};
 
 /// Runs exactly the typed command; an unknown one keeps the draft.
@@ -45,6 +46,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("ran", "") => send(model, Command::ListUnasked, now, effects),
         ("policy", "grants") => send(model, Command::ListGrants, now, effects),
         ("policy", "undo") => send(model, Command::UndoGrant, now, effects),
+        ("policy", "") => show_overview(model, Topic::Policy, now, effects),
         ("policy", what) => policy::policy(model, what, now, effects),
         ("steer", words) => queue::steer(model, words, now, effects),
         ("queue", words) => queue::queue(model, words, now, effects),
@@ -53,14 +55,14 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("context", "") => compaction::ask(model, now, effects),
         ("compact", words) => compaction::compact(model, words, now, effects),
         ("budget", words) => spending::budget(model, words, now, effects),
-        ("cost", "") => spending::cost(model, now, effects),
+        ("cost", "") => show_overview(model, Topic::Cost, now, effects),
         ("diff", "") => changes::ask(model, now, effects),
         ("rewind", "") => rewind::open(model, now, effects),
         ("undo", "") => rewind::step(model, RewindTarget::Last, now, effects),
         ("redo", "") => rewind::step(model, RewindTarget::Redo, now, effects),
         ("ps", "") => commands::list(model, now, effects),
         ("stop", id) => commands::stop(model, id, now, effects),
-        ("stats", "") => stats::show(model, now, effects),
+        ("stats", "") => show_overview(model, Topic::Tools, now, effects),
         ("artifacts", which) => artifacts::artifacts(model, which, now, effects),
         ("copy", which) => copy_export::copy(model, which, now, effects),
         ("paste", "") => {
@@ -82,6 +84,15 @@ fn toggle_vim(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     let words = if model.composer.turn_vim() { "Vim keys on; `[ui] vim = true` makes that permanent" } else { "Vim keys off" };
     model.show_toast(words, now);
+}
+
+fn show_overview(model: &mut Model, topic: Topic, now: u64, effects: &mut Vec<Effect>) {
+    take_draft(model, now, effects);
+    match topic {
+        Topic::Cost if model.info.tally.usage == Usage::default() => model.show_toast("no requests in this session yet", now),
+        Topic::Tools if model.info.tool_uses.list().is_empty() => model.show_toast("no tool calls in this session yet", now),
+        topic => overview::open(model, topic),
+    }
 }
 
 /// Sends a command of the session, whose words leave the draft.

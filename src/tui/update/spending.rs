@@ -1,18 +1,15 @@
 //! Usage and budgets: `/cost` and `/budget`.
 
 use super::draft::take_draft;
-use super::notes::show_called_for;
 use super::readiness::is_ready;
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
 use crate::tui::format::{about, amount, dollars, tokens};
-use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
+use crate::tui::picker::Row;
 use crate::tui::transcript::{Kind, Tone};
 
 const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.50`, `/budget steps 200`";
-/// Width of the figures of `/cost`, in cells.
-const FIGURES: usize = 52;
 
 /// Adds the usage and cost of a finished request, and the session's own total.
 pub(crate) fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
@@ -33,43 +30,79 @@ pub(crate) fn doubt(model: &mut Model, estimated: bool) {
     model.info.tally.is_estimated |= estimated;
 }
 
-/// Handles `/cost`: tokens and cost of the session and of its last task.
-pub(crate) fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    take_draft(model, now, effects);
-    let (session, task) = (model.info.tally.usage, model.task.usage);
-    if session == Usage::default() {
-        return model.show_toast("no requests in this session yet", now);
-    }
+/// Returns the tokens and the cost of the session and of its last task, for `/cost`.
+pub(crate) fn rows(model: &Model) -> Vec<Row> {
+    let tally = &model.info.tally;
     let which = if model.task.goes_on { "this task" } else { "last task" };
-    let rows = [
-        ("session", session, money(model, model.info.tally.cost_usd, model.info.tally.is_estimated)),
-        (which, task, money(model, model.task.cost_usd, model.task.is_estimated)),
+    let all = [
+        ("session", tally.usage, money(model, tally.cost_usd, tally.is_estimated)),
+        (which, model.task.usage, money(model, model.task.cost_usd, model.task.is_estimated)),
     ];
-    let wide = usize::from(model.screen.size.width.saturating_sub(GUTTER)) >= FIGURES;
-    let mut words = if wide {
-        let mut words = vec![format!("{:9}  {:>7}  {:>7}  {:>7}  {:>9}", "", "input", "cached", "output", "cost")];
-        words.extend(rows.iter().map(|(name, usage, cost)| {
-            let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
-            format!("{name:9}  {sent:>7}  {:>7}  {got:>7}  {cost:>9}", tokens(usage.cache_read_tokens))
-        }));
-        words
-    } else {
-        rows.iter()
-            .map(|(name, usage, cost)| {
-                let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
-                format!("{name}: {cost} {} {sent} in, {got} out", model.screen.glyphs.dot)
-            })
-            .collect()
-    };
+    let used = all.map(|(name, usage, cost)| row(name, usage, cost)).into_iter();
+    used.chain(tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_row)).collect()
+}
+
+fn budget_row(budget: &Budget) -> Row {
+    let name = format!("{} budget", scope_name(budget.scope));
+    let none = String::new;
+    let figures = format!("{} of {}", used_of(budget), amount(budget.unit, budget.limit));
+    let unit = budget.unit;
+    Row {
+        key: format!("{name} {unit:?}"),
+        cells: vec![name, none(), none(), none(), figures],
+        mark: "",
+        lacks: None,
+        detail: budget_line(budget),
+    }
+}
+
+fn scope_name(scope: BudgetScope) -> &'static str {
+    match scope {
+        BudgetScope::Session => "session",
+        BudgetScope::Task => "task",
+    }
+}
+
+fn used_of(budget: &Budget) -> String {
+    match budget.unit {
+        BudgetUnit::CostUsd => dollars(budget.used),
+        BudgetUnit::Tokens => tokens(budget.used.max(0.0) as u64),
+        BudgetUnit::Steps => format!("{:.0}", budget.used),
+    }
+}
+
+fn row(name: &str, usage: Usage, cost: String) -> Row {
+    let Usage { input_tokens, output_tokens, cache_read_tokens, .. } = usage;
+    let percent = (cache_read_tokens * 100).checked_div(input_tokens).unwrap_or(0);
+    Row {
+        key: name.to_owned(),
+        cells: vec![name.to_owned(), tokens(input_tokens), tokens(cache_read_tokens), tokens(output_tokens), cost],
+        mark: "",
+        lacks: None,
+        detail: format!("{input_tokens} tokens sent, {percent} % of them from the cache\n{output_tokens} tokens received"),
+    }
+}
+
+/// Returns whether figures are estimates, and how to set a budget.
+pub(crate) fn notices(model: &Model) -> Vec<String> {
+    let mut words = Vec::new();
     if model.info.tally.is_estimated {
         words.push("~ estimated by length, because a provider did not report all usage".to_owned());
     }
-    let limits: Vec<String> = model.info.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
-    if limits.is_empty() {
+    if !model.info.tally.budgets.iter().any(is_set) {
         words.push("no budget is set; set one with /budget 10".to_owned());
     }
-    words.extend(limits);
-    show_called_for(model, Kind::Note { text: words.join("\n"), tone: Tone::Plain });
+    words
+}
+
+/// Returns the usage and the budgets as text for line mode.
+pub(crate) fn printed(model: &Model) -> String {
+    let rows = rows(model).into_iter().map(|row| match &row.cells[..] {
+        [_, sent, ..] if sent.is_empty() => row.detail,
+        [name, sent, cached, got, cost] => format!("{name}: {cost}, {sent} tokens in, {cached} cached, {got} out"),
+        cells => cells.join(" "),
+    });
+    rows.chain(notices(model)).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns whether the budget was set by someone and is not the default limit.
@@ -103,18 +136,10 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     }
 }
 
-/// Stores the budgets, and shows them if the user asked.
-pub(crate) fn told(model: &mut Model, budgets: Vec<Budget>) {
+/// Stores the budgets. Returns whether the user asked for them.
+pub(crate) fn told(model: &mut Model, budgets: Vec<Budget>) -> bool {
     model.info.tally.budgets = budgets;
-    if !std::mem::take(&mut model.info.tally.budgets_asked) {
-        return;
-    }
-    let words = if model.info.tally.budgets.is_empty() {
-        format!("no budget is set: {FORMS}")
-    } else {
-        model.info.tally.budgets.iter().map(budget_line).collect::<Vec<_>>().join("\n")
-    };
-    show_called_for(model, Kind::Note { text: words, tone: Tone::Plain });
+    std::mem::take(&mut model.info.tally.budgets_asked)
 }
 
 pub(crate) fn approaching(model: &mut Model, budget: Budget) {
@@ -134,16 +159,9 @@ pub(crate) fn approaching(model: &mut Model, budget: Budget) {
 /// Returns a budget as a line: `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`.
 pub(crate) fn budget_line(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, set_by, most } = budget;
-    let scope = match scope {
-        BudgetScope::Session => "session",
-        BudgetScope::Task => "task",
-    };
+    let scope = scope_name(*scope);
     let percent = if *limit > 0.0 { used / limit * 100.0 } else { 100.0 };
-    let used = match unit {
-        BudgetUnit::CostUsd => dollars(*used),
-        BudgetUnit::Tokens => tokens(used.max(0.0) as u64),
-        BudgetUnit::Steps => format!("{used:.0}"),
-    };
+    let used = used_of(budget);
     let most = most.map(|most| format!(", at most {}", amount(*unit, most))).unwrap_or_default();
     format!("{scope}: {used} of {} used, {percent:.0} %, set by {}{most}", amount(*unit, *limit), text::clean_line(set_by))
 }

@@ -1,35 +1,95 @@
 //! Overview of the session for `/status`.
 
 use super::draft::take_draft;
-use super::notes::show_called_for;
 use crate::protocol::{HostRequest, Query};
 use crate::text;
-use crate::tui::format::{about, tokens};
+use crate::tui::approval::mode_words;
+use crate::tui::format::{about, counted, tokens};
 use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::picker::Row;
 
-/// Width of the labels, in cells.
+/// Width of the labels in line mode, in cells.
 const NAMES: usize = 12;
 
+/// Fact about the session: its name, its value, and more about it.
+struct Fact {
+    name: String,
+    value: String,
+    more: String,
+}
+
+/// Asks for the file locations, which the overview shows.
 pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Places)));
 }
 
-/// Shows the state of the screen and the file locations.
-pub(crate) fn told(model: &mut Model, places: &[(String, String)]) {
-    let header = &model.info.header;
-    let session = model.info.session.as_ref().map_or_else(|| "new, no messages yet".to_owned(), ToString::to_string);
-    let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
-    let window = model.context_limit();
-    let used = model.info.tally.context_tokens;
-    let context = match window {
-        Some(limit) => format!("{} of {} tokens, {}%", tokens(used), tokens(limit), used * 100 / limit),
-        None => format!("{} tokens", tokens(used)),
+/// Returns a row for each fact.
+pub(crate) fn rows(model: &Model, places: &[(String, String)]) -> Vec<Row> {
+    let row = |fact: Fact| Row {
+        cells: vec![text::reveal_line(&fact.name), text::reveal_line(&fact.value)],
+        mark: "",
+        lacks: None,
+        detail: if fact.more.is_empty() { text::reveal_line(&fact.value) } else { text::reveal(&fact.more).into_owned() },
+        key: fact.name,
     };
-    let usage = model.info.tally.usage;
-    let cost =
-        model.info.tally.cost_usd.map_or_else(|| "price unknown".to_owned(), |cost| about(cost, model.info.tally.is_estimated));
+    facts(model, places).into_iter().map(row).collect()
+}
+
+/// Returns the facts as text for line mode.
+pub(crate) fn printed(model: &Model, places: &[(String, String)]) -> String {
+    let line = |fact: Fact| format!("{:NAMES$}{}", text::reveal_line(&fact.name), text::reveal_line(&fact.value));
+    facts(model, places).into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn facts(model: &Model, places: &[(String, String)]) -> Vec<Fact> {
+    let header = &model.info.header;
+    let fact = |name: &str, value: String, more: String| Fact { name: name.to_owned(), value, more };
+    let plain = |name: &str, value: String| fact(name, value, String::new());
+    let session = match &model.info.session {
+        None => plain("session", "new, no messages yet".to_owned()),
+        Some(id) => fact("session", id.to_string(), format!("resume it with\naye --resume {id}")),
+    };
+    let task = if model.is_running() { format!("running, step {}", model.task.step.max(1)) } else { "none running".to_owned() };
+    let sandbox = header.sandbox.trim_start_matches("sandbox ").to_owned();
+    let own: Vec<String> = model.menu.own.iter().map(|command| format!("/{}  {}", command.name, command.source)).collect();
+    let mut facts = vec![
+        plain("aye", model.options.version.clone()),
+        session,
+        plain("directory", model.options.cwd.clone()),
+        plain("branch", header.branch.clone().unwrap_or_else(|| "none".to_owned())),
+        model_fact(model),
+        fact("mode", header.mode.as_str().to_owned(), mode_words(header.mode).to_owned()),
+        policy_fact(model),
+        plain("sandbox", sandbox),
+        context_fact(model),
+        used_fact(model),
+        plain("task", task),
+        fact("commands", format!("{} custom", own.len()), own.join("\n")),
+    ];
+    if !model.servers.statuses.is_empty() {
+        let servers: Vec<String> = model.servers.statuses.iter().map(|status| status.name.clone()).collect();
+        facts.push(fact("servers", counted(servers.len(), "MCP server"), servers.join("\n")));
+    }
+    facts.extend(places.iter().map(|(name, place)| plain(name, place.clone())));
+    facts
+}
+
+fn model_fact(model: &Model) -> Fact {
+    let header = &model.info.header;
+    let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
+    let value = if header.model.is_empty() { "none".to_owned() } else { format!("{}{effort}", header.model) };
+    let more = model.info.facts.as_ref().map_or_else(String::new, |facts| {
+        let price = facts.price.map_or_else(
+            || "price unknown".to_owned(),
+            |price| format!("${} in, ${} out per million tokens", price.input, price.output),
+        );
+        format!("{}\ncontext window {} tokens\n{price}", facts.name, tokens(facts.context_window))
+    });
+    Fact { name: "model".to_owned(), value, more }
+}
+
+fn policy_fact(model: &Model) -> Fact {
     let layers: Vec<String> = model
         .info
         .policy
@@ -40,26 +100,26 @@ pub(crate) fn told(model: &mut Model, places: &[(String, String)]) {
             None => layer.scope.clone(),
         })
         .collect();
-    let policy = if layers.is_empty() { header.policy.clone() } else { layers.join(", ") };
-    let task = if model.is_running() { format!("running, step {}", model.task.step.max(1)) } else { "none running".to_owned() };
-    let model_name = if header.model.is_empty() { "none".to_owned() } else { format!("{}{effort}", header.model) };
-    let own = |name: &str, fact: String| (name.to_owned(), fact);
-    let mut rows = vec![
-        own("aye", model.options.version.clone()),
-        own("session", session),
-        own("directory", model.options.cwd.clone()),
-        own("branch", header.branch.clone().unwrap_or_else(|| "none".to_owned())),
-        own("model", model_name),
-        own("mode", header.mode.as_str().to_owned()),
-        own("policy", policy),
-        own("sandbox", header.sandbox.trim_start_matches("sandbox ").to_owned()),
-        own("context", context),
-        own("used", format!("{} in, {} out, {cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))),
-        own("task", task),
-        own("commands", format!("{} custom", model.menu.own.len())),
-    ];
-    rows.extend(places.iter().cloned());
-    let rows: Vec<String> =
-        rows.iter().map(|(name, fact)| format!("{:NAMES$}{}", text::reveal_line(name), text::reveal_line(fact))).collect();
-    show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+    let value = if layers.is_empty() { model.info.header.policy.clone() } else { layers.join(", ") };
+    Fact { name: "policy".to_owned(), value, more: layers.join("\n") }
+}
+
+fn context_fact(model: &Model) -> Fact {
+    let used = model.info.tally.context_tokens;
+    let (value, more) = match model.context_limit() {
+        Some(limit) => {
+            let left = tokens(limit.saturating_sub(used));
+            (format!("{} of {} tokens, {}%", tokens(used), tokens(limit), used * 100 / limit), format!("{left} tokens left"))
+        }
+        None => (format!("{} tokens", tokens(used)), "the size of the context window is unknown".to_owned()),
+    };
+    Fact { name: "context".to_owned(), value, more }
+}
+
+fn used_fact(model: &Model) -> Fact {
+    let tally = &model.info.tally;
+    let cost = tally.cost_usd.map_or_else(|| "price unknown".to_owned(), |cost| about(cost, tally.is_estimated));
+    let value = format!("{} in, {} out, {cost}", tokens(tally.usage.input_tokens), tokens(tally.usage.output_tokens));
+    let more = format!("{} of the input came from the cache", tokens(tally.usage.cache_read_tokens));
+    Fact { name: "used".to_owned(), value, more }
 }

@@ -5,29 +5,86 @@ use crate::protocol::{HostRequest, Query};
 use crate::text;
 use crate::tui::interface::ThemeChoice;
 use crate::tui::model::{Effect, Model};
+use crate::tui::picker::PickerResult;
 use crate::tui::theme::{self, Theme};
+use crate::tui::theme_list::{AUTO, ThemeList};
 use crate::tui::transcript::{Kind, Tone};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+/// Handles `/theme NAME`; without a name, opens the list.
 pub(crate) fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     if name.is_empty() {
         let _ = take_draft(model, now, effects);
-        return note(model, list(model), Tone::Plain);
+        return open(model);
     }
-    let choice = match name {
-        "auto" => ThemeChoice::Auto,
-        name => match theme::find(model.options.themes.as_deref(), name) {
-            Ok(_) => ThemeChoice::Named(name.to_owned()),
-            Err(problem) if problem.starts_with("unknown theme") => return model.show_toast(problem, now),
-            // The problem with a file may be long and goes into the transcript.
-            Err(problem) => return note(model, problem, Tone::Warning),
-        },
-    };
+    if name != AUTO
+        && let Err(problem) = theme::find(model.options.themes.as_deref(), name)
+    {
+        if problem.starts_with("unknown theme") {
+            return model.show_toast(problem, now);
+        }
+        // The problem with a file may be long and goes into the transcript.
+        return note(model, problem, Tone::Warning);
+    }
     let _ = take_draft(model, now, effects);
-    model.options.theme = choice;
+    choose(model, name, now, effects);
+}
+
+/// Applies a theme and saves the choice.
+fn choose(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+    model.options.theme = if name == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(name.to_owned()) };
     model.choose_theme();
     effects.push(Effect::Ask(Query::LookUp(HostRequest::KeepTheme { name: name.to_owned() })));
     model.show_toast(format!("theme {name}"), now);
     weak(model);
+}
+
+/// Opens the list of themes; line mode prints it.
+fn open(model: &mut Model) {
+    if model.in_lines {
+        return note(model, printed(model), Tone::Plain);
+    }
+    model.overlays.make_room();
+    model.overlays.themes = Some(ThemeList::new(model.options.theme.clone(), model.options.themes.as_deref()));
+}
+
+/// Applies the highlighted theme to the screen, without saving it.
+pub(crate) fn show_highlighted(model: &mut Model) {
+    let Some(choice) = model.overlays.themes.as_ref().and_then(ThemeList::choice) else { return };
+    if choice != model.options.theme {
+        model.options.theme = choice;
+        model.retheme();
+        model.screen.dirty = true;
+    }
+}
+
+/// Handles a key of the list. Returns whether it is open.
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
+    let Some(list) = &mut model.overlays.themes else { return false };
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    model.keys.last_key = Some(now);
+    model.toast = None;
+    match list.picker.key(key) {
+        PickerResult::Nothing => show_highlighted(model),
+        PickerResult::Refused(why) => model.show_toast(why, now),
+        PickerResult::Closed => {
+            model.options.theme = list.before.clone();
+            model.overlays.themes = None;
+            model.choose_theme();
+        }
+        PickerResult::Chosen(name) => {
+            model.overlays.themes = None;
+            choose(model, &name, now, effects);
+        }
+        PickerResult::Other => match key.code {
+            KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+            // Pending dialogs come first.
+            KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
+            _ => {}
+        },
+    }
+    true
 }
 
 /// Reports whether the theme was saved.
@@ -41,7 +98,7 @@ pub(crate) fn kept(model: &mut Model, name: &str, kept: Result<String, String>, 
 /// Returns the arguments of `/theme`.
 pub(crate) fn names(model: &Model) -> Vec<String> {
     let own = theme::list(model.options.themes.as_deref());
-    std::iter::once("auto").chain(Theme::names()).map(str::to_owned).chain(own).collect()
+    std::iter::once(AUTO).chain(Theme::names()).map(str::to_owned).chain(own).collect()
 }
 
 /// Reports an unusable configured theme once the transcript can show it.
@@ -52,8 +109,8 @@ pub(crate) fn check(model: &mut Model) {
     }
 }
 
-/// Returns the list of themes.
-fn list(model: &Model) -> String {
+/// Returns the list of themes as text for line mode.
+fn printed(model: &Model) -> String {
     let built_in = Theme::names().collect::<Vec<_>>().join(", ");
     let own = theme::list(model.options.themes.as_deref());
     let now = match &model.options.theme {

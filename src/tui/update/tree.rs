@@ -11,9 +11,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/tree", now) else { return };
     take_draft(model, now, effects);
-    model.overlays.help = None;
-    model.overlays.reading = None;
-    model.overlays.search = None;
+    model.overlays.make_room();
     model.overlays.tree = Some(Tree::new());
     look_up(effects, HostRequest::Branches { session_id });
 }

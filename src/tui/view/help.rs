@@ -2,6 +2,7 @@
 
 use crate::text;
 use crate::tui::help::{self, Section};
+use crate::tui::keymap::Focus;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
 use crate::tui::slash::COMMANDS;
@@ -16,17 +17,23 @@ const NAMES: usize = 16;
 const NARROW_NAMES: usize = 11;
 /// Width below which the key column is narrow.
 const WIDE: u16 = 60;
+/// Width from which the sheet has two columns.
+const COLUMNS: u16 = 72;
 const FILTER: &str = "filter: ";
 
 /// Draws the list; returns the cursor position.
 pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let about = model.overlays.help.clone()?;
-    let place = key_place(&model.options.keys);
-    let sections = help::sections(&model.keymap, about.about, COMMANDS, &place, &about.words);
     let width = area.width.saturating_sub(GUTTER);
     let cells = usize::from(width);
-    let count: usize = sections.iter().map(|section| section.entries.len()).sum();
-    let title = format!("Keys and commands {} {count}", model.screen.glyphs.dot);
+    let (title, rows) = if about.words.trim().is_empty() {
+        (format!("Keys {} type to search all keys and commands", model.screen.glyphs.dot), sheet_rows(model, about.about, width))
+    } else {
+        let place = key_place(&model.options.keys);
+        let sections = help::sections(&model.keymap, about.about, COMMANDS, &place, &about.words);
+        let count: usize = sections.iter().map(|section| section.entries.len()).sum();
+        (format!("Keys and commands {} {count}", model.screen.glyphs.dot), rows(model, &sections, width))
+    };
     buffer.set_stringn(area.x + GUTTER, area.y, text::truncate(&title, cells), cells, model.screen.theme.style(Token::Heading));
     buffer.set_stringn(area.x + GUTTER, area.y + 1, FILTER, cells, model.screen.theme.style(Token::Faint));
     let shown = text::truncate_middle(&about.words, cells.saturating_sub(FILTER.len() + 1));
@@ -35,7 +42,6 @@ pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option
     let cursor = Position { x: column + text::width(&shown) as u16, y: area.y + 1 };
 
     let body = Rect { y: area.y + 2, height: area.height.saturating_sub(2), ..area };
-    let rows = rows(model, &sections, width);
     let room = usize::from(body.height);
     let top = about.top.min(rows.len().saturating_sub(room));
     if let Some(help) = &mut model.overlays.help {
@@ -58,6 +64,38 @@ pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option
         );
     }
     Some(cursor)
+}
+
+/// Returns the keys of the current part of the screen, and the sheet in columns.
+fn sheet_rows(model: &Model, about: Focus, width: u16) -> Vec<Line<'static>> {
+    let here = about.layers().iter().filter(|focus| **focus != Focus::Composer);
+    let mut all = rows(model, &here.map(|focus| help::keys_of(&model.keymap, *focus)).collect::<Vec<_>>(), width);
+    if !all.is_empty() {
+        all.push(Line::default());
+    }
+    let sheet = help::sheet(&model.keymap);
+    if width < COLUMNS {
+        all.extend(rows(model, &sheet, width));
+        return all;
+    }
+    let column = width / 2;
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for section in &sheet {
+        let shorter = if left.len() <= right.len() { &mut left } else { &mut right };
+        if !shorter.is_empty() {
+            shorter.push(Line::default());
+        }
+        shorter.extend(rows(model, std::slice::from_ref(section), column - 1));
+    }
+    let count = left.len().max(right.len());
+    let filled = |rows: Vec<Line<'static>>| rows.into_iter().chain(std::iter::repeat(Line::default()));
+    all.extend(filled(left).zip(filled(right)).take(count).map(|(left, right)| {
+        let gap = " ".repeat(usize::from(column).saturating_sub(left.width()));
+        // The style of a heading belongs to its line.
+        let spans = |line: Line<'static>| line.spans.into_iter().map(move |span| span.patch_style(line.style));
+        Line::from(spans(left).chain([Span::raw(gap)]).chain(spans(right)).collect::<Vec<_>>())
+    }));
+    all
 }
 
 fn rows(model: &Model, sections: &[Section], width: u16) -> Vec<Line<'static>> {

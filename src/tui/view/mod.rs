@@ -7,6 +7,7 @@ mod strip;
 #[cfg(test)]
 mod tests;
 mod text_viewer;
+mod themes;
 
 use super::approval::{self, Height, Inbox};
 use super::display::{DrawStats, Scroll};
@@ -100,6 +101,8 @@ fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (
         text_viewer::draw(model, area, buffer);
     } else if model.overlays.sessions.is_some() {
         return (sessions::draw(model, area, buffer), None);
+    } else if model.overlays.themes.is_some() {
+        return (themes::draw(model, area, buffer), None);
     } else if model.has_list() {
         let (theme, glyphs) = (model.screen.theme.clone(), model.screen.glyphs);
         return (model.list_mut().map(|list| list.draw(area, buffer, &theme, &glyphs)), None);

@@ -4,7 +4,8 @@ use crate::protocol::LookKind;
 use crate::text;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
-use crate::tui::sessions::{Sessions, WIDE};
+use crate::tui::picker::{draw_separator, split};
+use crate::tui::sessions::Sessions;
 use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -12,22 +13,24 @@ use ratatui::layout::{Position, Rect};
 /// Draws the list; returns the cursor position.
 pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let sessions = model.overlays.sessions.as_mut()?;
-    let wide = area.width >= WIDE;
-    if !wide && sessions.shows_look {
+    let beside = split(area);
+    if beside.is_none() && sessions.shows_look {
         // Only the highlighted session stays visible, since hidden ones cannot be chosen.
-        let cursor =
-            sessions.picker.draw(Rect { height: 3.min(area.height), ..area }, buffer, &model.screen.theme, &model.screen.glyphs);
+        let cursor = sessions.picker.draw_list(
+            Rect { height: 3.min(area.height), ..area },
+            buffer,
+            &model.screen.theme,
+            &model.screen.glyphs,
+        );
         let below = Rect { y: area.y + 3.min(area.height), height: area.height.saturating_sub(3), ..area };
         look(model, below, buffer);
         return Some(cursor);
     }
-    let left = if wide { area.width * 55 / 100 } else { area.width };
-    let cursor = sessions.picker.draw(Rect { width: left, ..area }, buffer, &model.screen.theme, &model.screen.glyphs);
-    if wide {
-        for y in area.y..area.bottom() {
-            buffer.set_stringn(area.x + left, y, model.screen.glyphs.separator, 1, model.screen.theme.style(Token::Faint));
-        }
-        look(model, Rect { x: area.x + left + 1, width: area.width - left - 1, ..area }, buffer);
+    let list = beside.map_or(area, |[list, _]| list);
+    let cursor = sessions.picker.draw_list(list, buffer, &model.screen.theme, &model.screen.glyphs);
+    if let Some([_, preview]) = beside {
+        draw_separator(preview, buffer, &model.screen.theme, &model.screen.glyphs);
+        look(model, Rect { x: preview.x - 1, width: preview.width + 2, ..preview }, buffer);
     }
     Some(cursor)
 }

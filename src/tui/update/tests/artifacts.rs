@@ -51,13 +51,12 @@ fn lists_keep_to_a_narrow_screen() {
     }
     tell(&mut model, ended, 100);
     play(&mut model, 1000, "/stats<enter>");
-    play(&mut model, 2000, "/artifacts<enter>");
+    let drawn = draw(&mut model, 1900);
+    let head = drawn.lines().nth(2).unwrap_or_default();
+    assert!(head.contains("calls") && !head.contains("longest") && drawn.contains("a_tool_with_a"), "{drawn}");
+    play(&mut model, 2000, "<esc>/artifacts<enter>");
     let kept = vec![artifact("artifact:1", "output of a line that goes on and on and on and on", 2_411_725)];
     tell(&mut model, EventKind::ArtifactsListed { artifacts: kept }, 2100);
     let drawn = draw(&mut model, 2200);
-    assert!(
-        drawn.contains("calls  failed     mean") && drawn.contains("a_tool_with_a…") && !drawn.contains("longest"),
-        "{drawn}"
-    );
     assert!(drawn.contains("  1      2.3 MB  output of a line tha…") && !drawn.contains("and on"), "{drawn}");
 }

@@ -138,9 +138,9 @@ fn stats_show_each_tool_with_its_calls_and_times() {
     play(&mut model, 2_000, "/stats<enter>");
     let drawn = draw(&mut model, 3_000);
     for row in [
-        "tool        calls  failed  denied     mean  longest",
-        "Grep            2       1       0   978 ms    1.9 s",
-        "RunCommand      1       0       1     0 ms     0 ms",
+        "tool        calls  failed  denied    mean  longest",
+        "Grep            2       1       0  978 ms    1.9 s",
+        "RunCommand      1       0       1    0 ms     0 ms",
     ] {
         assert!(drawn.contains(row), "{drawn}");
     }

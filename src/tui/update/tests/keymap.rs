@@ -241,6 +241,16 @@ fn scenes() -> Vec<Scene> {
             play(&mut model, 2000, "/mcp<enter>");
             model
         }),
+        scene("overview", Focus::List, || {
+            let mut model = idle();
+            play(&mut model, 2000, "/policy<enter>");
+            model
+        }),
+        scene("themes", Focus::List, || {
+            let mut model = idle();
+            play(&mut model, 2000, "/theme<enter>");
+            model
+        }),
         whole("changes", Focus::Reader, changes),
         scene("help", Focus::List, || {
             let mut model = idle();

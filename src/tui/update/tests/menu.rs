@@ -239,3 +239,14 @@ fn a_tab_that_comes_before_the_files_were_found_takes_the_first_of_them() {
     files(&mut model, "libx", &[], 3100);
     assert_eq!(model.composer.text(), "see @src/main.rs and @libx");
 }
+
+#[test]
+fn commands_used_last_come_first_in_the_menu() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "/stats<enter>/compact<enter>");
+    play(&mut model, 5000, "/");
+    let screen = draw(&mut model, 6000);
+    let order = ["/compact ", "/stats", "/help"].map(|name| screen.find(name));
+    assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{screen}");
+    assert!(screen.contains("❯ /compact"), "{screen}");
+}

@@ -1,5 +1,6 @@
 use super::*;
-use crate::tui::tests::fixtures::listed_models as listed;
+use crate::tui::interface::{ModelAccess, Start};
+use crate::tui::tests::fixtures::{feed, listed_models as listed, options, start};
 
 fn opened() -> Model {
     let mut model = model(100, 24);
@@ -60,7 +61,7 @@ fn a_model_without_a_key_says_what_is_missing_and_takes_one_that_nothing_shows()
     play(&mut model, 3000, "gpt");
     assert!(draw(&mut model, 3100).contains("enter add its API key"));
     assert_eq!(play(&mut model, 3200, "<enter><enter>"), [""; 0], "an empty key is none");
-    assert!(draw(&mut model, 3500).contains("set OPENAI_API_KEY or aye auth login openai"));
+    assert!(draw(&mut model, 3500).contains("set OPENAI_API_KEY or aye auth login"));
     update(&mut model, Msg::Input(Input::Paste(" sk-hush-4711\n".to_owned())), 3600);
     let screen = draw(&mut model, 3700);
     assert!(screen.contains("key of openai: ************") && !screen.contains("hush"), "{screen}");
@@ -209,4 +210,16 @@ fn while_a_session_starts_the_list_waits_for_it() {
     assert!(draw(&mut model, 200).contains("the list of models opens as soon as"));
     update(&mut model, Msg::Start(Box::new(crate::tui::tests::fixtures::start())), 300);
     assert!(model.overlays.picker.is_some());
+}
+
+#[test]
+fn the_note_about_a_missing_key_disappears_with_the_key() {
+    let mut model = Model::new(options(), None, Size::new(100, 30));
+    let model_access =
+        ModelAccess::NoKey { message: "No API key for Anthropic".to_owned(), model: Some("anthropic/one".to_owned()) };
+    feed(&mut model, Msg::Start(Box::new(Start { model_access, ..start() })), 1000);
+    assert!(draw(&mut model, 1100).contains("until then nothing is sent"));
+    let facts = ModelFacts::of_test("anthropic/one", 200_000, None);
+    tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 2000);
+    assert!(!draw(&mut model, 2100).contains("until then nothing is sent"), "{}", draw(&mut model, 2100));
 }

@@ -124,9 +124,18 @@ fn themes_are_listed_with_what_is_wrong_with_them() {
     model.options.themes = Some(place.path().to_owned());
     play(&mut model, 1000, "/theme<enter>");
     let screen = draw(&mut model, 3000);
-    for words in ["available: auto, dark, light", "mine  custom, for a light background", "broken.toml:2: unknown field `fant`"] {
-        assert!(screen.contains(words), "{words}\n{screen}");
-    }
+    assert!(screen.contains("Themes · 9") && screen.contains("Edit src/greet.rs"), "{screen}");
+    play(&mut model, 3100, "mine");
+    assert_eq!(model.screen.theme.name, "mine", "the highlighted theme applies at once");
+    assert!(draw(&mut model, 3200).contains("yours, for a light background"));
+    play(&mut model, 3300, "<ctrl+u>broken");
+    let screen = draw(&mut model, 3400);
+    assert!(screen.contains("cannot be used") && screen.contains("broken.toml:2"), "{screen}");
+    assert_eq!(play(&mut model, 3500, "<enter>"), [""; 0], "it cannot be chosen");
+    play(&mut model, 3600, "<esc>");
+    assert_eq!(model.screen.theme.name, "dark", "closing the list restores the theme");
+    assert_eq!(play(&mut model, 3700, "/theme<enter>light<enter>"), ["lookup(keeptheme { name: \"light\" })"]);
+    assert_eq!(model.screen.theme.name, "light");
     play(&mut model, 4000, "/theme mine<enter>");
     assert_eq!(model.screen.theme.name, "mine");
     let screen = draw(&mut model, 5500);

@@ -1,0 +1,42 @@
+//! Overviews: opening them and keeping them up to date.
+
+use super::notes::show_called_for;
+use super::{policy, spending, stats, status_command};
+use crate::text;
+use crate::tui::model::Model;
+use crate::tui::overview::{Overview, Topic};
+use crate::tui::picker::Row;
+use crate::tui::transcript::{Kind, Tone};
+
+/// Opens an overview; line mode prints it.
+pub(crate) fn open(model: &mut Model, topic: Topic) {
+    if model.in_lines {
+        let text = match &topic {
+            Topic::Status(places) => status_command::printed(model, places),
+            Topic::Cost => spending::printed(model),
+            Topic::Policy => policy::printed(model),
+            Topic::Tools => stats::printed(model),
+        };
+        return show_called_for(model, Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Plain });
+    }
+    model.overlays.make_room();
+    model.overlays.overview = Some(Overview::new(topic));
+    refresh(model);
+}
+
+/// Updates the open overview, because something has changed.
+pub(crate) fn refresh(model: &mut Model) {
+    let Some(mut overview) = model.overlays.overview.take() else { return };
+    let (rows, notices): (Vec<Row>, Vec<String>) = match &overview.topic {
+        Topic::Status(places) => (status_command::rows(model, places), Vec::new()),
+        Topic::Cost => (spending::rows(model), spending::notices(model)),
+        Topic::Policy => (policy::rows(model), policy::notices(model)),
+        Topic::Tools => (stats::rows(model), Vec::new()),
+    };
+    if overview.topic == Topic::Policy {
+        overview.picker.aside = format!("mode {}", model.info.header.mode.as_str());
+    }
+    overview.fill(rows, notices);
+    model.overlays.overview = Some(overview);
+    model.screen.dirty = true;
+}
