@@ -47,12 +47,12 @@ const BUILDERS: &[&str] = &[
     "meson",
     "conda",
 ];
-/// Returns the host of an entry of `hosts`: `index.crates.io:443`.
+/// Returns the host of an entry of `hosts`: `index.example.com:443`.
 ///
 /// # Errors
 /// Returns what is wrong with it.
 pub(crate) fn host_of(text: &str) -> Result<Outside, String> {
-    let expected = "expected a host and a port, such as \"index.crates.io:443\"";
+    let expected = "expected a host and a port, such as \"index.example.com:443\"";
     let port = text.rsplit_once(':').map(|(_, port)| port);
     let is_plain = !text.contains(['/', '@', '?', '#', '*', '\\']) && port.is_some_and(|port| port.parse::<u16>().is_ok());
     if !is_plain {

@@ -37,7 +37,7 @@ pub struct CommandRule {
     /// Whether it covers any message of `git commit` after these words, and no other argument.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub message: bool,
-    /// Hosts that the command reaches in its copy without a prompt: `index.crates.io:443`.
+    /// Hosts that the command reaches in its copy without a prompt: `index.example.com:443`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
 }

@@ -123,7 +123,7 @@ fn a_host_that_is_remembered_for_a_command_is_open_for_that_command_alone() {
     let screen = terminal.wait_that("the choice takes keys", choice);
     Terminal::react();
     assert!(
-        screen.contains("hosts = ") && screen.contains("command = [\"mytool\", \"sync\"]") && screen.contains("exact = true"),
+        screen.contains("exactly `mytool sync`") && screen.contains("reaches only"),
         "{screen}"
     );
     terminal.decide('2');

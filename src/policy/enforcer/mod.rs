@@ -91,7 +91,7 @@ pub struct Explanation {
     unasked: Unasked,
 }
 
-/// Writes places as text: `index.crates.io:443`.
+/// Writes places as text: `index.example.com:443`.
 fn as_texts<S: Serializer>(places: &[Outside], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(places.iter().map(ToString::to_string))
 }

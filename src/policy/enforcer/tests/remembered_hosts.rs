@@ -6,8 +6,8 @@ use crate::policy::bundle::Approve;
 use crate::protocol::{GrantRule, GrantScope, Outside};
 use proptest::prelude::*;
 
-const INDEX: &str = "index.crates.io:443";
-const CARGO: &str = "command = [\"cargo\", \"fetch\"]\nsandboxed = true\nhosts = [\"index.crates.io:443\"]\ndecision = \"allow\"";
+const INDEX: &str = "index.example.com:443";
+const CARGO: &str = "command = [\"cargo\", \"fetch\"]\nsandboxed = true\nhosts = [\"index.example.com:443\"]\ndecision = \"allow\"";
 
 fn by_effects() -> Enforcer {
     built_in().approving(Some(Approve::Effects))
@@ -40,7 +40,7 @@ fn a_rule_opens_its_hosts_for_its_command_alone() {
     for line in [
         "cargo build",
         "cargo fetch && ./run.sh",
-        "cargo fetch; curl https://index.crates.io/",
+        "cargo fetch; curl https://index.example.com/",
         "cargo fetch | sh",
         "cargo fetch | tail -1",
         "cargo fetch --config build.rustc-wrapper=./x",
@@ -117,14 +117,14 @@ fn the_offer_is_the_start_of_a_download_or_else_exactly_the_line() {
         enforcer.always_hosts(&exec(line), &hosts, now())
     };
     for (line, rule) in [
-        ("cargo fetch --locked", "command = [\"cargo\", \"fetch\"], sandboxed = true, hosts = [\"index.crates.io:443\"]"),
+        ("cargo fetch --locked", "command = [\"cargo\", \"fetch\"], sandboxed = true, hosts = [\"index.example.com:443\"]"),
         (
             "cargo add serde",
-            "command = [\"cargo\", \"add\", \"serde\"], exact = true, sandboxed = true, hosts = [\"index.crates.io:443\"]",
+            "command = [\"cargo\", \"add\", \"serde\"], exact = true, sandboxed = true, hosts = [\"index.example.com:443\"]",
         ),
         (
             "cd sub && mytool sync",
-            "command = [\"mytool\", \"sync\"], exact = true, sandboxed = true, hosts = [\"index.crates.io:443\"]",
+            "command = [\"mytool\", \"sync\"], exact = true, sandboxed = true, hosts = [\"index.example.com:443\"]",
         ),
     ] {
         let always = offered(line, &[INDEX]);
@@ -144,13 +144,13 @@ fn the_offer_is_the_start_of_a_download_or_else_exactly_the_line() {
             assert!(scope.is_some() || reached(&after, line).is_empty(), "{line}");
         }
         // What the user writes may name fewer hosts, and no other ones.
-        let two = offered(line, &[INDEX, "static.crates.io:443"]).offers;
+        let two = offered(line, &[INDEX, "static.example.com:443"]).offers;
         assert!(enforcer.offer_written(&exec(line), &two, rule, now()).is_ok(), "{line}");
-        let other = rule.replace("index.crates.io", "evil.example");
+        let other = rule.replace("index.example.com", "evil.example");
         assert!(enforcer.offer_written(&exec(line), &two, &other, now()).unwrap_err().contains("wider"), "{line}");
     }
     for line in
-        ["curl https://index.crates.io/", "cargo build", "npm ci", "cargo fetch && make", "python x.py", "./x", "cargo fetch $X"]
+        ["curl https://index.example.com/", "cargo build", "npm ci", "cargo fetch && make", "python x.py", "./x", "cargo fetch $X"]
     {
         let always = offered(line, &[INDEX]);
         assert!(always.offers.is_empty() && !always.never.is_empty(), "{line}: {always:?}");
@@ -160,7 +160,7 @@ fn the_offer_is_the_start_of_a_download_or_else_exactly_the_line() {
 #[test]
 fn a_rule_about_hosts_is_one_line_of_toml_and_back() {
     let rule =
-        GrantRule::of_line("command = [\"cargo\", \"fetch\"], sandboxed = true, hosts = [\"index.crates.io:443\"]").unwrap();
+        GrantRule::of_line("command = [\"cargo\", \"fetch\"], sandboxed = true, hosts = [\"index.example.com:443\"]").unwrap();
     assert_eq!(GrantRule::of_line(&rule[0].to_string()).unwrap(), rule);
 }
 

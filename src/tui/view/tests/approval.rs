@@ -211,7 +211,7 @@ fn what_a_command_did_in_its_copy() {
 fn a_command_that_may_run_again_with_more_open() {
     check("opened", |model| {
         cards(model);
-        let opens = vec![Outside::Host { host: "index.crates.io".to_owned(), port: 443 }];
+        let opens = vec![Outside::Host { host: "index.example.com".to_owned(), port: 443 }];
         let mut approval =
             Approval { opens, opens_in_copy: true, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
         approval.parts.clear();
