@@ -191,7 +191,7 @@ async fn remote(bytes: usize) -> f64 {
     };
     let servers = Arc::new(Servers::new(vec![spec], McpDeps { launcher: Some(Arc::new(Plain)), ..McpDeps::default() }));
     let mut changed = servers.changed();
-    servers.look();
+    servers.discover();
     while servers.tools().is_empty() {
         changed.changed().await.unwrap();
     }

@@ -161,7 +161,7 @@ fn confinement(base: &Path, workspace: &Path, view: View) -> Confinement {
         read_only: [".git/hooks", ".aye", ".git/config"].map(|name| workspace.join(name)).into(),
         hidden: vec![base.join("data")],
         limits: ResourceLimits { processes: Some(500), ..ResourceLimits::default() },
-        ..Confinement::of(Strength::Namespaces, vec![workspace.to_owned()])
+        ..Confinement::new(Strength::Namespaces, vec![workspace.to_owned()])
     }
 }
 

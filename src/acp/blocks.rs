@@ -23,7 +23,7 @@ pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &
     let mut prompt = Prompt::default();
     for block in blocks {
         match block {
-            ContentBlock::Text(text) => prompt.say(&text.text),
+            ContentBlock::Text(text) => prompt.push_text(&text.text),
             ContentBlock::Image(image) => prompt.name(&kept_image(&image.data, files).await?),
             ContentBlock::ResourceLink(link) => match places::of_uri(&link.uri).and_then(|place| place.mention(directory)) {
                 Some(mention) => prompt.name(&mention),
@@ -79,7 +79,7 @@ struct Prompt {
 }
 
 impl Prompt {
-    fn say(&mut self, words: &str) {
+    fn push_text(&mut self, words: &str) {
         if self.named && !words.starts_with(|letter: char| letter.is_whitespace() || ".,;:!?)]}".contains(letter)) {
             self.text.push(' ');
         }
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    fn said(blocks: Vec<ContentBlock>) -> Result<String, String> {
+    fn prompt_text(blocks: Vec<ContentBlock>) -> Result<String, String> {
         prompt(blocks, Path::new("/w"), &NoFiles).now_or_never().unwrap()
     }
 
@@ -179,31 +179,31 @@ mod tests {
     fn a_prompt_names_the_files_and_has_what_came_along_behind_its_words() {
         let link = || ContentBlock::ResourceLink(ResourceLink::new("main.rs", "file:///w/src/main.rs"));
         let text = |words: &str| ContentBlock::from(words.to_owned());
-        assert_eq!(said(vec![text("explain"), link(), text("please")]).unwrap(), "explain @src/main.rs please");
-        assert_eq!(said(vec![text("see "), link(), text(", and go")]).unwrap(), "see @src/main.rs, and go");
+        assert_eq!(prompt_text(vec![text("explain"), link(), text("please")]).unwrap(), "explain @src/main.rs please");
+        assert_eq!(prompt_text(vec![text("see "), link(), text(", and go")]).unwrap(), "see @src/main.rs, and go");
         let web = ContentBlock::ResourceLink(ResourceLink::new("a\nb", "https://example.org/"));
-        assert_eq!(said(vec![web]).unwrap(), "a b (https://example.org/)");
+        assert_eq!(prompt_text(vec![web]).unwrap(), "a b (https://example.org/)");
         assert_eq!(
-            said(vec![along("file:///w/a.rs#L2-3", "let a = \"```\";"), text("why?")]).unwrap(),
+            prompt_text(vec![along("file:///w/a.rs#L2-3", "let a = \"```\";"), text("why?")]).unwrap(),
             "why?\n\na.rs, lines 2 to 3, current content in the editor:\n````\nlet a = \"```\";\n````"
         );
         let image = ContentBlock::Image(ImageContent::new("AAAA", "image/png"));
-        assert_eq!(said(vec![text("what is this?"), image]).unwrap(), "what is this? @artifact:3");
+        assert_eq!(prompt_text(vec![text("what is this?"), image]).unwrap(), "what is this? @artifact:3");
     }
 
     #[test]
     fn a_text_that_is_long_or_would_name_files_is_kept_beside_the_prompt() {
-        let kept = said(vec![along("file:///w/a.ts", "import x from \"@types/node\";")]).unwrap();
+        let kept = prompt_text(vec![along("file:///w/a.ts", "import x from \"@types/node\";")]).unwrap();
         assert_eq!(kept, "a.ts, current content in the editor: @artifact:28");
-        assert!(said(vec![along("untitled:1", &"x".repeat(40_000))]).unwrap().ends_with("@artifact:40000"));
-        assert!(said(vec![along("untitled:1", "me@example.org")]).unwrap().contains("me@example.org"));
+        assert!(prompt_text(vec![along("untitled:1", &"x".repeat(40_000))]).unwrap().ends_with("@artifact:40000"));
+        assert!(prompt_text(vec![along("untitled:1", "me@example.org")]).unwrap().contains("me@example.org"));
     }
 
     #[test]
     fn what_cannot_be_sent_is_refused_with_what_to_do() {
-        assert!(said(vec![]).unwrap_err().contains("empty"));
+        assert!(prompt_text(vec![]).unwrap_err().contains("empty"));
         let image = ContentBlock::Image(ImageContent::new("no base64!", "image/png"));
-        assert!(said(vec![image]).unwrap_err().contains("base64"));
-        assert!(said(vec![ContentBlock::from("x".repeat(5 << 20))]).unwrap_err().contains("names of files"));
+        assert!(prompt_text(vec![image]).unwrap_err().contains("base64"));
+        assert!(prompt_text(vec![ContentBlock::from("x".repeat(5 << 20))]).unwrap_err().contains("names of files"));
     }
 }

@@ -33,7 +33,7 @@ impl std::fmt::Debug for Buffers {
 
 impl Buffers {
     /// Returns the buffers of a client; `None` if the editor does not share the content of its files.
-    pub(crate) fn of(client: &Client) -> Option<Self> {
+    pub(crate) fn for_client(client: &Client) -> Option<Self> {
         let inner = Inner { client: client.clone(), session: OnceLock::new(), hangs: AtomicBool::new(false) };
         client.understands().reads_files.then(|| Self(Arc::new(inner)))
     }

@@ -116,10 +116,10 @@ pub(crate) fn tail(text: &mut String, most: usize) {
 pub(crate) fn code(text: &str, language: &str) -> ToolCallContent {
     let fence = fence(text);
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    words(format!("{fence}{language}\n{text}{end}{fence}"))
+    text_content(format!("{fence}{language}\n{text}{end}{fence}"))
 }
 
-pub(crate) fn words(text: String) -> ToolCallContent {
+pub(crate) fn text_content(text: String) -> ToolCallContent {
     ToolCallContent::Content(Content::new(text))
 }
 
@@ -133,10 +133,10 @@ impl Names {
     /// Assigns a name to a call that was just requested.
     pub(crate) fn begin(&mut self, id: &CallId) -> String {
         *self.seen.entry(id.clone()).or_default() += 1;
-        self.of(id)
+        self.tool_call_id(id)
     }
 
-    pub(crate) fn of(&self, id: &CallId) -> String {
+    pub(crate) fn tool_call_id(&self, id: &CallId) -> String {
         match self.seen.get(id) {
             None | Some(0 | 1) => id.to_string(),
             Some(number) => format!("{id}~{number}"),
@@ -164,7 +164,7 @@ mod tests {
         assert!(raw["path"] == "a" && raw["content"].as_str().unwrap().len() < 20_000);
         let (mut names, id) = (Names::default(), CallId::new("call_1"));
         assert_eq!(
-            [names.begin(&id), names.of(&id), names.begin(&id), names.of(&id)],
+            [names.begin(&id), names.tool_call_id(&id), names.begin(&id), names.tool_call_id(&id)],
             ["call_1", "call_1", "call_1~2", "call_1~2"]
         );
     }

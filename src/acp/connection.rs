@@ -294,7 +294,7 @@ impl Door {
         if let SessionOrigin::Stored { id, .. } = &asked.which {
             self.close(id).await;
         }
-        let buffers = Buffers::of(&client);
+        let buffers = Buffers::for_client(&client);
         let asked = SessionOpening { buffers: buffers.clone(), ..asked };
         let opened: RunningSession = match self.front.host.open(asked).await {
             Ok(opened) => opened,

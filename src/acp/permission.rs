@@ -73,7 +73,7 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
     if let Some(command) = &approval.command {
         contents.push(calls::code(&reveal(&command.line), "sh"));
         let cwd = reveal(&command.cwd);
-        contents.push(calls::words(format!("in `{cwd}`; sandbox: {}", reveal(&command.sandbox))));
+        contents.push(calls::text_content(format!("in `{cwd}`; sandbox: {}", reveal(&command.sandbox))));
     }
     let mut lines = Vec::new();
     lines.extend(approval.description.as_deref().map(reveal));
@@ -117,7 +117,7 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
         reveal(&approval.rule),
         approval.risk_level.as_str()
     ));
-    contents.push(calls::words(lines.join("\n")));
+    contents.push(calls::text_content(lines.join("\n")));
     contents
 }
 

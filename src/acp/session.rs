@@ -199,7 +199,7 @@ impl Session {
     /// Sends the history. Calls whose end is not recorded are closed.
     pub(crate) async fn tell_history(&mut self, history: Vec<Event>) {
         for event in history {
-            let (told, changed) = self.told.tell(&event, EventTime::Before);
+            let (told, changed) = self.told.map(&event, EventTime::Before);
             self.update_all(told).await;
             if let Some(changed) = changed {
                 // The current file content may differ from the content at that time.
@@ -348,7 +348,7 @@ impl Session {
     }
 
     async fn say_and_end(&mut self, text: &str, to: Reply) {
-        let told = self.told.say(text);
+        let told = self.told.text_update(text);
         self.client.update(&self.id, told).await;
         reply(to, Ok(PromptResponse::new(StopReason::EndTurn)));
     }
@@ -425,7 +425,7 @@ impl Session {
 
     async fn hear(&mut self, event: Event) {
         self.note(&event.kind);
-        let (mut told, changed) = self.told.tell(&event, EventTime::Now);
+        let (mut told, changed) = self.told.map(&event, EventTime::Now);
         let waited = self.turn.as_ref().and_then(|turn| slash::answer(turn.waits?, &event.kind));
         if waited.is_some() {
             // The same text is sent as the response.
@@ -467,7 +467,7 @@ impl Session {
 
     /// Sends the response to a command and ends its turn.
     async fn finish(&mut self, text: &str) {
-        let told = self.told.say(text);
+        let told = self.told.text_update(text);
         self.client.update(&self.id, told).await;
         let stopped =
             if self.turn.as_ref().is_some_and(|turn| turn.cancelled) { StopReason::Cancelled } else { StopReason::EndTurn };

@@ -186,7 +186,7 @@ fn changes(changed: &ChangedFiles) -> String {
     let Some(counts) = changed.counts() else { return "no changes since the session began".to_owned() };
     let mut lines = vec![format!("{counts} since the session began")];
     lines.extend(changed.files.iter().take(MAX_FILES).map(|file| {
-        let by = file.by.iter().map(|by| by.words()).collect::<Vec<_>>().join(", ");
+        let by = file.by.iter().map(|by| by.description()).collect::<Vec<_>>().join(", ");
         format!("- {} `{}` (+{} −{}) by {by}", file.status.letter(), file.path, file.added, file.removed)
     }));
     lines.extend(changed.notes.iter().cloned());
@@ -208,7 +208,7 @@ pub(crate) fn rewind(plan: &RewindPlan) -> String {
     lines.push(format!("messages of the conversation: {}", plan.messages));
     lines.extend(plan.files.iter().take(MAX_FILES).map(|file| {
         let stays = file.conflict.as_ref().map(|why| format!("; left as is: {why}")).unwrap_or_default();
-        format!("- {} {} (+{} −{}){stays}", file.path.display(), file.change.words(), file.added, file.removed)
+        format!("- {} {} (+{} −{}){stays}", file.path.display(), file.change.verb(), file.added, file.removed)
     }));
     lines.extend(plan.cannot.iter().map(|why| format!("- {why}")));
     lines.join("\n")

@@ -78,7 +78,7 @@ impl UpdateMapper {
     }
 
     pub(crate) fn name(&self, call: &CallId) -> String {
-        self.names.of(call)
+        self.names.tool_call_id(call)
     }
 
     pub(crate) fn kind_of(&self, call: &CallId) -> Option<ToolKind> {
@@ -91,7 +91,7 @@ impl UpdateMapper {
     }
 
     /// Returns an update with text of aye itself.
-    pub(crate) fn say(&mut self, text: &str) -> SessionUpdate {
+    pub(crate) fn text_update(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
         let told = SessionUpdate::AgentMessageChunk(self.chunk(text));
         self.message += 1;
@@ -113,7 +113,7 @@ impl UpdateMapper {
     }
 
     /// Returns the updates for an event, and separately a file change whose diff is to be shown.
-    pub(crate) fn tell(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<Changed>) {
+    pub(crate) fn map(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<Changed>) {
         let kind = &event.kind;
         let told = match kind {
             EventKind::ToolCompleted { .. } => return self.completed(kind),
@@ -145,7 +145,7 @@ impl UpdateMapper {
             }
             EventKind::ModeChanged { mode } => vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()))],
             EventKind::TaskFailed { failure, .. } if when == EventTime::Before => {
-                vec![self.say(&format!("{}\n", failure.message))]
+                vec![self.text_update(&format!("{}\n", failure.message))]
             }
             kind => notice_of(kind, when).map(|(severity, text)| self.notice(severity, &text)).into_iter().collect(),
         };
@@ -217,7 +217,7 @@ impl UpdateMapper {
                 None
             }
             EventKind::ToolInterrupted { tool_call_id, known, .. } => {
-                let content = vec![calls::words((self.looks.clean)(known).into_owned())];
+                let content = vec![calls::text_content((self.looks.clean)(known).into_owned())];
                 let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(content);
                 self.open.remove(tool_call_id);
                 Some(self.update(tool_call_id, fields))
@@ -261,7 +261,7 @@ impl UpdateMapper {
         ));
         let mut content = Vec::new();
         if let Some(error) = error {
-            content.push(calls::words((self.looks.clean)(&error.message).into_owned()));
+            content.push(calls::text_content((self.looks.clean)(&error.message).into_owned()));
         }
         let executes = open.is_none_or(|open| open.kind == ToolKind::Execute);
         if !output_text.trim().is_empty() && (!is_change || executes) {
@@ -275,13 +275,13 @@ impl UpdateMapper {
             }
         }
         if let Some(proposal) = proposal.clone().filter(|_| is_change && !executes) {
-            return (Vec::new(), Some(Changed { name: self.names.of(tool_call_id), fields, proposal }));
+            return (Vec::new(), Some(Changed { name: self.names.tool_call_id(tool_call_id), fields, proposal }));
         }
         (vec![self.update(tool_call_id, fields.content(content))], None)
     }
 
     pub(crate) fn update(&self, call: &CallId, fields: ToolCallUpdateFields) -> SessionUpdate {
-        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.of(call), fields))
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.tool_call_id(call), fields))
     }
 
     /// Returns updates with the output of running commands since the last call.
@@ -292,7 +292,7 @@ impl UpdateMapper {
             let text = (self.looks.clean)(&open.printed).into_owned();
             let content = vec![calls::code(&text, "")];
             let fields = ToolCallUpdateFields::new().content(content);
-            told.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.of(call), fields)));
+            told.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.tool_call_id(call), fields)));
         }
         told
     }
@@ -304,7 +304,7 @@ impl UpdateMapper {
     /// Closes the calls whose end is unknown, because the process that ran them is gone.
     pub(crate) fn give_up_open(&mut self) -> Vec<SessionUpdate> {
         let calls: Vec<CallId> = self.open.drain().map(|(call, _)| call).collect();
-        let content = || vec![calls::words("aye exited here; the outcome is unknown".to_owned())];
+        let content = || vec![calls::text_content("aye exited here; the outcome is unknown".to_owned())];
         let fields = || ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(content());
         calls.iter().map(|call| self.update(call, fields())).collect()
     }

@@ -214,7 +214,7 @@ impl Host {
         if !budgets.is_empty() {
             self.emit(EventKind::BudgetShown { budgets });
         }
-        self.model.look_up();
+        self.model.query_facts();
     }
 
     async fn react(&mut self, occurrence: Occurrence) {

@@ -160,7 +160,7 @@ mod tests {
         Redactor::new(Vec::new(), known.iter().copied(), || [7; 32])
     }
 
-    fn said(id: &str, text: &str) -> Arc<Message> {
+    fn text_message(id: &str, text: &str) -> Arc<Message> {
         let content = vec![Part::Text { text: text.to_owned() }];
         Arc::new(Message {
             message_id: MessageId::new(id),
@@ -198,11 +198,11 @@ mod tests {
     #[test]
     fn what_was_looked_at_for_one_request_is_the_same_in_the_next() {
         let (redactor, mut net) = (redactor(&[SECRET]), RequestRedactor::default());
-        let (plain, secret) = (said("one", "hello"), said("two", &format!("it is {SECRET}")));
+        let (plain, secret) = (text_message("one", "hello"), text_message("two", &format!("it is {SECRET}")));
         let first = net.hide_in_request(&redactor, request(&[&plain, &secret]));
         assert!(Arc::ptr_eq(&first.messages[0], &plain));
         assert!(!format!("{:?}", (&first.messages, &first.system)).contains(SECRET));
-        let marked = said("three", &format!("truncated; {SECRET}"));
+        let marked = text_message("three", &format!("truncated; {SECRET}"));
         let second = net.hide_in_request(&redactor, request(&[&marked, &secret, &plain]));
         assert!(Arc::ptr_eq(&second.messages[1], &first.messages[1]) && Arc::ptr_eq(&second.messages[2], &plain));
         assert!(!format!("{:?}", (&second.messages, &second.system)).contains(SECRET));

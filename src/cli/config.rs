@@ -1,6 +1,6 @@
 //! `aye config`: paths of the files, and settings.
 
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -9,7 +9,7 @@ use crate::host::project::ProjectConfig;
 
 pub(crate) fn path(place: &AppContext) -> Result<Exit, CliError> {
     let directories = &place.directories;
-    say(&format!(
+    print_text(&format!(
         "config  {}\npolicy  {}\nkeys    {}\ndata    {}\n",
         directories.config_file().display(),
         directories.config.join("policy.toml").display(),
@@ -21,7 +21,7 @@ pub(crate) fn path(place: &AppContext) -> Result<Exit, CliError> {
 
 /// Prints every key with its value and origin, including the settings of the project.
 pub(crate) fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let (settings, lines) = match project.tightened(&place.settings) {
         Some(Ok((settings, layer))) => {
             let mut lines = vec!["# .aye/config.toml is trusted; it tightens:".to_owned()];
@@ -39,11 +39,11 @@ pub(crate) fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError
         }
         None => (place.settings.clone(), String::new()),
     };
-    say(&(settings.show() + &lines));
+    print_text(&(settings.show() + &lines));
     Ok(Exit::Completed)
 }
 
 pub(crate) fn schema() -> Result<Exit, CliError> {
-    say(&crate::config::schema());
+    print_text(&crate::config::schema());
     Ok(Exit::Completed)
 }

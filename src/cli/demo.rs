@@ -3,7 +3,7 @@
 use super::args::{ExecPrompt, OutputFormat};
 use super::{exec, interactive};
 use crate::agent::Approver;
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, SessionChoice, Trust};
@@ -44,7 +44,7 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
         };
         exec::run(&common, request)?
     };
-    say(&format!("The sample project is in {}\n", project.display()));
+    print_text(&format!("The sample project is in {}\n", project.display()));
     Ok(exit)
 }
 

@@ -3,7 +3,7 @@
 
 use super::policy;
 use crate::config::{Directories, Environment, KeyPlace, NoModel};
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::disk_usage::{UsageEntry, taken};
 use crate::host::error::CliError;
@@ -109,7 +109,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     if json {
         say_json(&Findings { ok, tier, checks, storage });
     } else {
-        say(&as_text(&checks));
+        print_text(&as_text(&checks));
     }
     Ok(if ok { Exit::Completed } else { Exit::Failed })
 }
@@ -207,7 +207,7 @@ fn configuration(directories: &Directories) -> Check {
 /// Checks the settings of the project, if there are any.
 fn project_configuration(place: &AppContext, common: &Common) -> Option<Check> {
     const NAME: &str = "project configuration";
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     match project.tightened(&place.settings) {
         Some(Ok((_, layer))) => {
             let taken = if layer.taken.is_empty() { "nothing".to_owned() } else { layer.taken.join(", ") };
@@ -258,7 +258,7 @@ fn approvals(place: &AppContext, policy: &Policy, common: &Common, tier: Sandbox
 /// Checks the custom tools of the user and of a trusted project.
 fn tools(place: &AppContext, common: &Common) -> Check {
     let mut place = place.clone();
-    place.with_tools_of(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust));
+    place.with_tools_of(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust));
     let set = &place.tools;
     if set.problems.is_empty() {
         return Check::good("custom tools", set.names());
@@ -269,7 +269,7 @@ fn tools(place: &AppContext, common: &Common) -> Check {
 
 /// Lists the restrictions of the policy that no sandbox enforces here.
 fn not_kept(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
-    let standing = SandboxHost::of(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
+    let standing = SandboxHost::from_probe(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     standing.sandbox_policy(&enforcer).unheld().into_iter().map(|what| Check::note("not enforced", what)).collect()
 }

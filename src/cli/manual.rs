@@ -1,7 +1,7 @@
 //! `aye man`: prints the manual page, or writes all pages to files.
 
 use super::args;
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 pub(crate) fn run(directory: Option<&Path>) -> Result<Exit, CliError> {
     let Some(directory) = directory else {
         let page = args::manual().map_err(|error| CliError::failed(format!("cannot generate the manual page: {error}")))?;
-        say(&page);
+        print_text(&page);
         return Ok(Exit::Completed);
     };
     args::write_manual(directory).map_err(|error| {
@@ -18,6 +18,6 @@ pub(crate) fn run(directory: Option<&Path>) -> Result<Exit, CliError> {
             directory.display()
         ))
     })?;
-    say(&format!("wrote the manual pages to {}\n", directory.display()));
+    print_text(&format!("wrote the manual pages to {}\n", directory.display()));
     Ok(Exit::Completed)
 }

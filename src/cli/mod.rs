@@ -22,7 +22,7 @@ mod setup;
 mod tool;
 mod usage;
 
-use crate::host::console::{fail, say, say_json};
+use crate::host::console::{fail, print_text, say_json};
 pub use crate::host::version::{Commit, commit_in};
 
 use crate::agent::Approver;
@@ -99,7 +99,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Setup { answers } => setup::run(common, answers == Answers::Yes),
         Action::Doctor { json } => doctor::run(common, json),
         Action::Completions { shell } => {
-            say(&args::completions(shell));
+            print_text(&args::completions(shell));
             Ok(Exit::Completed)
         }
         Action::Man { dir } => manual::run(dir.as_deref()),

@@ -1,6 +1,6 @@
 //! `aye models`: lists models with context windows and prices.
 
-use crate::host::console::{say, say_json, warn, warn_all};
+use crate::host::console::{print_text, say_json, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -39,7 +39,7 @@ pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str
         warn("no model matches; run `aye models --ask` to query the providers and local model servers too");
         return Ok(Exit::Completed);
     }
-    say(&table(&models));
+    print_text(&table(&models));
     Ok(Exit::Completed)
 }
 

@@ -1,6 +1,6 @@
 //! `aye tool`: lists, describes and calls tools, under the policy.
 
-use crate::host::console::{say, say_json, warn, warn_all};
+use crate::host::console::{print_text, say_json, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -67,7 +67,7 @@ fn asks_servers(place: &AppContext, name: Option<&str>) -> bool {
 
 /// Prepares the tools. `name`: the tool the command is about; `None` for all.
 fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_policy().iter().for_each(|line| warn(line));
     let found = asks_servers(place, name).then(|| specs::specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
     // An MCP server may be a program.
@@ -103,7 +103,7 @@ pub(crate) fn list(place: &AppContext, common: &Common, json: bool) -> Result<Ex
         // `aye tool schema` prints the whole description.
         let line = tool.description.lines().next().unwrap_or_default();
         let first = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
-        say(&format!("{:14} {:12} {first}\n", tool.tool_name, capability));
+        print_text(&format!("{:14} {:12} {first}\n", tool.tool_name, capability));
     }
     Ok(Exit::Completed)
 }
@@ -136,7 +136,7 @@ impl PlannedCall {
 
 /// Prints what a call would do, without doing it.
 pub(crate) fn plan(place: &AppContext, common: &Common, name: &str, arguments: &str) -> Result<Exit, CliError> {
-    let table = table(place, common, Starts::of(name), Some(name))?;
+    let table = table(place, common, Starts::for_tool(name), Some(name))?;
     let call = tool_call(name, arguments)?;
     let bench = &table.bench;
     if let Err(error) = bench.offers(name) {
@@ -166,7 +166,7 @@ pub(crate) fn call(
     json: bool,
     answers: Answers,
 ) -> Result<Exit, CliError> {
-    let table = table(place, common, Starts::of(name), Some(name))?;
+    let table = table(place, common, Starts::for_tool(name), Some(name))?;
     let call = tool_call(name, arguments)?;
     let result = table.wait_for(carry_out(&table.bench, call, answers))?;
     Ok(report(&result, json))
@@ -234,9 +234,9 @@ fn report(result: &ToolResult, json: bool) -> Exit {
     if json {
         say_json(result);
     } else if std::io::stdout().is_terminal() {
-        say(&(crate::text::clean(&result.text_for_model()).into_owned() + "\n"));
+        print_text(&(crate::text::clean(&result.text_for_model()).into_owned() + "\n"));
     } else {
-        say(&(result.text_for_model() + "\n"));
+        print_text(&(result.text_for_model() + "\n"));
     }
     if result.status == ToolStatus::Succeeded { Exit::Completed } else { Exit::Failed }
 }

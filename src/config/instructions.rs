@@ -52,7 +52,7 @@ pub(super) fn of_project(workspace: &Path) -> InstructionFiles {
     levels.reverse();
     let mut found = InstructionFiles::default();
     for level in levels {
-        look(level, root, &mut found);
+        read_level(level, root, &mut found);
     }
     found
 }
@@ -65,7 +65,7 @@ pub(crate) fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> 
     levels.reverse();
     let mut found = InstructionFiles::default();
     for level in levels {
-        look(level, workspace, &mut found);
+        read_level(level, workspace, &mut found);
     }
     found.files
 }
@@ -74,13 +74,13 @@ pub(crate) fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> 
 /// trusted.
 pub(super) fn in_directory(directory: &Path, workspace: &Path) -> Option<InstructionFile> {
     let mut found = InstructionFiles::default();
-    look(directory, workspace, &mut found);
+    read_level(directory, workspace, &mut found);
     found.files.pop()
 }
 
 /// Reads the instruction file of a directory. A symlink in a project must not include a file from elsewhere, such as a
 /// key.
-fn look(level: &Path, root: &Path, found: &mut InstructionFiles) {
+fn read_level(level: &Path, root: &Path, found: &mut InstructionFiles) {
     for path in NAMES.map(|name| level.join(name)) {
         match path.canonicalize() {
             Ok(real) if !real.starts_with(root) => found.outside.push((path, real)),

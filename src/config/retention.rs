@@ -17,7 +17,7 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    pub(super) fn of(values: &Values) -> Self {
+    pub(super) fn from_values(values: &Values) -> Self {
         let days = set(values, "session_days").or_else(|| set(values, "days")).unwrap_or_else(|| usual("session_days"));
         let bytes = |key| set(values, key).unwrap_or_else(|| usual(key)) << 20;
         Self {
@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn what_is_not_set_has_its_default_and_zero_days_are_never() {
-        let read = |text: &str| Retention::of(&super::super::file::parse(text, std::path::Path::new("config.toml")).unwrap());
+        let read =
+            |text: &str| Retention::from_values(&super::super::file::parse(text, std::path::Path::new("config.toml")).unwrap());
         let usual = read("");
         assert_eq!((usual.session_days, usual.sessions_bytes, usual.logs_bytes), (Some(90), 1 << 30, 64 << 20));
         assert_eq!(read("[retention]\nsession_days = 0\n").session_days, None);

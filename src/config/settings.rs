@@ -86,7 +86,7 @@ pub(crate) struct ToolLists {
 }
 
 impl ToolLists {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         let list = |key: &str| match values.get(&vec!["tools".to_owned(), key.to_owned()]) {
             Some(Entry { value: Value::List(names), origin }) => {
                 let place = match origin {
@@ -104,7 +104,7 @@ impl ToolLists {
     pub(crate) fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; expected a TOML file", path.display())))?;
-        file::parse_what_fits(text, path).map(|(values, _)| Self::of(&values))
+        file::parse_what_fits(text, path).map(|(values, _)| Self::from_values(&values))
     }
 }
 
@@ -147,7 +147,7 @@ impl Settings {
             defer_over_percent: number(&values, &["mcp", "defer_over"]),
         };
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));
-        let retention = Retention::of(&values);
+        let retention = Retention::from_values(&values);
         let approval = Approval {
             strict: file::text(&values, &["approval", "guard"]) == Some("strict"),
             by_effects: file::text(&values, &["approval", "approve"]) != Some("command"),
@@ -201,7 +201,7 @@ impl Settings {
 
     /// Returns the lists of enabled and disabled tools.
     pub(crate) fn tool_lists(&self) -> ToolLists {
-        ToolLists::of(&self.values)
+        ToolLists::from_values(&self.values)
     }
 
     /// Returns true if a key is set, by its dotted name.

@@ -272,7 +272,7 @@ fn grouped(count: u64) -> String {
 }
 
 fn failure_line(verb: &str, failure: &Failure, provider: &str) -> String {
-    let message = failure.told(provider);
+    let message = failure.with_provider(provider);
     if failure.hint.is_empty() {
         format!("{verb}: {message}")
     } else {

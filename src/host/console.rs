@@ -42,7 +42,7 @@ fn in_rows(message: &str, width: usize) -> String {
 }
 
 /// Prints output on stdout. A closed stdout is ignored.
-pub(crate) fn say(text: &str) {
+pub(crate) fn print_text(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
     let _ = std::io::stdout().flush();
 }

@@ -167,7 +167,7 @@ impl AppContext {
 
     /// Returns the current branch.
     pub(crate) fn branch(&self) -> Option<String> {
-        Repository::of(&self.workspace)?.branch()
+        Repository::find(&self.workspace)?.branch()
     }
 }
 

@@ -16,12 +16,12 @@ const MAX: usize = 300;
 const MAX_NAMED: usize = 3;
 
 /// Returns one sentence per change for the user who resumes the session.
-pub(crate) async fn told(session: &Session, place: &AppContext, layers: &[PolicyLayer]) -> Vec<String> {
+pub(crate) async fn describe_changes(session: &Session, place: &AppContext, layers: &[PolicyLayer]) -> Vec<String> {
     if session.is_new() {
         return Vec::new();
     }
     let mut told = Vec::new();
-    told.extend(words(&files(place, session.id()).await).map(|files| format!("since you left this session, {files}")));
+    told.extend(describe_files(&files(place, session.id()).await).map(|files| format!("since you left this session, {files}")));
     let summary = session.store.find(session.id().as_str()).ok();
     told.extend(summary.as_ref().and_then(branch));
     told.extend(policy(session.state.policy.as_deref(), layers));
@@ -50,7 +50,7 @@ fn name(path: &Path, workspace: &Path) -> String {
 }
 
 /// Returns `src/main.rs changed` or `a, b, c and 4 more changed`; `None` if no file changed.
-pub(crate) fn words(files: &[String]) -> Option<String> {
+pub(crate) fn describe_files(files: &[String]) -> Option<String> {
     let named: Vec<&str> = files.iter().take(MAX_NAMED).map(String::as_str).collect();
     match files.len().saturating_sub(MAX_NAMED) {
         _ if files.is_empty() => None,
@@ -60,7 +60,7 @@ pub(crate) fn words(files: &[String]) -> Option<String> {
 }
 
 pub(crate) fn branch(summary: &SessionSummary) -> Option<String> {
-    let repository = Repository::of(Path::new(&summary.workspace))?;
+    let repository = Repository::find(Path::new(&summary.workspace))?;
     let (then, now) = (repository.branch_at(summary.updated)?, repository.branch()?);
     (then != now).then(|| format!("the branch was {then}, and is {now} now"))
 }
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn a_few_files_are_named_and_the_others_counted() {
         let files = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(words(&files(&[])), None);
-        assert_eq!(words(&files(&["a", "b"])).as_deref(), Some("a, b changed"));
-        assert_eq!(words(&files(&["a", "b", "c", "d", "e"])).as_deref(), Some("a, b, c and 2 more changed"));
+        assert_eq!(describe_files(&files(&[])), None);
+        assert_eq!(describe_files(&files(&["a", "b"])).as_deref(), Some("a, b changed"));
+        assert_eq!(describe_files(&files(&["a", "b", "c", "d", "e"])).as_deref(), Some("a, b, c and 2 more changed"));
     }
 
     #[test]

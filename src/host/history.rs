@@ -39,13 +39,13 @@ impl SessionHistory {
     /// Computes the totals of the session, for a screen that shows only its end.
     pub(crate) fn sum_up(self, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
-            Ok(loaded) => self.say(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
-            Err(error) => self.say(EventKind::Notice { message: error.to_string() }, &events),
+            Ok(loaded) => self.emit(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
+            Err(error) => self.emit(EventKind::Notice { message: error.to_string() }, &events),
         });
     }
 
     /// Sends an event; ignored if the screen has closed.
-    pub(crate) fn say(&self, kind: EventKind, events: &mpsc::UnboundedSender<Event>) {
+    pub(crate) fn emit(&self, kind: EventKind, events: &mpsc::UnboundedSender<Event>) {
         let _ = events.send(Event {
             workspace_id: self.workspace.clone(),
             session_id: self.session.clone(),
@@ -74,21 +74,21 @@ impl SessionHistory {
             let path = path.map(name).or_else(own).unwrap_or_else(|| place.workspace.join("aye-session"));
             let told = export::to_new_file(&self.store, self.session.as_str(), form, &path);
             let message = told.unwrap_or_else(|error| error.to_string());
-            self.say(EventKind::Notice { message }, &events);
+            self.emit(EventKind::Notice { message }, &events);
         });
     }
 
     /// Sends the events before a position of the journal.
-    pub(crate) fn tell(self, before: i64, events: mpsc::UnboundedSender<Event>) {
+    pub(crate) fn send_before(self, before: i64, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let SessionPart { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
                 Ok(piece) => piece,
                 Err(error) => {
-                    self.say(EventKind::Notice { message: error.to_string() }, &events);
+                    self.emit(EventKind::Notice { message: error.to_string() }, &events);
                     SessionPart { records: Vec::new(), before: Some(before) }
                 }
             };
-            self.say(EventKind::HistoryLoaded { events: self.events(&records), before }, &events);
+            self.emit(EventKind::HistoryLoaded { events: self.events(&records), before }, &events);
         });
     }
 }
@@ -100,7 +100,7 @@ pub(crate) async fn unreadable(
     events: &mpsc::UnboundedSender<Event>,
     mut commands: mpsc::Receiver<SessionCommand>,
 ) -> ChangedFiles {
-    past.say(EventKind::Notice { message }, events);
+    past.emit(EventKind::Notice { message }, events);
     while let Some(command) = commands.recv().await {
         if command == Command::Quit.into() {
             break;

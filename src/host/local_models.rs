@@ -92,7 +92,7 @@ async fn warning(model: &dyn Model) -> Option<String> {
     if !model.name().starts_with("local/") {
         return None;
     }
-    let tokens = model.look_up().await?.context_window;
+    let tokens = model.query_facts().await?.context_window;
     (tokens < LITTLE).then(|| {
         format!(
             "{} runs with a context window of {tokens} tokens, too small for most tasks: text beyond it is lost. \

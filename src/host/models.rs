@@ -248,7 +248,7 @@ impl ModelCatalog {
     }
 
     /// Adds the models that the available servers list.
-    async fn told(&self, catalogue: &Catalogue, models: &mut Vec<ListedModel>) -> Vec<String> {
+    async fn add_listed(&self, catalogue: &Catalogue, models: &mut Vec<ListedModel>) -> Vec<String> {
         let mut asked = Vec::new();
         for name in self.place.settings.providers() {
             // Each server is queried once, for whichever API.
@@ -444,7 +444,7 @@ impl Models for ModelCatalog {
                 Err(error) => return (Vec::new(), vec![error.to_string()]),
             };
             let mut models = here.with_new_keys(|| here.known(&catalogue));
-            let notices = if ask { here.told(&catalogue, &mut models).await } else { Vec::new() };
+            let notices = if ask { here.add_listed(&catalogue, &mut models).await } else { Vec::new() };
             (models, notices)
         })
     }

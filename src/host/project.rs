@@ -138,7 +138,7 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
 
 impl ProjectConfig {
     /// Examines the project. Reads only what needs no trust, or is trusted.
-    pub(crate) fn look(workspace: &Path, config: &Path, trust: Trust) -> Self {
+    pub(crate) fn inspect(workspace: &Path, config: &Path, trust: Trust) -> Self {
         let project = Project::examine(workspace);
         let standing = match trust {
             Trust::ForThisRun => TrustStatus::Trusted(Trusted::for_this_run()),

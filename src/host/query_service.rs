@@ -95,9 +95,9 @@ impl QueryService {
         };
         let events = self.desk.events();
         match (query, history, session) {
-            (Query::LookUp(what), ..) => self.desk.look_up(what),
+            (Query::LookUp(what), ..) => self.desk.run(what),
             (Query::Setup(asked), ..) => self.desk.set_up(asked),
-            (Query::LoadHistory { before }, Some((history, _)), _) => history.tell(before, events),
+            (Query::LoadHistory { before }, Some((history, _)), _) => history.send_before(before, events),
             (Query::Export { form, path }, Some((history, place)), _) => history.export(place, form, path, events),
             (Query::Session(query), _, Some(session)) => session.answer(query),
             (query @ (Query::LoadHistory { .. } | Query::Export { .. } | Query::Session(_)), ..) => {

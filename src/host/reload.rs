@@ -153,7 +153,7 @@ impl Reload {
         let mut asked = ReloadTrigger::Change;
         let mut waits: Option<oneshot::Sender<()>> = None;
         loop {
-            let mut updates = if asked == ReloadTrigger::OtherTools { Vec::new() } else { self.look(asked) };
+            let mut updates = if asked == ReloadTrigger::OtherTools { Vec::new() } else { self.collect_updates(asked) };
             updates.extend(self.of_servers());
             updates.extend(self.project.unread().take().into_iter().map(|message| PolicyUpdate::Notice { message }));
             for update in updates {
@@ -204,7 +204,7 @@ impl Reload {
         }
     }
 
-    fn look(&mut self, asked: ReloadTrigger) -> Vec<PolicyUpdate> {
+    fn collect_updates(&mut self, asked: ReloadTrigger) -> Vec<PolicyUpdate> {
         self.place.mode = *self.modes.borrow();
         if asked == ReloadTrigger::ModeOrKey {
             return vec![self.taken(&self.policy, None)];
@@ -318,7 +318,7 @@ impl Reload {
         let enforcer = self.place.enforcer(policy, self.standing.sandbox(), self.place.mode);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
         sandbox_policy.look_through();
-        let sandbox = self.standing.words(&sandbox_policy);
+        let sandbox = self.standing.describe(&sandbox_policy);
         let mut sandbox_status = self.standing.status(&sandbox_policy, &enforcer);
         if told.is_none() {
             // Already reported.

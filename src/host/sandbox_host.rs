@@ -29,17 +29,17 @@ pub(crate) struct SandboxHost {
 impl SandboxHost {
     /// Determines the capabilities by trying them, which takes some milliseconds.
     pub(crate) fn find(place: &AppContext, trust: RepositoryTrust) -> Self {
-        Self::of(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
+        Self::from_probe(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
     }
 
     /// Returns the state for calls that start no program: the system is not checked, which would take longer than most
     /// calls. A program that is started anyway counts as unsandboxed.
     pub(crate) fn unasked(place: &AppContext) -> Self {
-        Self::of(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
+        Self::from_probe(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
     }
 
     /// Returns the capabilities by a probe.
-    pub(crate) fn of(place: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
+    pub(crate) fn from_probe(place: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
         let data = &place.directories.data;
         let Probe { tier: found, missing, upper_base } = probe;
         let tier = tier(found);
@@ -89,8 +89,8 @@ impl SandboxHost {
     }
 
     /// Returns the description of the sandbox for an approval prompt.
-    pub(crate) fn words(&self, sandbox: &SandboxPolicy) -> String {
-        sandbox.words(&self.home)
+    pub(crate) fn describe(&self, sandbox: &SandboxPolicy) -> String {
+        sandbox.describe(&self.home)
     }
 
     /// Returns the state for the status row, and a notice about what is missing.

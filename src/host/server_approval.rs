@@ -30,7 +30,7 @@ impl Approval for Approved {
         };
         let (approved, name) = (self.clone(), spec.name.clone());
         Box::pin(async move {
-            let looked = tokio::task::spawn_blocking(move || approved.look(&name, &argv, directory.as_deref()));
+            let looked = tokio::task::spawn_blocking(move || approved.check(&name, &argv, directory.as_deref()));
             looked.await.unwrap_or_else(|_| Err("cannot inspect the project".to_owned()))
         })
     }
@@ -46,7 +46,7 @@ impl Approved {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
-    fn look(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {
+    fn check(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {
         let project = Project::examine(&self.root);
         let (now, later) = (project.now(), project.kept(&self.config));
         // The server is the one that was first approved; a later approval may have been for another program.
@@ -99,7 +99,7 @@ mod tests {
         let known = Arc::new(Project::examine(&root).now());
         let approved = Approved::new(root.clone(), known, config.path().to_owned());
         let argv = ["sh", "./run.sh", "more.sh"].map(str::to_owned);
-        let look = || approved.look("x", &argv, None);
+        let look = || approved.check("x", &argv, None);
         assert_eq!(look(), Ok(()));
         put("run.sh", "echo two\n");
         let why = look().unwrap_err();

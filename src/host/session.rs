@@ -375,7 +375,7 @@ pub(super) fn setup(
     let policy = place.enforcer(policy, terms.standing.sandbox(), place.mode);
     let sandbox_policy = terms.standing.sandbox_policy(&policy);
     sandbox_policy.look_through();
-    let (sandbox, sandbox_status) = (terms.standing.words(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
+    let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
     if let Some(servers) = session.kept.servers() {
         servers.ask_model_of(model.facts().context_window);
     }
@@ -561,14 +561,14 @@ fn backoff(settings: &Settings) -> Backoff {
 }
 
 fn system_prompt(place: &AppContext, project: Vec<InstructionFile>) -> String {
-    let toolchain = toolchain::look(&place.workspace, place.environment.get("PATH").unwrap_or_default());
+    let toolchain = toolchain::detect(&place.workspace, place.environment.get("PATH").unwrap_or_default());
     let own = crate::config::instructions_of_person(&place.directories.config);
     let instructions = own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
     agent::system_prompt(&Surroundings {
         workspace: place.workspace.display().to_string(),
         system: std::env::consts::OS,
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-        git: Repository::of(&place.workspace).and_then(|repository| repository.words()),
+        git: Repository::find(&place.workspace).and_then(|repository| repository.describe()),
         shell: Some(place.settings.tools.shell).filter(|shell| *shell != Shell::Bash).map(Shell::name),
         programs: toolchain.programs,
         missing: toolchain.missing,

@@ -46,7 +46,7 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, CliError> {
 }
 
 /// Reports each text of a session that matches.
-pub(crate) fn look(
+pub(crate) fn search_session(
     store: &Store,
     session: &SessionSummary,
     pattern: &Regex,

@@ -32,7 +32,7 @@ pub(crate) enum Starts {
 }
 
 impl Starts {
-    pub(crate) fn of(tool_name: &str) -> Self {
+    pub(crate) fn for_tool(tool_name: &str) -> Self {
         if tools::starts_nothing(tool_name) { Self::Nothing } else { Self::Programs }
     }
 }

@@ -9,7 +9,7 @@ pub(super) fn shown_of(message: &Message, request: &ModelRequest) -> Vec<bool> {
 }
 
 /// Returns the text of a result and its sent images: media type and base64.
-pub(super) fn told<'a>(result: &'a ToolResult, request: &'a ModelRequest) -> (String, Vec<(&'a str, &'a str)>) {
+pub(super) fn sent_content<'a>(result: &'a ToolResult, request: &'a ModelRequest) -> (String, Vec<(&'a str, &'a str)>) {
     let mut text = result.text_for_model();
     let shown: Vec<_> =
         result.images.iter().filter_map(|image| Some((image.media_type.as_str(), content(image, request)?))).collect();

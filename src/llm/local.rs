@@ -54,11 +54,11 @@ impl Model for Local {
     }
 
     /// Returns the context window that its server reports.
-    fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
+    fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         let (inner, name) = (Arc::clone(&self.inner), self.name.clone());
         Box::pin(async move {
             let before = inner.facts(&name);
-            let told = match inner.remote().await.ok()?.look_up().await {
+            let told = match inner.remote().await.ok()?.query_facts().await {
                 Some(told) => ModelFacts { name: name.clone(), ..told },
                 None => before.clone(),
             };
@@ -116,13 +116,13 @@ impl Inner {
     }
 
     fn nobody_has_it(&self, servers: &[LocalServer]) -> Failure {
-        let message = format!("no local model server has a model `{}`; found {}", self.model, said(servers));
+        let message = format!("no local model server has a model `{}`; found {}", self.model, list_servers(servers));
         Failure::new(FailureKind::NotFound, message, "choose one of these models, or set `providers.local.base_url`")
     }
 }
 
 /// Lists servers and their models for a message.
-pub(crate) fn said(servers: &[LocalServer]) -> String {
+pub(crate) fn list_servers(servers: &[LocalServer]) -> String {
     let told = servers.iter().map(|server| {
         let names: Vec<&str> = server.models.iter().take(MAX_NAMED).map(|model| model.name.as_str()).collect();
         let more = if server.models.len() > MAX_NAMED { ", …" } else { "" };

@@ -27,7 +27,7 @@ mod thread;
 mod thread_repair;
 
 pub(crate) use catalogue::Catalogue;
-pub(crate) use local::said as said_of_servers;
+pub(crate) use local::list_servers as said_of_servers;
 pub(crate) use model_list::{ModelEntry, models as list_models};
 pub(crate) use no_model::MissingModel;
 

@@ -30,7 +30,7 @@ enum Form {
 }
 
 impl Form {
-    fn of(api: Api) -> Self {
+    fn for_api(api: Api) -> Self {
         match api {
             Api::Anthropic => Self::Anthropic,
             Api::OpenAiChat | Api::OpenAiResponses => Self::OpenAi,
@@ -71,7 +71,7 @@ pub(crate) async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failur
     };
     let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
     let key = Key::new(spec.key, headers_of(spec.api));
-    let list = List { server: &server, key: &key, speaker: &speaker, form: Form::of(spec.api) };
+    let list = List { server: &server, key: &key, speaker: &speaker, form: Form::for_api(spec.api) };
     list.all().await
 }
 
@@ -85,7 +85,7 @@ pub(super) struct List<'a> {
 
 impl<'a> List<'a> {
     pub(crate) fn new(api: Api, server: &'a Server, key: &'a Key, speaker: &'a ErrorContext) -> Self {
-        Self { server, key, speaker, form: Form::of(api) }
+        Self { server, key, speaker, form: Form::for_api(api) }
     }
 
     pub(crate) async fn all(&self) -> Result<Vec<ModelEntry>, Failure> {

@@ -20,7 +20,7 @@ pub(super) fn mark(content: &mut [Part], origin: &str) {
 }
 
 /// Returns the content of a marked part if it is from this origin.
-pub(super) fn of<'a>(opaque: &'a Value, origin: &str) -> Option<&'a Value> {
+pub(super) fn content_for<'a>(opaque: &'a Value, origin: &str) -> Option<&'a Value> {
     opaque.get(FROM)?.as_str().filter(|from| *from == origin)?;
     opaque.get(OWN)
 }
@@ -37,10 +37,10 @@ mod tests {
             [Part::Reasoning { text: String::new(), opaque: Some(sealed.clone()) }, Part::Text { text: "a".into() }];
         mark(&mut content, "p https://one.example");
         let Part::Reasoning { opaque: Some(opaque), .. } = &content[0] else { panic!("{content:?}") };
-        assert_eq!(of(opaque, "p https://one.example"), Some(&sealed));
+        assert_eq!(content_for(opaque, "p https://one.example"), Some(&sealed));
         for other in ["p https://two.example", "q https://one.example", ""] {
-            assert_eq!(of(opaque, other), None, "{other}");
+            assert_eq!(content_for(opaque, other), None, "{other}");
         }
-        assert_eq!((of(&sealed, ""), of(&json!(7), "")), (None, None));
+        assert_eq!((content_for(&sealed, ""), content_for(&json!(7), "")), (None, None));
     }
 }

@@ -98,7 +98,7 @@ impl Model for Remote {
         self.known().clone()
     }
 
-    fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
+    fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         if self.catalogue.lists(&self.name) || self.inner.asked.swap(true, Ordering::Relaxed) {
             return Box::pin(std::future::ready(None));
         }

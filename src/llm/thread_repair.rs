@@ -73,7 +73,7 @@ impl Exchange {
                 }
                 Part::Reasoning { text, opaque: Some(opaque) } if self.origin.is_some() => {
                     changed = true;
-                    let opaque = self.origin.as_deref().and_then(|origin| opaque_parts::of(opaque, origin)).cloned();
+                    let opaque = self.origin.as_deref().and_then(|origin| opaque_parts::content_for(opaque, origin)).cloned();
                     content.push(Part::Reasoning { text: text.clone(), opaque });
                 }
                 Part::Text { .. } | Part::Reasoning { .. } => content.push(part.clone()),

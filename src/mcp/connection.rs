@@ -1,6 +1,6 @@
 //! Established connection to a server.
 
-use super::failure::{cut, said};
+use super::failure::{cut, one_line};
 use super::limits::{NAME_BYTES, SHUTDOWN_TIMEOUT};
 use super::request::{Question, Waiting, ask};
 use super::server_requests::ServerRequests;
@@ -73,7 +73,7 @@ impl Connection {
     pub(super) fn identity(&self) -> Identity {
         let info = self.peer.peer_info();
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
-        let word = |text: &str| Some(said(&cut(text, NAME_BYTES))).filter(|word| !word.is_empty());
+        let word = |text: &str| Some(one_line(&cut(text, NAME_BYTES))).filter(|word| !word.is_empty());
         Identity {
             revision: info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default(),
             name: own.and_then(|own| word(&own.name)),
@@ -152,7 +152,7 @@ impl Connection {
 
 pub(super) fn in_words(last_words: &str) -> String {
     let lines: Vec<&str> = last_words.lines().collect();
-    match said(&lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")) {
+    match one_line(&lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")) {
         said if said.is_empty() => String::new(),
         said => format!("; last output: {said}"),
     }

@@ -21,7 +21,7 @@ pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
 }
 
 /// Prepares a server's message for use inside one of aye's: on one line, and shortened.
-pub(super) fn said(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let mut words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
     let mut said = String::new();
     while said.len() < SAID_CHARS
@@ -39,7 +39,7 @@ pub(super) fn said(text: &str) -> String {
 }
 
 pub(super) fn unreachable(spec: &Spec, why: &str) -> RemoteError {
-    RemoteError::Unreachable { message: format!("the server `{}` cannot be reached: {}", spec.name, said(why)) }
+    RemoteError::Unreachable { message: format!("the server `{}` cannot be reached: {}", spec.name, one_line(why)) }
 }
 
 /// Reason why an attempt to connect failed.
@@ -124,11 +124,11 @@ impl Failure {
 /// Returns the error of a request that was sent, at least in part.
 pub(super) fn of_request(spec: &Spec, error: &ServiceError) -> RemoteError {
     let unknown = |why: &str| RemoteError::OutcomeUnknown {
-        message: format!("it is unknown whether the call ran: the server `{}` {}", spec.name, said(why)),
+        message: format!("it is unknown whether the call ran: the server `{}` {}", spec.name, one_line(why)),
     };
     match error {
         ServiceError::McpError(error) => RemoteError::Refused {
-            message: format!("the server `{}` returned an error: {} ({})", spec.name, said(&error.message), error.code.0),
+            message: format!("the server `{}` returned an error: {} ({})", spec.name, one_line(&error.message), error.code.0),
         },
         ServiceError::TransportClosed => unknown("closed the connection"),
         ServiceError::UnexpectedResponse => {
@@ -147,7 +147,7 @@ pub(super) fn of_request(spec: &Spec, error: &ServiceError) -> RemoteError {
                 RemoteError::Refused { message: format!("the server `{}` is busy: HTTP {}", spec.name, status.status) }
             }
             Some(HttpError::UnexpectedServerResponse(text)) => {
-                RemoteError::Refused { message: format!("the server `{}` returned an error: {}", spec.name, said(text)) }
+                RemoteError::Refused { message: format!("the server `{}` returned an error: {}", spec.name, one_line(text)) }
             }
             Some(error) => unknown(&format!("dropped the connection: {}", root(error))),
             None => match error.error.downcast_ref::<SseError>() {

@@ -1,6 +1,6 @@
 //! Definition of one tool of a server. A mistake in it leaves out only that tool.
 
-use super::failure::{cut, said};
+use super::failure::{cut, one_line};
 use super::pattern::unreadable;
 use boon::{Compiler, Draft, SchemaIndex, Schemas, ValidationError};
 use rmcp::model::{CustomResult, ServerResult, Tool};
@@ -26,7 +26,7 @@ impl Page {
     ///
     /// # Errors
     /// The response is not a tool list.
-    pub(super) fn of(answer: ServerResult) -> Result<Self, ServiceError> {
+    pub(super) fn parse(answer: ServerResult) -> Result<Self, ServiceError> {
         match answer {
             ServerResult::ListToolsResult(list) => {
                 Ok(Self { tools: list.tools.into_iter().map(Ok).collect(), next: list.next_cursor })
@@ -82,7 +82,7 @@ pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
         return Some(format!("`{which}` does not describe an object"));
     }
     let why = of_no_draft(schema).or_else(|| unreadable(schema))?;
-    Some(cut(&said(&format!("`{which}` is not a valid JSON Schema: {why}")), REASON_BYTES).into_owned())
+    Some(cut(&one_line(&format!("`{which}` is not a valid JSON Schema: {why}")), REASON_BYTES).into_owned())
 }
 
 /// Returns why a schema is invalid in every draft; `None` if it is valid in one.
@@ -187,7 +187,7 @@ mod tests {
             if newer {
                 list["resultType"] = "complete".into();
             }
-            let page = Page::of(serde_json::from_value(list).unwrap()).unwrap();
+            let page = Page::parse(serde_json::from_value(list).unwrap()).unwrap();
             assert!(page.tools[0].is_ok() && page.tools[1].as_ref().is_err_and(|(name, _)| name == "a"), "{newer}");
             assert_eq!(page.next.as_deref(), Some("c"));
         }

@@ -1,7 +1,7 @@
 //! Request to a server: rounds of elicitation, a time limit that pauses while the user is asked, and the cancellation message.
 
 use super::Spec;
-use super::failure::{of_request, said};
+use super::failure::{of_request, one_line};
 use super::limits::{QUESTIONS, ROUNDS, SHUTDOWN_TIMEOUT};
 use super::server_requests::{Busy, ServerRequests};
 use crate::ports::RemoteError;
@@ -56,7 +56,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub(super) fn of(timeout: Duration) -> Self {
+    pub(super) fn with_timeout(timeout: Duration) -> Self {
         Self { timeout, cancel: CancellationToken::new(), output: None }
     }
 }
@@ -137,7 +137,7 @@ async fn visits(spec: &Spec, talk: &ServerRequests, data: Option<Value>) -> Resu
         let (message, url, meta, elicitation_id) = (message.clone(), url.clone(), None, String::new());
         let answer = talk.elicit(ElicitRequestParams::UrlElicitationParams { meta, message, url, elicitation_id }).await;
         if answer.action != ElicitationAction::Accept {
-            let urls: Vec<String> = asked.iter().map(|(_, url)| said(url)).collect();
+            let urls: Vec<String> = asked.iter().map(|(_, url)| one_line(url)).collect();
             let (name, urls) = (&spec.name, urls.join(" "));
             let message = format!(
                 "the server `{name}` continues only after a visit to {urls} in a browser; visit it if you trust it, and call again"

@@ -90,7 +90,7 @@ pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResou
 
 pub(super) async fn read(connection: &Connection, uri: &str) -> Result<RemoteResult, RemoteError> {
     let question = Question::Read(ReadResourceRequestParams::new(uri));
-    match connection.ask(question, &Waiting::of(connection.spec.call_timeout)).await? {
+    match connection.ask(question, &Waiting::with_timeout(connection.spec.call_timeout)).await? {
         ServerResult::ReadResourceResult(result) => content::of_resource(result),
         _ => Err(connection.unreadable()),
     }
@@ -128,7 +128,7 @@ pub(super) async fn prompt(connection: &Connection, name: &str, arguments: Map<S
     if !arguments.is_empty() {
         params = params.with_arguments(arguments);
     }
-    match connection.ask(Question::Prompt(params), &Waiting::of(connection.spec.call_timeout)).await? {
+    match connection.ask(Question::Prompt(params), &Waiting::with_timeout(connection.spec.call_timeout)).await? {
         ServerResult::GetPromptResult(result) => content::of_prompt(result),
         _ => Err(connection.unreadable()),
     }

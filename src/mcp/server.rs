@@ -2,7 +2,7 @@
 
 use super::connect::{HandshakeMode, connect};
 use super::connection::Connection;
-use super::failure::{Failure, said, unreachable};
+use super::failure::{Failure, one_line, unreachable};
 use super::limits::{ENDING, LISTING_PAUSE};
 use super::tools::Listed;
 use super::{Identity, McpDeps, Reach, Spec, tool_cache};
@@ -150,7 +150,7 @@ impl Server {
     }
 
     /// Queries the server if its tools are unknown and no attempt was made.
-    pub(super) fn look(self: &Arc<Self>) {
+    pub(super) fn discover(self: &Arc<Self>) {
         let mut held = self.held();
         if self.off(&held).is_none() && held.listed.is_none() && matches!(held.phase, Phase::Asleep) {
             drop(self.attempt(&mut held));
@@ -188,7 +188,7 @@ impl Server {
             if !matches!(&held.phase, Phase::Up(now) if Arc::ptr_eq(now, connection)) {
                 return;
             }
-            held.phase = Phase::Unreachable(said(why));
+            held.phase = Phase::Unreachable(one_line(why));
             std::mem::replace(&mut held.run, CancellationToken::new())
         };
         run.cancel();
@@ -213,7 +213,7 @@ impl Server {
         if leaves {
             tokio::spawn(Arc::clone(self).leave());
         } else {
-            self.look();
+            self.discover();
         }
     }
 
@@ -327,7 +327,7 @@ impl Server {
                 Err(error)
             }
             Err(Failure::Older(why) | Failure::Final(why) | Failure::Passing(why)) => {
-                held.phase = Phase::Unreachable(said(&why));
+                held.phase = Phase::Unreachable(one_line(&why));
                 drop(held);
                 Err(unreachable(&self.spec, &why))
             }

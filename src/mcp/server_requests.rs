@@ -65,7 +65,7 @@ impl Underway<'_> {
 struct OpenQuestion<'a>(&'a ServerRequests);
 
 impl<'a> OpenQuestion<'a> {
-    fn of(talk: &'a ServerRequests) -> Self {
+    fn count(talk: &'a ServerRequests) -> Self {
         talk.busy.send_modify(|busy| busy.questions += 1);
         Self(talk)
     }
@@ -124,7 +124,7 @@ impl ServerRequests {
             },
             _ => return declined(),
         };
-        let _asked = OpenQuestion::of(self);
+        let _asked = OpenQuestion::count(self);
         let Ok(_turn) = self.questions.acquire().await else { return declined() };
         let elicitation = Elicitation {
             elicitation_id: uuid::Uuid::new_v4().to_string(),
@@ -159,13 +159,13 @@ impl ServerRequests {
             return Err(refused("sampling is only allowed during a call, with a limited number of requests at once".to_owned()));
         }
         // The timer of the call is paused until then.
-        let _asked = OpenQuestion::of(self);
+        let _asked = OpenQuestion::count(self);
         let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
         let answer = asks.sample(&self.server, request).await.map_err(refused)?;
         serde_json::from_value(answer).map_err(|error| refused(error.to_string()))
     }
 
-    fn tell(&self, token: Option<&NumberOrString>, line: &str) {
+    fn emit_progress(&self, token: Option<&NumberOrString>, line: &str) {
         let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         let line = cut(line, 4 * SAID_CHARS);
         for (_, output) in listeners.iter().filter(|(of, _)| token.is_none_or(|token| token == *of)) {
@@ -230,12 +230,12 @@ impl ClientHandler for ServerRequests {
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let of = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
         let message = progress.message.map(|message| format!(": {message}")).unwrap_or_default();
-        self.tell(Some(&progress.progress_token.0), &format!("{}{of}{message}", progress.progress));
+        self.emit_progress(Some(&progress.progress_token.0), &format!("{}{of}{message}", progress.progress));
     }
 
     async fn on_logging_message(&self, log: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
         let line = log.data.as_str().map_or_else(|| log.data.to_string(), str::to_owned);
-        self.tell(None, &line);
+        self.emit_progress(None, &line);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

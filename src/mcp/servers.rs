@@ -148,9 +148,9 @@ impl RemoteServers for Servers {
         self.server(server).map(|server| server.notes()).unwrap_or_default()
     }
 
-    fn look(&self) {
+    fn discover(&self) {
         for server in &*self.all() {
-            server.look();
+            server.discover();
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed
     for page in 0.. {
         let asked = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let request = ListToolsRequest { params: asked, ..ListToolsRequest::default() };
-        let listed = Page::of(peer.send_request(ClientRequest::ListToolsRequest(request)).await?)?;
+        let listed = Page::parse(peer.send_request(ClientRequest::ListToolsRequest(request)).await?)?;
         if !taken.page(listed.tools) {
             break;
         }

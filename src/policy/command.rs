@@ -542,7 +542,7 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
         if let Err(why) = words_of_program(argv) {
             return Some(format!("`{name}` {why}"));
         }
-        if let Some(word) = adds_task(argv, rule.words()).filter(|_| !rule.exact) {
+        if let Some(word) = adds_task(argv, rule.word_count()).filter(|_| !rule.exact) {
             return Some(format!("`{word}` can change what `{name}` runs"));
         }
     }

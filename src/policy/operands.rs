@@ -189,7 +189,7 @@ fn tree_if_configured(words: &[Arg]) -> Follows {
 mod tests {
     use super::*;
 
-    fn told(line: &str) -> Result<String, String> {
+    fn describe_operands(line: &str) -> Result<String, String> {
         let one = |operand: Operand| {
             let glob = if operand.is_glob { "*" } else { "" };
             let follows = match operand.follows {
@@ -256,7 +256,7 @@ mod tests {
         ] {
             let expected: String = expected.to_owned();
             let mut told: Vec<String> =
-                told(line).unwrap_or_else(|why| panic!("{line}: {why}")).split(' ').map(str::to_owned).collect();
+                describe_operands(line).unwrap_or_else(|why| panic!("{line}: {why}")).split(' ').map(str::to_owned).collect();
             let mut expected: Vec<String> = expected.split(' ').map(str::to_owned).collect();
             told.sort();
             expected.sort();

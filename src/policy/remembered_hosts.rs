@@ -38,6 +38,6 @@ pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &Scene<'_>) -
 /// Returns whether a rule lets this command reach its hosts: it has the words of the rule, and no others that could matter.
 fn covers(rule: &Rule, argv: &[Arg]) -> bool {
     let is_plain = |arg: &Arg| arg.is_known() && !arg.glob;
-    let adds = argv.iter().skip(rule.words()).any(|arg| !QUIET.contains(&arg.text.as_str()));
+    let adds = argv.iter().skip(rule.word_count()).any(|arg| !QUIET.contains(&arg.text.as_str()));
     !rule.hosts.is_empty() && rule.may_name(&argv[0].text) && rule.speaks_of(argv) && argv.iter().all(is_plain) && !adds
 }

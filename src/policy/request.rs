@@ -60,8 +60,8 @@ pub(crate) fn may_connect(url: &str, address: IpAddr, layers: &[Ready]) -> Resul
     }
     let shown = Host::Address(address);
     Err(match destination.host() {
-        Host::Name(name) => format!("`{name}` resolves to `{shown}`, {}; {ONLY_PUBLIC}", kind.words()),
-        Host::Address(_) => format!("`{shown}` is {}; {ONLY_PUBLIC}", kind.words()),
+        Host::Name(name) => format!("`{name}` resolves to `{shown}`, {}; {ONLY_PUBLIC}", kind.description()),
+        Host::Address(_) => format!("`{shown}` is {}; {ONLY_PUBLIC}", kind.description()),
     })
 }
 
@@ -95,7 +95,7 @@ fn everywhere(destination: &Destination, opened: Option<&AllowedHost>) -> Option
     };
     match (destination.host(), kind, opened) {
         (host, Some(kind), None) => {
-            return Some(Decided::deny("built-in", format!("`{host}` is {}; {ONLY_PUBLIC}", kind.words())));
+            return Some(Decided::deny("built-in", format!("`{host}` is {}; {ONLY_PUBLIC}", kind.description())));
         }
         (Host::Name(name), None, None) => {
             if let Some(why) = host::local(name) {

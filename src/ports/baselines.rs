@@ -111,7 +111,7 @@ pub(crate) trait Baselines: Send + Sync {
     /// Returns the first snapshot of each root in the session.
     fn first(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Checkpoint>, CheckpointError>>;
     /// Returns the state of these paths in the snapshot.
-    fn stood(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<StoredState>, CheckpointError>>;
+    fn states_at(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<StoredState>, CheckpointError>>;
     /// Records directories that were created or removed by the task of the owner.
     fn note_directories(&self, owner: Owner, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records a change that cannot be undone, and why.

@@ -72,7 +72,7 @@ pub(crate) trait Model: Send + Sync {
     fn facts(&self) -> ModelFacts;
     /// Queries the server for more facts, if useful; `None` if there is nothing new. Never an error: a server that does not describe its
     /// models may still respond to requests.
-    fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
+    fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         Box::pin(std::future::ready(None))
     }
     /// Sends the request when the stream is first polled. Dropping the stream ends the request. Never retries: the agent does.

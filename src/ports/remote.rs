@@ -122,7 +122,7 @@ pub trait RemoteServers: Send + Sync {
         Vec::new()
     }
     /// Queries every server whose tools are unknown. Returns at once.
-    fn look(&self);
+    fn discover(&self);
     fn call(&self, call: RemoteCall, context: RemoteContext) -> BoxFuture<'_, Result<RemoteResult, RemoteError>>;
     /// Lists the resources of one server, or of all connected ones.
     fn resources<'a>(&'a self, server: Option<&'a str>) -> BoxFuture<'a, Result<Vec<ServerResource>, RemoteError>>;

@@ -89,7 +89,7 @@ pub enum ChangedBy {
 }
 
 impl ChangedBy {
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Tool => "aye",
             Self::Command => "a command",

@@ -66,14 +66,14 @@ impl CustomCommand {
     }
 
     /// Splits arguments like a shell.
-    pub fn words(arguments: &str) -> Vec<String> {
-        words(arguments)
+    pub fn split_arguments(arguments: &str) -> Vec<String> {
+        split_quoted(arguments)
     }
 
     /// Returns the prompt. Arguments without a placeholder are appended; placeholders inside arguments are not expanded.
     pub fn expand(&self, arguments: &str) -> String {
         let arguments = arguments.trim();
-        let words = words(arguments);
+        let words = split_quoted(arguments);
         let (mut out, mut rest, mut took) = (String::new(), self.text.as_str(), false);
         while let Some((before, after)) = rest.split_once('$') {
             out.push_str(before);
@@ -126,7 +126,7 @@ fn unquoted(value: &str) -> String {
 }
 
 /// Splits arguments like a shell: quotes group words.
-fn words(arguments: &str) -> Vec<String> {
+fn split_quoted(arguments: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut quote, mut open) = (String::new(), None, false);
     for letter in arguments.chars() {

@@ -64,7 +64,7 @@ impl Failure {
     }
 
     /// Returns the message with the provider and the status, because a provider's message alone often lacks context.
-    pub fn told(&self, provider: &str) -> String {
+    pub fn with_provider(&self, provider: &str) -> String {
         let Some(status) = self.status else { return self.message.clone() };
         let did = match self.kind {
             FailureKind::Authentication => "rejected the API key",
@@ -92,7 +92,7 @@ mod tests {
             (FailureKind::Network, None, "no"),
         ] {
             let failure = Failure { status, ..Failure::new(kind, "no", "") };
-            assert_eq!(failure.told("acme"), expected);
+            assert_eq!(failure.with_provider("acme"), expected);
         }
     }
 }

@@ -66,14 +66,14 @@ pub enum Items {
 
 impl LeftOut {
     /// Returns `None` if nothing is omitted.
-    pub fn of(gaps: Vec<u64>, run: Option<Run>) -> Option<Box<Self>> {
+    pub fn from_gaps(gaps: Vec<u64>, run: Option<Run>) -> Option<Box<Self>> {
         (!gaps.is_empty() || run.is_some()).then(|| Box::new(Self { gaps, run }))
     }
 
     /// Adjusts the positions after the ranges `hidden` of `before` were replaced by text without line breaks.
     pub fn after_hiding(mut self, before: &str, after: &str, hidden: &[std::ops::Range<usize>]) -> Option<Box<Self>> {
         self.run = self.run.and_then(|run| run.after_hiding(before, after, hidden));
-        Self::of(self.gaps, self.run)
+        Self::from_gaps(self.gaps, self.run)
     }
 }
 

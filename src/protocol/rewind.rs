@@ -74,7 +74,7 @@ pub enum RewindChange {
 }
 
 impl RewindChange {
-    pub fn words(self) -> &'static str {
+    pub fn verb(self) -> &'static str {
         match self {
             Self::Restored => "restored",
             Self::Deleted => "deleted",

@@ -227,14 +227,14 @@ impl ToolResult {
         let LeftOut { gaps, run } = self.left_out.take().map(|left_out| *left_out).unwrap_or_default();
         if let Some((cut, left_out)) = run.and_then(|run| run.cut(&self.output_text, most_bytes)) {
             self.output_text = cut;
-            self.left_out = LeftOut::of(left_out.gaps, left_out.run);
+            self.left_out = LeftOut::from_gaps(left_out.gaps, left_out.run);
             return self;
         }
         let rest = self.rest_note();
         let output = self.output_text.strip_suffix(&rest).unwrap_or(&self.output_text);
         if let Some((cut, gaps)) = truncated_again(output, most_bytes, &gaps) {
             self.output_text = format!("{cut}{rest}");
-            self.left_out = LeftOut::of(gaps, None);
+            self.left_out = LeftOut::from_gaps(gaps, None);
         }
         self
     }

@@ -14,7 +14,7 @@ const BATCH_MAX: usize = 1_000;
 pub(crate) struct Id(Box<RawValue>);
 
 impl Id {
-    fn of(raw: &RawValue) -> Self {
+    fn from_raw(raw: &RawValue) -> Self {
         Self(raw.to_owned())
     }
 
@@ -104,7 +104,7 @@ fn given<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'
 impl Request {
     fn read(message: &RawValue) -> Result<Self, Refused> {
         let invalid = |id: Option<&RawValue>, message: String| Refused {
-            id: id.map_or_else(Id::null, Id::of),
+            id: id.map_or_else(Id::null, Id::from_raw),
             fault: Fault::new(FaultCode::InvalidRequest, message),
         };
         if !message.get().starts_with('{') {
@@ -127,15 +127,15 @@ impl Request {
             Some(Ok(Value::Array(_))) => {
                 let fault =
                     Fault::new(FaultCode::InvalidParams, format!("the parameters of `{method}` are named; send an object"));
-                return Err(Refused { id: id.map_or_else(Id::null, Id::of), fault });
+                return Err(Refused { id: id.map_or_else(Id::null, Id::from_raw), fault });
             }
             Some(Ok(_)) => return Err(invalid(id, "`params` must be an object".to_owned())),
             Some(Err(error)) => {
                 let fault = Fault::new(FaultCode::InvalidParams, format!("invalid parameters for `{method}`: {error}"));
-                return Err(Refused { id: id.map_or_else(Id::null, Id::of), fault });
+                return Err(Refused { id: id.map_or_else(Id::null, Id::from_raw), fault });
             }
         };
-        Ok(Self { id: id.map(Id::of), method, params })
+        Ok(Self { id: id.map(Id::from_raw), method, params })
     }
 }
 

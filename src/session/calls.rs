@@ -197,6 +197,31 @@ impl Calls {
                 });
                 Some((tool_call_id, CallChange::Conflicted))
             }
+            Record::Started { tool_call_id, rule, places, told, edited } => {
+                self.start(tool_call_id, places, told.as_ref(), edited.as_ref());
+                Some((tool_call_id, CallChange::Started { rule, edited: edited.as_ref() }))
+            }
+            Record::KeptFrom { result, latency_ms } => {
+                self.update(&result.tool_call_id, |call| {
+                    (call.previewed, call.stage) = (false, CallStage::Blocked);
+                    call.first_run = Some(FirstRun { result: result.clone(), latency_ms: *latency_ms, runs_again: false });
+                });
+                Some((&result.tool_call_id, CallChange::Blocked))
+            }
+            Record::Finished { result, latency_ms } => Some(self.finish(result, *latency_ms)),
+            Record::Resolved { tool_call_id, resolution } => {
+                if *resolution == Resolution::Rerun {
+                    self.update(tool_call_id, |call| (call.previewed, call.stage) = (false, CallStage::Planning));
+                }
+                Some((tool_call_id, CallChange::Resolved { resolution: *resolution }))
+            }
+            _ => self.apply_to_layer(record),
+        }
+    }
+
+    /// Applies a record about the run of a command in a layer.
+    fn apply_to_layer<'r>(&mut self, record: &'r Record) -> Option<(&'r CallId, CallChange<'r>)> {
+        match record {
             Record::PreviewStarted { tool_call_id, unasked, .. } => {
                 self.update(tool_call_id, |call| {
                     (call.previewed, call.layered) = (true, call.layered || *unasked);
@@ -219,24 +244,6 @@ impl Calls {
                     (call.previewed, call.proposal, call.layer_digest) = (false, None, None);
                 });
                 Some((tool_call_id, CallChange::PreviewDropped))
-            }
-            Record::Started { tool_call_id, rule, places, told, edited } => {
-                self.start(tool_call_id, places, told.as_ref(), edited.as_ref());
-                Some((tool_call_id, CallChange::Started { rule, edited: edited.as_ref() }))
-            }
-            Record::KeptFrom { result, latency_ms } => {
-                self.update(&result.tool_call_id, |call| {
-                    (call.previewed, call.stage) = (false, CallStage::Blocked);
-                    call.first_run = Some(FirstRun { result: result.clone(), latency_ms: *latency_ms, runs_again: false });
-                });
-                Some((&result.tool_call_id, CallChange::Blocked))
-            }
-            Record::Finished { result, latency_ms } => Some(self.finish(result, *latency_ms)),
-            Record::Resolved { tool_call_id, resolution } => {
-                if *resolution == Resolution::Rerun {
-                    self.update(tool_call_id, |call| (call.previewed, call.stage) = (false, CallStage::Planning));
-                }
-                Some((tool_call_id, CallChange::Resolved { resolution: *resolution }))
             }
             _ => None,
         }

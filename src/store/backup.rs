@@ -40,7 +40,7 @@ pub(super) enum Failure {
 
 impl Failure {
     /// Returns the backup failure as a store error with the path.
-    pub(crate) fn said(&self, path: &Path) -> StoreError {
+    pub(crate) fn to_store_error(&self, path: &Path) -> StoreError {
         let reason = match self {
             Self::Io(error) if error.kind() == io::ErrorKind::StorageFull => "the disk is full".to_owned(),
             Self::Io(error) => error.to_string(),

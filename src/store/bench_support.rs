@@ -111,7 +111,7 @@ impl Measure {
         };
         let prompt = measure.writer.text(120);
         let prompt = measure.message(Role::User, vec![Part::Text { text: prompt }]);
-        measure.said(&prompt.text());
+        measure.add_text(&prompt.text());
         measure.commit(vec![Record::TaskStarted { prompt, max_steps: 20_000 }, measure.step_started()])?;
         Ok(measure)
     }
@@ -127,7 +127,7 @@ impl Measure {
         self.claim.id().to_string()
     }
 
-    fn said(&mut self, text: &str) {
+    fn add_text(&mut self, text: &str) {
         self.text_bytes += text.len();
     }
 
@@ -175,12 +175,12 @@ impl Measure {
             } else {
                 arguments.insert("offset".to_owned(), (self.writer.number() % 500).into());
             }
-            self.said(&serde_json::to_string(&arguments).map_err(|error| error.to_string())?);
+            self.add_text(&serde_json::to_string(&arguments).map_err(|error| error.to_string())?);
             let tool_name = if changes { "EditFile" } else { "ReadFile" }.to_owned();
             let tool_call_id = CallId::new(format!("toolu_{}", self.writer.id()));
             let call = ToolCall { tool_call_id, tool_name, arguments: Arguments::Object(arguments) };
             let words = self.writer.text(90);
-            self.said(&words);
+            self.add_text(&words);
             let message = self.message(Role::Assistant, vec![Part::Text { text: words }, Part::ToolCall(call.clone())]);
             let usage = Usage { input_tokens: 9_000 + self.writer.number() % 900, output_tokens: 80, ..Usage::default() };
             let answer = Record::Answer {
@@ -214,7 +214,7 @@ impl Measure {
 
     fn change(&mut self, call: ToolCall, answer: Record, path: &str) -> Result<(), String> {
         let diff = format!("--- a/{path}\n+++ b/{path}\n@@ -1,4 +1,9 @@\n{}", self.writer.text(self.result_bytes / 2));
-        self.said(&diff);
+        self.add_text(&diff);
         let proposal = Proposal {
             summary: format!("Edit {path} +6 −5"),
             diff: FileDiffs::read(&diff),
@@ -273,7 +273,7 @@ impl Measure {
 
     /// Returns the records of a result, the end of the step and the start of the next.
     fn finished(&mut self, call: ToolCall, text: String) -> Vec<Record> {
-        self.said(&text);
+        self.add_text(&text);
         let result = ToolResult::succeeded(call.tool_call_id, call.tool_name, text);
         let message = self.message(Role::Tool, vec![Part::ToolResult(result.clone())]);
         let completed =

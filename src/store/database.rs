@@ -83,7 +83,7 @@ impl Database {
 fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
     let saved = if schema::salvaged(path).exists() { None } else { Some(schema::rescue(path)?) };
     let moved = quarantine::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
-    let words = saved.map_or_else(|| "all readable sessions were recovered".to_owned(), salvage::Salvage::words);
+    let words = saved.map_or_else(|| "all readable sessions were recovered".to_owned(), salvage::Salvage::describe);
     let connection = adopt(path)?;
     // Details for troubleshooting: one line after the actual message.
     let reason = reason.rsplit('\n').next().unwrap_or_default().trim();

@@ -41,7 +41,7 @@ pub(crate) enum StoreError {
 
 impl StoreError {
     pub(super) fn unusable(path: &Path, error: &io::Error) -> Self {
-        Self::Unusable { path: path.to_owned(), reason: said(error) }
+        Self::Unusable { path: path.to_owned(), reason: system_message(error) }
     }
 
     pub(super) fn database(path: &Path, error: &rusqlite::Error) -> Self {
@@ -50,7 +50,7 @@ impl StoreError {
 }
 
 /// Returns the system's error message without its number.
-fn said(error: &io::Error) -> String {
+fn system_message(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),

@@ -29,7 +29,7 @@ pub(super) enum IndexError {
 
 impl IndexError {
     /// Returns the error message with the directory.
-    pub(super) fn said(&self, directory: &Path) -> String {
+    pub(super) fn message(&self, directory: &Path) -> String {
         let reason = match self {
             Self::Database(error) => super::error::explain(error),
             Self::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),

@@ -166,7 +166,7 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
     let bytes = metadata.len() + companions.iter().map(std::fs::Metadata::len).sum::<u64>();
     match check(path, bytes) {
         Ok(state) => Ok(state),
-        Err(SchemaError::NoBackup(error)) => Err(error.said(path)),
+        Err(SchemaError::NoBackup(error)) => Err(error.to_store_error(path)),
         Err(SchemaError::Newer(found)) => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
         Err(SchemaError::Sqlite(error)) => match damage(&error) {
             Some(reason) => Ok(State::Damaged(reason)),

@@ -326,7 +326,7 @@ fn nothing_is_written_to_a_session_that_another_process_holds() {
     let journal = store.journal(claim.id(), Mode::Ask);
     let own = |owner: Option<String>| store.database.reader().execute("UPDATE sessions SET owner = ?1", [owner]).unwrap();
     let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    let holder = Instance::of(other.id()).unwrap();
+    let holder = Instance::from_pid(other.id()).unwrap();
     let other_id = other.id();
     own(serde_json::to_string(&holder).ok());
     let error = wait(journal.append(vec![ended()], Durability::Power)).unwrap_err();

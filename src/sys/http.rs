@@ -130,7 +130,7 @@ impl Server {
             Err(_) => return Err(self.silent()),
         };
         let encoding = response.headers().get("content-encoding").and_then(|encoding| encoding.to_str().ok());
-        let unpacker = Unpacker::of(encoding.unwrap_or_default())
+        let unpacker = Unpacker::for_encoding(encoding.unwrap_or_default())
             .map_err(|encoding| HttpError::Packed { server: self.name.clone(), encoding })?;
         Ok(Reply { response, unpacker, server: self.name.clone(), idle: self.timeouts.idle })
     }

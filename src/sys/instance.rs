@@ -20,7 +20,7 @@ impl Instance {
 
     /// Returns the process that has this ID now.
     #[cfg(test)]
-    pub(crate) fn of(pid: u32) -> Option<Self> {
+    pub(crate) fn from_pid(pid: u32) -> Option<Self> {
         Some(Self { pid, start_time: running_since(pid)?, boot_id: boot_id() })
     }
 

@@ -247,7 +247,7 @@ fn alone(command: &mut Command) {
 mod tests {
     use super::*;
 
-    fn words(attempt: &Attempt) -> String {
+    fn command_line(attempt: &Attempt) -> String {
         let words = attempt.words.iter().map(|word| word.to_string_lossy().into_owned());
         std::iter::once(attempt.program.to_owned()).chain(words).collect::<Vec<_>>().join("|")
     }
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn each_system_has_its_own_words_and_the_path_is_always_one_of_them() {
         let path = || PathBuf::from("/w/-a b\n'c',d");
-        let all = |system, opening| attempts(system, &opening, true).iter().map(words).collect::<Vec<_>>();
+        let all = |system, opening| attempts(system, &opening, true).iter().map(command_line).collect::<Vec<_>>();
         assert_eq!(all(System::Freedesktop, Opening::Open(path())), ["xdg-open|/w/-a b\n'c',d"]);
         assert_eq!(all(System::Mac, Opening::Open(path())), ["open|/w/-a b\n'c',d"]);
         assert_eq!(all(System::Mac, Opening::Reveal(path())), ["open|-R|/w/-a b\n'c',d"]);

@@ -47,7 +47,7 @@ impl AsRawFd for Queue {
 impl Watch {
     /// Watches files through their directories, because editors write a new file and rename it.
     #[cfg(test)]
-    pub(crate) fn of(files: Vec<PathBuf>) -> io::Result<Self> {
+    pub(crate) fn new(files: Vec<PathBuf>) -> io::Result<Self> {
         Self::with_directories(files, Vec::new())
     }
 
@@ -180,7 +180,7 @@ mod tests {
     use tempfile::TempDir;
 
     /// Returns whether a change is reported.
-    async fn told(watch: &mut Watch) -> bool {
+    async fn is_reported(watch: &mut Watch) -> bool {
         tokio::time::timeout(Duration::from_secs(20), watch.changed()).await.is_ok_and(|told| told.is_ok())
     }
 
@@ -189,25 +189,25 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let (root, other) = (dir.path().canonicalize().unwrap(), TempDir::new().unwrap());
         let file = root.join("later/policy.toml");
-        let mut watch = Watch::of(vec![file.clone()]).unwrap();
+        let mut watch = Watch::new(vec![file.clone()]).unwrap();
         fs::create_dir(root.join("later")).unwrap();
-        assert!(told(&mut watch).await, "its directory was created");
+        assert!(is_reported(&mut watch).await, "its directory was created");
         fs::write(&file, "one").unwrap();
-        assert!(told(&mut watch).await, "written");
+        assert!(is_reported(&mut watch).await, "written");
         fs::write(root.join("later/new"), "two").unwrap();
         fs::rename(root.join("later/new"), &file).unwrap();
-        assert!(told(&mut watch).await, "renamed over");
+        assert!(is_reported(&mut watch).await, "renamed over");
         fs::write(other.path().join("real"), "three").unwrap();
         fs::remove_file(&file).unwrap();
         std::os::unix::fs::symlink(other.path().join("real"), &file).unwrap();
-        assert!(told(&mut watch).await, "replaced by a symlink");
+        assert!(is_reported(&mut watch).await, "replaced by a symlink");
         fs::write(other.path().join("real"), "four").unwrap();
-        assert!(told(&mut watch).await, "the target of the symlink changed");
+        assert!(is_reported(&mut watch).await, "the target of the symlink changed");
         fs::remove_dir_all(root.join("later")).unwrap();
-        assert!(told(&mut watch).await, "gone");
+        assert!(is_reported(&mut watch).await, "gone");
         fs::create_dir(root.join("later")).unwrap();
         fs::write(&file, "five").unwrap();
-        assert!(told(&mut watch).await, "there again");
+        assert!(is_reported(&mut watch).await, "there again");
     }
 
     #[tokio::test]
@@ -222,13 +222,13 @@ mod tests {
         fs::create_dir(root.join("config")).unwrap();
         link("one", "now");
         link("../now/policy.toml", "config/policy.toml");
-        let mut watch = Watch::of(vec![root.join("config/policy.toml")]).unwrap();
+        let mut watch = Watch::new(vec![root.join("config/policy.toml")]).unwrap();
         link("two", "next");
         fs::rename(root.join("next"), root.join("now")).unwrap();
-        assert!(told(&mut watch).await, "a symlink in the middle of the path");
+        assert!(is_reported(&mut watch).await, "a symlink in the middle of the path");
         assert_eq!(fs::read_to_string(root.join("config/policy.toml")).unwrap(), "2");
         fs::write(root.join("two/policy.toml"), "3").unwrap();
-        assert!(told(&mut watch).await, "the new target of the symlink");
+        assert!(is_reported(&mut watch).await, "the new target of the symlink");
         link("circle", "circle");
         assert!(!way(&root.join("circle/x")).is_empty());
     }
@@ -237,7 +237,7 @@ mod tests {
     async fn after_a_storm_of_changes_the_last_one_is_told() {
         let dir = TempDir::new().unwrap();
         let file = dir.path().canonicalize().unwrap().join("policy.toml");
-        let mut watch = Watch::of(vec![file.clone()]).unwrap();
+        let mut watch = Watch::new(vec![file.clone()]).unwrap();
         let writer = {
             let file = file.clone();
             std::thread::spawn(move || {
@@ -249,7 +249,7 @@ mod tests {
         let mut seen = String::new();
         let mut looks = 0;
         while seen != "499" {
-            assert!(told(&mut watch).await, "the last change was lost; changes seen: {seen}");
+            assert!(is_reported(&mut watch).await, "the last change was lost; changes seen: {seen}");
             seen = fs::read_to_string(&file).unwrap();
             looks += 1;
         }
@@ -262,12 +262,12 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let file = dir.path().canonicalize().unwrap().join("policy.toml");
         fs::write(&file, "one").unwrap();
-        let mut watch = Watch::of(vec![file.clone()]).unwrap();
+        let mut watch = Watch::new(vec![file.clone()]).unwrap();
         fs::read(&file).unwrap();
         fs::write(dir.path().join("beside"), "x").unwrap();
         let events = watch.queue.get_ref().0.read_events().unwrap();
         assert!(events.iter().all(|event| !watch.concerns(event)), "{events:?}");
         fs::write(&file, "two").unwrap();
-        assert!(told(&mut watch).await);
+        assert!(is_reported(&mut watch).await);
     }
 }

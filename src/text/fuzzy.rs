@@ -13,7 +13,7 @@ pub(crate) struct Fuzzy {
 
 impl Fuzzy {
     /// Creates a matcher for names and sentences.
-    pub(crate) fn words(words: &str) -> Self {
+    pub(crate) fn for_words(words: &str) -> Self {
         Self::new(words, Config::DEFAULT)
     }
 

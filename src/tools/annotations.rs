@@ -66,7 +66,7 @@ static BUILT_IN: &[(&str, ToolHints)] = &[
 const OF_A_SESSION: &[&str] = &["UploadArtifact"];
 
 /// Returns the hints of a built-in tool; `None` for tools that are useless to other agents.
-pub(super) fn of(name: &str) -> Option<ToolHints> {
+pub(super) fn hints_for(name: &str) -> Option<ToolHints> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, hints)| *hints)
 }
 
@@ -82,7 +82,7 @@ mod tests {
     fn it_is_said_of_every_tool_what_it_is_to_others_or_that_it_is_for_a_session() {
         for tool in built_in_tools().filter(|tool| tool.name() != ADDED) {
             let of_a_session = OF_A_SESSION.contains(&tool.name());
-            assert_eq!(of(tool.name()).is_none(), of_a_session, "{} is in exactly one of the two lists", tool.name());
+            assert_eq!(hints_for(tool.name()).is_none(), of_a_session, "{} is in exactly one of the two lists", tool.name());
         }
         let names: Vec<_> = built_in_tools().map(|tool| tool.name().to_owned()).collect();
         for (name, _) in BUILT_IN {
@@ -94,7 +94,7 @@ mod tests {
     fn what_writes_or_starts_something_is_never_said_to_read_only() {
         let harmless = ["File.Read", "Shell.Exec"];
         for tool in built_in_tools() {
-            let Some(hints) = of(tool.name()) else { continue };
+            let Some(hints) = hints_for(tool.name()) else { continue };
             assert!(!(hints.reads_only && hints.destructive), "{}", tool.name());
             assert!(!hints.reads_only || harmless.contains(&tool.capability()), "{}", tool.name());
         }

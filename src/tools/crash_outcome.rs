@@ -50,18 +50,18 @@ pub(crate) fn found(changes: &[PlaceChange]) -> Option<RecoveredState> {
     Some(match (has(Now::Old), has(Now::New), has(Now::Other)) {
         (false, _, false) => RecoveredState::Done { left: left(changes) },
         (true, false, false) => RecoveredState::NotDone { left: left(changes) },
-        _ => RecoveredState::Partly { words: words(&looked, &left(changes)) },
+        _ => RecoveredState::Partly { words: describe_states(&looked, &left(changes)) },
     })
 }
 
 fn now(change: &PlaceChange) -> Now {
-    let is_old = stands(&change.path, &change.before);
+    let is_old = is_in_state(&change.path, &change.before);
     if change.after.as_ref() == Some(&change.before) {
         return if is_old { Now::Same } else { Now::Other };
     }
     if is_old {
         Now::Old
-    } else if change.after.as_ref().is_some_and(|after| stands(&change.path, after)) {
+    } else if change.after.as_ref().is_some_and(|after| is_in_state(&change.path, after)) {
         Now::New
     } else {
         Now::Other
@@ -69,7 +69,7 @@ fn now(change: &PlaceChange) -> Now {
 }
 
 /// Returns whether the path is in this state. An unreadable path matches no state.
-pub(in crate::tools) fn stands(path: &Path, what: &PathState) -> bool {
+pub(in crate::tools) fn is_in_state(path: &Path, what: &PathState) -> bool {
     let form = path.symlink_metadata();
     match what {
         PathState::Nothing => {
@@ -95,7 +95,7 @@ fn left(changes: &[PlaceChange]) -> Vec<PathBuf> {
 }
 
 /// Formats the states, for example ``changed by the call: `a`; not changed: `b` ``.
-fn words(looked: &[(Now, &Path)], left: &[PathBuf]) -> String {
+fn describe_states(looked: &[(Now, &Path)], left: &[PathBuf]) -> String {
     let of =
         |wanted: &[Now]| -> Vec<&Path> { looked.iter().filter(|(now, _)| wanted.contains(now)).map(|(_, path)| *path).collect() };
     let kinds = [
@@ -124,7 +124,7 @@ mod tests {
     use std::fs;
 
     fn image(content: &str) -> PreImage {
-        PreImage::of(content.as_bytes())
+        PreImage::hash(content.as_bytes())
     }
 
     #[test]

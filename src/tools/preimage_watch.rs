@@ -1,6 +1,6 @@
 //! Watches the files of pending plans and reports when they no longer match. It is idle while nothing changes.
 
-use super::crash_outcome::stands;
+use super::crash_outcome::is_in_state;
 use crate::ports::Followed;
 use crate::protocol::{ApprovalId, PathState, PlaceChange};
 use crate::sys::file::FileStamp;
@@ -68,7 +68,7 @@ impl Follow {
                 }
             }
             // Detects changes made before the watch was set up.
-            self.look().await;
+            self.check_all().await;
         }
     }
 
@@ -100,12 +100,12 @@ impl Follow {
         }
     }
 
-    async fn look(&mut self) {
+    async fn check_all(&mut self) {
         let mut plans = std::mem::take(&mut self.plans);
         let looked = tokio::task::spawn_blocking(move || {
             let mut told = Vec::new();
             for plan in &mut plans {
-                let outdated = !plan.places.iter_mut().all(Place::stands);
+                let outdated = !plan.places.iter_mut().all(Place::is_unchanged);
                 if std::mem::replace(&mut plan.outdated, outdated) != outdated {
                     told.push((plan.id.clone(), outdated));
                 }
@@ -123,16 +123,16 @@ impl Follow {
 }
 
 impl Place {
-    fn stands(&mut self) -> bool {
+    fn is_unchanged(&mut self) -> bool {
         let Self { change: PlaceChange { path, before, .. }, seen } = self;
         let Some(stamp) = large(path).filter(|_| matches!(before, PathState::Content { .. })) else {
             *seen = None;
-            return stands(path, before);
+            return is_in_state(path, before);
         };
         match seen {
             Some((known, is_there)) if *known == stamp => *is_there,
             Some(_) | None => {
-                let is_there = stands(path, before);
+                let is_there = is_in_state(path, before);
                 *seen = Some((stamp, is_there));
                 is_there
             }
@@ -142,7 +142,7 @@ impl Place {
 
 fn large(path: &Path) -> Option<FileStamp> {
     let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.len() > LARGE_BYTES)?;
-    Some(FileStamp::of(&metadata))
+    Some(FileStamp::from_metadata(&metadata))
 }
 
 /// Lists a directory and its subdirectories, parents first; nothing for other paths.
@@ -174,10 +174,10 @@ mod tests {
     }
 
     fn edits(path: &Path, before: &str) -> Vec<PlaceChange> {
-        vec![written(path, &PreImage::of(before.as_bytes()), &PreImage::of(b"proposed"))]
+        vec![written(path, &PreImage::hash(before.as_bytes()), &PreImage::hash(b"proposed"))]
     }
 
-    async fn told(follow: &mut BoxStream<'static, (ApprovalId, bool)>) -> (String, bool) {
+    async fn next_report(follow: &mut BoxStream<'static, (ApprovalId, bool)>) -> (String, bool) {
         let told =
             tokio::time::timeout(Duration::from_secs(20), follow.next()).await.expect("no report arrived in time").unwrap();
         (told.0.to_string(), told.1)
@@ -190,7 +190,7 @@ mod tests {
         let (file, new) = (root.join("src/main.rs"), root.join("src/new.rs"));
         fs::create_dir(root.join("src")).unwrap();
         fs::write(&file, "as read").unwrap();
-        let creates = vec![written(&new, &PreImage::Absent, &PreImage::of(b"proposed"))];
+        let creates = vec![written(&new, &PreImage::Absent, &PreImage::hash(b"proposed"))];
         let list = Arc::from([(id("edit"), edits(&file, "as read")), (id("new"), creates)]);
         let (list, plans) = watch::channel::<Followed>(list);
         let mut follow = follow(plans);
@@ -209,15 +209,15 @@ mod tests {
         ];
         for change in ways {
             change();
-            assert_eq!(told(&mut follow).await, ("edit".to_owned(), true));
+            assert_eq!(next_report(&mut follow).await, ("edit".to_owned(), true));
             drop(fs::remove_file(&file));
             back();
-            assert_eq!(told(&mut follow).await, ("edit".to_owned(), false));
+            assert_eq!(next_report(&mut follow).await, ("edit".to_owned(), false));
         }
         fs::write(&new, "by hand").unwrap();
-        assert_eq!(told(&mut follow).await, ("new".to_owned(), true));
+        assert_eq!(next_report(&mut follow).await, ("new".to_owned(), true));
         fs::remove_dir_all(root.join("src")).unwrap();
-        let mut both = [told(&mut follow).await, told(&mut follow).await];
+        let mut both = [next_report(&mut follow).await, next_report(&mut follow).await];
         both.sort();
         assert_eq!(both, [("edit".to_owned(), true), ("new".to_owned(), false)]);
         drop(list);
@@ -233,11 +233,11 @@ mod tests {
         fs::write(&two, "as read").unwrap();
         let (list, plans) = watch::channel::<Followed>(Arc::from([(id("a"), edits(&one, "as read"))]));
         let mut follow = follow(plans);
-        assert_eq!(told(&mut follow).await, ("a".to_owned(), true));
+        assert_eq!(next_report(&mut follow).await, ("a".to_owned(), true));
         list.send_replace(Arc::from([(id("b"), edits(&two, "as read"))]));
         fs::write(&one, "as read").unwrap();
         fs::write(&two, "other").unwrap();
-        assert_eq!(told(&mut follow).await, ("b".to_owned(), true), "the first plan is no longer followed");
+        assert_eq!(next_report(&mut follow).await, ("b".to_owned(), true), "the first plan is no longer followed");
     }
 
     #[tokio::test]
@@ -251,9 +251,9 @@ mod tests {
         let (_list, plans) = watch::channel::<Followed>(Arc::from([(id("a"), places)]));
         let mut follow = follow(plans);
         fs::write(tree.join("a/b/more"), "text").unwrap();
-        assert_eq!(told(&mut follow).await, ("a".to_owned(), true));
+        assert_eq!(next_report(&mut follow).await, ("a".to_owned(), true));
         fs::remove_file(tree.join("a/b/more")).unwrap();
-        assert_eq!(told(&mut follow).await, ("a".to_owned(), false));
+        assert_eq!(next_report(&mut follow).await, ("a".to_owned(), false));
     }
 
     #[tokio::test]
@@ -263,12 +263,12 @@ mod tests {
         let text = "x".repeat(LARGE_BYTES as usize + 1);
         fs::write(&file, &text).unwrap();
         let mut place = Place { change: edits(&file, &text).remove(0), seen: None };
-        assert!(place.stands() && place.stands());
+        assert!(place.is_unchanged() && place.is_unchanged());
         let known = place.seen;
         assert!(known.is_some_and(|(_, is_there)| is_there));
         fs::write(&file, text.replace('x', "y")).unwrap();
-        assert!(!place.stands() && place.seen != known);
+        assert!(!place.is_unchanged() && place.seen != known);
         fs::write(&file, "small").unwrap();
-        assert!(!place.stands() && place.seen.is_none());
+        assert!(!place.is_unchanged() && place.seen.is_none());
     }
 }

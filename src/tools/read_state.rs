@@ -48,7 +48,7 @@ impl ReadState {
     ///
     /// Used before a change that does not require reading the file: if it returns false, the file is not recorded as `wrote`
     /// afterwards, so that the changes of others stay unseen.
-    pub(in crate::tools) fn stands(&self, real: &Path) -> bool {
+    pub(in crate::tools) fn is_current(&self, real: &Path) -> bool {
         let Some(known) = self.locked().known.get(real).map(|look| look.content) else { return true };
         match Fingerprint::of_file(real) {
             Ok(content) => content == known,
@@ -63,7 +63,7 @@ impl ReadState {
 
     /// Runs a write of files that need not have been read, and records their new content.
     pub(in crate::tools) fn around<T, E>(&self, reals: &[&Path], write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let stood: Vec<&Path> = reals.iter().copied().filter(|real| self.stands(real)).collect();
+        let stood: Vec<&Path> = reals.iter().copied().filter(|real| self.is_current(real)).collect();
         let done = write()?;
         for real in stood {
             self.looks_at(real);
@@ -74,7 +74,7 @@ impl ReadState {
     /// Refuses a change that relies on outdated content. Must be called after the file was read for the change; the change
     /// itself compares it again.
     pub(in crate::tools) fn check(&self, target: &Target) -> Result<(), ToolError> {
-        if self.stands(&target.real) {
+        if self.is_current(&target.real) {
             return Ok(());
         }
         let message = format!("`{}` changed since you read it; nothing was written, read it again", target.given);

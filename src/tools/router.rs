@@ -319,7 +319,7 @@ impl ToolRouter for Router {
             let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
             let tracked = settings.changes.as_ref().filter(|_| !places.is_empty());
             let mut kept = None;
-            if let (Some(log), Some(changes)) = (tracked, SessionChanges::of(&settings)) {
+            if let (Some(log), Some(changes)) = (tracked, SessionChanges::new(&settings)) {
                 changes.note_others().await;
                 kept = Some(log.keep(places).await);
             }
@@ -360,14 +360,14 @@ impl ToolRouter for Router {
     }
 
     fn began(&self, task: &TaskId) {
-        if let Some(changes) = SessionChanges::of(self.settings()) {
+        if let Some(changes) = SessionChanges::new(self.settings()) {
             changes.begin_task(task.clone());
         }
     }
 
     fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
         async move {
-            match SessionChanges::of(self.settings()) {
+            match SessionChanges::new(self.settings()) {
                 Some(changes) => changes.list(task).await,
                 None => ChangedFiles::default(),
             }
@@ -383,7 +383,7 @@ impl ToolRouter for Router {
 
     fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
         async move {
-            match SessionChanges::of(self.settings()) {
+            match SessionChanges::new(self.settings()) {
                 Some(changes) => changes.of_tasks().await,
                 None => Vec::new(),
             }
@@ -393,7 +393,7 @@ impl ToolRouter for Router {
 
     fn plan_rewind(&self, since: RewindStart) -> BoxFuture<'_, Result<FilesPlanned, CheckpointError>> {
         async move {
-            match SessionChanges::of(self.settings()) {
+            match SessionChanges::new(self.settings()) {
                 Some(changes) => changes.plan_rewind(since).await,
                 None => Ok(FilesPlanned::default()),
             }
@@ -403,7 +403,7 @@ impl ToolRouter for Router {
 
     fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
         async move {
-            let Some(changes) = SessionChanges::of(self.settings()) else { return Ok(FilesRewound::default()) };
+            let Some(changes) = SessionChanges::new(self.settings()) else { return Ok(FilesRewound::default()) };
             if let Some(editor) = &self.settings().editor
                 && let Ok(planned) = changes.plan_rewind(rewind.since).await
             {
@@ -576,7 +576,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         layer,
         opens: Vec::new(),
         timeout_seconds,
-        sandbox: draft.work.downcast_ref::<Work>().and_then(|work| work.narrow.words(settings)),
+        sandbox: draft.work.downcast_ref::<Work>().and_then(|work| work.narrow.describe(settings)),
         doubts,
         amends: offered(&*tool, &draft.work, settings),
         payload: draft.work,

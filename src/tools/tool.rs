@@ -140,7 +140,7 @@ impl<T: Tool> AnyTool for ErasedTool<T> {
     }
 
     fn hints(&self) -> Option<ToolHints> {
-        annotations::of(T::NAME)
+        annotations::hints_for(T::NAME)
     }
 
     fn schema(&self, called: &str) -> Value {

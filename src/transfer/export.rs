@@ -163,7 +163,7 @@ pub(crate) fn contents(artifacts: &ArtifactStore) -> (Vec<ArtifactContent>, Vec<
 }
 
 fn transcript(store: &Store, summary: &SessionSummary) -> Result<Transcript, TransferError> {
-    let mut transcript = Transcript::of(summary);
+    let mut transcript = Transcript::new(summary);
     store.for_each_record(&summary.session_id, |written| {
         transcript.add(&written.record);
         ControlFlow::Continue(())

@@ -203,14 +203,14 @@ fn what_is_exported_names_the_session_it_is_a_copy_of() {
     let parent = Parent { id: SessionId::new("feedbeef"), records: 1 };
     assert!(store.import(Foreign { parent: Some(parent), ..foreign(ID, "", vec![prompt("x")]) }).unwrap());
     assert!(exported(&store, ID).contains("\"parent\": \"feedbeef\""));
-    let transcript = Transcript::of(&store.find(ID).unwrap());
+    let transcript = Transcript::new(&store.find(ID).unwrap());
     assert!(markdown::page(&transcript).contains("Forked from session feedbeef."));
     assert!(html::page(&transcript).contains("Forked from session feedbeef."));
     assert!(!markdown_of(&[]).contains("Forked from") && !html_of(&[]).contains("Forked from"));
 }
 
 fn transcript_of(records: &[Record]) -> Transcript {
-    let mut transcript = Transcript::of(&summary());
+    let mut transcript = Transcript::new(&summary());
     for record in records {
         transcript.add(record);
     }

@@ -74,7 +74,7 @@ pub(crate) struct Card {
 }
 
 impl Transcript {
-    pub(crate) fn of(summary: &SessionSummary) -> Self {
+    pub(crate) fn new(summary: &SessionSummary) -> Self {
         Self {
             title: summary.title.clone().unwrap_or_else(|| "(draft only)".to_owned()),
             session_id: summary.session_id.to_string(),
@@ -104,8 +104,8 @@ impl Transcript {
             self.pieces.push(TranscriptItem::Broken { text, reason: reason.to_owned() });
         }
         match applied.change {
-            Change::TaskStarted { prompt, .. } => self.said("You", prompt),
-            Change::Steered { message } => self.said("You, during the task", message),
+            Change::TaskStarted { prompt, .. } => self.push_message("You", prompt),
+            Change::Steered { message } => self.push_message("You, during the task", message),
             Change::StepStarted { .. } => self.steps += 1,
             Change::Answered { message, model, spent: cost, .. } => {
                 self.answer(message, &format!("{}{}", named(model), spent(cost)));
@@ -149,7 +149,7 @@ impl Transcript {
                 card.decided.push(format!("approval requested: {} ({})", approval.reason, approval.rule));
                 card.changes(&approval.proposal);
             }
-            CallChange::Decided { decision } => self.card(id, |_| {}).decided.push(words(decision)),
+            CallChange::Decided { decision } => self.card(id, |_| {}).decided.push(describe_decision(decision)),
             CallChange::Refused { rule, reason } => self.card(id, |_| {}).decided.push(format!("refused: {reason} ({rule})")),
             CallChange::Started { rule, edited } => {
                 let card = self.card(id, |_| {});
@@ -200,7 +200,7 @@ impl Transcript {
         }
     }
 
-    fn said(&mut self, words: &str, message: &Message) {
+    fn push_message(&mut self, words: &str, message: &Message) {
         self.at = message.timestamp;
         let mut text = message.text();
         for image in message.images() {
@@ -306,7 +306,7 @@ fn spent(spent: Spent) -> String {
 }
 
 /// Returns a description of a decision, addressed to the user.
-fn words(decision: &Decision) -> String {
+fn describe_decision(decision: &Decision) -> String {
     match decision {
         Decision::Approved => "you approved it".to_owned(),
         Decision::ApprovedAlways { .. } => "you approved it and always allow it from then on".to_owned(),

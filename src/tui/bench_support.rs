@@ -23,7 +23,7 @@ impl Screen {
         Self { model: Model::new(options, None, size), display: Display::new(io::sink(), size), now: 0 }
     }
 
-    fn tell(&mut self, kind: EventKind) {
+    fn send_event(&mut self, kind: EventKind) {
         self.now += 1;
         let event = Event {
             workspace_id: WorkspaceId::new("w"),
@@ -38,21 +38,21 @@ impl Screen {
 
     /// Adds a piece of a response.
     pub fn text(&mut self, chunk: &str) {
-        self.tell(EventKind::TextChunk { text: chunk.to_owned() });
+        self.send_event(EventKind::TextChunk { text: chunk.to_owned() });
     }
 
     /// Adds a finished command.
     pub fn command(&mut self, number: usize, output: &str) {
         let tool_call_id = CallId::new(number.to_string());
-        self.tell(EventKind::ToolRequested {
+        self.send_event(EventKind::ToolRequested {
             tool_call_id: tool_call_id.clone(),
             tool_name: "RunCommand".to_owned(),
             capability: None,
             arguments: Arguments::parse(""),
             summary: format!("$ cargo test number-{number}"),
         });
-        self.tell(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: "user:12".to_owned(), summary: None });
-        self.tell(EventKind::ToolCompleted {
+        self.send_event(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: "user:12".to_owned(), summary: None });
+        self.send_event(EventKind::ToolCompleted {
             tool_call_id,
             tool_name: "RunCommand".to_owned(),
             status: ToolStatus::Succeeded,

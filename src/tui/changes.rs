@@ -135,7 +135,7 @@ impl Changes {
     fn row(&self, at: usize, width: u16, theme: &Theme, glyphs: &Glyphs) -> Line<'static> {
         let Some(file) = self.changed.files.get(at) else { return Line::default() };
         let open = at == self.at;
-        let by: Vec<_> = file.by.iter().map(|by| by.words()).collect();
+        let by: Vec<_> = file.by.iter().map(|by| by.description()).collect();
         let counts = if file.added + file.removed > 0 {
             format!("  +{} {}{}", file.added, glyphs.minus, file.removed)
         } else {

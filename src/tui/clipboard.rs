@@ -55,7 +55,7 @@ pub(crate) struct Clip {
 }
 
 impl Clip {
-    pub(crate) fn of(text: String) -> Self {
+    pub(crate) fn from_text(text: String) -> Self {
         let lines = text.lines().count();
         let what = match lines {
             0 | 1 => super::format::counted(text.trim_end_matches('\n').chars().count(), "character"),
@@ -66,7 +66,7 @@ impl Clip {
 
     /// Creates a clip with a name in its description.
     pub(crate) fn named(text: String, name: &str) -> Self {
-        let Self { text, what } = Self::of(text);
+        let Self { text, what } = Self::from_text(text);
         Self { text, what: format!("{name}, {what}") }
     }
 }
@@ -164,13 +164,13 @@ mod tests {
     fn what_is_too_long_for_the_terminal_is_kept_in_a_file_and_that_is_said() {
         let long = "line of text\n".repeat(10_000);
         assert!(sequence(&long, Between::Nothing).is_none());
-        let clip = Clip::of(long);
+        let clip = Clip::from_text(long);
         let keep: Keep = Arc::new(|_| Ok("~/kept.txt".to_owned()));
         let clipboard = Clipboard { keep, ..Clipboard::default() };
         let words = hand_on(&clip, false, &clipboard);
         assert!(words.contains("10000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
         // A short text was not handed over for another reason.
-        let words = hand_on(&Clip::of("a".to_owned()), false, &clipboard);
+        let words = hand_on(&Clip::from_text("a".to_owned()), false, &clipboard);
         assert!(words.contains("~/kept.txt") && words.contains("line mode") && !words.contains("KB"), "{words}");
         let offer: Offer = Arc::new(|_| Some(Ok("wl-copy".to_owned())));
         let words = hand_on(&clip, false, &Clipboard { offer, ..clipboard });
@@ -179,11 +179,11 @@ mod tests {
 
     #[test]
     fn it_says_which_way_was_taken() {
-        let clip = Clip::of("one\ntwo".to_owned());
+        let clip = Clip::from_text("one\ntwo".to_owned());
         assert_eq!(hand_on(&clip, true, &Clipboard::default()), "copied 2 lines · OSC 52");
         let offer: Offer = Arc::new(|_| Some(Ok("xclip".to_owned())));
         let clipboard = Clipboard { offer, ..Clipboard::default() };
         assert_eq!(hand_on(&clip, true, &clipboard), "copied 2 lines · xclip, OSC 52");
-        assert_eq!(hand_on(&Clip::of("你好".to_owned()), true, &Clipboard::default()), "copied 2 characters · OSC 52");
+        assert_eq!(hand_on(&Clip::from_text("你好".to_owned()), true, &Clipboard::default()), "copied 2 characters · OSC 52");
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn readings(pasted: &str) -> Vec<Vec<String>> {
     // Some terminals paste paths with spaces unquoted.
     let lines: Option<Vec<String>> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| path(bare(line))).collect();
-    let words: Option<Vec<String>> = words(text).and_then(|words| words.iter().map(|word| path(word)).collect());
+    let words: Option<Vec<String>> = split_words(text).and_then(|words| words.iter().map(|word| path(word)).collect());
     let mut readings: Vec<Vec<String>> = [words, lines].into_iter().flatten().filter(|paths| paths.len() <= MAX_FILES).collect();
     readings.dedup();
     readings
@@ -28,7 +28,7 @@ fn bare(line: &str) -> &str {
 }
 
 /// Splits a text into words like a shell; `None` if a quote is unclosed.
-fn words(text: &str) -> Option<Vec<String>> {
+fn split_words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {

@@ -32,7 +32,7 @@ impl FrameTimer {
     }
 
     /// Notes that the model was updated with the current time.
-    pub(crate) fn told(&mut self, at: Instant) {
+    pub(crate) fn model_updated(&mut self, at: Instant) {
         self.told = self.since_start(at);
     }
 
@@ -82,7 +82,7 @@ mod tests {
         pace.drawn(began + ms(499));
         let after = began + ms(540);
         assert_eq!(pace.wake_at(after, false, choices), Some(began + ms(500)), "it is in the past: it wakes at once");
-        pace.told(after);
+        pace.model_updated(after);
         assert_eq!(pace.wake_at(after, false, choices), None, "told once, it wakes nobody again");
     }
 
@@ -98,7 +98,7 @@ mod tests {
     fn the_time_that_was_told_does_not_go_back_with_a_frame_that_was_begun_before() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
-        pace.told(began + ms(600));
+        pace.model_updated(began + ms(600));
         pace.drawn(began + ms(400));
         assert_eq!(pace.wake_at(began + ms(610), false, choices), None);
     }

@@ -192,7 +192,7 @@ impl Host {
                 HostEvent::SessionGone => (Instant::now(), vec![Msg::SessionGone]),
                 HostEvent::Time => {
                     let now = Instant::now();
-                    self.pace.told(now);
+                    self.pace.model_updated(now);
                     (now, vec![Msg::Time])
                 }
                 HostEvent::Colours => {

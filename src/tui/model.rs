@@ -304,7 +304,7 @@ impl Model {
         let look = RenderContext {
             unfolds,
             whole_rows,
-            ..self.transcript.look(self.screen.size.width, &self.screen.theme, &self.screen.glyphs, now)
+            ..self.transcript.render_context(self.screen.size.width, &self.screen.theme, &self.screen.glyphs, now)
         };
         (&mut self.transcript, look)
     }

@@ -118,7 +118,7 @@ impl ModelPicker {
         }
         let picked = self.picker.key(key);
         // The highlighted model may have no effort levels.
-        self.say();
+        self.update_hint();
         match picked {
             PickerResult::Nothing => Choice::Nothing,
             PickerResult::Closed => Choice::Closed,
@@ -210,7 +210,7 @@ impl ModelPicker {
             let signs = "*".repeat(key.typed.0.chars().count());
             (format!("API key of {}: ", line(&whose)), signs)
         });
-        self.say();
+        self.update_hint();
     }
 
     fn at(&self) -> Option<&ListedModel> {
@@ -228,16 +228,16 @@ impl ModelPicker {
             None => return,
         };
         self.effort = Some(Effort::ALL[to]);
-        self.say();
+        self.update_hint();
     }
 
     fn refresh(&mut self) {
         let rows = self.listed.iter().map(|model| row(model, model.facts.name == self.current)).collect();
         self.picker.set_rows(rows);
-        self.say();
+        self.update_hint();
     }
 
-    fn say(&mut self) {
+    fn update_hint(&mut self) {
         if self.key.is_some() {
             "enter save key · esc back".clone_into(&mut self.picker.aside);
             return;

@@ -256,7 +256,7 @@ impl Picker {
 
     /// Returns the rows whose name matches the letters, then those that contain the words.
     fn nearest(&self) -> Vec<&Row> {
-        let (mut fuzzy, filter) = (text::Fuzzy::words(&self.filter), self.filter.trim().to_lowercase());
+        let (mut fuzzy, filter) = (text::Fuzzy::for_words(&self.filter), self.filter.trim().to_lowercase());
         let mut found: Vec<(u32, &Row)> = Vec::new();
         for row in &self.rows {
             let name = row.cells.first().map_or("", String::as_str);
@@ -343,7 +343,7 @@ impl Picker {
         let top = self.top.min(found.len().saturating_sub(room.into())).clamp(at.saturating_sub(usize::from(room) - 1), at);
         let has_more = found.len() > top + usize::from(room);
         let width = if found.len() > room.into() { width.saturating_sub(MORE) } else { width };
-        let layout = Layout::of(&found, self.columns, width, self.cuts_last || self.filtering == Filtering::Fuzzy);
+        let layout = Layout::compute(&found, self.columns, width, self.cuts_last || self.filtering == Filtering::Fuzzy);
         if has_heads {
             buffer.set_line(inner.x, y, &layout.heads(self.columns, theme), inner.width);
             y += 1;
@@ -449,7 +449,7 @@ struct Layout {
 
 impl Layout {
     /// Calculates the layout; with `cuts`, the last column is truncated before another one is dropped.
-    fn of(rows: &[&Row], columns: &[Column], width: usize, cuts: bool) -> Self {
+    fn compute(rows: &[&Row], columns: &[Column], width: usize, cuts: bool) -> Self {
         let mut widths: Vec<usize> = columns
             .iter()
             .enumerate()

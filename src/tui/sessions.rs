@@ -30,7 +30,7 @@ enum Order {
 impl Order {
     const ALL: [Self; 4] = [Self::LastUsed, Self::State, Self::Created, Self::Cost];
 
-    fn words(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::LastUsed => "last used",
             Self::State => "state",
@@ -104,7 +104,7 @@ impl Sessions {
             waits_sign: signs.waits,
             signs: *signs,
         };
-        sessions.say();
+        sessions.update_hint();
         sessions
     }
 
@@ -136,7 +136,7 @@ impl Sessions {
     }
 
     /// Returns the filter.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn filter_text(&self) -> String {
         text::reveal_line(self.picker.filter())
     }
 
@@ -149,7 +149,7 @@ impl Sessions {
         }
         let rows = self.sessions.iter().map(|session| self.row(session)).collect();
         self.picker.set_rows(rows);
-        self.say();
+        self.update_hint();
     }
 
     fn row(&self, session: &ListedSession) -> Row {
@@ -191,7 +191,7 @@ impl Sessions {
         }
     }
 
-    fn say(&mut self) {
+    fn update_hint(&mut self) {
         let (here, all) = self.counts;
         let dot = self.signs.dot;
         let which = if self.archived {
@@ -204,7 +204,7 @@ impl Sessions {
         let open = self.sessions.iter().filter(|session| session.state == ListedState::Interrupted).count();
         let open = if open > 0 { format!(" {dot} {open} interrupted") } else { String::new() };
         let looks = if self.looks_on && !self.picker.filter().is_empty() { format!(" {dot} searching") } else { String::new() };
-        self.picker.aside = format!("{which} {dot} by {}{open}{looks}", self.order.words());
+        self.picker.aside = format!("{which} {dot} by {}{open}{looks}", self.order.label());
         self.picker.asked = self.renaming.as_ref().map(|(_, title)| ("new title: ".to_owned(), title.clone()));
     }
 
@@ -247,7 +247,7 @@ impl Sessions {
     pub(crate) fn paste(&mut self, words: &str) -> Choice {
         if let Some((_, title)) = &mut self.renaming {
             title.extend(words.chars().filter(|letter| !letter.is_control()));
-            self.say();
+            self.update_hint();
             return Choice::Nothing;
         }
         self.picker.insert(words);
@@ -287,7 +287,7 @@ impl Sessions {
                 let title =
                     self.at().map(|at| (at.session_id.clone(), at.title.as_deref().map(text::reveal_line).unwrap_or_default()));
                 self.renaming = title;
-                self.say();
+                self.update_hint();
             }
             KeyCode::Char('x') if ctrl => {
                 let Some(at) = self.at() else { return Choice::Nothing };
@@ -324,7 +324,7 @@ impl Sessions {
 
     fn ask(&mut self) -> Choice {
         self.looks_on = true;
-        self.say();
+        self.update_hint();
         Choice::Ask
     }
 
@@ -347,7 +347,7 @@ impl Sessions {
             KeyCode::Char(letter) if !ctrl && title.chars().count() < TITLE_CHARS => title.push(letter),
             _ => {}
         }
-        self.say();
+        self.update_hint();
         choice
     }
 }

@@ -176,7 +176,7 @@ pub(crate) fn candidates(draft: &str, own: &[CustomCommand], used: &[String], th
     found.sort_by_key(|item| (item.text != draft, last(item)));
     let letters = draft.strip_prefix('/').unwrap_or(draft);
     if !letters.contains(char::is_whitespace) {
-        let mut fuzzy = text::Fuzzy::words(letters);
+        let mut fuzzy = text::Fuzzy::for_words(letters);
         // Fuzzy matching needs the first letter, so that a typo does not match parts of other names.
         let begins = |name: &str| name.split(':').any(|part| part.chars().next() == letters.chars().next());
         let alike = others.into_iter().filter(|item| !item.text.contains(' ') && begins(&item.text[1..]));

@@ -310,7 +310,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         return inbox.hints(now);
     }
     if let Some(panel) = model.dialogs.open() {
-        return approval::hints(panel, panel.guard.look(now), model.dialogs.len());
+        return approval::hints(panel, panel.guard.choice_state(now), model.dialogs.len());
     }
     if let Some(browse) = &model.overlays.browse {
         return match (&browse.typing, browse.selects) {
@@ -414,7 +414,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
             } else {
                 STOPS
             };
-            return Some((g.running, retry::words(waits, model.screen.size.width, now), keys(right)));
+            return Some((g.running, retry::status_text(waits, model.screen.size.width, now), keys(right)));
         }
         Activity::Compacting { messages } => {
             let right = &["esc stop, keep all", "esc stop"];

@@ -17,7 +17,7 @@ pub(crate) struct SpanStyle {
 }
 
 impl SpanStyle {
-    pub(crate) const fn of(token: Token) -> Self {
+    pub(crate) const fn from_token(token: Token) -> Self {
         Self { token, syntax: None, stress: Modifier::empty() }
     }
 
@@ -91,7 +91,7 @@ pub(crate) struct Row {
 
 impl Row {
     /// Creates a row that starts a line.
-    pub(crate) fn of(line: Line<'static>) -> Self {
+    pub(crate) fn from_line(line: Line<'static>) -> Self {
         Self { line, skip: 0, join: Join::Line, frame: Frame::Nothing }
     }
 
@@ -164,7 +164,7 @@ impl StyledText {
     /// Returns the style of the byte at `at`.
     pub(crate) fn ink_at(&self, at: usize) -> SpanStyle {
         let run = self.runs.partition_point(|(end, _)| *end <= at);
-        self.runs.get(run).map_or(SpanStyle::of(Token::Text), |(_, ink)| *ink)
+        self.runs.get(run).map_or(SpanStyle::from_token(Token::Text), |(_, ink)| *ink)
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -274,10 +274,10 @@ mod tests {
 
     #[test]
     fn a_mark_stays_with_its_letter_where_the_colours_change() {
-        let mut line = StyledText::new("if a(", SpanStyle::of(Token::Text));
-        line.push("\u{338}b", SpanStyle::of(Token::Accent));
-        line.push("\u{301}", SpanStyle::of(Token::Danger));
-        line.push(") {}", SpanStyle::of(Token::Text));
+        let mut line = StyledText::new("if a(", SpanStyle::from_token(Token::Text));
+        line.push("\u{338}b", SpanStyle::from_token(Token::Accent));
+        line.push("\u{301}", SpanStyle::from_token(Token::Danger));
+        line.push(") {}", SpanStyle::from_token(Token::Text));
         let mut buffer = Buffer::empty(Rect::new(0, 0, 12, 1));
         buffer.set_line(0, 0, &line.line(&Theme::choose(None, Colours::True)), 12);
         let cells: Vec<&str> = buffer.content().iter().map(|cell| cell.symbol()).collect();

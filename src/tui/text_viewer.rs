@@ -18,15 +18,15 @@ pub(crate) struct TextViewer {
 impl TextViewer {
     pub(crate) fn new(artifact: &Artifact, content: &str) -> Self {
         let name = text::reveal_line(&artifact.name);
-        Self::of(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
+        Self::from_text(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
     }
 
     /// Creates a viewer for a text with a title.
     pub(crate) fn titled(title: &str, content: &str) -> Self {
-        Self::of(text::reveal_line(title), content)
+        Self::from_text(text::reveal_line(title), content)
     }
 
-    fn of(title: String, content: &str) -> Self {
+    fn from_text(title: String, content: &str) -> Self {
         let mut cleaner = text::Cleaner::new();
         let mut clean = String::new();
         cleaner.push(content, &mut clean);

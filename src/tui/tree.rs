@@ -27,7 +27,7 @@ impl Tree {
         Self { picker, branches: Vec::new() }
     }
 
-    pub(crate) fn told(&mut self, branches: Vec<Branch>, here: Option<&SessionId>, signs: &Glyphs) {
+    pub(crate) fn set_branches(&mut self, branches: Vec<Branch>, here: Option<&SessionId>, signs: &Glyphs) {
         let rows = branches.iter().map(|branch| row(branch, here, signs)).collect();
         self.picker.set_rows(rows);
         "enter continue there".clone_into(&mut self.picker.aside);

@@ -63,13 +63,13 @@ impl Symbols {
             entries.truncate(MAX_FILES);
         }
         entries.sort_by(|one, two| one.path.cmp(&two.path));
-        let (mut best, mut fuzzy) = (Best::default(), Fuzzy::words(name));
+        let (mut best, mut fuzzy) = (Best::default(), Fuzzy::for_words(name));
         let (mut told, mut seen) = (Instant::now(), 0);
         for entry in entries {
             if !self.is_wanted(number) {
                 return;
             }
-            let declared = self.of(&entry.path);
+            let declared = self.in_file(&entry.path);
             seen += declared.len();
             for one in declared.iter() {
                 let score = if name.is_empty() { Some(0) } else { fuzzy.score(&one.name) };
@@ -91,7 +91,7 @@ impl Symbols {
     }
 
     /// Returns the declarations of a file, from the cache unless it changed. An unreadable file has none.
-    fn of(&self, path: &str) -> Arc<[Symbol]> {
+    fn in_file(&self, path: &str) -> Arc<[Symbol]> {
         let full = self.workspace.join(path);
         let Ok(metadata) = full.symlink_metadata() else { return Arc::default() };
         if !metadata.is_file() || metadata.len() > FILE_BYTES {

@@ -57,7 +57,7 @@ pub(crate) struct Toolchain {
 }
 
 /// Detects the toolchain by file names, without running anything. `path`: the `PATH` of commands.
-pub(crate) fn look(workspace: &Path, path: &str) -> Toolchain {
+pub(crate) fn detect(workspace: &Path, path: &str) -> Toolchain {
     let programs = present(PROGRAMS.iter().map(|(name, _)| *name), path);
     let missing = PROGRAMS.iter().filter(|(name, _)| !programs.contains(name)).filter_map(|(name, files)| {
         let asks = files.iter().find(|file| workspace.join(file).symlink_metadata().is_ok())?;
@@ -75,7 +75,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("go.mod"), "module a\n").unwrap();
         std::fs::write(place.path().join("Cargo.toml"), "").unwrap();
-        let found = look(place.path(), "");
+        let found = detect(place.path(), "");
         assert_eq!(found.programs, [""; 0]);
         assert_eq!(found.missing, [("cargo", "Cargo.toml"), ("go", "go.mod")]);
     }

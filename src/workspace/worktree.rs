@@ -42,7 +42,7 @@ impl Worktree {
     }
 
     /// Requests an update. Updates run one at a time, with a pause between them, however often this is called.
-    pub(crate) fn look(self: &Arc<Self>, tell: impl Fn(HostResponse) + Send + 'static) {
+    pub(crate) fn request_update(self: &Arc<Self>, tell: impl Fn(HostResponse) + Send + 'static) {
         if !self.begins() {
             return;
         }
@@ -76,7 +76,7 @@ impl Worktree {
     async fn found(&self) -> HostResponse {
         let workspace = self.workspace.clone();
         let of_git = tokio::task::spawn_blocking(move || {
-            let repository = Repository::of(&workspace);
+            let repository = Repository::find(&workspace);
             repository.map(|repository| (repository.branch(), repository.changes(&workspace))).unwrap_or_default()
         });
         let line = self.line().await;

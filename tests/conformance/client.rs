@@ -63,7 +63,7 @@ fn spec(url: String) -> Spec {
 
 async fn use_all(servers: &Servers, context: Option<&str>) -> Result<(), String> {
     let mut changed = servers.changed();
-    servers.look();
+    servers.discover();
     loop {
         match servers.statuses().into_iter().next().map(|status| status.state) {
             Some(ServerState::Ready) => break,

@@ -122,10 +122,7 @@ fn a_host_that_is_remembered_for_a_command_is_open_for_that_command_alone() {
     let choice = |screen: &str| screen.contains("2  this project") && !screen.contains('◔');
     let screen = terminal.wait_that("the choice takes keys", choice);
     Terminal::react();
-    assert!(
-        screen.contains("exactly `mytool sync`") && screen.contains("reaches only"),
-        "{screen}"
-    );
+    assert!(screen.contains("exactly `mytool sync`") && screen.contains("reaches only"), "{screen}");
     terminal.decide('2');
     terminal.review("The command would change 1 path");
     terminal.decide('y');

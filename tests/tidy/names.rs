@@ -159,6 +159,26 @@ fn a_file_is_named_by_a_noun() {
     check("file names that are no noun of the field", BANNED_STEMS, &found);
 }
 
+/// Function names that say neither what the function does nor what it returns.
+const FUNCTIONS: &[&str] = &["look", "look_up", "of", "said", "say", "stands", "stood", "tell", "told", "words"];
+const BANNED_FUNCTIONS: &[Exception] = &[];
+
+#[test]
+fn a_function_is_named_for_what_it_does_or_returns() {
+    let mut found = Vec::new();
+    for source in products() {
+        let code = source.code();
+        let names = functions(&code).into_iter().filter(|name| FUNCTIONS.contains(name));
+        found.extend(names.map(|name| (module(&source), format!("{}: `{name}`", source.path))));
+    }
+    check("function names that say neither what is done nor what is returned", BANNED_FUNCTIONS, &found);
+}
+
+/// The functions that code declares.
+fn functions(code: &str) -> Vec<&str> {
+    tokens(code).windows(2).filter(|pair| pair[0] == "fn").map(|pair| pair[1]).collect()
+}
+
 /// The types that code declares.
 fn declared(code: &str) -> Vec<&str> {
     let tokens = tokens(code);
@@ -196,5 +216,6 @@ fn clauses_and_declarations_are_recognized() {
     assert!(begins_with_a_clause("//! On what terms a command runs.\n"));
     assert!(!begins_with_a_clause("//! Whole trees: counted.\n"));
     assert!(!begins_with_a_clause("//! Howling wolves.\n"));
+    assert_eq!(functions("fn look() { fn inner() {} } trait C { fn of(fn_like: u8); }"), ["look", "inner", "of"]);
     assert_eq!(declared("pub struct A<T>(T); pub(crate) enum B {} trait C {} fn structure() {}"), ["A", "B", "C"]);
 }

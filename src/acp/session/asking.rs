@@ -77,7 +77,7 @@ impl Session {
         let paths = (&proposal.paths[..], self.told.directory());
         let (mut content, left_out) = diffs::contents(&proposal.diff, paths, &*self.files, Direction::Forth).await;
         if left_out > 0 {
-            content.push(calls::words(format!("{left_out} more changes are not shown here")));
+            content.push(calls::text_content(format!("{left_out} more changes are not shown here")));
         }
         content.extend(permission::contents(approval, looks));
         let title = calls::title(&(looks.reveal)(&approval.action_summary));
@@ -97,7 +97,7 @@ impl Session {
         let looks = self.client.looks;
         let paths = (&[][..], self.told.directory());
         let (mut content, _) = diffs::contents(&plan.diff, paths, &*self.files, Direction::Forth).await;
-        content.push(calls::words((looks.reveal)(&slash::rewind(plan)).into_owned()));
+        content.push(calls::text_content((looks.reveal)(&slash::rewind(plan)).into_owned()));
         let title = if plan.target == RewindTarget::Redo { "Redo the last rewind" } else { "Rewind one prompt" };
         let fields = ToolCallUpdateFields::new()
             .title(title.to_owned())

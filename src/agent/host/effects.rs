@@ -74,7 +74,7 @@ impl Host {
             Effect::UseModel { name } => {
                 if self.model.switch_to(&name) {
                     self.servers.set_window(self.model.facts().context_window);
-                    self.model.look_up();
+                    self.model.query_facts();
                 }
             }
             Effect::PlanMentions { ticket, calls } => mentions::plan(&self.context, ticket, calls),

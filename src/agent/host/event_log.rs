@@ -89,9 +89,11 @@ fn session_payload(kind: &EventKind) -> Option<Value> {
             json!({"usage": usage, "costUsd": cost_usd, "stepCount": step_count})
         }
         EventKind::TaskFailed { failure, step_count } => {
-            json!({"kind": failure.kind, "message": told(failure.kind, &failure.message), "stepCount": step_count})
+            json!({"kind": failure.kind, "message": loggable_message(failure.kind, &failure.message), "stepCount": step_count})
         }
-        EventKind::SessionPaused { failure } => json!({"kind": failure.kind, "message": told(failure.kind, &failure.message)}),
+        EventKind::SessionPaused { failure } => {
+            json!({"kind": failure.kind, "message": loggable_message(failure.kind, &failure.message)})
+        }
         EventKind::SessionCompleted { task_count, total_tokens, duration_ms, .. } => {
             json!({"taskCount": task_count, "totalTokens": total_tokens, "durationMs": duration_ms})
         }
@@ -224,7 +226,7 @@ fn whole(kind: &EventKind) -> Value {
 }
 
 /// Returns the error message, unless the provider may be quoting the request in it.
-fn told(kind: FailureKind, message: &str) -> Option<&str> {
+fn loggable_message(kind: FailureKind, message: &str) -> Option<&str> {
     (!matches!(kind, FailureKind::InvalidRequest | FailureKind::GuardrailBlocked)).then(|| short(message))
 }
 

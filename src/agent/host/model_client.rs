@@ -146,8 +146,8 @@ impl ModelClient {
     }
 
     /// Queries the model's server for its facts in the background.
-    pub(crate) fn look_up(&mut self) {
-        let (asked, inputs) = (self.current.look_up(), self.inputs.clone());
+    pub(crate) fn query_facts(&mut self) {
+        let (asked, inputs) = (self.current.query_facts(), self.inputs.clone());
         let looks_up = tokio::spawn(async move {
             if let Some(facts) = asked.await {
                 let _ = inputs.send(Input::ModelOpened(Ok(facts))).await;

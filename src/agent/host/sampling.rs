@@ -202,7 +202,7 @@ impl Running {
             match next {
                 Some(Ok(Delta::Completed(completion))) => {
                     let sampled = self.counted(&completion);
-                    let _ = answer.send(told(completion, &self.model.name));
+                    let _ = answer.send(sampling_result(completion, &self.model.name));
                     return Some(sampled);
                 }
                 Some(Ok(Delta::Text(text) | Delta::Reasoning(text))) => heard_bytes += text.len(),
@@ -242,7 +242,7 @@ impl Running {
 }
 
 /// Returns the response as `CreateMessageResult`.
-fn told(completion: Completion, asked: &str) -> Result<Value, String> {
+fn sampling_result(completion: Completion, asked: &str) -> Result<Value, String> {
     let text: String = completion
         .content
         .iter()

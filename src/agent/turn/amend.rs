@@ -20,7 +20,7 @@ pub(super) struct Amended {
 
 impl Amended {
     /// Adds the note for the model to the result; nothing if the call did not run.
-    pub(super) fn tell(&self, result: &mut ToolResult) {
+    pub(super) fn annotate(&self, result: &mut ToolResult) {
         let nothing = result.error.as_ref().is_some_and(|error| {
             matches!(
                 error.code,

@@ -157,7 +157,7 @@ impl Call {
             told.push_str(&words);
             self.left.clear();
         }
-        self.amended.tell(&mut result);
+        self.amended.annotate(&mut result);
         self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.or(result.clone())));
     }
 

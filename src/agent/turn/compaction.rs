@@ -227,7 +227,7 @@ impl Compactor {
         cx: &mut TurnContext,
         at: InputTime,
     ) -> SummaryOutcome {
-        let text = summary::words(content);
+        let text = summary::plain_text(content);
         let outcome = match stop_reason {
             StopReason::ContextWindowExceeded => SummaryOutcome::TooLong,
             StopReason::Refusal | StopReason::ContentFilter => {

@@ -41,7 +41,7 @@ impl Grants {
                 if let Err(error) = policy.keep(&grant.rules, grant.directory.clone()) {
                     return out.notice(format!("no rule was saved: {error}; allowed this once"));
                 }
-                let words = said(&grant.rules);
+                let words = join_rules(&grant.rules);
                 self.saved.push(grant);
                 out.notice(format!("allowed until aye quits: {words}"));
             }
@@ -63,7 +63,7 @@ impl Grants {
             None => out.notice("no rule was saved in this session; `aye policy grants list` shows rules saved in other sessions"),
             Some(grant) if grant.scope == GrantScope::Session => {
                 policy.ungrant(&grant.rules, grant.directory.as_deref());
-                out.notice(format!("no longer allowed: {}", said(&grant.rules)));
+                out.notice(format!("no longer allowed: {}", join_rules(&grant.rules)));
             }
             Some(grant) => {
                 self.changes += 1;
@@ -106,7 +106,8 @@ impl Grants {
             RuleFileResult::Listed(Err(why)) => out.notice(format!("the saved rules cannot be read: {why}")),
             RuleFileResult::Listed(Ok(lines)) => {
                 let session = self.saved.iter().filter(|grant| grant.scope == GrantScope::Session);
-                let mut all: Vec<String> = session.map(|grant| format!("until aye quits  {}", said(&grant.rules))).collect();
+                let mut all: Vec<String> =
+                    session.map(|grant| format!("until aye quits  {}", join_rules(&grant.rules))).collect();
                 all.extend(lines);
                 out.notice(if all.is_empty() { "no rule is saved for this project".to_owned() } else { all.join("\n") });
             }
@@ -114,6 +115,6 @@ impl Grants {
     }
 }
 
-fn said(rules: &[GrantRule]) -> String {
+fn join_rules(rules: &[GrantRule]) -> String {
     rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

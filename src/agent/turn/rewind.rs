@@ -144,7 +144,7 @@ impl Rewinds {
     }
 
     pub(crate) fn list_points(&self) -> Effect {
-        let points = self.points.iter().map(Point::told).collect();
+        let points = self.points.iter().map(Point::describe).collect();
         Effect::TellRewindPoints { points, can_redo: !self.done.is_empty() }
     }
 
@@ -154,7 +154,7 @@ impl Rewinds {
         let plan = RewindPlan {
             target: aim.target,
             scope: aim.scope,
-            point: aim.point.as_ref().map(Point::told),
+            point: aim.point.as_ref().map(Point::describe),
             files: Vec::new(),
             diff: FileDiffs::default(),
             cannot: aim.cannot,
@@ -203,7 +203,7 @@ impl Rewinds {
         let rewound = match outcome {
             Ok(files) => {
                 let redo = aim.target == RewindTarget::Redo;
-                let message = told(aim, &files, redo);
+                let message = report(aim, &files, redo);
                 let (target, scope) = (aim.target.clone(), aim.scope);
                 let prompt = aim.prompt.clone().filter(|_| aim.from.is_some());
                 let FilesRewound { restored, kept } = files;
@@ -404,7 +404,7 @@ impl Rewinds {
 }
 
 impl Point {
-    fn told(&self) -> RewindPoint {
+    fn describe(&self) -> RewindPoint {
         RewindPoint {
             task_id: self.task_id.clone(),
             number: self.number,
@@ -420,7 +420,7 @@ impl Point {
 }
 
 /// Returns the message for the user.
-fn told(aim: &ResolvedTarget, files: &FilesRewound, redo: bool) -> String {
+fn report(aim: &ResolvedTarget, files: &FilesRewound, redo: bool) -> String {
     let mut parts = Vec::new();
     if aim.scope.files() {
         let done = counted(files.restored, "file", "files");

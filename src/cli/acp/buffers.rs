@@ -13,7 +13,7 @@ pub(crate) struct OfEditor {
 
 impl OfEditor {
     /// Returns the buffers of the editor that requested the session, if it shares its files.
-    pub(crate) fn of(asked: &SessionOpening) -> Option<Self> {
+    pub(crate) fn for_opening(asked: &SessionOpening) -> Option<Self> {
         let buffers = asked.buffers.clone()?;
         let real = |given: &PathBuf| given.canonicalize().ok().map(|real| (real, given.clone()));
         let directories = std::iter::once(&asked.directory).chain(&asked.more).filter_map(real).collect();

@@ -272,7 +272,7 @@ fn claim(builder: SessionBuilder, asked: &SessionOpening, told: &Told) -> Result
     {
         warn(&line);
     }
-    if let Some(editor) = OfEditor::of(asked) {
+    if let Some(editor) = OfEditor::for_opening(asked) {
         claimed.connect_editor(InEditor::new(Arc::new(editor)));
     }
     Ok(claimed)

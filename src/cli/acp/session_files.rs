@@ -35,7 +35,7 @@ impl Files for SessionFiles {
     fn keep_image(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, String>> {
         let artifacts = self.artifacts.clone();
         let keep = move || kept_image(&*artifacts, &bytes, "image from the editor").map(|image| image.uri);
-        tokio::task::spawn_blocking(keep).map(said).boxed()
+        tokio::task::spawn_blocking(keep).map(flatten).boxed()
     }
 
     fn keep_text(&self, name: String, text: String) -> BoxFuture<'static, Result<String, String>> {
@@ -52,11 +52,11 @@ impl Files for SessionFiles {
             });
             kept.map(|artifact| artifact.uri).map_err(|ArtifactError { message }| format!("cannot store `{name}`: {message}"))
         };
-        tokio::task::spawn_blocking(keep).map(said).boxed()
+        tokio::task::spawn_blocking(keep).map(flatten).boxed()
     }
 }
 
-fn said<T>(done: Result<Result<T, String>, tokio::task::JoinError>) -> Result<T, String> {
+fn flatten<T>(done: Result<Result<T, String>, tokio::task::JoinError>) -> Result<T, String> {
     done.unwrap_or_else(|error| Err(error.to_string()))
 }
 

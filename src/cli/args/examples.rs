@@ -315,7 +315,7 @@ mod tests {
     use std::ffi::OsString;
 
     /// Splits a line at spaces outside quotes, up to the first pipe or redirection.
-    fn words(line: &str) -> Vec<OsString> {
+    fn split_words(line: &str) -> Vec<OsString> {
         let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
         for letter in line.chars() {
             match (quote, letter) {
@@ -342,7 +342,7 @@ mod tests {
             for (comment, line) in *examples {
                 assert!(line.starts_with(format!("aye {path}").trim_end()), "{path}: {line}");
                 assert!(!comment.is_empty() && !comment.ends_with('.'), "{path}: {comment}");
-                if let Err(stop) = parse(words(line), Nesting::Outermost) {
+                if let Err(stop) = parse(split_words(line), Nesting::Outermost) {
                     panic!("{line}: {stop:?}");
                 }
             }

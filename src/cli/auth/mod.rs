@@ -4,7 +4,7 @@ pub(crate) mod args;
 
 use crate::config::{ConfigError, KeyStorage};
 use crate::host::api_keys::{GOES_BEFORE, KEY_BYTES, check_place_of_file, keep};
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -45,7 +45,7 @@ fn log_in(place: &AppContext, provider: Option<String>, key_on_stdin: bool) -> R
         check_place_of_file(place)?;
     }
     let key = if key_on_stdin { from_stdin()? } else { typed(&name)? };
-    say(&clean(&keep(place, &name, &key, GOES_BEFORE)?));
+    print_text(&clean(&keep(place, &name, &key, GOES_BEFORE)?));
     Ok(Exit::Completed)
 }
 
@@ -66,7 +66,7 @@ fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
     if names.is_empty() {
         text.push_str("no keys are saved\n");
     }
-    say(&clean(&text));
+    print_text(&clean(&text));
     Ok(Exit::Completed)
 }
 
@@ -156,7 +156,7 @@ fn status(place: &AppContext, json: bool, check: bool) -> Result<Exit, CliError>
     if json {
         say_json(&standings);
     } else {
-        say(&clean(&table(&standings)));
+        print_text(&clean(&table(&standings)));
     }
     Ok(if refused { Exit::Authentication } else { Exit::Completed })
 }

@@ -10,7 +10,7 @@ pub(crate) mod start_hints;
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::exit_summary::farewell;
 use crate::cli::screen::{TuiChannels, connect, is_plain};
-use crate::host::console::{fail, say, warn_all};
+use crate::host::console::{fail, print_text, warn_all};
 use crate::host::context::AppContext;
 use crate::host::crash::Watch;
 use crate::host::error::CliError;
@@ -193,7 +193,7 @@ fn left(
         ExitReason::Setup => return Ok(AfterScreen::Setup(outcome.session)),
         ExitReason::Quit | ExitReason::Signal(_) | ExitReason::Closed => {
             if let Some(unsent) = unsent {
-                say(&format!("Not sent: {}\n", crate::text::clean(&unsent)));
+                print_text(&format!("Not sent: {}\n", crate::text::clean(&unsent)));
             }
             return Ok(AfterScreen::Ended(farewell(&outcome, &remains.changed)));
         }

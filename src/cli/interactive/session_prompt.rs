@@ -1,7 +1,7 @@
 //! Choice of a session to resume, as lines.
 
 use crate::cli::sessions::list::line;
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::options::SessionChoice;
@@ -21,9 +21,9 @@ pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> R
         return Ok(SessionChoice::Latest);
     }
     for (number, session) in found.iter().take(MAX_SHOWN).enumerate() {
-        say(&format!("{}  {}", number + 1, line(session)));
+        print_text(&format!("{}  {}", number + 1, line(session)));
     }
-    say("Session number [1]: ");
+    print_text("Session number [1]: ");
     let mut words = String::new();
     std::io::stdin()
         .lock()

@@ -112,7 +112,7 @@ impl SessionRunner {
         };
         let notices = prepared.take_notices().into_iter().map(|message| EventKind::Notice { message });
         for kind in sum.into_iter().chain(notices).chain(draft.map(|text| EventKind::DraftRestored { text })) {
-            past.say(kind, &events);
+            past.emit(kind, &events);
         }
         let mut running = prepared.start(commands, events, None);
         service.open_session(running.queries().clone());

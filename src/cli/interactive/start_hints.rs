@@ -34,11 +34,11 @@ pub(crate) async fn hints(store: &Store, place: &AppContext) -> (Option<String>,
 /// Returns `Last session: "Validate the name" · 2 h ago · 3 uncommitted changes`; `None` if there is no such session.
 fn last_here(store: &Store, place: &AppContext, now: jiff::Timestamp) -> Option<String> {
     let last = store.latest(&place.workspace_id()).ok().flatten()?;
-    let changes = || Repository::of(&place.workspace)?.changes(&place.workspace)?.words();
-    words(&last, changes, now)
+    let changes = || Repository::find(&place.workspace)?.changes(&place.workspace)?.describe();
+    format_hint(&last, changes, now)
 }
 
-fn words(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, now: jiff::Timestamp) -> Option<String> {
+fn format_hint(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, now: jiff::Timestamp) -> Option<String> {
     let title = last.title.as_deref()?;
     let short: String = title.chars().take(TITLE_CHARS).collect();
     let cut = if short.len() < title.len() { "…" } else { "" };
@@ -129,7 +129,7 @@ mod tests {
                 let text = format!("schema_version = 1\nbundle_version = \"test\"\nexpires_at = {end}\n");
                 Layer::new(Scope::User, Bundle::parse(&text, "test").unwrap())
             });
-            Policy::of(layers.collect(), "user".to_owned())
+            Policy::from_layers(layers.collect(), "user".to_owned())
         };
         for (after, words) in [
             (&[600][..], "expires in 10 min"),

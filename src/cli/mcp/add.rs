@@ -3,7 +3,7 @@
 use super::args::NewServerWords;
 use crate::config::servers::{NewServer, check_name, check_url, with_server, without_server};
 use crate::config::{ConfigError, grants};
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -60,7 +60,7 @@ pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Resu
         "next: run `aye mcp test {name}` to see its tools, and `aye mcp allow {name}` to let the model use them, each call after \
         approval"
     );
-    say(&clean(&text));
+    print_text(&clean(&text));
     Ok(Exit::Completed)
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn remove(place: &AppContext, name: &str) -> Result<Exit, CliError> {
     }
     let forgotten = super::login::forget(place, name)?;
     let tokens = if forgotten { ", and deleted its tokens" } else { "" };
-    say(&clean(&format!("removed `{name}` from {}{tokens}\n", file.display())));
+    print_text(&clean(&format!("removed `{name}` from {}{tokens}\n", file.display())));
     Ok(Exit::Completed)
 }
 

@@ -2,7 +2,7 @@
 
 use super::login::named;
 use crate::config::{ConfigError, grants};
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -20,7 +20,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exi
     let file = grants::user_file(&place.directories.config);
     let change = allow(place, &file, name).map_err(|error| CliError::usage(error.to_string()))?;
     let file = file.display();
-    say(&clean(&match change {
+    print_text(&clean(&match change {
         Change::None => format!("{file} already allows the tools of `{name}`\n"),
         Change::Added { is_first } => {
             let asks = if is_first { "; each call asks for approval" } else { "" };

@@ -1,7 +1,7 @@
 //! `aye mcp list`: the MCP servers, their origins, and the tools that the policy lists. It does not connect to any
 //! server.
 
-use crate::host::console::{say, say_json, warn, warn_all};
+use crate::host::console::{print_text, say_json, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -39,7 +39,7 @@ struct Listed {
 }
 
 pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let (servers, problems) = found(place, Some(&project));
     let known = known(place, &servers);
@@ -51,9 +51,9 @@ pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exi
     if json {
         say_json(&rows);
     } else if rows.is_empty() {
-        say("no servers; add one with `aye mcp add NAME URL` or `aye mcp add NAME -- COMMAND`\n");
+        print_text("no servers; add one with `aye mcp add NAME URL` or `aye mcp add NAME -- COMMAND`\n");
     } else {
-        say(&clean(&table(&rows)));
+        print_text(&clean(&table(&rows)));
     }
     Ok(Exit::Completed)
 }

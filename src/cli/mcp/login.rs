@@ -1,7 +1,7 @@
 //! `aye mcp login` and `aye mcp logout`: signs in with the browser, and saves or deletes tokens.
 
 use crate::host::api_keys::check_place_of_file;
-use crate::host::console::{say, warn};
+use crate::host::console::{print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -30,13 +30,13 @@ impl LogIn for SignInPage<'_> {
         Box::pin(async move {
             let host = url::Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
             let text = format!("Sign in to `{}` at {host}:\n\n  {address}\n\n", self.server);
-            say(&clean(&text));
+            print_text(&clean(&text));
             let opened = match Address::parse(address).filter(|_| !self.no_browser) {
                 Some(address) => self.desktop().carry_out(&Opening::Visit(address)).await.is_ok(),
                 None => false,
             };
             let how = if opened { "Opened it in your browser" } else { "Open the address in a browser on this machine" };
-            say(&format!("{how}. Waiting up to 5 minutes; press ctrl+c to cancel.\n"));
+            print_text(&format!("{how}. Waiting up to 5 minutes; press ctrl+c to cancel.\n"));
         })
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn log_in(place: &AppContext, common: &Common, name: &str, no_browser
         done.map_err(|why| CliError { exit: Exit::Authentication, message: format!("cannot sign in to `{name}`: {why}") })?;
     let scopes = if done.scopes.is_empty() { String::new() } else { format!(" for {}", done.scopes.join(" ")) };
     let lasts = if done.lasts { "" } else { "; the sign-in cannot be renewed, so sign in again when it expires" };
-    say(&clean(&format!("signed in to `{name}`{scopes}{lasts}\n")));
+    print_text(&clean(&format!("signed in to `{name}`{scopes}{lasts}\n")));
     Ok(Exit::Completed)
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> 
     } else {
         format!("no tokens are saved for `{name}`\n")
     };
-    say(&clean(&text));
+    print_text(&clean(&text));
     Ok(Exit::Completed)
 }
 
@@ -93,7 +93,7 @@ pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
 
 /// Returns a server by name. A server that is off can be used, unless it belongs to the project and is not approved.
 pub(super) fn named(place: &AppContext, common: &Common, name: &str) -> Result<Spec, CliError> {
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let (specs, problems) = specs(place, Some(&project));
     for problem in problems.iter().filter(|problem| problem.contains(&format!("`{name}`"))) {
         warn(problem);

@@ -3,7 +3,7 @@
 
 use super::list::reached_by;
 use super::login::named;
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -60,7 +60,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -
     if let Some(why) = &spec.off {
         return Err(CliError::usage(format!("server `{name}` is off: {why}")));
     }
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     policy.holds_for(None)?;
     let standing = match &spec.reach {
@@ -75,7 +75,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -
         ..McpDeps::default()
     };
     let reached_by = reached_by(&spec);
-    let ServerProbe { tools, notes, identity } = runtime()?.block_on(look(spec, wires))?;
+    let ServerProbe { tools, notes, identity } = runtime()?.block_on(probe(spec, wires))?;
     let tools = tools.iter().map(|tool| judged(tool, &enforcer)).collect();
     let (revision, name_of_it, version) = match identity {
         Some(Identity { revision, name, version }) => (Some(revision), name, version),
@@ -85,7 +85,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -
     if json {
         say_json(&tried);
     } else {
-        say(&clean(&tried.as_text(place)));
+        print_text(&clean(&tried.as_text(place)));
     }
     Ok(Exit::Completed)
 }
@@ -97,11 +97,11 @@ struct ServerProbe {
 }
 
 /// Connects to a server and returns its tools.
-async fn look(spec: Spec, wires: McpDeps) -> Result<ServerProbe, CliError> {
+async fn probe(spec: Spec, wires: McpDeps) -> Result<ServerProbe, CliError> {
     let name = spec.name.clone();
     let servers = Servers::new(vec![spec], wires);
     let mut changed = servers.changed();
-    servers.look();
+    servers.discover();
     let found = loop {
         match servers.statuses().into_iter().next().map(|status| status.state) {
             Some(ServerState::Ready) => {

@@ -126,7 +126,7 @@ impl Calls {
             End::Question(response) => Ok(response),
             End::Result(result) => {
                 let structured = self.offers.iter().any(|offer| offer.structured && offer.tool.name == name);
-                Ok(convert::told(result, structured, Arc::clone(&self.artifacts)).await.into())
+                Ok(convert::call_result(result, structured, Arc::clone(&self.artifacts)).await.into())
             }
         }
     }
@@ -179,7 +179,7 @@ impl Calls {
         };
         let means = match self.asks {
             Asks::Nobody => Means::None,
-            Asks::Client => Means::of(context),
+            Asks::Client => Means::from_context(context),
         };
         if means == Means::None {
             return Ok(self.nobody_asked(&made.call, plan, &question).await);
@@ -252,7 +252,7 @@ impl Calls {
         let teller = context
             .meta
             .get_progress_token()
-            .map(|token| tokio::spawn(progress::tell(chunks, Arc::clone(&self.redactor), context.peer.clone(), token)));
+            .map(|token| tokio::spawn(progress::send_progress(chunks, Arc::clone(&self.redactor), context.peer.clone(), token)));
         let (calls, running) = (Arc::clone(self), run_context(output, kill));
         let mut work = tokio::spawn(async move { calls.bench.run(plan, permit, by, running).await });
         let done = if changes {

@@ -50,7 +50,7 @@ fn offer(definition: ToolDefinition, served: Served) -> Offer {
 }
 
 /// Returns the result of a call for the client.
-pub(crate) async fn told(result: ToolResult, structured: bool, artifacts: Arc<dyn Artifacts>) -> CallToolResult {
+pub(crate) async fn call_result(result: ToolResult, structured: bool, artifacts: Arc<dyn Artifacts>) -> CallToolResult {
     let result = result.fitted(TEXT_BYTES);
     if result.status != ToolStatus::Succeeded {
         return CallToolResult::error(vec![ContentBlock::text(result.text_for_model())]);

@@ -41,7 +41,7 @@ pub(crate) enum Means {
 }
 
 impl Means {
-    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
+    pub(crate) fn from_context(context: &RequestContext<RoleServer>) -> Self {
         let shows_forms = context
             .client_capabilities()
             .and_then(|capabilities| capabilities.elicitation)
@@ -64,7 +64,7 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    fn of(result: &ElicitResult) -> Self {
+    fn from_result(result: &ElicitResult) -> Self {
         let said = result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
         if result.action == ElicitationAction::Accept && said == Some(YES) { Self::Yes } else { Self::No }
     }
@@ -72,7 +72,7 @@ impl Answer {
     /// Returns the answer in a repeated call.
     pub(crate) fn among(answers: &rmcp::model::InputResponses) -> Self {
         let result = answers.get(APPROVAL).and_then(|answer| serde_json::from_value(answer.clone()).ok());
-        result.map_or(Self::No, |result| Self::of(&result))
+        result.map_or(Self::No, |result| Self::from_result(&result))
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestPara
 /// Asks during the call. No support or no answer in time is a denial.
 pub(crate) async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams, patience: Duration) -> Answer {
     match context.peer.create_elicitation_with_timeout(form, Some(patience)).await {
-        Ok(result) => Answer::of(&result),
+        Ok(result) => Answer::from_result(&result),
         Err(error) => {
             tracing::debug!(%error, "the client did not answer an approval prompt");
             Answer::No

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 const MESSAGE_BYTES: usize = 2 << 10;
 
 /// Sends progress until the command closes its output. The final output is part of the result.
-pub(crate) async fn tell(
+pub(crate) async fn send_progress(
     mut chunks: mpsc::Receiver<String>,
     redactor: Arc<Redactor>,
     peer: Peer<RoleServer>,

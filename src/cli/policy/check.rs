@@ -34,7 +34,7 @@ pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError>
     let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
     let toolset = super::toolset(place, &enforcer);
     let servers =
-        ServerTools::known(place, Some(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust)));
+        ServerTools::known(place, Some(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust)));
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut splitter = LineSplitter::new(LINE_BYTES);

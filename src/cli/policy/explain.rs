@@ -6,7 +6,7 @@ use super::paint::{Paint, Tone};
 use super::quote;
 use super::server_tools::ServerTools;
 use crate::cli::tool;
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -55,7 +55,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: b
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
     let toolset = super::toolset(place, &enforcer);
     let servers =
-        ServerTools::known(place, Some(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust)));
+        ServerTools::known(place, Some(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust)));
     let time = jiff::Timestamp::now();
     let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &toolset, &servers).map_err(CliError::usage)?;
     let now = if actions.is_empty() {
@@ -68,7 +68,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: b
             .explain(&found, time)
     };
     let steps = steps(&by_rules, &actions, |action| enforcer.explain(std::slice::from_ref(action), time));
-    let origins = Origins::of(&policy);
+    let origins = Origins::from_policy(&policy);
     let mut rules = vec![by_rules.rule.clone()];
     rules.extend(steps.iter().map(|step| step.rule.clone()));
     let mut seen = Vec::new();
@@ -83,7 +83,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: b
     if json {
         say_json(&account.as_json());
     } else {
-        say(&account.as_text(&Paint::of_stdout(common.color)));
+        print_text(&account.as_text(&Paint::of_stdout(common.color)));
     }
     Ok(Exit::Completed)
 }

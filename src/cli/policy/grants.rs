@@ -2,7 +2,7 @@
 
 use super::args::GrantsAction;
 use crate::config::{ConfigError, grants};
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -80,7 +80,7 @@ fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
     if all.is_empty() {
         text.push_str("no saved rules; press `a` on an approval prompt to save one\n");
     }
-    say(&crate::text::reveal(&text));
+    print_text(&crate::text::reveal(&text));
     Ok(Exit::Completed)
 }
 
@@ -142,6 +142,6 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
     if gone.is_empty() {
         text.push_str(if expired { "no saved rule has expired\n" } else { "no saved rules\n" });
     }
-    say(&crate::text::reveal(&text));
+    print_text(&crate::text::reveal(&text));
     Ok(Exit::Completed)
 }

@@ -1,6 +1,6 @@
 //! `aye policy init`: writes a starter policy, and replaces an existing one only on request.
 
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -9,7 +9,7 @@ use crate::host::policy_templates::{InitPlace, Template, text_of, write};
 pub(crate) fn run(place: &AppContext, template: Template, to: InitPlace) -> Result<Exit, CliError> {
     let text = text_of(template);
     if to == InitPlace::Stdout {
-        say(&text);
+        print_text(&text);
         return Ok(Exit::Completed);
     }
     let (directory, private) = match template {
@@ -25,6 +25,6 @@ pub(crate) fn run(place: &AppContext, template: Template, to: InitPlace) -> Resu
             "next: commit it; it applies to everyone who trusts the project, and can only make their policy stricter\n"
         }
     };
-    say(&crate::text::reveal(&format!("wrote {}\n{kept}{next}", file.display())));
+    print_text(&crate::text::reveal(&format!("wrote {}\n{kept}{next}", file.display())));
     Ok(Exit::Completed)
 }

@@ -1,6 +1,6 @@
 //! `aye policy log`: past decisions, with the rule or user that decided.
 
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -27,6 +27,6 @@ pub(crate) fn run(place: &AppContext, filter: &DecisionFilter, json: bool) -> Re
     if decisions.is_empty() {
         text.push_str("no decisions yet\n");
     }
-    say(&crate::text::reveal(&text));
+    print_text(&crate::text::reveal(&text));
     Ok(Exit::Completed)
 }

@@ -53,7 +53,7 @@ pub(crate) fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliErro
 
 /// Returns the layers in force.
 pub(super) fn in_force(place: &AppContext, common: &Common) -> Result<Policy, CliError> {
-    let project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_policy().iter().for_each(|line| warn(line));
     place.policy(common.policy.as_deref(), Some(&project))
 }
@@ -61,7 +61,7 @@ pub(super) fn in_force(place: &AppContext, common: &Common) -> Result<Policy, Cl
 /// Returns the place with the custom tools of the user and of a trusted project.
 fn with_tools(place: &AppContext, common: &Common) -> AppContext {
     let mut own = place.clone();
-    own.with_tools_of(&ProjectConfig::look(&place.workspace, &place.directories.config, common.trust));
+    own.with_tools_of(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust));
     own
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Origin {
 }
 
 impl Origins {
-    pub(crate) fn of(policy: &Policy) -> Self {
+    pub(crate) fn from_policy(policy: &Policy) -> Self {
         let files = policy.layers.iter().filter_map(|layer| {
             let file = layer.file.clone()?;
             let text = policy_bytes(&file).ok().flatten().unwrap_or_default();

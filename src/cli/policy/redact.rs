@@ -1,6 +1,6 @@
 //! `aye policy redact`: redacts text from stdin, to try a `[[redaction]]`.
 
-use crate::host::console::{say, say_json, warn};
+use crate::host::console::{print_text, say_json, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -71,7 +71,7 @@ fn answer(redactor: &Redactor, line: Line) {
 
 fn plain(redactor: &Redactor, text: &str) -> Exit {
     let hidden = redactor.redact(text);
-    say(&hidden.text);
+    print_text(&hidden.text);
     let kinds: Vec<String> = hidden.found.iter().map(|found| format!("{} {}", found.count, found.kind)).collect();
     match (kinds.is_empty(), has_marker(text)) {
         (false, _) => warn(&format!("redacted {}", kinds.join(", "))),

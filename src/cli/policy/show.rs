@@ -3,7 +3,7 @@
 use super::args::ShowForm;
 use super::paint::{Paint, Tone};
 use crate::config::trust::{Project, TrustStatus};
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -53,7 +53,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result
     let mut layers: Vec<Layer> = policy.layers.iter().flat_map(|layer| [Some(layer.clone()), layer.base()]).flatten().collect();
     layers.sort_by_key(|layer| layer.scope);
     let in_force = InForce {
-        layers: layers.iter().map(LayerInForce::of).collect(),
+        layers: layers.iter().map(LayerInForce::from_layer).collect(),
         mode: place.mode,
         workspace: place.workspace.clone(),
         project: project(place, common, &policy),
@@ -62,8 +62,8 @@ pub(crate) fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result
     };
     match form {
         ShowForm::Json => say_json(&in_force),
-        ShowForm::Toml => say(&in_force.as_toml()),
-        ShowForm::Table => say(&in_force.as_text(&Paint::of_stdout(common.color), jiff::Timestamp::now())),
+        ShowForm::Toml => print_text(&in_force.as_toml()),
+        ShowForm::Table => print_text(&in_force.as_text(&Paint::of_stdout(common.color), jiff::Timestamp::now())),
     }
     Ok(Exit::Completed)
 }
@@ -85,7 +85,7 @@ fn project(place: &AppContext, common: &Common, policy: &Policy) -> String {
 }
 
 impl LayerInForce {
-    pub(crate) fn of(layer: &Layer) -> Self {
+    pub(crate) fn from_layer(layer: &Layer) -> Self {
         Self {
             scope: layer.scope.rule(0).split(':').next().unwrap_or_default().to_owned(),
             file: layer.file.clone(),

@@ -3,7 +3,7 @@
 use super::origin::place as shown_place;
 use super::paint::{Paint, Tone};
 use super::server_tools::{ServerTools, is_server_form, named as named_of_server};
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -56,7 +56,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, files: &[PathBuf], json: 
     if json {
         say_json(&outcome);
     } else {
-        say(&text(&outcome, &suites, &Paint::of_stdout(common.color)));
+        print_text(&text(&outcome, &suites, &Paint::of_stdout(common.color)));
     }
     Ok(if outcome.failed == 0 { Exit::Completed } else { Exit::Failed })
 }
@@ -67,7 +67,7 @@ fn in_force(place: &AppContext, common: &Common) -> Result<Vec<Suite>, CliError>
     let suite = |layer: &Layer| Suite {
         file: layer.file.clone().unwrap_or_else(|| PathBuf::from("the built-in policy")),
         bundle: layer.bundle.clone(),
-        policy: Policy::of(policy.layers.clone(), policy.name.clone()),
+        policy: Policy::from_layers(policy.layers.clone(), policy.name.clone()),
     };
     Ok(policy.layers.iter().map(suite).collect())
 }
@@ -86,7 +86,7 @@ fn named(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<S
             vec![Layer::from_file(Scope::File, bundle.clone(), file)]
         };
         let name = file.display().to_string();
-        suites.push(Suite { file: file.clone(), bundle, policy: Policy::of(layers, name) });
+        suites.push(Suite { file: file.clone(), bundle, policy: Policy::from_layers(layers, name) });
     }
     Ok(suites)
 }

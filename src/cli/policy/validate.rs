@@ -4,7 +4,7 @@ use super::origin::place as shown_place;
 use super::paint::{Paint, Tone};
 use super::test::known;
 use crate::cli::policy::test::is_of_project;
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -45,7 +45,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, file: Option<&Path>, json
     if json {
         say_json(&reports);
     } else {
-        say(&text(&reports, &Paint::of_stdout(common.color)));
+        print_text(&text(&reports, &Paint::of_stdout(common.color)));
     }
     Ok(if reports.iter().all(|report| report.mistakes.is_empty()) { Exit::Completed } else { Exit::Usage })
 }

@@ -3,7 +3,7 @@
 pub(crate) mod args;
 
 use crate::agent;
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -63,7 +63,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
         if request.json {
             say_json(&plan);
         } else {
-            say(&words(&plan));
+            print_text(&describe_plan(&plan));
         }
         return Ok(Exit::Completed);
     }
@@ -71,7 +71,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
         if request.json {
             say_json(&plan);
         } else {
-            say(&words(&plan));
+            print_text(&describe_plan(&plan));
         }
         return Err(CliError::usage(
             "nothing was rewound: there is no terminal to confirm on\nhint: pass `--yes` to \
@@ -87,7 +87,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     if request.json {
         say_json(&done);
     } else {
-        say(&told(&done));
+        print_text(&describe_result(&done));
     }
     Ok(Exit::Completed)
 }
@@ -198,14 +198,14 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Cli
 
 fn confirmed(plan: &RewindPlan) -> bool {
     let mut err = std::io::stderr();
-    let _ = write!(err, "{}\nRewind? [y/N] ", words(plan));
+    let _ = write!(err, "{}\nRewind? [y/N] ", describe_plan(plan));
     let _ = err.flush();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
 }
 
 /// Returns the description of a plan.
-fn words(plan: &RewindPlan) -> String {
+fn describe_plan(plan: &RewindPlan) -> String {
     let mut text = String::new();
     match &plan.point {
         Some(point) => {
@@ -246,13 +246,13 @@ fn files(files: &[RewindFile]) -> String {
         };
         let stays = file.conflict.as_ref().map(|why| format!("  left as is: {} (--overwrite restores it too)", clean(why)));
         let stays = if file.kept { file.conflict.as_ref().map(|why| format!("  left as is: {}", clean(why))) } else { stays };
-        let _ = writeln!(text, "  {letter} {name}  {}{lines}{}", file.change.words(), stays.unwrap_or_default());
+        let _ = writeln!(text, "  {letter} {name}  {}{lines}{}", file.change.verb(), stays.unwrap_or_default());
     }
     text
 }
 
 /// Returns the description of a completed rewind.
-fn told(done: &Rewound) -> String {
+fn describe_result(done: &Rewound) -> String {
     let mut text = format!("{}\n", clean(&done.message));
     text.push_str(&files(&done.kept));
     if let Some(prompt) = &done.prompt {

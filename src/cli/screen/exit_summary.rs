@@ -1,6 +1,6 @@
 //! The text that is printed to the terminal after the full-screen UI has closed.
 
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::exit::Exit;
 use crate::protocol::ChangedFiles;
 use crate::tui::{ExitReason, TuiOutcome};
@@ -24,7 +24,7 @@ pub(crate) fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
     }
     match outcome.ended {
         ExitReason::Closed | ExitReason::Another | ExitReason::Open(_) | ExitReason::Setup => {}
-        ExitReason::Quit | ExitReason::Signal(_) => say(&text),
+        ExitReason::Quit | ExitReason::Signal(_) => print_text(&text),
     }
     match outcome.ended {
         ExitReason::Quit | ExitReason::Another | ExitReason::Open(_) | ExitReason::Setup => Exit::Completed,

@@ -14,7 +14,7 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
     let own = here.clone();
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
     let screen = place.settings.screen();
-    let emulator = Emulator::of(variable);
+    let emulator = Emulator::detect(variable);
     let colours =
         if color == Color::Never || !variable("NO_COLOR").is_empty() { Colours::None } else { emulator.colours(variable) };
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(variable).find(|value| !value.is_empty()).unwrap_or_default();

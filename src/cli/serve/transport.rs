@@ -40,14 +40,14 @@ pub(crate) struct Outbox {
 
 impl Client {
     pub(crate) fn stdio() -> io::Result<Self> {
-        Self::of(io::stdin(), io::stdout())
+        Self::start(io::stdin(), io::stdout())
     }
 
     pub(crate) fn at(stream: UnixStream) -> io::Result<Self> {
-        Self::of(stream.try_clone()?, Socket(stream))
+        Self::start(stream.try_clone()?, Socket(stream))
     }
 
-    fn of(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> io::Result<Self> {
+    fn start(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> io::Result<Self> {
         let (hand_on, lines) = mpsc::channel(LINES_WAITING);
         let (queue, queued) = mpsc::unbounded_channel();
         let (backlog, _) = watch::channel(0);

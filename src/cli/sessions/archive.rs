@@ -1,6 +1,6 @@
 //! `aye sessions archive` and `unarchive`: hides a session from the lists, and shows it again.
 
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -12,7 +12,7 @@ pub(crate) fn run(place: &AppContext, id: &str, archived: bool) -> Result<Exit, 
     let summary = store.find(id)?;
     store.archive(&summary.session_id, archived)?;
     let id = one_line(summary.session_id.as_str());
-    say(&if archived {
+    print_text(&if archived {
         format!("archived session {id}; `aye sessions list --archived` lists it\n")
     } else {
         format!("unarchived session {id}\n")

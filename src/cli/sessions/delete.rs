@@ -1,6 +1,6 @@
 //! `aye sessions delete`: deletes a session and all its data.
 
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -11,6 +11,6 @@ pub(crate) fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let summary = store.find(id)?;
     forget(&store, place, &summary.session_id)?;
-    say(&format!("deleted session {}\n", crate::transfer::format::one_line(summary.session_id.as_str())));
+    print_text(&format!("deleted session {}\n", crate::transfer::format::one_line(summary.session_id.as_str())));
     Ok(Exit::Completed)
 }

@@ -1,7 +1,7 @@
 //! `aye sessions export`: writes a session to a file.
 
 use super::args::{ExportForm, WithArtifacts};
-use crate::host::console::{say, warn_all};
+use crate::host::console::{print_text, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -26,7 +26,7 @@ pub(crate) fn run(
     });
     let text = page(&store, &summary, form, artifacts)?;
     match output {
-        None => say(&text),
+        None => print_text(&text),
         Some(path) => {
             write(path, text.as_bytes(), Present::Goes)
                 .map_err(|error| CliError::failed(format!("cannot write `{}`: {error}", path.display())))?;

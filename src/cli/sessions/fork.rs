@@ -1,6 +1,6 @@
 //! `aye sessions fork`: creates a session with the same history.
 
-use crate::host::console::{say, warn};
+use crate::host::console::{print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -14,7 +14,7 @@ pub(crate) fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
     let summary = store.find(id)?;
     let new = fork(&store, place, &summary.session_id, &ForkUntil::End)?;
     let short = new.as_str().get(..8).unwrap_or(new.as_str());
-    say(&format!("forked session {}: {}\n", one_line(summary.session_id.as_str()), new));
+    print_text(&format!("forked session {}: {}\n", one_line(summary.session_id.as_str()), new));
     warn(&format!("to continue: `aye --resume {short}`"));
     Ok(Exit::Completed)
 }

@@ -1,6 +1,6 @@
 //! `aye sessions import`: creates a session of this project from a checkpoint.
 
-use crate::host::console::{say, warn};
+use crate::host::console::{print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -37,7 +37,7 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
         foreign.session.id = new_id();
     }
     let id = &foreign.session.id;
-    say(&format!("imported session {id}: {}\n", counted(records, "record")));
+    print_text(&format!("imported session {id}: {}\n", counted(records, "record")));
     for line in &said {
         warn(line);
     }

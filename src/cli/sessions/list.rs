@@ -1,7 +1,7 @@
 //! `aye sessions list`: the sessions of a project, with their totals and states.
 
 use crate::cli::sessions::args::SessionScope;
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -67,7 +67,7 @@ pub(crate) fn run(place: &AppContext, json: bool, scope: SessionScope, archived:
     if sessions.is_empty() {
         lines.push_str(if archived { "no archived sessions\n" } else { "no sessions yet\n" });
     }
-    say(&lines);
+    print_text(&lines);
     Ok(Exit::Completed)
 }
 

@@ -2,7 +2,7 @@
 
 use super::args::PruneRun;
 use crate::cli::sessions::args::SessionScope;
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -34,7 +34,7 @@ pub(crate) fn run(
     if json {
         say_json(&pruned);
     } else {
-        say(&as_text(&pruned));
+        print_text(&as_text(&pruned));
     }
     Ok(Exit::Completed)
 }

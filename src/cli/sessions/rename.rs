@@ -1,6 +1,6 @@
 //! `aye sessions rename`: changes the title of a session.
 
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -12,6 +12,6 @@ pub(crate) fn run(place: &AppContext, id: &str, title: &str) -> Result<Exit, Cli
     let store = open_store(place)?;
     let summary = store.find(id)?;
     let title = rename(&store, &summary.session_id, title)?;
-    say(&format!("renamed session {} to \"{title}\"\n", one_line(summary.session_id.as_str())));
+    print_text(&format!("renamed session {} to \"{title}\"\n", one_line(summary.session_id.as_str())));
     Ok(Exit::Completed)
 }

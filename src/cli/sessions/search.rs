@@ -2,11 +2,11 @@
 
 use super::list::line as line_of_session;
 use crate::cli::sessions::args::SessionScope;
-use crate::host::console::{say, say_json, warn};
+use crate::host::console::{print_text, say_json, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::session_search::{look, pattern};
+use crate::host::session_search::{pattern, search_session};
 use crate::host::startup::open_store;
 use crate::store::StoreError;
 use crate::transfer::format::one_line;
@@ -38,7 +38,7 @@ pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScop
     let mut found = false;
     for session in store.sessions(workspace.as_ref())? {
         let (mut hits, mut shown) = (0, String::new());
-        let looked = look(&store, &session, &pattern, |time, part, line| {
+        let looked = search_session(&store, &session, &pattern, |time, part, line| {
             hits += 1;
             if json {
                 say_json(&Hit {
@@ -61,7 +61,7 @@ pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScop
         if hits > 0 && !json {
             let more = hits.saturating_sub(MAX_SHOWN);
             let more = if more > 0 { format!("  and {more} more\n") } else { String::new() };
-            say(&format!("{}{shown}{more}", line_of_session(&session)));
+            print_text(&format!("{}{shown}{more}", line_of_session(&session)));
         }
         found |= hits > 0;
     }

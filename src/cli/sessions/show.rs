@@ -1,7 +1,7 @@
 //! `aye sessions show`: prints the conversation of a session, as text or as events.
 
 use crate::agent;
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -22,11 +22,11 @@ pub(crate) fn run(place: &AppContext, id: &str, json: bool) -> Result<Exit, CliE
         if json {
             say_json(&event);
         } else {
-            say(&as_text(event, &mut calls));
+            print_text(&as_text(event, &mut calls));
         }
     }
     if !json && !loaded.draft.trim().is_empty() {
-        say(&format!("\n[not sent] {}\n", clean(loaded.draft.trim_end()).replace('\n', "\n  ")));
+        print_text(&format!("\n[not sent] {}\n", clean(loaded.draft.trim_end()).replace('\n', "\n  ")));
     }
     Ok(Exit::Completed)
 }

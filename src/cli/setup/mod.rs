@@ -4,7 +4,7 @@
 mod screen;
 
 use crate::config::{Edited, with_default_model};
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -54,13 +54,13 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
         say_all(&crate::host::setup::write::approvals(&place, answer)?);
     }
     crate::host::setup::write::note_asked(&place);
-    say(NEXT);
+    print_text(NEXT);
     Ok(Exit::Completed)
 }
 
 fn say_all(lines: &[String]) {
     for line in lines {
-        say(&format!("{}\n", crate::text::reveal(line)));
+        print_text(&format!("{}\n", crate::text::reveal(line)));
     }
 }
 
@@ -69,13 +69,13 @@ fn preset_of(name: &str) -> Result<Preset, CliError> {
 }
 
 fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
-    say("Model\n");
+    print_text("Model\n");
     let found = runtime()?.block_on(crate::host::setup::detect::models(place));
     for one in &found {
-        say(&format!("  found: {}, for example {}\n", crate::text::reveal(&one.by), crate::text::reveal(&one.model)));
+        print_text(&format!("  found: {}, for example {}\n", crate::text::reveal(&one.by), crate::text::reveal(&one.model)));
     }
     if found.is_empty() {
-        say("  no API key and no local model server found; set OPENAI_BASE_URL to use any OpenAI-compatible server\n");
+        print_text("  no API key and no local model server found; set OPENAI_BASE_URL to use any OpenAI-compatible server\n");
     }
     let suggested = suggested(place);
     let usual = suggested.as_ref().map_or(String::new(), |name| format!(", for example {name}"));
@@ -88,7 +88,7 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
             match ask_for_key(place) {
                 Ok(Some(model)) => return Ok(Some(model)),
                 Ok(None) => {}
-                Err(trouble) => say(&format!("{}\n", crate::text::reveal(&trouble.message))),
+                Err(trouble) => print_text(&format!("{}\n", crate::text::reveal(&trouble.message))),
             }
             continue;
         }
@@ -96,11 +96,11 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
             Some((provider, name)) if !provider.is_empty() && !name.is_empty() => return Ok(Some(answer)),
             // The answer may be a pasted key, so it is not repeated.
             _ if crate::tui::provider_of_key(&answer).is_some() => {
-                say(&format!(
+                print_text(&format!(
                     "That looks like an API key, and it is now visible on the screen. Use `{KEY}` to enter one hidden.\n"
                 ));
             }
-            _ => say(&format!("invalid model `{}`: must be PROVIDER/NAME\n", crate::text::reveal(&answer))),
+            _ => print_text(&format!("invalid model `{}`: must be PROVIDER/NAME\n", crate::text::reveal(&answer))),
         }
     }
 }
@@ -118,7 +118,7 @@ fn ask_for_key(place: &AppContext) -> Result<Option<String>, CliError> {
             None => return Ok(None),
         },
     };
-    say(&format!("{} characters, a key for {}\n", key.chars().count(), crate::text::reveal(&provider)));
+    print_text(&format!("{} characters, a key for {}\n", key.chars().count(), crate::text::reveal(&provider)));
     say_all(&crate::host::setup::write::key(place, &provider, &key)?);
     Ok(place.settings.default_of(&provider).map(|model| format!("{provider}/{model}")))
 }
@@ -129,13 +129,13 @@ fn suggested(place: &AppContext) -> Option<String> {
 }
 
 fn ask_for_approvals(place: &AppContext) -> Result<Option<&'static Answer>, CliError> {
-    say("\nWhat should aye ask about?\n");
+    print_text("\nWhat should aye ask about?\n");
     for choice in approvals::choices() {
         let suggested = if choice.suggested { "  (suggested)" } else { "" };
-        say(&format!("  {}: {}{suggested}\n    {}\n", choice.name, choice.title, choice.words));
+        print_text(&format!("  {}: {}{suggested}\n    {}\n", choice.name, choice.title, choice.words));
     }
     if place.directories.config.join("policy.toml").exists() {
-        say("  A stricter rule in your policy.toml takes precedence.\n");
+        print_text("  A stricter rule in your policy.toml takes precedence.\n");
     }
     loop {
         let Some(answer) = line("Approvals (command, effects or auto), or Enter to keep the current setting: ")? else {
@@ -143,14 +143,14 @@ fn ask_for_approvals(place: &AppContext) -> Result<Option<&'static Answer>, CliE
         };
         match approvals::named(&answer) {
             Ok(answer) => return Ok(Some(answer)),
-            Err(trouble) => say(&format!("{}\n", crate::text::reveal(&trouble))),
+            Err(trouble) => print_text(&format!("{}\n", crate::text::reveal(&trouble))),
         }
     }
 }
 
 /// Reads a line; `None` if it is empty or at the end of input.
 fn line(question: &str) -> Result<Option<String>, CliError> {
-    say(question);
+    print_text(question);
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     read.map_err(|error| CliError::usage(format!("cannot read your answer: {error}")))?;

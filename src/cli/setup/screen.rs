@@ -4,7 +4,7 @@ use crate::cli::screen::connect;
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::exit_summary::farewell;
 use crate::cli::screen::tui_options;
-use crate::host::console::say;
+use crate::host::console::print_text;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -24,7 +24,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(65);
 pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError> {
     let _log = start_log(place, common.verbosity);
     // The setup may be meant to fix an invalid policy.
-    let policy = place.policy(None, None).unwrap_or_else(|_| Policy::of(Vec::new(), String::new()));
+    let policy = place.policy(None, None).unwrap_or_else(|_| Policy::from_layers(Vec::new(), String::new()));
     let runtime = startup::runtime()?;
     runtime.block_on(async {
         let here = CurrentWorkspace::new(place, &policy);
@@ -36,9 +36,9 @@ pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError>
         drop((wires.start, wires.ahead));
         let lines = tokio::time::timeout(SHUTDOWN_TIMEOUT, answers).await.ok().and_then(Result::ok).unwrap_or_default();
         for line in lines {
-            say(&format!("{}\n", crate::text::reveal(&line)));
+            print_text(&format!("{}\n", crate::text::reveal(&line)));
         }
-        say(super::NEXT);
+        print_text(super::NEXT);
         Ok(farewell(&outcome, &ChangedFiles::default()))
     })
 }
@@ -51,7 +51,7 @@ async fn answers(place: AppContext, mut queries: mpsc::Receiver<Query>, events: 
         let (place, events) = (place.clone(), events.clone());
         if matches!(asked, SetupAsked::Test { .. }) {
             // The setup does not wait for the network.
-            tokio::spawn(async move { tell(&place, &events, answer(&place, asked).await) });
+            tokio::spawn(async move { send_answer(&place, &events, answer(&place, asked).await) });
             continue;
         }
         let told = answer(&place, asked).await;
@@ -60,12 +60,12 @@ async fn answers(place: AppContext, mut queries: mpsc::Receiver<Query>, events: 
             SetupTold::Failed { message } if events.is_closed() => all.push(message.clone()),
             SetupTold::Found(_) | SetupTold::Tested { .. } | SetupTold::Failed { .. } => {}
         }
-        tell(&place, &events, told);
+        send_answer(&place, &events, told);
     }
     all
 }
 
-fn tell(place: &AppContext, events: &mpsc::UnboundedSender<Event>, told: SetupTold) {
+fn send_answer(place: &AppContext, events: &mpsc::UnboundedSender<Event>, told: SetupTold) {
     // Ignored if the screen has closed.
     let _ = events.send(Event {
         workspace_id: place.workspace_id(),

@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 
-use crate::host::console::{say, say_json};
+use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -54,7 +54,7 @@ pub(crate) fn run(place: &AppContext, request: &UsageRequest) -> Result<Exit, Cl
     if request.json {
         say_json(&json(&report, &filter));
     } else {
-        say(&crate::text::reveal(&text(&report, request.by)));
+        print_text(&crate::text::reveal(&text(&report, request.by)));
     }
     Ok(Exit::Completed)
 }

@@ -51,7 +51,7 @@ pub(crate) fn change<T>(
     for _ in 0..TRIES {
         let place = located(path)?;
         let old = bytes_of(&place, path)?;
-        let before = old.as_deref().map_or(PreImage::Absent, PreImage::of);
+        let before = old.as_deref().map_or(PreImage::Absent, PreImage::hash);
         let old = old.map(|bytes| text(bytes, path)).transpose()?;
         let (new, made) = edit(old.as_deref())?;
         if old.as_deref() == Some(new.as_str()) {

@@ -142,7 +142,7 @@ pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles) -> Vec<
         let content = Content::Closed { why: format!("{rest} more") };
         items.push(Item { name: "programs of tools".to_owned(), kind: Kind::Rest, content });
     }
-    items.extend(instructions.files.iter().map(|file| told(workspace, file)));
+    items.extend(instructions.files.iter().map(|file| instruction_item(workspace, file)));
     items.extend(instructions.outside.iter().map(|(path, to)| Item {
         name: relative(workspace, path),
         kind: Kind::Instructions,
@@ -158,7 +158,7 @@ enum Keep {
 }
 
 /// Returns the item of an instruction file, with the part that the model would get.
-pub(crate) fn told(workspace: &Path, file: &InstructionFile) -> Item {
+pub(crate) fn instruction_item(workspace: &Path, file: &InstructionFile) -> Item {
     let content = Content::Hashed { hash: file.digest(), bytes: file.text.len() as u64 };
     Item { name: relative(workspace, &file.path), kind: Kind::Instructions, content }
 }

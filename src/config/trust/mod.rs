@@ -10,7 +10,7 @@ mod tests;
 pub(crate) use contents::{Content, Item, Kind, programs_of};
 
 use super::{ConfigError, InstructionFile, instructions};
-use contents::{collect, relative, told};
+use contents::{collect, instruction_item, relative};
 use nested::Nested;
 use record::{Note, StoredTrust};
 use std::collections::BTreeMap;
@@ -59,13 +59,13 @@ impl Project {
 
     /// Searches for instruction files below the project, for the trust prompt. Walks the workspace, within limits.
     pub(crate) fn look_for_nested(&mut self) {
-        self.nested = Some(nested::look(&self.real));
+        self.nested = Some(nested::search_below(&self.real));
     }
 
     /// Returns the instruction files that were found, as items of the trust prompt.
     pub(crate) fn nested(&self) -> Vec<Item> {
         let Some(nested) = &self.nested else { return Vec::new() };
-        let mut items: Vec<Item> = nested.files.iter().map(|file| told(&self.real, file)).collect();
+        let mut items: Vec<Item> = nested.files.iter().map(|file| instruction_item(&self.real, file)).collect();
         if nested.is_cut {
             let why = "more folders, whose instructions are used only after you review them".to_owned();
             items.push(Item { name: "other folders".to_owned(), kind: Kind::Rest, content: Content::Closed { why } });

@@ -28,7 +28,7 @@ pub(crate) struct Nested {
 }
 
 /// Searches the directories below a workspace for instruction files, near ones first.
-pub(crate) fn look(workspace: &Path) -> Nested {
+pub(crate) fn search_below(workspace: &Path) -> Nested {
     let mut found = Nested::default();
     let mut entries = 0;
     let mut open: VecDeque<(PathBuf, usize, Vec<Gitignore>)> = VecDeque::from([(workspace.to_owned(), 0, Vec::new())]);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn names(root: &Path) -> Vec<String> {
-        let found = look(root).files;
+        let found = search_below(root).files;
         found.iter().map(|file| file.path.strip_prefix(root).unwrap().to_string_lossy().into_owned()).collect()
     }
 
@@ -133,7 +133,7 @@ mod tests {
         for at in 0..(MAX_FILES + 5) {
             write(&root, &format!("p{at}/AGENTS.md"), "text\n");
         }
-        let found = look(&root);
+        let found = search_below(&root);
         assert!(found.is_cut && found.files.len() == MAX_FILES, "{}", found.files.len());
     }
 }

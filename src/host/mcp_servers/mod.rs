@@ -178,7 +178,7 @@ impl Servers {
         if !changes.is_empty() {
             let policy = self.in_force.lock().unwrap_or_else(PoisonError::into_inner).clone();
             self.keep_off(&policy);
-            self.look();
+            self.discover();
         }
         (changes.into_iter().map(told).collect(), problems)
     }
@@ -203,15 +203,15 @@ impl Servers {
     }
 
     /// Connects to servers with unknown tools. Returns at once.
-    pub(crate) fn look(&self) {
-        self.port.look();
+    pub(crate) fn discover(&self) {
+        self.port.discover();
     }
 
     /// Connects to servers with unknown tools and waits for them, up to a limit. Returns sentences about the missing
     /// ones.
     pub(crate) async fn settle(&self, most: Duration) -> Vec<String> {
         let mut changed = self.changed();
-        self.look();
+        self.discover();
         let starting = |status: &ServerStatus| status.state == ServerState::Starting;
         let settled = async {
             while self.port.statuses().iter().any(starting) {

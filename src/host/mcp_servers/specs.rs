@@ -70,7 +70,7 @@ pub(crate) fn specs_again(place: &AppContext, project: &ProjectConfig) -> Again 
     if !project.is_trusted() || !project.servers_changed() {
         return before;
     }
-    let now = ProjectConfig::look(&place.workspace, &place.directories.config, Trust::AsRecorded);
+    let now = ProjectConfig::inspect(&place.workspace, &place.directories.config, Trust::AsRecorded);
     if now.is_trusted() {
         let (specs, problems) = self::specs(place, Some(&now));
         return Again { specs, problems, trusted: Some(now.known()) };

@@ -65,8 +65,8 @@ impl RemoteServers for WithToolCounts {
         self.port.notes(server)
     }
 
-    fn look(&self) {
-        self.port.look();
+    fn discover(&self) {
+        self.port.discover();
     }
 
     fn call(&self, call: RemoteCall, context: RemoteContext) -> BoxFuture<'_, Result<RemoteResult, RemoteError>> {

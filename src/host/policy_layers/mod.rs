@@ -49,7 +49,7 @@ impl Sources {
 
 impl Policy {
     /// Returns a policy of these layers.
-    pub(crate) fn of(layers: Vec<Layer>, name: String) -> Self {
+    pub(crate) fn from_layers(layers: Vec<Layer>, name: String) -> Self {
         Self { layers, name, print: String::new() }
     }
 
@@ -71,7 +71,7 @@ impl Policy {
                 None => (Layer::new(Scope::BuiltIn, Bundle::built_in()?), "built-in".to_owned()),
             },
         };
-        let mut policy = Self::of(vec![user], name);
+        let mut policy = Self::from_layers(vec![user], name);
         if let Some(bundle) = bundle(&sources.managed, &mut hasher, owned_by_root, Bundle::parse_bytes)? {
             policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
             policy.name = format!("managed + {}", policy.name);

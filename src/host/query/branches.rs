@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 const MAX: usize = 500;
 
 /// Returns all branches, each after the one it branches off from, in chronological order.
-pub(crate) fn of(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
+pub(crate) fn list_branches(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
     let all = store.sessions(None)?;
     let sessions: HashMap<&SessionId, &SessionSummary> = all.iter().map(|session| (&session.session_id, session)).collect();
     let Some(mut root) = sessions.get(id).copied() else { return Err(StoreError::NoSession { given: id.to_string() }) };
@@ -51,7 +51,7 @@ impl<'a> Family<'a> {
         if self.branches.len() >= MAX || !self.seen.insert(session.session_id.clone()) {
             return Ok(());
         }
-        let past = BranchScan::of(self.store, &session.session_id)?;
+        let past = BranchScan::scan(self.store, &session.session_id)?;
         self.branches.push(Branch {
             session_id: session.session_id.clone(),
             records: None,
@@ -118,7 +118,7 @@ struct BranchScan {
 }
 
 impl BranchScan {
-    fn of(store: &Store, id: &SessionId) -> Result<Self, StoreError> {
+    fn scan(store: &Store, id: &SessionId) -> Result<Self, StoreError> {
         let (mut past, mut state, mut begun) = (Self::default(), SessionState::default(), 0);
         store.for_each_record(id, |written| {
             match state.apply(&written.record).change {
@@ -194,7 +194,7 @@ mod tests {
 
     /// Each branch with its depth, title, prompts and the prompt after which it branches off.
     fn tree(store: &Store, digit: &str) -> Vec<String> {
-        let told = of(store, &id(digit)).unwrap();
+        let told = list_branches(store, &id(digit)).unwrap();
         let row = |branch: &Branch| {
             let (title, after) = (branch.title.clone().unwrap_or_default(), branch.after.unwrap_or_default());
             let records = branch.records.map(|records| format!(" @{records}")).unwrap_or_default();
@@ -219,7 +219,7 @@ mod tests {
             assert_eq!(tree(&store, digit), expected, "the whole family, whoever asks");
         }
         assert_eq!(tree(&store, "d"), ["0 d 1 0"], "what it was copied from is gone");
-        assert!(of(&store, &id("f")).is_err());
+        assert!(list_branches(&store, &id("f")).is_err());
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl QueryHandler {
                 let inner = desk.inner.clone();
                 let Ok(read) = tokio::task::spawn_blocking(move || keys(&inner.place)).await else { return };
                 let KeyFile { path, text } = read;
-                desk.tell(HostResponse::Keys { path, text });
+                desk.emit(HostResponse::Keys { path, text });
                 let changed = tokio::select! {
                     changed = watch.changed() => changed,
                     () = desk.events.closed() => return,

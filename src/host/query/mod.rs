@@ -63,7 +63,7 @@ impl QueryHandler {
     /// Carries out a step of first-time setup. The result is an event.
     pub(crate) fn set_up(&self, asked: SetupAsked) {
         let desk = self.clone();
-        tokio::spawn(async move { desk.tell(HostResponse::Setup(handler::answer(&desk.inner.place, asked).await)) });
+        tokio::spawn(async move { desk.emit(HostResponse::Setup(handler::answer(&desk.inner.place, asked).await)) });
     }
 
     /// Adds the slash commands of the project from now on.
@@ -71,15 +71,15 @@ impl QueryHandler {
         let files = project.commands();
         let files = files.into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
         self.inner.commands.trust(project.root(), files);
-        self.look_up(HostRequest::Commands);
+        self.run(HostRequest::Commands);
     }
 
     /// Runs a query on another thread, because a disk may be slow. The result is an event.
-    pub(crate) fn look_up(&self, what: HostRequest) {
+    pub(crate) fn run(&self, what: HostRequest) {
         let desk = self.clone();
         if what == HostRequest::Worktree {
             let worktree = Arc::clone(&self.inner.worktree);
-            return worktree.look(move |told| desk.tell(told));
+            return worktree.request_update(move |told| desk.emit(told));
         }
         let number = match &what {
             HostRequest::Sessions { .. } => desk.inner.searches.fetch_add(1, Ordering::Relaxed) + 1,
@@ -95,11 +95,11 @@ impl QueryHandler {
         let (store, place) = (&inner.store, &inner.place);
         let told = match what {
             HostRequest::Files { words } => {
-                let tell = |words: &str, files| self.tell(HostResponse::Files { words: words.to_owned(), files });
+                let tell = |words: &str, files| self.emit(HostResponse::Files { words: words.to_owned(), files });
                 return inner.files.find(&words, number, &tell);
             }
             HostRequest::Symbols { words } => {
-                let tell = |symbols| self.tell(HostResponse::Symbols { words: words.clone(), symbols });
+                let tell = |symbols| self.emit(HostResponse::Symbols { words: words.clone(), symbols });
                 return inner.symbols.find(&words, number, &inner.files, &tell);
             }
             HostRequest::Dropped { pasted, readings } => {
@@ -112,35 +112,39 @@ impl QueryHandler {
             }
             HostRequest::Sessions { words, all, archived } => {
                 let is_last = || inner.searches.load(Ordering::Relaxed) == number;
-                match sessions::list(store, place, (&words, all, archived), &is_last, &|told| self.tell(told)) {
+                match sessions::list(store, place, (&words, all, archived), &is_last, &|told| self.emit(told)) {
                     Ok(()) => return,
                     Err(message) => HostResponse::Failed { message },
                 }
             }
-            HostRequest::Session { session_id } => told(sessions::look(store, place, &session_id).map(HostResponse::Session)),
+            HostRequest::Session { session_id } => {
+                response_or_failure(sessions::preview(store, place, &session_id).map(HostResponse::Session))
+            }
             HostRequest::Transcript { session_id } => {
-                told(
+                response_or_failure(
                     transfer::export::to_read(store, &session_id)
                         .map_err(Into::into)
                         .map(|(title, text)| HostResponse::Transcript { session_id, title, text }),
                 )
             }
-            HostRequest::Rename { session_id, title } => {
-                told(sessions::rename(store, &session_id, &title).map(|title| HostResponse::Renamed { session_id, title }))
-            }
+            HostRequest::Rename { session_id, title } => response_or_failure(
+                sessions::rename(store, &session_id, &title).map(|title| HostResponse::Renamed { session_id, title }),
+            ),
             HostRequest::Delete { session_id } => {
-                told(sessions::delete(store, place, &session_id).map(|()| HostResponse::Deleted { session_id }))
+                response_or_failure(sessions::delete(store, place, &session_id).map(|()| HostResponse::Deleted { session_id }))
             }
-            HostRequest::Archive { session_id, archived } => told(
+            HostRequest::Archive { session_id, archived } => response_or_failure(
                 store
                     .archive(&session_id, archived)
                     .map(|()| HostResponse::Archived { session_id, archived })
                     .map_err(Into::into),
             ),
-            HostRequest::Branches { session_id } => {
-                told(branches::of(store, &session_id).map(|branches| HostResponse::Branches { branches }).map_err(Into::into))
-            }
-            HostRequest::Fork { session_id, until } => told(
+            HostRequest::Branches { session_id } => response_or_failure(
+                branches::list_branches(store, &session_id)
+                    .map(|branches| HostResponse::Branches { branches })
+                    .map_err(Into::into),
+            ),
+            HostRequest::Fork { session_id, until } => response_or_failure(
                 stored_sessions::fork(store, place, &session_id, &until).map(|session_id| HostResponse::Forked { session_id }),
             ),
             HostRequest::Places => HostResponse::Places { rows: places(place) },
@@ -151,10 +155,10 @@ impl QueryHandler {
             // Handled elsewhere.
             HostRequest::Worktree => return,
         };
-        self.tell(told);
+        self.emit(told);
     }
 
-    fn tell(&self, told: HostResponse) {
+    fn emit(&self, told: HostResponse) {
         // The result is dropped if the screen has closed.
         let _ = self.events.send(Event {
             workspace_id: self.inner.place.workspace_id(),
@@ -167,7 +171,7 @@ impl QueryHandler {
     }
 }
 
-fn told(found: Result<HostResponse, CliError>) -> HostResponse {
+fn response_or_failure(found: Result<HostResponse, CliError>) -> HostResponse {
     found.unwrap_or_else(|trouble| HostResponse::Failed { message: trouble.message })
 }
 

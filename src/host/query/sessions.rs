@@ -44,7 +44,7 @@ pub(crate) fn list(
     everywhere.retain(|session| session.archived == archived);
     let count_here = everywhere.iter().filter(|session| session.workspace_id == here).count() as u64;
     let counts = (count_here, everywhere.len() as u64);
-    let repository = Repository::of(&place.workspace);
+    let repository = Repository::find(&place.workspace);
     let chosen: Vec<&SessionSummary> = everywhere.iter().filter(|session| all || session.workspace_id == here).collect();
     let told = |sessions: Vec<ListedSession>, looks_on| {
         let (words, (here, everywhere)) = (words.to_owned(), counts);
@@ -112,7 +112,7 @@ fn listed(session: &SessionSummary, place: &AppContext, repository: Option<&Repo
     let branch = if is_here {
         repository.and_then(|repository| repository.branch_at(session.updated))
     } else {
-        Repository::of(Path::new(&session.workspace)).and_then(|repository| repository.branch_at(session.updated))
+        Repository::find(Path::new(&session.workspace)).and_then(|repository| repository.branch_at(session.updated))
     };
     ListedSession {
         session_id: session.session_id.clone(),
@@ -143,7 +143,7 @@ pub(super) fn age(seconds: i64) -> String {
 }
 
 /// Returns the preview of a session: the end of its conversation, and its figures.
-pub(crate) fn look(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionLook, CliError> {
+pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionLook, CliError> {
     let summary = store.find(id.as_str())?;
     let piece = store.piece(&summary.session_id, None, PIECE)?;
     let mut lines: Vec<LookLine> = Vec::new();
@@ -231,7 +231,7 @@ fn facts(store: &Store, place: &AppContext, summary: &SessionSummary) -> Vec<Str
         facts.extend(drift::branch(summary).map(|words| format!("⚠ {words}")));
         let changed =
             tokio::runtime::Handle::try_current().map(|runtime| runtime.block_on(drift::files(place, &summary.session_id)));
-        facts.extend(changed.ok().and_then(|files| drift::words(&files)).map(|words| format!("⚠ {words} since then")));
+        facts.extend(changed.ok().and_then(|files| drift::describe_files(&files)).map(|words| format!("⚠ {words} since then")));
     } else {
         facts.push(format!("⚠ directory is missing: {}", summary.workspace));
     }

@@ -218,7 +218,7 @@ impl ClaimedSession {
         if self.front_end.purpose == SessionPurpose::Tasks {
             self.read_key().await;
             let layers = self.enforcer().layers();
-            self.notices.add_all(drift::told(&self.session, &self.place, &layers).await);
+            self.notices.add_all(drift::describe_changes(&self.session, &self.place, &layers).await);
             remote = self.connect_servers().await;
         }
         let sandbox = self.find_sandbox();

@@ -69,7 +69,7 @@ impl SessionBuilder {
         if front_end.purpose == SessionPurpose::Tasks {
             place.mode = place.session_mode(common.mode);
         }
-        let mut project = ProjectConfig::look(&place.workspace, &place.directories.config, common.trust);
+        let mut project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
         let file = common.policy.as_deref();
         // With `--trust`, problems of the project are reported at once.
         let policy = if front_end.trust == TrustHandling::AskUser && common.trust == Trust::AsRecorded {

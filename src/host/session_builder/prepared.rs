@@ -87,7 +87,7 @@ impl PreparedSession {
         if resources.front_end.servers == ServerStart::Background
             && let Some(servers) = resources.session.kept.servers()
         {
-            servers.look();
+            servers.discover();
         }
         StartedSession { queries, router, ended: Some(ended), resources }
     }

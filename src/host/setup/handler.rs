@@ -92,12 +92,12 @@ async fn first_listed(place: &AppContext, address: &str) -> Result<String, Strin
     let spec = ModelCatalog::new(place).provider(CUSTOM).map_err(|error| error.to_string())?;
     let listed = tokio::time::timeout(TIMEOUT, llm::list_models(spec)).await;
     let listed = listed.map_err(|_| format!("`{address}` did not list its models in time; {otherwise}"))?;
-    let listed = listed.map_err(|failure| format!("{}; {otherwise}", words(&failure)))?;
+    let listed = listed.map_err(|failure| format!("{}; {otherwise}", describe_failure(&failure)))?;
     let first = listed.into_iter().next();
     first.map(|told| told.id).ok_or_else(|| format!("`{address}` lists no models; {otherwise}"))
 }
 
-fn words(failure: &Failure) -> String {
+fn describe_failure(failure: &Failure) -> String {
     let parts = [failure.message.as_str(), failure.hint.as_str()];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -117,7 +117,7 @@ async fn test(place: &AppContext, reach: &Reach) -> TestOutcome {
     };
     let model = match ModelCatalog::new(&place).open(&name) {
         Ok(model) => model,
-        Err(failure) => return failed(words(&failure)),
+        Err(failure) => return failed(describe_failure(&failure)),
     };
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
@@ -128,7 +128,7 @@ async fn test(place: &AppContext, reach: &Reach) -> TestOutcome {
             Ok(Err(failure)) => {
                 let of_request =
                     matches!(failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
-                last = words(&failure);
+                last = describe_failure(&failure);
                 if !(of_request && failure.retryable) {
                     break;
                 }

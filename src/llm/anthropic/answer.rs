@@ -267,7 +267,7 @@ impl Answer for Reader {
     }
 
     fn usage_so_far(&self) -> Option<Usage> {
-        self.usage.told()
+        self.usage.total()
     }
 
     fn complete(&mut self) -> Completion {
@@ -283,7 +283,7 @@ impl Answer for Reader {
             Some(_) | None if calls => StopReason::ToolUse,
             Some(_) | None => StopReason::EndTurn,
         };
-        Completion { content, stop_reason, usage: self.usage.told().unwrap_or_default(), model: self.model.take() }
+        Completion { content, stop_reason, usage: self.usage.total().unwrap_or_default(), model: self.model.take() }
     }
 }
 

@@ -203,7 +203,7 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest) 
         ToolStatus::Succeeded => false,
         ToolStatus::Failed | ToolStatus::Denied => true,
     };
-    let (text, images) = images::told(result, request);
+    let (text, images) = images::sent_content(result, request);
     let content = if images.is_empty() {
         Content::Text(&text)
     } else {

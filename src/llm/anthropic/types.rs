@@ -110,7 +110,7 @@ impl WireUsage {
     }
 
     /// Returns the sum; `None` if nothing was reported yet.
-    pub(crate) fn told(&self) -> Option<Usage> {
+    pub(crate) fn total(&self) -> Option<Usage> {
         let counts = [self.input, self.cache_read, self.cache_write, self.output, self.reasoning];
         counts.iter().any(Option::is_some).then(|| {
             let [input, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens] =

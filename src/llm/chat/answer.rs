@@ -77,7 +77,7 @@ impl Reader {
             self.content(raw, deltas);
         }
         if let Some(words) = delta.refusal.and_then(text_of) {
-            self.say(&words, deltas);
+            self.push_text(&words, deltas);
         }
         let pieces = delta.tool_calls.unwrap_or_default();
         for piece in &pieces {
@@ -93,7 +93,7 @@ impl Reader {
 
     fn content(&mut self, raw: &RawValue, deltas: &mut Deltas) {
         if let Some(piece) = text_of(raw) {
-            self.say(&piece, deltas);
+            self.push_text(&piece, deltas);
             return;
         }
         let Ok(parts) = serde_json::from_str::<Vec<ContentPart<'_>>>(raw.get()) else { return };
@@ -102,7 +102,7 @@ impl Reader {
                 self.thought(thought, deltas);
             }
             for words in [part.text, part.refusal].into_iter().flatten().filter_map(text_of) {
-                self.say(&words, deltas);
+                self.push_text(&words, deltas);
             }
         }
     }
@@ -118,7 +118,7 @@ impl Reader {
         }
     }
 
-    fn say(&mut self, piece: &str, deltas: &mut Deltas) {
+    fn push_text(&mut self, piece: &str, deltas: &mut Deltas) {
         self.text.push_str(piece);
         deltas.text(piece);
     }

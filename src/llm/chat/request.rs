@@ -135,10 +135,10 @@ struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     fn write(mut self, opening: &'a [u8], fragments: &'a [Fragment]) {
-        self.say(opening);
+        self.push_turn(opening);
         let mut told = fragments.iter().filter(|fragment| !fragment.json.is_empty()).peekable();
         if told.peek().is_some_and(|first| is_answer(first)) && opening.is_empty() {
-            self.say(br#"{"role":"user","content":"[the beginning of the conversation was removed]"}"#);
+            self.push_turn(br#"{"role":"user","content":"[the beginning of the conversation was removed]"}"#);
         }
         let mut answered = false;
         for fragment in told {
@@ -151,11 +151,11 @@ impl<'a> Turns<'a> {
             let (results, rest) = fragment.json.split_at(fragment.split(results_end));
             self.results |= !results.is_empty();
             self.add(results);
-            self.say(rest.strip_prefix(b",").unwrap_or(rest));
+            self.push_turn(rest.strip_prefix(b",").unwrap_or(rest));
         }
         if answered {
             // Many servers require the last message to be from the user.
-            self.say(br#"{"role":"user","content":"Continue."}"#);
+            self.push_turn(br#"{"role":"user","content":"Continue."}"#);
         }
         self.flush();
     }
@@ -167,7 +167,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    fn say(&mut self, json: &'a [u8]) {
+    fn push_turn(&mut self, json: &'a [u8]) {
         if !json.is_empty() {
             self.said.push(json);
         }
@@ -277,7 +277,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
             let mut pieces = Vec::new();
             for part in &message.content {
                 if let Part::ToolResult(result) = part {
-                    let (content, images) = images::told(result, request);
+                    let (content, images) = images::sent_content(result, request);
                     separate(out);
                     write_json(out, &ChatMessage::Tool { tool_call_id: result.tool_call_id.as_str(), content: &content });
                     pieces.extend(images.into_iter().map(piece));

@@ -98,7 +98,7 @@ struct Thinking {
 
 /// Returns the whole request body.
 pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
-    let version = Version::of(model);
+    let version = Version::parse(model);
     let fragments = thread.update(request, |message, _, request, out| write_parts(message, request, version, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 32).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
@@ -293,7 +293,7 @@ fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str
 }
 
 fn write_result(out: &mut Vec<u8>, beside: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, version: Version) {
-    let (text, shown) = images::told(result, request);
+    let (text, shown) = images::sent_content(result, request);
     let response = match result.status {
         ToolStatus::Succeeded => FunctionOutput::Output(&text),
         ToolStatus::Failed | ToolStatus::Denied => FunctionOutput::Error(&text),

@@ -11,7 +11,7 @@ pub(crate) struct Version {
 
 impl Version {
     /// Parses `gemini-2.5-flash`, `models/gemini-3-pro-preview`.
-    pub(crate) fn of(model: &str) -> Self {
+    pub(crate) fn parse(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
         let pro = name.split('-').any(|word| word == "pro");
         let number = name.strip_prefix("gemini-").and_then(|rest| rest.split('-').next()).unwrap_or_default();

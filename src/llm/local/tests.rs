@@ -48,7 +48,7 @@ async fn a_model_is_asked_at_the_first_server_that_has_it() {
     for (name, tokens) in [("a", 4096), ("b", 32_768), ("c", 32_768), ("default", 4096)] {
         let model = local(name, 1, &[1, one, two]);
         assert_eq!(model.facts().context_window, 200_000, "{name}: nobody was asked yet");
-        let told = model.look_up().await.unwrap();
+        let told = model.query_facts().await.unwrap();
         assert_eq!((told.context_window, told.name), (tokens, format!("local/{name}")), "{name}");
         assert_eq!(model.facts().context_window, tokens, "{name}");
         ask(&model).await.unwrap();
@@ -80,5 +80,5 @@ async fn a_server_that_starts_later_is_found_by_the_next_request() {
     drop(listener);
     let model = local("a", home, &[home]);
     assert_eq!(ask(&model).await.unwrap_err().failure.kind, FailureKind::Network);
-    assert_eq!(model.look_up().await, None);
+    assert_eq!(model.query_facts().await, None);
 }

@@ -179,14 +179,14 @@ async fn an_unlisted_model_is_asked_for_once_and_a_listed_one_never() {
     let list = json!({"data": [{"id": "other"}, {"id": "mine", "max_model_len": 16384}]});
     let (address, asked) = serve(vec![list.to_string()]).await;
     let model = connect(spec(Api::OpenAiChat, &address), "mine").unwrap();
-    let facts = model.look_up().await.unwrap();
+    let facts = model.query_facts().await.unwrap();
     assert_eq!((facts.context_window, facts.name.as_str(), model.facts()), (16_384, "p/mine", facts.clone()));
-    assert_eq!(model.look_up().await, None);
+    assert_eq!(model.query_facts().await, None);
     assert!(asked.lock().unwrap()[0].starts_with("GET /models ") && asked.lock().unwrap()[0].contains("Bearer kept-key-4711"));
     let listed = ProviderSpec { name: "anthropic".to_owned(), ..spec(Api::Anthropic, &address) };
-    assert_eq!(connect(listed, "claude-sonnet-5").unwrap().look_up().await, None);
+    assert_eq!(connect(listed, "claude-sonnet-5").unwrap().query_facts().await, None);
     let gone = connect(spec(Api::OpenAiChat, "http://127.0.0.1:9"), "mine").unwrap();
-    assert_eq!(gone.look_up().await, None, "never an error");
+    assert_eq!(gone.query_facts().await, None, "never an error");
     assert_eq!(asked.lock().unwrap().len(), 1);
 }
 

@@ -49,7 +49,7 @@ impl Reader {
         let index = number(told.output_index).unwrap_or_else(|| self.next_index());
         let known = self.items.iter().rfind(|item| item.index == index);
         // An item that starts twice is the same one; a server that numbers all items alike starts another after a complete one.
-        if known.is_some_and(|item| !item.done && item.kind == Kind::of(&map)) {
+        if known.is_some_and(|item| !item.done && item.kind == Kind::from_item(&map)) {
             return;
         }
         let item = Item::new(index, map);
@@ -117,7 +117,7 @@ impl Reader {
     /// text.
     fn place_of(&self, whole: &Map<String, Value>, index: Option<u64>) -> Option<usize> {
         let last = |wanted: &dyn Fn(&Item) -> bool| self.items.iter().rposition(wanted);
-        let kind = Kind::of(whole);
+        let kind = Kind::from_item(whole);
         let told_as = |field: &str| whole.get(field).and_then(Value::as_str).unwrap_or_default();
         let (id, call_id) = (told_as("id"), told_as("call_id"));
         let alike = |item: &Item| item.kind == kind || (!item.done && item.is_call() && kind.is_call());
@@ -214,7 +214,7 @@ impl Reader {
 
     /// Finds the item of an entry in the final list: by its ID, its position or its text, whichever the server did not change.
     fn listed(&self, whole: &Map<String, Value>, index: u64, taken: &[bool]) -> Option<usize> {
-        let kind = Kind::of(whole);
+        let kind = Kind::from_item(whole);
         let first = |wanted: &dyn Fn(&Item) -> bool| (0..self.items.len()).find(|&at| !taken[at] && wanted(&self.items[at]));
         let told_as = |field: &str| whole.get(field).and_then(Value::as_str).filter(|told| !told.is_empty());
         let (id, call_id) = (told_as("id"), told_as("call_id"));

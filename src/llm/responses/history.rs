@@ -164,7 +164,7 @@ impl History<'_> {
     }
 
     fn write_result(&self, result: &ToolResult, answer: Option<&Message>, out: &mut Vec<u8>) {
-        let (text, images) = images::told(result, self.request);
+        let (text, images) = images::sent_content(result, self.request);
         let call_id = result.tool_call_id.as_str();
         separate(out);
         let special = answer.and_then(|answer| self.special(answer, result));

@@ -19,7 +19,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn of(item: &Map<String, Value>) -> Self {
+    pub(crate) fn from_item(item: &Map<String, Value>) -> Self {
         match kind_of(item) {
             "message" => Self::Message,
             "reasoning" => Self::Reasoning,
@@ -83,7 +83,7 @@ impl Item {
     pub(crate) fn new(index: u64, map: Map<String, Value>) -> Self {
         Self {
             index,
-            kind: Kind::of(&map),
+            kind: Kind::from_item(&map),
             map,
             done: false,
             pieces: Vec::new(),
@@ -228,7 +228,7 @@ impl Item {
 
     /// Returns whether a complete item begins with the deltas of this one.
     pub(crate) fn begins(&self, whole: &Map<String, Value>) -> bool {
-        let told = parts_of(Kind::of(whole), whole);
+        let told = parts_of(Kind::from_item(whole), whole);
         let input = told.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
         // Only the start of overlong arguments is kept.
         let pieces = self.pieces.iter().filter(|(_, text)| !text.is_empty());
@@ -241,7 +241,7 @@ impl Item {
 
     /// Handles the complete item. Its parts may be numbered and divided differently than its deltas: their texts are compared as one.
     pub(crate) fn finish(&mut self, map: Map<String, Value>, said: &mut ThinkingText, deltas: &mut Deltas) {
-        self.kind = Kind::of(&map);
+        self.kind = Kind::from_item(&map);
         self.done = false;
         let mut told = parts_of(self.kind, &map);
         told.retain(|(_, whole)| !whole.is_empty());
@@ -335,7 +335,7 @@ impl Item {
     /// Returns the parts of the response. `cut`: the response was cut off here; `beside`: all items of the response.
     pub(crate) fn parts(&self, cut: bool, beside: &[Self]) -> Vec<Part> {
         match self.kind {
-            Kind::Message => self.words(),
+            Kind::Message => self.text_parts(),
             Kind::Reasoning => {
                 let text = self.texts().join("\n\n");
                 vec![Part::Reasoning { text, opaque: Some(keep(self.whole())) }]
@@ -356,7 +356,7 @@ impl Item {
         }
     }
 
-    fn words(&self) -> Vec<Part> {
+    fn text_parts(&self) -> Vec<Part> {
         let text = self.texts().concat();
         if text.is_empty() {
             return Vec::new();

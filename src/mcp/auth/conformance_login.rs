@@ -58,7 +58,7 @@ impl Unattended {
             return self.by_credentials(&found, more).await;
         }
         client.scopes = found.scopes(&client, more).await;
-        let http = Http::of(&found.url);
+        let http = Http::for_server(&found.url);
         let asked = found.ask(&client, REDIRECT, &[]).await?;
         let answer = http.send("GET", &asked.address, Vec::new(), String::new(), TIMEOUT).await.map_err(Failure::failed)?;
         let Some(location) = answer.header("location").filter(|location| location.starts_with(REDIRECT)) else {
@@ -87,7 +87,7 @@ impl Unattended {
             pairs.extend([("client_id", id.as_str()), ("client_secret", secret.as_str())]);
         }
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
-        let answer = Http::of(&found.url)
+        let answer = Http::for_server(&found.url)
             .send("POST", &found.metadata.token_endpoint, headers, body, TIMEOUT)
             .await
             .map_err(Failure::failed)?;

@@ -49,7 +49,7 @@ pub(super) struct PendingAuthorization {
 
 /// Sends a request without a token, and returns the challenge of the response, if any.
 pub(super) async fn challenge(url: &str, headers: &[(String, String)]) -> Option<String> {
-    let http = Http::of(&Url::parse(url).ok()?);
+    let http = Http::for_server(&Url::parse(url).ok()?);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "aye", "version": env!("CARGO_PKG_VERSION")}}});
     let mut all = vec![
@@ -65,7 +65,7 @@ pub(super) async fn challenge(url: &str, headers: &[(String, String)]) -> Option
 impl Discovered {
     pub(super) async fn find(url: &str, challenge: Option<&str>) -> Result<Self, Failure> {
         let parsed = Url::parse(url).map_err(|error| Failure::failed(error.to_string()))?;
-        let http = Http::of(&parsed);
+        let http = Http::for_server(&parsed);
         let mut manager = AuthorizationManager::new_with_oauth_http_client(parsed.clone(), Arc::new(http.clone())).await?;
         let store = InMemoryCredentialStore::new();
         manager.set_credential_store(store.clone());
@@ -174,7 +174,7 @@ fn refusal(came_back_to: &str) -> Option<String> {
 pub(super) async fn renew(kept: &StoredToken) -> Result<StoredToken, Failure> {
     let Some(credentials) = kept.credentials.clone() else { return Err(Failure::Over) };
     let parsed = Url::parse(&kept.url).map_err(|error| Failure::failed(error.to_string()))?;
-    let http = Http::of(&parsed);
+    let http = Http::for_server(&parsed);
     let mut manager = AuthorizationManager::new_with_oauth_http_client(parsed, Arc::new(http.clone())).await?;
     let store = InMemoryCredentialStore::new();
     store.save(credentials.clone()).await?;

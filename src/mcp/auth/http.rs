@@ -23,7 +23,7 @@ pub(super) struct Http {
 
 impl Http {
     /// Creates the client for the authorization of the server at `url`.
-    pub(super) fn of(url: &Url) -> Self {
+    pub(super) fn for_server(url: &Url) -> Self {
         Self { fetcher: Fetcher::default(), is_local: url.host_str().is_some_and(is_loopback) }
     }
 

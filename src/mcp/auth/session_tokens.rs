@@ -124,7 +124,7 @@ impl Keeper {
                     return Ok(Some(token));
                 }
                 // Only the user can grant more scopes; the next sign-in requests them.
-                let scopes = scope.map_or_else(|| scopes_of(&challenge, whose.url), |scope| words(&scope));
+                let scopes = scope.map_or_else(|| scopes_of(&challenge, whose.url), |scope| split_scope(&scope));
                 if scopes.iter().any(|scope| !kept.wanted.contains(scope)) {
                     kept.wanted = scopes;
                     let kept = kept.clone();
@@ -136,7 +136,7 @@ impl Keeper {
     }
 }
 
-fn words(scope: &str) -> Vec<String> {
+fn split_scope(scope: &str) -> Vec<String> {
     scope.split_whitespace().map(str::to_owned).collect()
 }
 

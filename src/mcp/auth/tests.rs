@@ -46,8 +46,8 @@ fn a_token_is_renewed_before_its_end() {
 
 #[test]
 fn authorization_servers_are_asked_by_tls_and_never_inside_this_machine_from_outside() {
-    let far = Http::of(&"https://h/mcp".parse().unwrap());
-    let near = Http::of(&"http://127.0.0.1:1/mcp".parse().unwrap());
+    let far = Http::for_server(&"https://h/mcp".parse().unwrap());
+    let near = Http::for_server(&"http://127.0.0.1:1/mcp".parse().unwrap());
     for (url, by_far, by_near) in [
         ("https://h/token", true, true),
         ("http://h/token", false, false),

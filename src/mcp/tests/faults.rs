@@ -90,7 +90,7 @@ async fn a_program_that_cannot_be_started_says_why() {
     let mut off = spec("two");
     off.off = Some("the policy keeps it off".to_owned());
     let servers = Servers::new(vec![off], McpDeps::default());
-    servers.look();
+    servers.discover();
     assert!(matches!(status(&servers).state, ServerState::Off { .. }));
     assert!(matches!(servers.read_resource("two", "a").await, Err(RemoteError::Unreachable { .. })));
 }

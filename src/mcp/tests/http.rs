@@ -21,7 +21,7 @@ fn rpc(request: &Request, result: Value) -> Value {
 /// Returns the usual response of an older server, or `None` for a call.
 fn usual(request: &Request) -> Option<Answer> {
     Some(match request.method() {
-        "server/discover" => Answer::of(400, "content-type: text/plain\r\n", "no session"),
+        "server/discover" => Answer::new(400, "content-type: text/plain\r\n", "no session"),
         "initialize" => {
             let mut answer = Answer::json(&rpc(request, welcome(&request.body)));
             answer.head.push_str("mcp-session-id: s1\r\n");
@@ -29,8 +29,8 @@ fn usual(request: &Request) -> Option<Answer> {
         }
         "tools/list" => Answer::json(&rpc(request, json!({"tools": [tool("add")]}))),
         "tools/call" => return None,
-        _ if request.is_get() => Answer::of(405, "", ""),
-        _ => Answer::of(202, "", ""),
+        _ if request.is_get() => Answer::new(405, "", ""),
+        _ => Answer::new(202, "", ""),
     })
 }
 
@@ -95,7 +95,7 @@ async fn an_event_without_end_is_cut_off() {
         usual(&request).unwrap_or_else(|| {
             let (send, more) = mpsc::channel(1);
             tokio::spawn(async move { while send.send(" ".repeat(1 << 20)).await.is_ok() {} });
-            Answer { more: Some(more), ..Answer::of(200, "content-type: application/json\r\n", "{") }
+            Answer { more: Some(more), ..Answer::new(200, "content-type: application/json\r\n", "{") }
         })
     })
     .await;
@@ -111,7 +111,7 @@ async fn a_redirect_to_another_origin_is_not_followed_and_one_to_the_same_is() {
         let target = target.clone();
         let web = Web::start(move |_| {
             let head = format!("location: {target}\r\n");
-            async move { Answer::of(status, &head, "") }
+            async move { Answer::new(status, &head, "") }
         })
         .await;
         let state = looked(&over(&web, HttpKind::Auto)).await;
@@ -120,7 +120,7 @@ async fn a_redirect_to_another_origin_is_not_followed_and_one_to_the_same_is() {
     assert_eq!(other.lines.lock().unwrap().len(), 0);
     let web = Web::start(|request| async move {
         if request.line.contains("/mcp") {
-            return Answer::of(307, "location: /moved\r\n", "");
+            return Answer::new(307, "location: /moved\r\n", "");
         }
         usual(&request).unwrap()
     })
@@ -138,7 +138,7 @@ async fn plain_http_is_for_this_machine_only() {
 #[tokio::test]
 async fn who_is_not_signed_in_is_told_so() {
     for head in ["", "www-authenticate: Bearer resource_metadata=\"https://example.org\"\r\n"] {
-        let web = Web::start(move |_| async move { Answer::of(401, head, "who?") }).await;
+        let web = Web::start(move |_| async move { Answer::new(401, head, "who?") }).await;
         for kind in [HttpKind::Auto, HttpKind::Sse] {
             let servers = over(&web, kind);
             assert_eq!(looked(&servers).await, ServerState::NeedsLogin);
@@ -169,7 +169,7 @@ async fn a_token_that_ran_out_is_renewed_within_the_call() {
         match usual(&request) {
             Some(answer) => answer,
             None if request.head.contains("bearer t2") => Answer::json(&rpc(&request, text("3"))),
-            None => Answer::of(401, "www-authenticate: Bearer error=\"invalid_token\"\r\n", ""),
+            None => Answer::new(401, "www-authenticate: Bearer error=\"invalid_token\"\r\n", ""),
         }
     })
     .await;
@@ -193,7 +193,7 @@ async fn older(endpoint: &'static str) -> Web {
                 return Answer { more, ..Answer::events(&format!("event: endpoint\r\ndata: {endpoint}\r\n\r\n")) };
             }
             if request.line.contains("/mcp") {
-                return Answer::of(405, "", "");
+                return Answer::new(405, "", "");
             }
             assert!(request.head.contains("x-key: k1"));
             let answer = match request.method() {
@@ -205,7 +205,7 @@ async fn older(endpoint: &'static str) -> Web {
             if let Some(answer) = answer {
                 let _ = send.send(format!("event: message\ndata: {}\n\n", rpc(&request, answer))).await;
             }
-            Answer::of(202, "", "Accepted")
+            Answer::new(202, "", "Accepted")
         }
     })
     .await
@@ -248,12 +248,12 @@ async fn recorded_exchanges_are_read() {
                         && (request.method() != "tools/call"
                             || body["params"]["arguments"] == request.body["params"]["arguments"])
                 };
-                let Some(pair) = recorded.iter().find(same) else { return Answer::of(404, "", "not recorded") };
+                let Some(pair) = recorded.iter().find(same) else { return Answer::new(404, "", "not recorded") };
                 let response = &pair["response"];
                 let kind = response["headers"]["content-type"].as_str().unwrap_or("text/plain");
                 let (was, is) = (format!("\"id\":{}", pair["request"]["body"]["id"]), format!("\"id\":{}", request.body["id"]));
                 let body = response["body"].as_str().unwrap_or_default().replace(&was, &is);
-                Answer::of(response["status"].as_u64().unwrap() as u16, &format!("content-type: {kind}\r\n"), &body)
+                Answer::new(response["status"].as_u64().unwrap() as u16, &format!("content-type: {kind}\r\n"), &body)
             }
         })
         .await;
@@ -297,7 +297,7 @@ async fn a_body_that_is_nested_without_end_is_an_error_and_nothing_more() {
     let deep = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
     let bomb = move |request: &Request, result: &str| {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request.body["id"]);
-        Answer::of(200, "content-type: application/json\r\n", &body)
+        Answer::new(200, "content-type: application/json\r\n", &body)
     };
     let result = format!(r#"{{"content":[],"structuredContent":{}}}"#, deep(100_000));
     let web = Web::start(move |request| {
@@ -336,7 +336,7 @@ async fn a_list_with_a_tool_that_is_none_is_read_tool_by_tool_over_http() {
                     }
                     answer(listed)
                 }
-                _ => usual(&request).unwrap_or_else(|| Answer::of(404, "", "")),
+                _ => usual(&request).unwrap_or_else(|| Answer::new(404, "", "")),
             }
         })
         .await;
@@ -359,7 +359,7 @@ async fn a_call_that_finds_nobody_is_sent_again_and_the_server_is_not_called_rea
                     calls.fetch_add(1, Ordering::SeqCst);
                     return Answer::json(&rpc(&request, text("3")));
                 }
-                usual(&request).unwrap_or_else(|| Answer::of(404, "", ""))
+                usual(&request).unwrap_or_else(|| Answer::new(404, "", ""))
             }
         }
     };

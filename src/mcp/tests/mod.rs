@@ -141,7 +141,7 @@ fn status(servers: &Servers) -> ServerStatus {
 /// Starts the server, and waits for the result.
 async fn looked(servers: &Servers) -> ServerState {
     let mut changed = servers.changed();
-    servers.look();
+    servers.discover();
     loop {
         match status(servers).state {
             ServerState::Asleep | ServerState::Starting => changed.changed().await.unwrap(),

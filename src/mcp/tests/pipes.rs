@@ -48,7 +48,7 @@ async fn what_was_offered_before_is_known_without_a_server_and_a_call_starts_it(
     assert_eq!(kept.filter(|file| file.as_ref().unwrap().path().extension() == Some("json".as_ref())).count(), 1);
 
     let second = Servers::new(vec![spec("one")], wires());
-    second.look();
+    second.discover();
     assert_eq!((status(&second).state, status(&second).offered), (ServerState::Asleep, 1));
     assert_eq!(launcher.started.load(Ordering::SeqCst), 1);
     let tool = second.tools()[0].clone();
@@ -208,7 +208,7 @@ async fn a_server_that_goes_off_finishes_what_runs_and_one_that_comes_on_is_aske
     });
     let off = |_: &str| Some("the policy lists none of its tools".to_owned());
     servers.keep_off(&off);
-    servers.look();
+    servers.discover();
     assert!(matches!(status(&servers).state, ServerState::Off { .. }), "nobody starts it");
     servers.keep_off(&|_| None);
     let tool = offered(&servers, "add").await;
@@ -279,7 +279,7 @@ async fn an_entry_that_changes_is_another_server_and_the_others_stay() {
     let servers = Servers::new(vec![spec("one"), spec("two")], wires);
     let is_ready = |servers: &Servers| servers.statuses().iter().all(|status| status.state == ServerState::Ready);
     let mut bell = servers.changed();
-    servers.look();
+    servers.discover();
     while !is_ready(&servers) {
         bell.changed().await.unwrap();
     }
@@ -298,7 +298,7 @@ async fn an_entry_that_changes_is_another_server_and_the_others_stay() {
     assert!(matches!(servers.call(a_call(&tool), context().0).await, Err(RemoteError::Unknown { .. })));
     let off = Spec { off: Some("not trusted".to_owned()), ..spec("three") };
     servers.replace(vec![off]);
-    servers.look();
+    servers.discover();
     assert_eq!(status(&servers).state, ServerState::Off { why: "not trusted".to_owned() });
     assert_eq!(launcher.started.load(Ordering::SeqCst), 2, "what is off is not started");
 }

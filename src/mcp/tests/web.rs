@@ -35,16 +35,16 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn of(status: u16, head: &str, body: &str) -> Self {
+    pub(super) fn new(status: u16, head: &str, body: &str) -> Self {
         Self { status, head: head.to_owned(), body: body.to_owned(), more: None }
     }
 
     pub(super) fn json(body: &Value) -> Self {
-        Self::of(200, "content-type: application/json\r\n", &body.to_string())
+        Self::new(200, "content-type: application/json\r\n", &body.to_string())
     }
 
     pub(super) fn events(body: &str) -> Self {
-        Self::of(200, "content-type: text/event-stream\r\n", body)
+        Self::new(200, "content-type: text/event-stream\r\n", body)
     }
 }
 

@@ -74,7 +74,7 @@ impl NamedCommand {
             return Err(section.source.error(&name.span, message));
         }
         let arguments = arguments(section)?;
-        let command = words(section, &arguments)?;
+        let command = parse_words(section, &arguments)?;
         Ok(Self {
             line: section.line(),
             description: section.text("description")?.map_or_else(|| format!("Runs `{}`.", command.join(" ")), |text| text.text),
@@ -166,7 +166,7 @@ fn one_of_words(table: &Section<'_>, name: &str) -> Result<Option<ArgumentKind>,
     Ok(Some(ArgumentKind::OneOf(words.into_iter().map(|word| word.text).collect())))
 }
 
-fn words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> Result<Vec<String>, BundleError> {
+fn parse_words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> Result<Vec<String>, BundleError> {
     let Some(words) = section.texts("command")?.filter(|words| !words.is_empty()) else {
         return Err(section.source.error(&section.span, "[[named_commands]] has no `command`; expected an array of words"));
     };
@@ -259,17 +259,17 @@ fn fits(pieces: &[ArgumentPart<'_>], given: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn words(word: &str) -> String {
+    fn expand(word: &str) -> String {
         format!("{:?}", pieces(word))
     }
 
     #[test]
     fn a_word_is_taken_apart_at_its_arguments_only() {
-        assert_eq!(words("--out={output}.x"), r#"[Text("--out="), Argument("output"), Text(".x")]"#);
-        assert_eq!(words("{a}{b}"), r#"[Argument("a"), Argument("b")]"#);
-        assert_eq!(words("{}{a b}{"), r#"[Text("{}{a b}{")]"#);
-        assert_eq!(words("{ {a}"), r#"[Text("{ "), Argument("a")]"#);
-        assert_eq!(words(""), r#"[Text("")]"#);
+        assert_eq!(expand("--out={output}.x"), r#"[Text("--out="), Argument("output"), Text(".x")]"#);
+        assert_eq!(expand("{a}{b}"), r#"[Argument("a"), Argument("b")]"#);
+        assert_eq!(expand("{}{a b}{"), r#"[Text("{}{a b}{")]"#);
+        assert_eq!(expand("{ {a}"), r#"[Text("{ "), Argument("a")]"#);
+        assert_eq!(expand(""), r#"[Text("")]"#);
     }
 
     #[test]

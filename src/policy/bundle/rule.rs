@@ -140,7 +140,7 @@ impl Rule {
     }
 
     /// Returns the number of words that the rule names, with the program.
-    pub fn words(&self) -> usize {
+    pub fn word_count(&self) -> usize {
         self.elements.len()
     }
 

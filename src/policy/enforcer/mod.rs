@@ -256,7 +256,7 @@ impl Enforcer {
             let over = |layer: &&Ready| layer.bundle.expires_at.is_some_and(|end| end <= now);
             let layer = self.stack.compiled().iter().find(over);
             let rule = layer.map_or_else(String::new, |layer| layer.scope.rule(layer.bundle.line_of("", "expires_at")));
-            return self.told(plain(Decided::deny(rule, reason)), actions, None);
+            return self.explain_finding(plain(Decided::deny(rule, reason)), actions, None);
         }
         let mut whole: Option<Finding> = None;
         for action in actions {
@@ -271,7 +271,7 @@ impl Enforcer {
         let shell = actions.iter().any(Action::is_command);
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
-        let mut told = self.told(whole, actions, needs);
+        let mut told = self.explain_finding(whole, actions, needs);
         if let ([Action::Exec { command, cwd }], Some(ApproveWhen::Effects)) = (actions, told.approve) {
             told.hosts = remembered_hosts(command, cwd, &self.scene(cwd, now));
         }
@@ -283,7 +283,7 @@ impl Enforcer {
         files::entry_may_be_read(path, self.stack.compiled(), &self.context, now)
     }
 
-    fn told(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
+    fn explain_finding(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
         let head = self.head(&finding.decided, actions.first());
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         let as_reading = finding.reads_only && !actions.is_empty() && actions.iter().all(is_line);

@@ -60,7 +60,7 @@ pub struct Marks {
 
 impl Marks {
     /// Returns the protection of an entry in a directory that is not protected itself.
-    pub fn of(&self, path: &Path, name: &str) -> Option<EntryProtection> {
+    pub fn protection_of(&self, path: &Path, name: &str) -> Option<EntryProtection> {
         if self.hidden.iter().any(|places| places.means(path)) {
             return Some(EntryProtection::Hidden);
         }

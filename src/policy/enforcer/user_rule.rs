@@ -16,7 +16,7 @@ impl Enforcer {
     pub fn offer_written(&self, actions: &[Action], offers: &[Offer], line: &str, now: Timestamp) -> Result<Offer, String> {
         let rules = GrantRule::of_line(line)?;
         for rule in &rules {
-            if words(rule).any(hides) {
+            if rule_words(rule).any(hides) {
                 return Err(format!("`{}` contains invisible characters", line.escape_debug()));
             }
             let within = offers.iter().flat_map(|offer| &offer.rules).any(|wide| covers(wide, rule));
@@ -76,7 +76,7 @@ fn has_hosts(rule: &GrantRule) -> bool {
     matches!(rule, GrantRule::Command(rule) if !rule.hosts.is_empty())
 }
 
-fn words(rule: &GrantRule) -> impl Iterator<Item = &str> {
+fn rule_words(rule: &GrantRule) -> impl Iterator<Item = &str> {
     let words: &[String] = match rule {
         GrantRule::Command(rule) => &rule.words,
         GrantRule::Write { paths } => paths,

@@ -272,8 +272,8 @@ fn last_names(path: &Path) -> Vec<String> {
 }
 
 static MADE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| MADE_BY_BUILDS.split_ascii_whitespace().collect());
-static OPENED_ONLY: LazyLock<Table> = LazyLock::new(|| Table::of(|when| when == RunsWhen::Opened));
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::of(|_| true));
+static OPENED_ONLY: LazyLock<Table> = LazyLock::new(|| Table::select(|when| when == RunsWhen::Opened));
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::select(|_| true));
 
 /// One name of a kind, split into its components.
 struct Entry {
@@ -302,7 +302,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(wanted: impl Fn(RunsWhen) -> bool) -> Self {
+    fn select(wanted: impl Fn(RunsWhen) -> bool) -> Self {
         let of = |when, kinds: &'static [Kind]| {
             let names = |kind: &'static Kind| kind.names.split_ascii_whitespace().map(move |name| (kind, name));
             kinds.iter().flat_map(names).map(move |(kind, name)| Entry::new(when, kind, name))

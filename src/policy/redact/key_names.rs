@@ -111,7 +111,7 @@ const HARMLESS: &[&str] = &["public", "publishable", "pub", "page", "next", "con
 
 /// Returns the kind of value that a name announces: `dbPassword`, `X-Api-Key`, `AWS_SECRET_ACCESS_KEY`.
 pub(super) fn promise(name: &str) -> Option<ValueKind> {
-    let words = words(name);
+    let words = split_words(name);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     if words.iter().any(|word| HARMLESS.contains(word)) {
         return None;
@@ -150,7 +150,7 @@ pub(super) fn promise(name: &str) -> Option<ValueKind> {
 }
 
 /// Splits a name at changes from lower to upper case and at separators, in lower case.
-fn words(name: &str) -> Vec<String> {
+fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let letters: Vec<char> = name.chars().collect();
     for (at, letter) in letters.iter().enumerate() {

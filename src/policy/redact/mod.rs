@@ -188,7 +188,7 @@ impl Redactor {
 
     /// Returns the secrets in order, without overlaps and without markers.
     fn spans(&self, text: &str) -> Vec<Span> {
-        let plain = Plain::of(text);
+        let plain = Plain::new(text);
         let mut spans = self.detectors.find(&plain.text);
         for span in &mut spans {
             let place = plain.back(span.start..span.end);

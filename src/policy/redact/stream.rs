@@ -93,7 +93,7 @@ impl Stream {
         let mut cut = lines;
         if line.len() > LINE_BYTES {
             cut = cut_before(&self.held, self.held.len() - TOKEN_BYTES);
-        } else if !self.redactor.detectors.announces(&super::strip_ansi::Plain::of(line).text) {
+        } else if !self.redactor.detectors.announces(&super::strip_ansi::Plain::new(line).text) {
             cut +=
                 line.rfind(char::is_whitespace).map_or(0, |space| space + line[space..].chars().next().map_or(1, char::len_utf8));
         }

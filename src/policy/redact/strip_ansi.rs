@@ -13,7 +13,7 @@ pub(super) struct Plain<'a> {
 const INVISIBLE: &[char] = &['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u{FEFF}', '\u{AD}', '\u{180E}', '\u{34F}'];
 
 impl<'a> Plain<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         // Most texts contain nothing to remove; this check covers many bytes at a time.
         if bytes.is_ascii() && memchr::memchr2(0x1B, 0x08, bytes).is_none() {

@@ -19,7 +19,7 @@ struct Make {
 }
 
 impl Make {
-    fn of(text: &str) -> Self {
+    fn measure(text: &str) -> Self {
         let mut seen = [false; 128];
         let mut make = Self {
             length: text.chars().count(),
@@ -79,7 +79,7 @@ impl Make {
 
 /// Returns whether a text looks random.
 pub(super) fn is_random(text: &str, least: usize) -> bool {
-    let make = Make::of(text);
+    let make = Make::measure(text);
     if make.length < least || make.distinct < 6.min(least) {
         return false;
     }
@@ -91,12 +91,12 @@ pub(super) fn is_random(text: &str, least: usize) -> bool {
 
 /// Returns whether a text is not just a pattern of a few characters.
 pub(super) fn has_many_letters(text: &str) -> bool {
-    Make::of(text).distinct >= 5
+    Make::measure(text).distinct >= 5
 }
 
 /// Returns whether a person could have chosen the text as a password: several kinds of characters, and not a name.
 pub(super) fn is_password(text: &str) -> bool {
-    let make = Make::of(text);
+    let make = Make::measure(text);
     let mixed = make.letters() > 0 && (make.digits > 0 || make.special);
     make.length >= 6 && make.distinct >= 4 && (mixed || is_random(text, 8) || (make.digits > 0 && make.special))
 }
@@ -259,7 +259,7 @@ fn is_one_letter(text: &str) -> bool {
 fn is_path(text: &str) -> bool {
     let starts = ["/", "./", "../", "~/"].iter().any(|start| text.starts_with(start));
     let drive = text.as_bytes().get(1..3).is_some_and(|rest| rest == b":\\" || rest == b":/");
-    drive || (starts && Make::of(text).reads_like_words()) || (text.starts_with("/run/") || text.starts_with("/etc/"))
+    drive || (starts && Make::measure(text).reads_like_words()) || (text.starts_with("/run/") || text.starts_with("/etc/"))
 }
 
 /// Returns whether a text is program code: `a.b_c`, `Foo::bar`, `next_token()`.

@@ -144,10 +144,10 @@ pub(crate) fn read(line: &str) -> Line {
 fn looked_at(line: &str) -> Line {
     #[cfg(test)]
     tests::fault(line);
-    let (whole, values) = look(line, Values::default());
+    let (whole, values) = parse_pass(line, Values::default());
     // A text that some command runs can set a variable that an earlier command uses.
     match values {
-        Some(values) if line.len() <= SHOWN_BYTES => look(line, values.again()).0,
+        Some(values) if line.len() <= SHOWN_BYTES => parse_pass(line, values.again()).0,
         _ => whole,
     }
 }
@@ -168,7 +168,7 @@ pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
 }
 
 /// Makes one pass over a line with the known variables; also returns the variables if more was learned too late.
-fn look(line: &str, values: Values) -> (Line, Option<Values>) {
+fn parse_pass(line: &str, values: Values) -> (Line, Option<Values>) {
     let mut engine = Engine { values, ..Engine::default() };
     let mut whole = Line { floors: confusables::oddities(line), ..Line::default() };
     if line.len() > SHOWN_BYTES {

@@ -127,7 +127,7 @@ impl ClientConnection {
             return true;
         }
         if let Some(slot) = live.ready.take() {
-            let told = live.told();
+            let told = live.ready_message();
             let notices = std::mem::take(&mut live.opened.notices);
             self.answer(slot, Ok(told));
             for event in notices {

@@ -141,7 +141,7 @@ impl Live {
         self.mark(acts);
     }
 
-    pub(super) fn told(&mut self) -> Value {
+    pub(super) fn ready_message(&mut self) -> Value {
         let opened = &self.opened;
         let ready = SessionReady {
             session_id: opened.session_id.clone(),

@@ -69,15 +69,15 @@ impl Inner {
         let mut slot = locked(&self.index);
         let index = match slot.take() {
             Some(index) => index,
-            None => Index::open(&self.directory, self.limits).map_err(|trouble| self.said(&trouble))?,
+            None => Index::open(&self.directory, self.limits).map_err(|trouble| self.to_error(&trouble))?,
         };
-        work(slot.insert(index)).map_err(|trouble| self.said(&trouble))
+        work(slot.insert(index)).map_err(|trouble| self.to_error(&trouble))
     }
 
-    fn said(&self, trouble: &IndexError) -> ArtifactError {
+    fn to_error(&self, trouble: &IndexError) -> ArtifactError {
         let message = match trouble {
             IndexError::Other(message) => message.clone(),
-            IndexError::Database(_) | IndexError::Io(_) => trouble.said(&self.directory),
+            IndexError::Database(_) | IndexError::Io(_) => trouble.message(&self.directory),
         };
         ArtifactError { message }
     }
@@ -86,7 +86,7 @@ impl Inner {
 impl Artifacts for ArtifactStore {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError> {
         let contents = self.inner.work(|index| Ok(index.contents().clone()))?;
-        let file = contents.begin().map_err(|error| self.inner.said(&error.into()))?;
+        let file = contents.begin().map_err(|error| self.inner.to_error(&error.into()))?;
         Ok(Box::new(Writer { inner: Arc::clone(&self.inner), file, hasher: blake3::Hasher::new(), bytes: 0, new }))
     }
 
@@ -107,7 +107,7 @@ impl Artifacts for ArtifactStore {
         let kept = self.find(uri)?;
         let mut content = Vec::new();
         let read = File::open(&kept.path).and_then(|file| file.take(most_bytes + 1).read_to_end(&mut content));
-        read.map_err(|error| self.inner.said(&error.into()))?;
+        read.map_err(|error| self.inner.to_error(&error.into()))?;
         if content.len() as u64 > most_bytes {
             return Err(ArtifactError { message: format!("`{uri}` is larger than {most_bytes} bytes") });
         }
@@ -133,7 +133,7 @@ impl ArtifactWriter for Writer {
         if after > most {
             return Err(ArtifactError { message: format!("the artifact exceeds the limit of {most} bytes") });
         }
-        self.file.write_all(bytes).map_err(|error| self.inner.said(&error.into()))?;
+        self.file.write_all(bytes).map_err(|error| self.inner.to_error(&error.into()))?;
         self.hasher.update(bytes);
         self.bytes = after;
         Ok(())
@@ -143,7 +143,7 @@ impl ArtifactWriter for Writer {
         let Self { inner, file, hasher, bytes, new } = *self;
         let hash = hasher.finalize().to_hex();
         // Most of the waiting happens here, outside the lock.
-        file.as_file().sync_all().map_err(|error| inner.said(&error.into()))?;
+        file.as_file().sync_all().map_err(|error| inner.to_error(&error.into()))?;
         inner.work(|index| index.add(&hash, bytes, new, &inner.session, file))
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Salvage {
 }
 
 impl Salvage {
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn describe(self) -> String {
         let Self { sessions, saved, in_part, empty, entries, lost_entries, may_miss_more } = self;
         if sessions == 0 {
             return "no session could be recovered".to_owned();

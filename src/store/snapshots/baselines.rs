@@ -2,7 +2,7 @@
 
 use super::IndexError;
 use super::eviction::{forget, forget_contents, give_up_oldest};
-use super::file_stat::{EntryStat, look};
+use super::file_stat::{EntryStat, stat};
 use super::index::{Index, keep, root_key};
 use super::objects::Objects;
 use super::path_state::{ScannedState, below, is_directory, mark, marked};
@@ -209,7 +209,7 @@ impl Index {
                 tracked.left_out += more;
                 for path in found {
                     if tracked.baseline(&path)?.is_none() {
-                        tracked.add(&path, &ScannedState::of(StoredState::Missing), None, bit(ChangedBy::Tool), most)?;
+                        tracked.add(&path, &ScannedState::from_stored(StoredState::Missing), None, bit(ChangedBy::Tool), most)?;
                     }
                 }
             }
@@ -291,7 +291,7 @@ impl Index {
         Ok(found.collect::<Result<_, _>>()?)
     }
 
-    pub(super) fn stood(&mut self, since: &Checkpoint, paths: &[PathBuf]) -> Result<Vec<StoredState>, IndexError> {
+    pub(super) fn states_at(&mut self, since: &Checkpoint, paths: &[PathBuf]) -> Result<Vec<StoredState>, IndexError> {
         let transaction = self.connection.transaction()?;
         let key = root_key(&transaction, &since.root)?;
         let columns = "SELECT content, link, bytes, mode FROM versions WHERE root = ?1 AND path = ?2 AND since <= ?3 AND";
@@ -423,17 +423,19 @@ fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: KnownPath, most: u64) -
     if after.is_some() && tracked.step > 0 && tracked.left(&path)? == after {
         return Ok(());
     }
-    tracked.add(&path, &ScannedState { why, ..ScannedState::of(before) }, after.as_deref(), bit(by), most)?;
+    tracked.add(&path, &ScannedState { why, ..ScannedState::from_stored(before) }, after.as_deref(), bit(by), most)?;
     Ok(())
 }
 
 /// Returns the state of a path, with its content stored if it fits.
 fn kept(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut Tracked<'_>) -> ScannedState {
-    match look(path) {
+    match stat(path) {
         Ok(EntryStat::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {
-            Ok(kept) => {
-                ScannedState::of(StoredState::File { content: kept.id, bytes: kept.bytes, mode: kept.stamp.permissions() })
-            }
+            Ok(kept) => ScannedState::from_stored(StoredState::File {
+                content: kept.id,
+                bytes: kept.bytes,
+                mode: kept.stamp.permissions(),
+            }),
             Err(why) => ScannedState::unkept(stamp, why),
         },
         _ => ScannedState::now(path, limits.file_bytes),

@@ -14,7 +14,7 @@ pub(super) enum EntryStat {
 }
 
 /// Examines a path. What is reached only through a symlink in the directory part is missing: it belongs to another path.
-pub(super) fn look(path: &Path) -> io::Result<EntryStat> {
+pub(super) fn stat(path: &Path) -> io::Result<EntryStat> {
     let found = look_listed(path);
     match found {
         Ok(EntryStat::Missing) => return found,
@@ -42,7 +42,7 @@ pub(super) fn look_listed(path: &Path) -> io::Result<EntryStat> {
         }
         Err(error) => return Err(error),
     };
-    let stamp = FileStamp::of(&metadata);
+    let stamp = FileStamp::from_metadata(&metadata);
     Ok(if metadata.is_file() {
         EntryStat::File(stamp)
     } else if metadata.is_symlink() {
@@ -55,12 +55,12 @@ pub(super) fn look_listed(path: &Path) -> io::Result<EntryStat> {
 /// Opens a file and returns its stamp. Data read from it belongs to the stamp if the stamp is the same afterwards.
 pub(super) fn open(path: &Path) -> io::Result<(std::fs::File, FileStamp)> {
     let file = open_file(path)?;
-    let stamp = FileStamp::of(&file.metadata()?);
+    let stamp = FileStamp::from_metadata(&file.metadata()?);
     Ok((file, stamp))
 }
 
 pub(super) fn stamp_of(file: &std::fs::File) -> io::Result<FileStamp> {
-    Ok(FileStamp::of(&file.metadata()?))
+    Ok(FileStamp::from_metadata(&file.metadata()?))
 }
 
 /// Returns the current time in nanoseconds since the epoch.

@@ -1,7 +1,7 @@
 //! Index of snapshots: the content of each path. The latest snapshot of each root is in memory.
 
 use super::eviction::over_quota;
-use super::file_stat::{EntryStat, look, look_listed, now_ns};
+use super::file_stat::{EntryStat, look_listed, now_ns, stat};
 use super::objects::{Objects, StoredContent};
 use super::{Limits, schema};
 use crate::ports::{Changed, Checkpoint, ContentId, StoredState};
@@ -157,13 +157,13 @@ impl Index {
         for path in files {
             let (place, before) = (since.root.join(&path), then.get(&path));
             if let Some(after) = now(&place, look_listed(&place), before, limit) {
-                changed.insert(path.clone(), Changed { path: path.clone(), before: stood(before), after });
+                changed.insert(path.clone(), Changed { path: path.clone(), before: stored_state(before), after });
             }
             seen.insert(path);
         }
         for (path, known) in then.iter().filter(|(path, _)| !seen.contains(*path)) {
             let place = since.root.join(path);
-            if let Some(after) = now(&place, look(&place), Some(known), limit) {
+            if let Some(after) = now(&place, stat(&place), Some(known), limit) {
                 changed.insert(path.clone(), Changed { path: path.clone(), before: known.stood.clone(), after });
             }
         }
@@ -175,7 +175,7 @@ impl Index {
     }
 }
 
-fn stood(known: Option<&IndexedFile>) -> StoredState {
+fn stored_state(known: Option<&IndexedFile>) -> StoredState {
     known.map_or(StoredState::Missing, |known| known.stood.clone())
 }
 
@@ -202,7 +202,7 @@ fn now(path: &Path, looked: io::Result<EntryStat>, before: Option<&IndexedFile>,
         }
         Err(_) => return None,
     };
-    (stood(before) != after).then_some(after)
+    (stored_state(before) != after).then_some(after)
 }
 
 /// Checks every file and reads those that may have changed.

@@ -98,7 +98,7 @@ impl Inner {
     fn work<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, IndexError>) -> Result<T, CheckpointError> {
         let mut slot = locked(&self.index);
         if slot.is_none() {
-            *slot = Some(Index::open(&self.directory, self.limits).map_err(|trouble| self.said(&trouble))?);
+            *slot = Some(Index::open(&self.directory, self.limits).map_err(|trouble| self.to_error(&trouble))?);
         }
         let Some(index) = slot.as_mut() else { return Err(CheckpointError { message: "no index".to_owned() }) };
         let done = work(index);
@@ -106,11 +106,11 @@ impl Inner {
             // The state in memory may be ahead of the database.
             *slot = None;
         }
-        done.map_err(|trouble| self.said(&trouble))
+        done.map_err(|trouble| self.to_error(&trouble))
     }
 
-    fn said(&self, trouble: &IndexError) -> CheckpointError {
-        CheckpointError { message: trouble.said(&self.directory) }
+    fn to_error(&self, trouble: &IndexError) -> CheckpointError {
+        CheckpointError { message: trouble.message(&self.directory) }
     }
 }
 
@@ -167,8 +167,8 @@ impl Baselines for Snapshots {
         self.with_index(move |index| index.first_snapshots(&session))
     }
 
-    fn stood(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<StoredState>, CheckpointError>> {
-        self.with_index(move |index| index.stood(&since, &paths))
+    fn states_at(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<StoredState>, CheckpointError>> {
+        self.with_index(move |index| index.states_at(&since, &paths))
     }
 
     fn note_directories(&self, owner: Owner, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>> {

@@ -1,6 +1,6 @@
 //! Path states in their stored, comparable form.
 
-use super::file_stat::{EntryStat, look};
+use super::file_stat::{EntryStat, stat};
 use super::objects::Objects;
 use crate::ports::{ContentId, StoredState};
 use crate::sys::file::FileStamp;
@@ -21,7 +21,7 @@ pub(super) struct ScannedState {
 }
 
 impl ScannedState {
-    pub(super) fn of(stood: StoredState) -> Self {
+    pub(super) fn from_stored(stood: StoredState) -> Self {
         let bytes = if let StoredState::File { bytes, .. } = stood { bytes } else { 0 };
         Self { mark: mark(&stood), stood, why: None, bytes }
     }
@@ -37,15 +37,15 @@ impl ScannedState {
 
     /// Returns the current state; a content of more than `limit` bytes is not read.
     pub(super) fn now(path: &Path, limit: u64) -> Self {
-        match look(path) {
-            Ok(EntryStat::Missing) => Self::of(StoredState::Missing),
-            Ok(EntryStat::Link(_, to)) => Self::of(StoredState::Link { to }),
+        match stat(path) {
+            Ok(EntryStat::Missing) => Self::from_stored(StoredState::Missing),
+            Ok(EntryStat::Link(_, to)) => Self::from_stored(StoredState::Link { to }),
             Ok(EntryStat::File(stamp)) => match Objects::hash(path, limit) {
-                Ok(Some((content, bytes))) => Self::of(StoredState::File { content, bytes, mode: stamp.permissions() }),
+                Ok(Some((content, bytes))) => Self::from_stored(StoredState::File { content, bytes, mode: stamp.permissions() }),
                 Ok(None) => Self::unkept(stamp, format!("over the limit of {limit} bytes per file")),
                 Err(error) => Self::unkept(stamp, error.to_string()),
             },
-            Ok(EntryStat::Special(_)) if is_directory(path) => Self::of(StoredState::Missing),
+            Ok(EntryStat::Special(_)) if is_directory(path) => Self::from_stored(StoredState::Missing),
             Ok(EntryStat::Special(stamp)) => Self::unkept(stamp, "neither a file nor a symlink".to_owned()),
             Err(error) => Self::unkept(FileStamp::default(), error.to_string()),
         }

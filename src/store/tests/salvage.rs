@@ -150,7 +150,7 @@ fn what_is_saved_of_a_store_with_a_damaged_page_is_counted_as_it_is() {
         if notice.is_empty() {
             continue;
         }
-        assert!(notice.contains(&salvage.words()), "page {page}: {notice}");
+        assert!(notice.contains(&salvage.describe()), "page {page}: {notice}");
         let store = Store::open(dir.path()).unwrap();
         let loaded: Vec<_> =
             store.sessions(None).unwrap().iter().map(|one| store.load(&one.session_id).unwrap().records).collect();

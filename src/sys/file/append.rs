@@ -28,7 +28,7 @@ pub(crate) fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreI
 pub(crate) struct Content(blake3::Hasher);
 
 impl Content {
-    pub(crate) fn of(content: &[u8]) -> Self {
+    pub(crate) fn hash(content: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(content);
         Self(hasher)

@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 pub(crate) struct Fingerprint(blake3::Hash);
 
 impl Fingerprint {
-    pub(crate) fn of(content: &[u8]) -> Self {
+    pub(crate) fn hash(content: &[u8]) -> Self {
         let bytes = content.len() as u64;
         if bytes <= WHOLE_BYTES {
             return Self(blake3::hash(content));

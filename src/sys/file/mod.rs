@@ -33,7 +33,7 @@ pub(crate) enum PreImage {
 }
 
 impl PreImage {
-    pub(crate) fn of(content: &[u8]) -> Self {
+    pub(crate) fn hash(content: &[u8]) -> Self {
         Self::Content(blake3::hash(content))
     }
 }

@@ -199,7 +199,7 @@ pub(super) fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) 
 }
 
 /// Returns the entry of this name, if there is one.
-pub(super) fn look(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<FileStat>> {
+pub(super) fn stat_entry(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<FileStat>> {
     match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::ENOENT) => Ok(None),
@@ -283,7 +283,7 @@ impl<'a> Temporary<'a> {
             }
             Err(errno) => return Err(errno.into()),
         }
-        let still = match look(self.directory, &self.name)? {
+        let still = match stat_entry(self.directory, &self.name)? {
             Some(old) if is_same(seen, &old) => old.st_size > AGAIN_BYTES || same(&self.name).is_ok(),
             _ => false,
         };
@@ -351,7 +351,7 @@ impl<'a> Temporary<'a> {
 
     /// Returns whether the new file is at this name, unchanged.
     fn is_at(&self, name: &OsStr) -> bool {
-        look(self.directory, name).is_ok_and(|now| now.is_some_and(|now| is_same(&self.new, &now)))
+        stat_entry(self.directory, name).is_ok_and(|now| now.is_some_and(|now| is_same(&self.new, &now)))
     }
 
     /// Leaves the file under the temporary name.
@@ -414,7 +414,7 @@ fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
     let renamed = renameat(directory, one, directory, other);
     if renamed.is_err() {
         // If both names are hard links to the same file, a rename only removes one of them.
-        match look(directory, other) {
+        match stat_entry(directory, other) {
             Ok(Some(_)) => unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir)?,
             _ => rename_new(directory, &aside, other)?,
         }

@@ -1,6 +1,6 @@
 //! Restoration of one path to an earlier state (a file, a symlink or nothing), if it has not changed since it was inspected.
 
-use super::replace::{Parents, WriteError, create_parents, look, parent_error, replace_with, sync_directory, unchanged};
+use super::replace::{Parents, WriteError, create_parents, parent_error, replace_with, stat_entry, sync_directory, unchanged};
 use super::temporary_name::temporary_name;
 use super::tree::rename_to_new;
 use super::{PreImage, tree::TreeError};
@@ -116,7 +116,7 @@ fn opened(real: &Path) -> Result<(OwnedFd, &OsStr), WriteError> {
 
 fn is(directory: &OwnedFd, name: &OsStr, found: &CurrentState) -> Result<bool, WriteError> {
     Ok(match found {
-        CurrentState::Nothing => look(directory, name)?.is_none(),
+        CurrentState::Nothing => stat_entry(directory, name)?.is_none(),
         CurrentState::File { hash, .. } => unchanged(directory, name, hash).is_ok(),
         CurrentState::Link { to } => readlinkat(directory, name).is_ok_and(|now| Path::new(&now) == to),
     })

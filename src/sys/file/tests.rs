@@ -25,7 +25,7 @@ fn a_replaced_file_keeps_its_mode() {
     for mode in [0o644, 0o600, 0o755, 0o640, 0o666] {
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-        replace(&file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap();
+        replace(&file, b"new", &PreImage::hash(b"old"), Parents::MustExist).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, mode);
         assert_eq!(fs::read(&file).unwrap(), b"new");
     }
@@ -38,7 +38,7 @@ fn set_id_bits_do_not_survive_new_content() {
     let file = root.join("f");
     fs::write(&file, "old").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o4755)).unwrap();
-    replace(&file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap();
+    replace(&file, b"new", &PreImage::hash(b"old"), Parents::MustExist).unwrap();
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o755);
 }
 
@@ -48,14 +48,14 @@ fn a_file_that_changed_is_not_touched() {
     let file = root.join("f");
     fs::write(&file, "theirs").unwrap();
     let changed = |before| matches!(replace(&file, b"new", &before, Parents::Create), Err(WriteError::Changed));
-    assert!(changed(PreImage::of(b"old")));
+    assert!(changed(PreImage::hash(b"old")));
     assert!(changed(PreImage::Absent));
     assert_eq!(fs::read(&file).unwrap(), b"theirs");
     only(&root, &["f"]);
     fs::remove_file(&file).unwrap();
-    assert!(changed(PreImage::of(b"old")));
+    assert!(changed(PreImage::hash(b"old")));
     fs::create_dir(&file).unwrap();
-    assert!(changed(PreImage::of(b"old")) && changed(PreImage::Absent));
+    assert!(changed(PreImage::hash(b"old")) && changed(PreImage::Absent));
     only(&root, &["f"]);
 }
 
@@ -66,7 +66,7 @@ fn a_link_that_took_the_place_is_neither_followed_nor_replaced() {
     fs::write(root.join("out/secret"), "old").unwrap();
     symlink("out/secret", root.join("f")).unwrap();
     symlink("out", root.join("d")).unwrap();
-    let old = PreImage::of(b"old");
+    let old = PreImage::hash(b"old");
     assert!(matches!(replace(&root.join("f"), b"new", &old, Parents::Create), Err(WriteError::Changed)));
     assert!(matches!(replace(&root.join("d/secret"), b"new", &old, Parents::Create), Err(WriteError::Changed)));
     assert!(replace(&root.join("d/new/x"), b"new", &PreImage::Absent, Parents::Create).is_err());
@@ -80,7 +80,7 @@ fn another_name_of_the_file_keeps_the_old_content() {
     let (_directory, root) = place();
     fs::write(root.join("other"), "old").unwrap();
     fs::hard_link(root.join("other"), root.join("f")).unwrap();
-    replace(&root.join("f"), b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap();
+    replace(&root.join("f"), b"new", &PreImage::hash(b"old"), Parents::MustExist).unwrap();
     assert_eq!(fs::read(root.join("other")).unwrap(), b"old");
 }
 
@@ -138,15 +138,15 @@ fn a_fingerprint_of_a_file_is_that_of_its_content() {
     for bytes in [0, 1, 300_000, 64 << 20, (64 << 20) + 1] {
         let mut content = vec![b'a'; bytes];
         fs::write(&file, &content).unwrap();
-        let print = Fingerprint::of(&content);
+        let print = Fingerprint::hash(&content);
         assert_eq!(Fingerprint::of_file(&file).unwrap(), print, "{bytes}");
         for at in [0, bytes.saturating_sub(1)].into_iter().filter(|at| *at < bytes) {
             content[at] = b'b';
-            assert_ne!(Fingerprint::of(&content), print, "{bytes} {at}");
+            assert_ne!(Fingerprint::hash(&content), print, "{bytes} {at}");
             content[at] = b'a';
         }
         content.push(b'a');
-        assert_ne!(Fingerprint::of(&content), print, "{bytes}");
+        assert_ne!(Fingerprint::hash(&content), print, "{bytes}");
     }
 }
 
@@ -160,7 +160,7 @@ fn an_append_keeps_every_byte_and_the_mode() {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         let mut seen = Vec::new();
         let before = append::scan(&file, &mut |chunk| seen.extend_from_slice(chunk)).unwrap();
-        assert!(seen == content && before == PreImage::of(&content));
+        assert!(seen == content && before == PreImage::hash(&content));
         append::append(&file, b"more", &before, Parents::MustExist, &|| false).unwrap();
         assert_eq!(fs::read(&file).unwrap(), [content.as_slice(), b"more"].concat());
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o640);
@@ -174,14 +174,14 @@ fn nothing_is_appended_to_a_file_that_changed_or_when_stopped() {
     let file = root.join("f");
     fs::write(&file, "theirs").unwrap();
     let appended = |before| append::append(&file, b"more", &before, Parents::Create, &|| false);
-    assert!(matches!(appended(PreImage::of(b"mine")), Err(WriteError::Changed)));
+    assert!(matches!(appended(PreImage::hash(b"mine")), Err(WriteError::Changed)));
     assert!(matches!(appended(PreImage::Absent), Err(WriteError::Changed)));
     fs::remove_file(&file).unwrap();
     symlink("elsewhere", &file).unwrap();
-    assert!(matches!(appended(PreImage::of(b"theirs")), Err(WriteError::Changed)));
+    assert!(matches!(appended(PreImage::hash(b"theirs")), Err(WriteError::Changed)));
     fs::remove_file(&file).unwrap();
     fs::write(&file, "theirs").unwrap();
-    let stopped = append::append(&file, b"more", &PreImage::of(b"theirs"), Parents::Create, &|| true);
+    let stopped = append::append(&file, b"more", &PreImage::hash(b"theirs"), Parents::Create, &|| true);
     // If blocks are shared, there is nothing to stop.
     if stopped.is_err() {
         assert_eq!(fs::read(&file).unwrap(), b"theirs");
@@ -204,15 +204,15 @@ fn a_replaced_file_keeps_the_attributes_a_person_gave_it() {
         let length = rustix::fs::getxattr(file, "user.origin", &mut value[..]).unwrap();
         assert_eq!((&value[..length], fs::read(file).unwrap().as_slice()), (&b"here"[..], content));
     };
-    replace(&file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap();
+    replace(&file, b"new", &PreImage::hash(b"old"), Parents::MustExist).unwrap();
     is(&file, b"new");
-    append::append(&file, b"er", &PreImage::of(b"new"), Parents::MustExist, &|| false).unwrap();
+    append::append(&file, b"er", &PreImage::hash(b"new"), Parents::MustExist, &|| false).unwrap();
     is(&file, b"newer");
     let write = |real: PathBuf, content: &[u8], before, like| transaction::Step {
         real,
         what: transaction::PathOperation::Write { content: content.to_vec(), before, like },
     };
-    transaction::commit(&[write(file.clone(), b"patched", PreImage::of(b"newer"), None)]).unwrap();
+    transaction::commit(&[write(file.clone(), b"patched", PreImage::hash(b"newer"), None)]).unwrap();
     is(&file, b"patched");
     let moved = root.join("moved");
     transaction::commit(&[write(moved.clone(), b"elsewhere", PreImage::Absent, Some(file))]).unwrap();
@@ -302,7 +302,7 @@ fn an_editor_that_saves_all_the_time_loses_nothing_to_edits_of_the_same_file() {
         });
         while !over.load(std::sync::atomic::Ordering::Relaxed) {
             let content = fs::read(&file).unwrap();
-            let _ = replace(&file, &[content.as_slice(), b"+"].concat(), &PreImage::of(&content), Parents::MustExist);
+            let _ = replace(&file, &[content.as_slice(), b"+"].concat(), &PreImage::hash(&content), Parents::MustExist);
         }
         editor.join().unwrap()
     });
@@ -322,10 +322,10 @@ fn access_list(user: u16) -> Vec<u8> {
 fn all_ways_to_replace_a_file_keep_its_access_list_and_give_it_none_that_it_had_not() {
     type Write = fn(&Path);
     let ways: [Write; 3] = [
-        |file| replace(file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap(),
-        |file| append::append(file, b"new", &PreImage::of(b"old"), Parents::MustExist, &|| false).unwrap(),
+        |file| replace(file, b"new", &PreImage::hash(b"old"), Parents::MustExist).unwrap(),
+        |file| append::append(file, b"new", &PreImage::hash(b"old"), Parents::MustExist, &|| false).unwrap(),
         |file| {
-            let what = transaction::PathOperation::Write { content: b"new".to_vec(), before: PreImage::of(b"old"), like: None };
+            let what = transaction::PathOperation::Write { content: b"new".to_vec(), before: PreImage::hash(b"old"), like: None };
             transaction::commit(&[transaction::Step { real: file.to_owned(), what }]).unwrap();
         },
     ];

@@ -9,7 +9,9 @@ mod tests;
 
 use super::PreImage;
 use super::attributes::keep_attributes;
-use super::replace::{Temporary, WriteError, create_parents, current, is_same, look, parent_error, sync_directory, unchanged};
+use super::replace::{
+    Temporary, WriteError, create_parents, current, is_same, parent_error, stat_entry, sync_directory, unchanged,
+};
 use super::temporary_name::temporary_name;
 use super::tree::{Survey, rename_to_new, survey};
 use crate::sys::path::open_parent;
@@ -167,7 +169,7 @@ impl<'a> Ready<'a> {
                 (old, if old.is_some() { State::Over(temporary) } else { State::New(temporary) })
             }
             PathOperation::Remove { .. } => {
-                let old = look(directory, name)?.ok_or(WriteError::Changed)?;
+                let old = stat_entry(directory, name)?.ok_or(WriteError::Changed)?;
                 faccessat(directory, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS)?;
                 (Some(old), State::Going)
             }
@@ -183,7 +185,7 @@ impl<'a> Ready<'a> {
             | PathOperation::Remove { before: ExpectedEntry::Content(PreImage::Content(hash)) } => {
                 return unchanged(directory, name, hash).map(drop);
             }
-            PathOperation::Write { before: PreImage::Absent, .. } => look(directory, name)?.is_none(),
+            PathOperation::Write { before: PreImage::Absent, .. } => stat_entry(directory, name)?.is_none(),
             PathOperation::Remove { before: ExpectedEntry::Entry(planned) } => {
                 survey(&self.step.real, &mut |_, _| {}).is_ok_and(|now| now.is_same(planned))
             }
@@ -220,7 +222,7 @@ impl<'a> Ready<'a> {
 
     /// Returns whether the entry under the temporary name is the original one.
     fn is_old(&self, aside: &OsStr) -> nix::Result<bool> {
-        let now = look(&self.place.0, aside)?;
+        let now = stat_entry(&self.place.0, aside)?;
         Ok(now.is_some_and(|now| self.old.is_some_and(|old| is_same(&old, &now))))
     }
 
@@ -271,7 +273,7 @@ fn dressed<'a>(
     let write = |file: &mut File| Ok::<_, WriteError>(file.write_all(content)?);
     if let Some(like) = like {
         let (above, name) = open_parent(like).map_err(|error| parent_error(like, error))?;
-        let stat = look(&above, name)?.ok_or(WriteError::Changed)?;
+        let stat = stat_entry(&above, name)?.ok_or(WriteError::Changed)?;
         return Temporary::create(directory, Some(&stat), |file| {
             write(file)?;
             keep_attributes(&above, name, file);

@@ -90,7 +90,7 @@ impl Unpacker {
     /// # Errors
     ///
     /// The name of an unsupported encoding.
-    pub(crate) fn of(encoding: &str) -> Result<Option<Self>, String> {
+    pub(crate) fn for_encoding(encoding: &str) -> Result<Option<Self>, String> {
         Self::with_limit(encoding, MAX_CHUNK_BYTES)
     }
 
@@ -203,7 +203,7 @@ mod tests {
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
     fn unpack(encoding: &str, packed: &[u8], step: usize) -> io::Result<Vec<u8>> {
-        let mut unpacker = Unpacker::of(encoding).unwrap().unwrap();
+        let mut unpacker = Unpacker::for_encoding(encoding).unwrap().unwrap();
         let mut whole = Vec::new();
         for piece in packed.chunks(step) {
             whole.extend(unpacker.push(piece)?);
@@ -257,8 +257,8 @@ mod tests {
         let bomb = encoder.finish().unwrap();
         assert!(unpack("gzip", &bomb, bomb.len()).unwrap_err().to_string().contains("larger than 32 MiB"));
         assert!(unpack("gzip", b"no gzip at all", 100).is_err());
-        assert_eq!(Unpacker::of("zstd").unwrap_err(), "zstd");
-        assert!(Unpacker::of("identity").unwrap().is_none());
+        assert_eq!(Unpacker::for_encoding("zstd").unwrap_err(), "zstd");
+        assert!(Unpacker::for_encoding("identity").unwrap().is_none());
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl<'a> Work<'a> {
     /// Performs a step on the root directory itself, which has no name inside it.
     fn whole(&self, what: &StepAction) -> Result<(), SkipReason> {
         let mode = match what {
-            StepAction::Open { .. } => Node::of(&fstat(&self.directory)?).mode | 0o700,
+            StepAction::Open { .. } => Node::from_stat(&fstat(&self.directory)?).mode | 0o700,
             StepAction::Dress { mode, .. } => *mode,
             StepAction::Remove { .. } | StepAction::Directory { .. } | StepAction::Place { .. } | StepAction::Link { .. } => {
                 return Ok(());

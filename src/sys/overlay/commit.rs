@@ -167,7 +167,7 @@ impl Check<'_> {
     /// Returns the paths that have changed, and the entries that were only touched, with their present state.
     fn conflicts(&self, root: &OwnedFd) -> io::Result<(Vec<PathBuf>, Vec<TouchedEntry>)> {
         let (changes, mut touched) = (self.changes, Vec::new());
-        let now = Node::of(&fstat(root)?);
+        let now = Node::from_stat(&fstat(root)?);
         // The path leads to another directory now.
         if !changes.root.is_still(&now) {
             return Ok((vec![PathBuf::new()], touched));
@@ -187,7 +187,7 @@ impl Check<'_> {
             if let Some(passed) = passed.get(directory) {
                 let fresh = !parents.contains_key(directory);
                 let good = *parents.entry(directory.to_owned()).or_insert_with(|| {
-                    let now = parent.as_ref().and_then(|parent| fstat(parent).ok()).map(|stat| Node::of(&stat));
+                    let now = parent.as_ref().and_then(|parent| fstat(parent).ok()).map(|stat| Node::from_stat(&stat));
                     !passed.replaced
                         && now.is_some_and(|now| passed.node.is_still(&now) && !(passed.emptied && self.is_late(&passed.node)))
                 });
@@ -247,7 +247,7 @@ impl Check<'_> {
                 Kind::File | Kind::Link => {
                     change.content.is_some()
                         && before.bytes == now.bytes
-                        && change.content == ContentDigest::of(parent, name, &now)?
+                        && change.content == ContentDigest::read(parent, name, &now)?
                 }
                 Kind::Special => false,
             };

@@ -29,7 +29,7 @@ impl ContentDigest {
     }
 
     /// Returns the digest of an entry that is in this state; `None` if it has no content, or is in another state by now.
-    pub(super) fn of(parent: &OwnedFd, name: &OsStr, node: &Node) -> io::Result<Option<Self>> {
+    pub(super) fn read(parent: &OwnedFd, name: &OsStr, node: &Node) -> io::Result<Option<Self>> {
         match node.kind {
             Kind::Link => Ok(Some(Self(Sha256::digest(readlinkat(parent, name)?.as_bytes()).into()))),
             Kind::File => {
@@ -40,7 +40,7 @@ impl ContentDigest {
                     Err(errno) => return Err(errno.into()),
                 };
                 let digest = digest(&mut file)?;
-                Ok(Some(Self(digest)).filter(|_| fstat(&file).is_ok_and(|stat| node.is_still(&Node::of(&stat)))))
+                Ok(Some(Self(digest)).filter(|_| fstat(&file).is_ok_and(|stat| node.is_still(&Node::from_stat(&stat)))))
             }
             Kind::Directory | Kind::Special => Ok(None),
         }
@@ -71,7 +71,7 @@ pub(super) fn note_contents(changes: &mut Changes, lower: &OwnedFd) -> io::Resul
         }
         bytes_left -= before.bytes;
         let Ok(parent) = pass_below(lower, change.path.parent().unwrap_or(Path::new(""))) else { continue };
-        change.content = ContentDigest::of(&parent, name, &before)?;
+        change.content = ContentDigest::read(&parent, name, &before)?;
     }
     Ok(())
 }

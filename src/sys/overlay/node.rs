@@ -42,7 +42,7 @@ fn wide<T>(number: impl Into<T>) -> T {
 }
 
 impl Node {
-    pub(super) fn of(stat: &FileStat) -> Self {
+    pub(super) fn from_stat(stat: &FileStat) -> Self {
         Self {
             kind: match stat.st_mode & libc::S_IFMT {
                 libc::S_IFREG => Kind::File,
@@ -64,7 +64,7 @@ impl Node {
     /// Returns the state of `name` in a directory, without following a symlink; `None` if it does not exist.
     pub(super) fn at(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<Self>> {
         match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Self::of(&stat))),
+            Ok(stat) => Ok(Some(Self::from_stat(&stat))),
             Err(Errno::ENOENT) => Ok(None),
             Err(errno) => Err(errno),
         }

@@ -77,7 +77,7 @@ impl Changes {
         let mut file = File::from(openat(&parent, name, flags, Mode::empty())?);
         file.write_all(content)?;
         file.set_len(content.len() as u64)?;
-        let now = Node::of(&fstat(&file)?);
+        let now = Node::from_stat(&fstat(&file)?);
         let change = &mut self.entries[at];
         let after = change.after.as_mut().ok_or_else(missing)?;
         (after.bytes, after.modified, after.changed) = (now.bytes, now.modified, now.changed);

@@ -193,7 +193,7 @@ fn copy(
 }
 
 fn own(file: &File, after: &Node) -> io::Result<()> {
-    let now = Node::of(&fstat(file)?);
+    let now = Node::from_stat(&fstat(file)?);
     if now.owners() == after.owners() {
         return Ok(());
     }

@@ -32,7 +32,7 @@ pub(crate) fn mark(directory: &Path) -> io::Result<Time> {
     let parent = open_directory(directory)?;
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = openat(&parent, "began", flags, Mode::from_bits_truncate(0o600))?;
-    Ok(Node::of(&fstat(&file)?).changed)
+    Ok(Node::from_stat(&fstat(&file)?).changed)
 }
 
 /// Returns the changes of the command in one directory since `began`. Changes nothing, except that unreadable directories of
@@ -40,7 +40,7 @@ pub(crate) fn mark(directory: &Path) -> io::Result<Time> {
 pub(crate) fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
     let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
     let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-    let root = Node::of(&fstat(&lower)?);
+    let root = Node::from_stat(&fstat(&lower)?);
     let mut walk = Walk {
         upper,
         lower,
@@ -164,7 +164,7 @@ impl Walk {
         if is_whiteout(&stat) {
             return before.map_or(Ok(()), |before| self.gone(path, before));
         }
-        let mut after = Node::of(&stat);
+        let mut after = Node::from_stat(&stat);
         match after.kind {
             Kind::Special => self.unkept(path, RefusalReason::Special),
             Kind::Directory => {
@@ -239,7 +239,7 @@ impl Walk {
     /// command had.
     fn is_refilled(&self, path: &Path) -> bool {
         let above = open_below(&self.lower, path.parent().unwrap_or(Path::new("")), LISTING);
-        above.ok().and_then(|above| fstat(&above).ok()).is_none_or(|stat| Node::of(&stat).modified > self.changes.began)
+        above.ok().and_then(|above| fstat(&above).ok()).is_none_or(|stat| Node::from_stat(&stat).modified > self.changes.began)
     }
 
     /// Records a deletion of a path with everything below it.

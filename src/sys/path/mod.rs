@@ -177,7 +177,7 @@ impl Walk {
         }
         if name == ".." {
             self.real.pop();
-            self.kind = look(&self.real)?.map_or(Kind::Missing, |metadata| kind_of(&metadata));
+            self.kind = stat_entry(&self.real)?.map_or(Kind::Missing, |metadata| kind_of(&metadata));
             return Ok(());
         }
         let next = self.real.join(name);
@@ -185,7 +185,7 @@ impl Walk {
             self.real = next;
             return Ok(());
         }
-        match look(&next)? {
+        match stat_entry(&next)? {
             Some(metadata) if metadata.file_type().is_symlink() => {
                 // The last name of the path is reached after everything that symlinks before it added.
                 if self.last == Last::Kept && self.pending.is_empty() {
@@ -231,7 +231,7 @@ fn is_magic(link: &Path) -> bool {
 }
 
 /// Returns the entry at `path` itself, without following it.
-fn look(path: &Path) -> Result<Option<Metadata>, PathError> {
+fn stat_entry(path: &Path) -> Result<Option<Metadata>, PathError> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

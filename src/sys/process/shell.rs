@@ -38,7 +38,7 @@ impl Shell {
     }
 
     /// Returns the shell as an approval shows it: `bash -c`.
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn description(self) -> String {
         format!("{} {}", self.name(), self.options().last().copied().unwrap_or_default())
     }
 

@@ -106,7 +106,7 @@ pub(crate) struct Confinement {
 
 impl Confinement {
     /// Creates a confinement with these writable paths, and no other path opened, hidden or limited.
-    pub(crate) fn of(strength: Strength, roots: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(strength: Strength, roots: Vec<PathBuf>) -> Self {
         Self {
             strength,
             roots,

@@ -48,7 +48,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(path: &Path) -> Self {
+    fn for_path(path: &Path) -> Self {
         if path.file_name().is_some_and(|name| name == POINTER.0) { Self::Pointer } else { Self::Directory }
     }
 
@@ -191,7 +191,7 @@ fn is_mark(metadata: &std::fs::Metadata) -> bool {
 
 /// Creates the placeholder, or shares an existing one.
 fn hold(path: &Path) -> io::Result<Option<LockedPlaceholder>> {
-    let kind = Kind::of(path);
+    let kind = Kind::for_path(path);
     for _ in 0..ROUNDS {
         let (parent, name) = open_parent(path)?;
         if let Err(error) = kind.make(&parent, name)

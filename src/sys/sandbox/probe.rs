@@ -141,7 +141,7 @@ struct ProbeResult {
 }
 
 fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<ProbeResult, String> {
-    let confinement = Confinement::of(Strength::Namespaces, roots.to_vec());
+    let confinement = Confinement::new(Strength::Namespaces, roots.to_vec());
     let (hear, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("creating a pipe")(errno.into()))?;
     match enter(&confinement) {
         Ok(Side::Inside(inside)) => {

@@ -47,7 +47,7 @@ impl Ground {
     }
 
     fn confinement(&self) -> Confinement {
-        Confinement::of(Strength::Namespaces, vec![self.workspace()])
+        Confinement::new(Strength::Namespaces, vec![self.workspace()])
     }
 
     /// Returns a confinement with a layer over the workspace.

@@ -159,19 +159,19 @@ impl Entry {
         };
         drop(output);
         self.progress.send_replace(total);
-        self.told(false);
+        self.publish(false);
         answers
     }
 
     pub(crate) fn end(&self, how: String) {
         let _ = self.ended.set(how);
         self.progress.send_modify(|_| {});
-        self.told(true);
+        self.publish(true);
     }
 
-    fn told(&self, at_once: bool) {
+    fn publish(&self, at_once: bool) {
         if let Some(home) = self.home.get().and_then(Weak::upgrade) {
-            if at_once { home.tell() } else { home.tell_soon() }
+            if at_once { home.publish() } else { home.tell_soon() }
         }
     }
 

@@ -89,14 +89,14 @@ impl Commands {
             !goes
         });
         drop(list);
-        self.inner.tell();
+        self.inner.publish();
         Ok(())
     }
 
     /// Removes an entry that failed to start.
     pub(crate) fn forget(&self, entry: &Entry) {
         locked(&self.inner.list).entries.retain(|other| other.id() != entry.id());
-        self.inner.tell();
+        self.inner.publish();
     }
 
     pub(crate) fn find(&self, id: &str) -> Result<Arc<Entry>, ToolError> {
@@ -154,7 +154,7 @@ impl Commands {
 
 impl Inner {
     /// Publishes the list if it has changed.
-    fn tell(&self) {
+    fn publish(&self) {
         let now: Vec<_> = locked(&self.list).entries.iter().map(|entry| entry.listed()).collect();
         self.told.send_if_modified(|told| {
             let changed = *told != now;
@@ -171,7 +171,7 @@ impl Inner {
         tokio::spawn(async move {
             tokio::time::sleep(UPDATE_INTERVAL).await;
             self.soon.store(false, Ordering::Release);
-            self.tell();
+            self.publish();
         });
     }
 }

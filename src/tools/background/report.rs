@@ -40,7 +40,7 @@ pub(crate) fn new_output(entry: &Entry, max_output_bytes: usize) -> ToolOutput {
     let missed = missed.map(|missed| format!("[{missed} before this were lost: too much output at once]\n")).unwrap_or_default();
     let (shown, gap) = kept.text_with_gap(max_output_bytes);
     let text = format!("{state}\n--- output ---\n{missed}{}", shown.trim_end_matches('\n'));
-    ToolOutput { text, left_out: LeftOut::of(gap.into_iter().collect(), None), ..ToolOutput::default() }
+    ToolOutput { text, left_out: LeftOut::from_gaps(gap.into_iter().collect(), None), ..ToolOutput::default() }
 }
 
 /// Returns the state and the whole screen.

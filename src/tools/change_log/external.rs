@@ -31,7 +31,7 @@ pub(in crate::tools) enum Tracking {
 
 impl ExternalChanges {
     /// Returns notes on the limits of change tracking.
-    pub(in crate::tools) fn words(&self) -> Vec<String> {
+    pub(in crate::tools) fn notes(&self) -> Vec<String> {
         let mut words = Vec::new();
         match &self.tracking {
             Tracking::Blind(why) => words.push(format!("changes by other programs are not tracked: {why}")),

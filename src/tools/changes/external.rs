@@ -118,7 +118,7 @@ async fn baselines(
         Some(first) => {
             let below = |path: &PathBuf| path.strip_prefix(&first.root).unwrap_or(path).to_owned();
             let paths = touched.iter().map(|(path, _)| below(path)).collect();
-            log.baselines().stood(first, paths).await.ok()
+            log.baselines().states_at(first, paths).await.ok()
         }
         None => None,
     };
@@ -144,7 +144,7 @@ impl FileIndex {
     fn touched(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, bool)>, String> {
         let told = self.watch.as_mut().map(TreeWatch::touched);
         let found = match told {
-            Some(Touched { files, directories, incomplete: false }) => self.of(&files, directories, settings),
+            Some(Touched { files, directories, incomplete: false }) => self.stamps(&files, directories, settings),
             Some(_) | None => self.of_all(settings)?,
         };
         let mut touched = Vec::new();
@@ -164,7 +164,7 @@ impl FileIndex {
     }
 
     /// Returns the current state of the reported paths and of the files in new directories.
-    fn of(
+    fn stamps(
         &mut self,
         files: &BTreeSet<PathBuf>,
         directories: BTreeSet<PathBuf>,
@@ -259,5 +259,5 @@ fn tree(root: &Path, depth: Depth, settings: &Settings, watch: Option<&Mutex<Opt
 }
 
 fn stamp(metadata: &std::fs::Metadata) -> FileStamp {
-    FileStamp::of(metadata).without_change_time()
+    FileStamp::from_metadata(metadata).without_change_time()
 }

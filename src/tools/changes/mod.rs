@@ -23,7 +23,7 @@ pub(in crate::tools) struct SessionChanges<'a> {
 
 impl<'a> SessionChanges<'a> {
     /// Returns the changes of the session; `None` if they are not tracked.
-    pub(in crate::tools) fn of(settings: &'a Arc<Settings>) -> Option<Self> {
+    pub(in crate::tools) fn new(settings: &'a Arc<Settings>) -> Option<Self> {
         settings.changes.as_ref().map(|log| Self { log, settings })
     }
 
@@ -53,13 +53,13 @@ impl<'a> SessionChanges<'a> {
         {
             let mut external = self.log.external().lock().await;
             match external::note(&mut external, self.log, self.settings).await {
-                Ok(()) => notes.extend(external.words()),
+                Ok(()) => notes.extend(external.notes()),
                 Err(error) => notes.push(format!("the changes by other programs are unknown: {error}")),
             }
         }
         match self.log.baselines().differences(self.log.session().clone(), task.clone()).await {
             Ok(differences) => {
-                let told = render::told(differences, notes, self.log.checkpoints(), self.settings).await;
+                let told = render::render(differences, notes, self.log.checkpoints(), self.settings).await;
                 ChangedFiles { since_task: task, ..told }
             }
             Err(error) => {

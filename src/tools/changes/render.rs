@@ -21,7 +21,7 @@ const MAX_DIFF_BYTES: usize = 2 << 20;
 /// Time limit for computing diffs; the remaining files have none.
 const MAX_TIME: Duration = Duration::from_secs(4);
 
-pub(super) async fn told(
+pub(super) async fn render(
     differences: Differences,
     mut notes: Vec<String>,
     checkpoints: &dyn Checkpoints,

@@ -68,7 +68,7 @@ impl SessionChanges<'_> {
                 room -= bytes;
                 planned.diff.push(diff);
             }
-            planned.files.push(RewindFile { added, removed, conflict, ..one.told(self.settings) });
+            planned.files.push(RewindFile { added, removed, conflict, ..one.to_rewind_file(self.settings) });
         }
         Ok(planned)
     }
@@ -320,7 +320,7 @@ fn overwrites(paths: &[PathBuf], path: &Path, settings: &Settings) -> bool {
 }
 
 impl Move {
-    fn told(&self, settings: &Settings) -> RewindFile {
+    fn to_rewind_file(&self, settings: &Settings) -> RewindFile {
         let change = match (&self.to.stood, &self.now.stood) {
             (StoredState::Missing, _) => RewindChange::Deleted,
             (_, StoredState::Missing) => RewindChange::BroughtBack,
@@ -331,7 +331,7 @@ impl Move {
     }
 
     fn kept(&self, why: &str, settings: &Settings) -> RewindFile {
-        RewindFile { conflict: Some(why.to_owned()), kept: true, ..self.told(settings) }
+        RewindFile { conflict: Some(why.to_owned()), kept: true, ..self.to_rewind_file(settings) }
     }
 }
 

@@ -292,7 +292,7 @@ fn figures_of_changes() {
     let place = || vec![session.bench.path("a")];
     for _ in 0..3 {
         let settings = Arc::new(session.bench.settings.clone());
-        timed("noting others", &|| session.runtime.block_on(SessionChanges::of(&settings).unwrap().note_others()));
+        timed("noting others", &|| session.runtime.block_on(SessionChanges::new(&settings).unwrap().note_others()));
         timed("keeping before an edit", &|| drop(session.runtime.block_on(session.changes.keep(place()))));
         fs::write(session.bench.path("a"), "two\n").unwrap();
         timed("keeping and settling after it", &|| {

@@ -165,7 +165,7 @@ impl CustomTool {
         let made = reader.tool(raw)?;
         let (name, description, input, body) = made;
         let hash = reader.hasher.finalize().to_hex().to_string();
-        let parts = FileHashes::of(reader.files);
+        let parts = FileHashes::new(reader.files);
         Ok(Self { name, description, source, hash, parts, input, body })
     }
 

@@ -226,7 +226,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                 outputs.push(settings.redactor.redact(&told.text).text.into_owned());
                 whole.denied.extend(told.denied);
                 // A hint for continuing one step does not apply to the chain.
-                whole.left_out = told.left_out.and_then(|left_out| LeftOut::of(left_out.gaps, None));
+                whole.left_out = told.left_out.and_then(|left_out| LeftOut::from_gaps(left_out.gaps, None));
                 whole.changed = both(whole.changed, told.changed);
                 whole.artifacts.extend(told.artifacts);
                 whole.images.extend(told.images);

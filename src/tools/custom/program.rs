@@ -240,7 +240,7 @@ fn answer(name: &str, program: &Program) -> Answer {
             let (errors, second) = stderr.text_with_gap(limit / 2);
             let gap = if out.is_empty() || out.ends_with('\n') { "" } else { "\n" };
             let text = if errors.is_empty() { out } else { format!("{out}{gap}--- stderr ---\n{errors}") };
-            (text.trim_end_matches('\n').to_owned(), LeftOut::of(first.into_iter().chain(second).collect(), None))
+            (text.trim_end_matches('\n').to_owned(), LeftOut::from_gaps(first.into_iter().chain(second).collect(), None))
         };
         let failed = |code: ErrorCode, message: String| {
             let (printed, left_out) = whole();

@@ -45,7 +45,7 @@ impl Program {
                 files.push((found, hash));
             }
         }
-        Ok(ResolvedProgram { words, print: FileHashes::of(files) })
+        Ok(ResolvedProgram { words, print: FileHashes::new(files) })
     }
 
     /// Resolves a path relative to the manifest. A tool of a project may also name files below the project root.

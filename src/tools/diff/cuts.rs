@@ -137,7 +137,7 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// Maps the shown lines to the text; `None` if the mapping is ambiguous.
-    fn of(text: &'a str, settings: &Settings) -> Option<Self> {
+    fn map(text: &'a str, settings: &Settings) -> Option<Self> {
         let plain_text = super::plain(text, settings);
         let plain = lines(&plain_text);
         let mut at = 0;
@@ -180,7 +180,7 @@ fn lines(text: &str) -> usize {
 
 /// Returns why the hunks of a change cannot be applied separately, if so.
 pub(in crate::tools) fn why_fixed(old: &str, new: &str, settings: &Settings) -> Option<&'static str> {
-    if Side::of(old, settings).is_none() || Side::of(new, settings).is_none() {
+    if Side::map(old, settings).is_none() || Side::map(new, settings).is_none() {
         return Some("a redacted secret in the file spans several lines");
     }
     match (endings(old), endings(new)) {
@@ -201,7 +201,7 @@ pub(in crate::tools) fn with_choices<E>(
     if choices.iter().all(|choice| *choice == HunkChoice::Taken) {
         return Ok(Some(new_text.to_owned()));
     }
-    let (Some(old), Some(new)) = (Side::of(old_text, settings), Side::of(new_text, settings)) else { return Ok(None) };
+    let (Some(old), Some(new)) = (Side::map(old_text, settings), Side::map(new_text, settings)) else { return Ok(None) };
     let fits = |cut: &Cut| cut.old.end <= old.count() && cut.new.end <= new.count();
     if !cuts.iter().all(fits) || cuts.len() != choices.len() {
         return Ok(None);

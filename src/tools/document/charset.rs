@@ -59,8 +59,8 @@ fn find(label: &str) -> Option<&'static Encoding> {
 }
 
 /// Detects the encoding of a text that starts with `sample`; `charset` is the locale's encoding.
-pub(in crate::tools) fn of(sample: &[u8], charset: Option<&str>, read_as: ReadAs) -> Result<&'static Encoding, NotText> {
-    let form = Form::of(sample)?;
+pub(in crate::tools) fn detect(sample: &[u8], charset: Option<&str>, read_as: ReadAs) -> Result<&'static Encoding, NotText> {
+    let form = Form::detect(sample)?;
     match (form, read_as) {
         (Form::Latin1, ReadAs::Utf8) => Ok(UTF_8),
         (Form::Latin1, ReadAs::Detected) => {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_locale_is_asked_where_a_text_is_not_utf_8() {
-        let name = |bytes: &[u8], charset: &str| of(bytes, Some(charset), ReadAs::Detected).unwrap().name();
+        let name = |bytes: &[u8], charset: &str| detect(bytes, Some(charset), ReadAs::Detected).unwrap().name();
         let (japanese, french) = (b"\xC6\xFC\xCB\xDC \xB8\xEC".as_slice(), b"caf\xE9".as_slice());
         assert_eq!(name(japanese, "eucJP"), "EUC-JP");
         assert_eq!(name(japanese, "UTF-8"), "windows-1252");
@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(name(french, "ISO8859-15"), "ISO-8859-15");
         assert_eq!(name("é".as_bytes(), "eucJP"), "UTF-8");
         assert_eq!(name(french, "no such thing"), "windows-1252");
-        assert_eq!(of(french, None, ReadAs::Utf8).unwrap().name(), "UTF-8");
-        assert_eq!(of(b"\xE9\0", None, ReadAs::Utf8), Err(NotText::Binary));
+        assert_eq!(detect(french, None, ReadAs::Utf8).unwrap().name(), "UTF-8");
+        assert_eq!(detect(b"\xE9\0", None, ReadAs::Utf8), Err(NotText::Binary));
     }
 
     #[test]

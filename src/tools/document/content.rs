@@ -44,7 +44,7 @@ impl Form {
     }
 
     /// Detects the encoding from the first bytes of a file.
-    pub(in crate::tools) fn of(start: &[u8]) -> Result<Self, NotText> {
+    pub(in crate::tools) fn detect(start: &[u8]) -> Result<Self, NotText> {
         if start.starts_with(UTF_8_BOM) {
             return Ok(Self::Utf8Bom);
         }
@@ -96,7 +96,7 @@ fn looks_binary(bytes: &[u8]) -> bool {
 
 impl Document {
     pub(in crate::tools) fn decode(bytes: &[u8]) -> Result<Self, NotText> {
-        let form = Form::of(bytes)?;
+        let form = Form::detect(bytes)?;
         let text = match form {
             Form::Utf8 => String::from_utf8(bytes.to_vec()).map_err(|_| NotText::Malformed)?,
             Form::Utf8Bom => String::from_utf8(bytes[UTF_8_BOM.len()..].to_vec()).map_err(|_| NotText::Malformed)?,
@@ -113,6 +113,6 @@ impl Document {
 
     /// Returns the fingerprint of the encoded file.
     pub(in crate::tools) fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&self.form.encode(&self.text).unwrap_or_default())
+        Fingerprint::hash(&self.form.encode(&self.text).unwrap_or_default())
     }
 }

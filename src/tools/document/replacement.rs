@@ -16,7 +16,7 @@ pub(in crate::tools) enum Occurrences {
 /// Replaces these ranges of `text`, which are in order. Ranges and new text have LF endings; the text keeps its own endings,
 /// and the new text adopts them.
 pub(in crate::tools) fn put<'a>(text: &str, places: impl Iterator<Item = (Range<usize>, &'a str)>) -> String {
-    let shortened = Shortened::of(text);
+    let shortened = Shortened::from_text(text);
     let mut result = String::with_capacity(text.len());
     let mut done = 0;
     for (place, new) in places {
@@ -71,7 +71,7 @@ pub(in crate::tools) fn with_lf(text: &str) -> String {
 struct Shortened(Vec<usize>);
 
 impl Shortened {
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         Self(text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect())
     }
 

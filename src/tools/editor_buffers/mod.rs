@@ -59,7 +59,7 @@ impl InEditor {
     }
 
     /// Compares disk and editor; `None` if the file is not text, or the editor does not respond.
-    async fn look(&self, real: &Path, most_bytes: u64) -> Option<BufferComparison> {
+    async fn compare(&self, real: &Path, most_bytes: u64) -> Option<BufferComparison> {
         let most_bytes = most_bytes.min(BUFFER_BYTES);
         text::on_disk(real, most_bytes).await?;
         let buffer = self.port.text(real).await?;
@@ -75,7 +75,7 @@ impl InEditor {
     /// Returns the editor's text as it would be saved, if it differs from the disk.
     async fn unsaved(&self, real: &Path, most_bytes: u64) -> Option<Document> {
         self.settled().await;
-        let BufferComparison { disk, buffer, stands } = self.look(real, most_bytes).await?;
+        let BufferComparison { disk, buffer, stands } = self.compare(real, most_bytes).await?;
         (stands == BufferState::Unsaved).then(|| text::as_saved(&disk, &buffer))
     }
 
@@ -83,7 +83,7 @@ impl InEditor {
     pub(super) async fn all_saved(&self, files: Vec<Target>, most_bytes: u64) -> Result<Vec<(PathBuf, blake3::Hash)>, ToolError> {
         self.settled().await;
         let look = |target: Target| async move {
-            let look = self.look(&target.real, most_bytes).await;
+            let look = self.compare(&target.real, most_bytes).await;
             (target, look)
         };
         let looks: Vec<_> = stream::iter(files).map(look).buffered(MAX_CONCURRENT).collect().await;
@@ -118,7 +118,7 @@ impl InEditor {
     pub(super) async fn goes_back(&self, files: Vec<PathBuf>) {
         self.settled().await;
         let look = |real: PathBuf| async move {
-            let look = self.look(&real, BUFFER_BYTES).await?;
+            let look = self.compare(&real, BUFFER_BYTES).await?;
             (look.stands != BufferState::Unsaved).then(|| (real, text::named(&look.disk.text)))
         };
         let looks: Vec<_> = stream::iter(files.into_iter().take(MAX_REWOUND)).map(look).buffered(MAX_CONCURRENT).collect().await;
@@ -138,15 +138,15 @@ impl InEditor {
                 before.await;
             }
             for real in files {
-                own.tell(&real).await;
+                own.send_saved(&real).await;
             }
         });
         state.telling = Some(told.map(drop).boxed().shared());
     }
 
     /// Sends new text to the editor if it has the text from before. Otherwise it is up to date, or has edits of the user.
-    async fn tell(&self, real: &Path) {
-        let Some(BufferComparison { disk, stands: BufferState::Behind, .. }) = self.look(real, BUFFER_BYTES).await else {
+    async fn send_saved(&self, real: &Path) {
+        let Some(BufferComparison { disk, stands: BufferState::Behind, .. }) = self.compare(real, BUFFER_BYTES).await else {
             return;
         };
         // Exact bytes of the disk, because an editor saves the text it receives.

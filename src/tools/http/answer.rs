@@ -28,7 +28,7 @@ const HEADER_CHARACTERS: usize = 1000;
 const META_BYTES: usize = 1024;
 
 /// Formats the status, headers and body of a response.
-pub(super) fn told(
+pub(super) fn format_response(
     mut answer: Answer,
     asked: &Destination,
     form: Option<Form>,
@@ -108,7 +108,7 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
     if let Some(kept) = kept.as_ref().filter(|_| shown.len() > limit) {
         let _ = write!(text, "\n{}", way_to("the whole body", kept));
     }
-    let left_out = LeftOut::of(gap.into_iter().collect(), None);
+    let left_out = LeftOut::from_gaps(gap.into_iter().collect(), None);
     Ok(ToolOutput { text, artifacts: kept.and_then(Result::ok).into_iter().collect(), left_out, ..ToolOutput::default() })
 }
 

@@ -1,6 +1,6 @@
 //! HttpRequest: sends one request and returns the response.
 
-use super::answer::told;
+use super::answer::format_response;
 use super::readable::Form;
 use crate::policy::url::{Destination, only_asks, parse};
 use crate::ports::{BoxFuture, RunContext};
@@ -149,7 +149,7 @@ impl Tool for HttpRequest {
             let guard = Rules { settings: &rules, approved: &work.to };
             let answer = settings.http.fetcher.fetch(work.request, &guard, &context.interrupt).await;
             let answer = answer.map_err(|error| failed(&error, work.timeout_seconds))?;
-            blocking(move || told(answer, &work.to, work.form, &settings)).await
+            blocking(move || format_response(answer, &work.to, work.form, &settings)).await
         }
         .boxed()
     }

@@ -123,12 +123,12 @@ impl RemoteTools {
             None => self.names.bare(called),
         };
         match meant {
-            Ok(Meaning::Remote { server, tool }) => Ok(of(&self.listed, &server, &tool)),
+            Ok(Meaning::Remote { server, tool }) => Ok(find_tool(&self.listed, &server, &tool)),
             Ok(Meaning::Local(_)) => Ok(None),
             Err(error @ NameError::Ambiguous { .. }) => Err(invalid(error.to_string())),
             Err(NameError::Unknown(_)) if is_local => Ok(None),
             Err(NameError::Unknown(_)) => match self.unlisted_names.meaning(called) {
-                Ok(Meaning::Remote { server, tool }) => Ok(of(&self.unlisted, &server, &tool)),
+                Ok(Meaning::Remote { server, tool }) => Ok(find_tool(&self.unlisted, &server, &tool)),
                 Ok(Meaning::Local(_)) | Err(_) => self.unknown(called).map_or(Ok(None), Err),
             },
         }
@@ -183,7 +183,7 @@ impl RemoteTools {
     }
 }
 
-fn of(tools: &[Arc<ServerTool>], server: &str, name: &str) -> Option<SharedTool> {
+fn find_tool(tools: &[Arc<ServerTool>], server: &str, name: &str) -> Option<SharedTool> {
     let found = tools.iter().find(|tool| (tool.tool().server.as_str(), tool.tool().name.as_str()) == (server, name));
     found.map(|tool| Arc::clone(tool) as SharedTool)
 }

@@ -77,7 +77,7 @@ impl Pins {
                 unreadable("the file belongs to another tool".to_owned())
             }
             Ok(pin) if pin.fingerprint == tool.fingerprint => PinState::Same,
-            Ok(pin) => PinState::Changed(difference(&pin, &Pin::of(tool))),
+            Ok(pin) => PinState::Changed(difference(&pin, &Pin::for_tool(tool))),
             Err(error) => unreadable(error.to_string()),
         }
     }
@@ -89,7 +89,7 @@ impl Pins {
 
     /// Stores the current definition as approved.
     pub(super) fn keep(&self, tool: &RemoteTool) -> Result<(), PrivateError> {
-        let content = serde_json::to_vec(&Pin::of(tool)).map_err(|error| PrivateError::Io(error.into()))?;
+        let content = serde_json::to_vec(&Pin::for_tool(tool)).map_err(|error| PrivateError::Io(error.into()))?;
         let file = self.file(&tool.server, &tool.name);
         if matches!(read(&file, MAX_BYTES), Err(error) if !matches!(error, PrivateError::Io(_))) {
             // Something other than a file of aye is there.
@@ -100,7 +100,7 @@ impl Pins {
 }
 
 impl Pin {
-    fn of(tool: &RemoteTool) -> Self {
+    fn for_tool(tool: &RemoteTool) -> Self {
         Self {
             server: tool.server.clone(),
             tool: tool.name.clone(),

@@ -39,7 +39,7 @@ impl Checked {
 }
 
 /// Returns the schema for the model: an object, without invisible characters in its descriptions.
-pub(super) fn told(schema: &Value) -> Value {
+pub(super) fn for_model(schema: &Value) -> Value {
     let mut told = match schema {
         Value::Object(members) => members.clone(),
         _ => Map::new(),

@@ -35,7 +35,7 @@ pub(super) fn unfit(schema: &Value) -> Option<&'static str> {
 /// Returns why this value cannot be validated, if so.
 pub(super) fn too_much(schema: &Value, value: &Value) -> Option<&'static str> {
     let mut count = Count { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
-    (!count.look(schema, value, 0)).then_some("the check would take too long")
+    (!count.count(schema, value, 0)).then_some("the check would take too long")
 }
 
 /// Finds unsupported references. A local reference is only reliable if no subschema has its own `$id`.
@@ -75,7 +75,7 @@ struct Count<'a> {
 
 impl<'a> Count<'a> {
     /// Counts the checks, and returns whether they stay within the limit.
-    fn look(&mut self, schema: &'a Value, value: &'a Value, deep: usize) -> bool {
+    fn count(&mut self, schema: &'a Value, value: &'a Value, deep: usize) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
         let Value::Object(schema) = schema else { return true };
@@ -92,7 +92,7 @@ impl<'a> Count<'a> {
         if !self.refs.insert(step) {
             return true;
         }
-        let within = self.look(target, value, deep + 1);
+        let within = self.count(target, value, deep + 1);
         self.refs.remove(&step);
         within
     }
@@ -101,7 +101,7 @@ impl<'a> Count<'a> {
         let one = SAME_ONE.iter().filter_map(|name| schema.get(*name));
         let list = SAME_LIST.iter().filter_map(|name| schema.get(*name)?.as_array()).flatten();
         let table = SAME_TABLE.iter().filter_map(|name| schema.get(*name)?.as_object()).flat_map(Map::values);
-        one.chain(list).chain(table).all(|inner| self.look(inner, value, deep + 1))
+        one.chain(list).chain(table).all(|inner| self.count(inner, value, deep + 1))
     }
 
     fn parts(&mut self, schema: &'a Map<String, Value>, value: &'a Value, deep: usize) -> bool {
@@ -114,7 +114,7 @@ impl<'a> Count<'a> {
         let patterns = schema.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::values);
         let names = schema.get("propertyNames").into_iter();
         for inner in of_all.chain(patterns).chain(names) {
-            if !parts.iter().all(|part| self.look(inner, part, deep + 1)) {
+            if !parts.iter().all(|part| self.count(inner, part, deep + 1)) {
                 return false;
             }
         }
@@ -123,7 +123,7 @@ impl<'a> Count<'a> {
         let lists = ["prefixItems", "items"].iter().filter_map(|name| schema.get(*name)?.as_array());
         let placed = lists.flat_map(|list| list.iter().zip(parts.iter().copied()));
         let all: Vec<_> = named.chain(placed).collect();
-        all.into_iter().all(|(inner, part)| self.look(inner, part, deep + 1))
+        all.into_iter().all(|(inner, part)| self.count(inner, part, deep + 1))
     }
 }
 

@@ -1,6 +1,6 @@
 //! One tool of an MCP server. A call is judged as the use of exactly this tool, sent as shown, and its result is labelled.
 
-use super::answer::{Offer, SUMMARY_CHARS, short, told};
+use super::answer::{Offer, SUMMARY_CHARS, convert_result, short};
 use super::pins::{PinState, Pins};
 use super::schema::{self, Checked, Fit};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, RunContext};
@@ -206,7 +206,7 @@ impl AnyTool for ServerTool {
     }
 
     fn schema(&self, _: &str) -> Value {
-        schema::told(&self.tool().input_schema)
+        schema::for_model(&self.tool().input_schema)
     }
 
     fn actions(&self, _: &str, _: Map<String, Value>, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
@@ -240,7 +240,7 @@ async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> Cal
     let RunContext { output, interrupt, .. } = context;
     let context = RemoteContext { output, cancel: interrupt, timeout };
     match wires.servers.call(call, context).await {
-        Ok(result) => blocking(move || told(result, &offer, &settings)).await,
+        Ok(result) => blocking(move || convert_result(result, &offer, &settings)).await,
         Err(error) => Err(failed(&error, &offer)),
     }
 }

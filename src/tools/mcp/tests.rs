@@ -33,7 +33,7 @@ impl RemoteServers for Fake {
         self.tools.lock().unwrap().clone()
     }
 
-    fn look(&self) {}
+    fn discover(&self) {}
 
     fn call(&self, call: RemoteCall, _: RemoteContext) -> BoxFuture<'_, Result<RemoteResult, RemoteError>> {
         self.calls.lock().unwrap().push(call.clone());

@@ -86,13 +86,16 @@ impl Tool {
             return 1;
         }
         let (name, others, server, description) = match self {
-            Self::BuiltIn(tool) => {
-                (words(tool.name()), words(&tool.alias_names().join(" ")), Vec::new(), words(tool.description()))
-            }
+            Self::BuiltIn(tool) => (
+                split_words(tool.name()),
+                split_words(&tool.alias_names().join(" ")),
+                Vec::new(),
+                split_words(tool.description()),
+            ),
             Self::OfServer(tool) => {
                 let tool = tool.tool();
-                let title = words(tool.title.as_deref().unwrap_or_default());
-                (words(&tool.name), title, words(&tool.server), words(&tool.description))
+                let title = split_words(tool.title.as_deref().unwrap_or_default());
+                (split_words(&tool.name), title, split_words(&tool.server), split_words(&tool.description))
             }
         };
         let worth = |word: &String, among: &[String], whole: usize, part: usize| {
@@ -177,7 +180,7 @@ impl FindTools {
         if let (true, Some(server)) = (searched.is_empty(), &arguments.server) {
             return Err(invalid(format!("no MCP server `{}` has tools to load; leave `server` out", short(server, LINE_CHARS))));
         }
-        let mut wanted = words(&query);
+        let mut wanted = split_words(&query);
         wanted.retain(|word| !FILLERS.contains(&word.as_str()));
         if wanted.is_empty() && arguments.server.is_none() {
             return Err(invalid("`query` has no words; give tool names, or what they should do"));
@@ -256,7 +259,7 @@ fn work(found: &[&dyn AnyTool], more: usize) -> Work {
 }
 
 /// Splits a text into lower-case words, also `searchDocs_v2`.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let (mut all, mut word, mut was_small) = (Vec::new(), String::new(), false);
     for letter in text.chars() {
         let ends = !letter.is_alphanumeric() || was_small && letter.is_uppercase();
@@ -332,8 +335,8 @@ mod tests {
 
     #[test]
     fn words_are_found_in_every_way_to_write_a_name() {
-        assert_eq!(words("searchDocs_v2-fast  HTML"), ["search", "docs", "v2", "fast", "html"]);
-        assert_eq!(words("größe: LÄNGE"), ["größe", "länge"]);
-        assert!(words("  ,;").is_empty());
+        assert_eq!(split_words("searchDocs_v2-fast  HTML"), ["search", "docs", "v2", "fast", "html"]);
+        assert_eq!(split_words("größe: LÄNGE"), ["größe", "länge"]);
+        assert!(split_words("  ,;").is_empty());
     }
 }

@@ -35,10 +35,10 @@ enum PathStamp {
 }
 
 impl PathStamp {
-    fn look(path: &Path) -> Self {
+    fn read(path: &Path) -> Self {
         match path.symlink_metadata() {
             Ok(metadata) if metadata.is_dir() => Self::Directory(identity(path).ok()),
-            Ok(metadata) => Self::Other(FileStamp::of(&metadata)),
+            Ok(metadata) => Self::Other(FileStamp::from_metadata(&metadata)),
             Err(_) => Self::Nothing,
         }
     }
@@ -46,11 +46,11 @@ impl PathStamp {
 
 pub(in crate::tools) fn actions(way: OpenMode, path: &str, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
     let target = paths.target("path", path, ExpectedKind::File)?;
-    Ok(of(way, target))
+    Ok(actions_for(way, target))
 }
 
 /// Returns the actions to judge. A file is revealed in its directory, so both are judged.
-fn of(way: OpenMode, target: Target) -> Vec<Action> {
+fn actions_for(way: OpenMode, target: Target) -> Vec<Action> {
     match (way, target.place, target.real.parent()) {
         (OpenMode::Reveal, Place::File { .. } | Place::Missing | Place::Special, Some(parent)) => {
             let directory = Target { given: target.given.clone(), real: parent.to_owned(), place: Place::Directory };
@@ -85,9 +85,9 @@ pub(in crate::tools) fn draft(way: OpenMode, path: &str, settings: &Settings) ->
             ..Proposal::default()
         }),
         summary,
-        actions: of(way, target.clone()),
+        actions: actions_for(way, target.clone()),
         effect: Effect::Changes,
-        work: Work { way, stamp: PathStamp::look(&target.real), target },
+        work: Work { way, stamp: PathStamp::read(&target.real), target },
     })
 }
 
@@ -95,7 +95,7 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
     async move {
         let Work { way, target, stamp } = work;
         let now = Paths::on_disk(&settings).target("path", &target.given, ExpectedKind::File)?;
-        if now.real != target.real || PathStamp::look(&target.real) != stamp {
+        if now.real != target.real || PathStamp::read(&target.real) != stamp {
             let message = format!("`{}` changed since the call was checked; nothing was opened, try again", target.given);
             return Err(ToolError::new(ErrorCode::Conflict, message).into());
         }

@@ -213,19 +213,19 @@ impl<'a> SecretSearch<'a> {
         if self.held.len() >= PIECE_BYTES {
             // Whole lines, if there are any.
             let end = memchr::memrchr(b'\n', &self.held).map_or(self.held.len(), |lf| lf + 1);
-            self.look(end);
+            self.search(end);
         }
     }
 
     fn finds_secret(mut self) -> bool {
         if self.done.is_none() {
-            self.look(self.held.len());
+            self.search(self.held.len());
         }
         self.done == Some(Content::Secret)
     }
 
     /// Searches the first bytes, whether well-formed or not.
-    fn look(&mut self, end: usize) {
+    fn search(&mut self, end: usize) {
         let piece = &self.held[..end];
         let is_secret = |text: &str| self.settings.redactor.holds_secret(text).then_some(Content::Secret);
         self.done = match Document::decode(piece) {

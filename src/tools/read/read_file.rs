@@ -98,13 +98,13 @@ struct ReadRequest {
 impl Tool for ReadFile {
     const NAME: &'static str = "ReadFile";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::of::<alias::ReadLines>("read_file"),
+        Alias::new::<alias::ReadLines>("read_file"),
         Alias::same("read"),
         Alias::same("view"),
         Alias::same("cat"),
         Alias::same("open_file"),
         Alias::same("view_image"),
-        Alias::of::<alias::TextRead>("TextRead"),
+        Alias::new::<alias::TextRead>("TextRead"),
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/ReadFile.md");
@@ -197,7 +197,7 @@ fn read(work: &Work, settings: &Settings) -> Result<ToolOutput, ToolError> {
     }
     let as_it_is = work.raw || work.encoding.is_some();
     if let Some(media_type) = image_type(&start).filter(|_| whole && !as_it_is)
-        && let Some(told) = image::told(media_type, &start, &target.given, settings.artifacts.as_deref())
+        && let Some(told) = image::describe(media_type, &start, &target.given, settings.artifacts.as_deref())
     {
         return Ok(told);
     }
@@ -261,7 +261,7 @@ fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settin
     let sample = if bytes > start.len() as u64 { crate::sys::process::whole_start(&start) } else { &start };
     let encoding = match work.encoding {
         Some(encoding) => encoding,
-        None => match charset::of(sample, locale::charset().as_deref(), manner.read_as) {
+        None => match charset::detect(sample, locale::charset().as_deref(), manner.read_as) {
             Ok(encoding) => encoding,
             Err(_) => return Ok(binary(&start, bytes).into()),
         },

@@ -67,7 +67,7 @@ impl Tool for Stat {
     }
 
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
-        blocking(move || Ok(told(&work, &settings)?))
+        blocking(move || Ok(format_entries(&work, &settings)?))
     }
 }
 
@@ -80,7 +80,7 @@ fn both(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Targ
     Ok((entry, end))
 }
 
-fn told(work: &Work, settings: &Settings) -> Result<String, ToolError> {
+fn format_entries(work: &Work, settings: &Settings) -> Result<String, ToolError> {
     let entry = &work.entry;
     if entry.place == Place::Missing {
         return Err(not_found(entry, settings));

@@ -93,7 +93,7 @@ fn line_of(file: &Path) -> Option<String> {
 
 impl RepositoryAccess {
     /// Returns the paths of repositories in the workspace: each `.git` that is a directory.
-    pub(in crate::tools) fn of(repositories: &[PathBuf]) -> Self {
+    pub(in crate::tools) fn for_repositories(repositories: &[PathBuf]) -> Self {
         let mut opened = Self::default();
         let directories = repositories.iter().filter(|git| git.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()));
         directories.take(MAX_REPOSITORIES).for_each(|git| opened.add(git));
@@ -183,7 +183,7 @@ mod tests {
         let tree = tempfile::tempdir().expect("a directory");
         made(tree.path(), &[(".git/HEAD", "x"), (".git/modules/a/b/HEAD", "x")]);
         let git = tree.path().join(".git");
-        let opened = RepositoryAccess::of(std::slice::from_ref(&git));
+        let opened = RepositoryAccess::for_repositories(std::slice::from_ref(&git));
         assert_eq!(opened.writable, std::slice::from_ref(&git));
         for name in ["hooks", "config", "config.worktree", "info", "modules/a/b/hooks", "modules/a/b/config"] {
             assert!(opened.read_only.contains(&git.join(name)), "{name}");
@@ -212,7 +212,7 @@ mod tests {
         made(tree.path(), &[(".git/HEAD", "x"), ("elsewhere/a/HEAD", "x")]);
         let git = tree.path().join(".git");
         std::os::unix::fs::symlink("../elsewhere", git.join("worktrees")).expect("linked");
-        let opened = RepositoryAccess::of(std::slice::from_ref(&git));
+        let opened = RepositoryAccess::for_repositories(std::slice::from_ref(&git));
         assert!(!opened.read_only.iter().any(|place| place.starts_with(git.join("worktrees"))), "{opened:?}");
     }
 

@@ -256,7 +256,7 @@ impl SandboxPolicy {
 
     /// Returns the text for an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and a
     /// private /tmp, …`.
-    pub(crate) fn words(&self, home: &Path) -> String {
+    pub(crate) fn describe(&self, home: &Path) -> String {
         let for_people = |path: &PathBuf| crate::text::abbreviate_home(path, home);
         let mut places: Vec<String> = if self.writes { self.roots.iter().map(for_people).collect() } else { Vec::new() };
         if self.setting == SandboxSetting::WorkspaceWrite {

@@ -259,7 +259,7 @@ fn walk_roots(
 /// Lists a directory up to the limit, reusing the `known` listing if it is unchanged.
 fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -> Option<Listed> {
     // Taken before listing: a change in between is seen the next time.
-    let stamp = DirectoryStamp::of(directory)?;
+    let stamp = DirectoryStamp::read(directory)?;
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
     }
@@ -272,7 +272,7 @@ fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -
         if !kind.is_dir() && is_secret_name(&text) {
             listed.secrets.push(name.clone());
         }
-        match marks.of(&entry.path(), &text) {
+        match marks.protection_of(&entry.path(), &text) {
             Some(kept) => {
                 // Writable directories are searched further, and anyone may listen there.
                 if kept == EntryProtection::Watched && kind.is_dir() {
@@ -292,9 +292,9 @@ fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -
 }
 
 impl DirectoryStamp {
-    fn of(directory: &Path) -> Option<Self> {
+    fn read(directory: &Path) -> Option<Self> {
         let metadata = directory.symlink_metadata().ok()?;
-        Some(Self { device: metadata.dev(), file: FileStamp::of(&metadata) })
+        Some(Self { device: metadata.dev(), file: FileStamp::from_metadata(&metadata) })
     }
 }
 
@@ -419,7 +419,7 @@ mod tests {
         // Directories not mentioned here are not found.
         let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
             let path = root.join(name);
-            let stamp = DirectoryStamp::of(&path).expect("there");
+            let stamp = DirectoryStamp::read(&path).expect("there");
             let below = below.iter().map(OsString::from).collect();
             (path, Listed { stamp, entries: 1, kept, below, ..Listed::default() })
         };

@@ -24,20 +24,20 @@ impl Encodings {
     }
 
     /// Returns the encoding of a file; `None` if it is UTF-8, or not text and searched as bytes.
-    pub(super) fn of(&self, bytes: &[u8]) -> Option<&'static Encoding> {
-        charset::of(bytes, self.locale.as_deref(), ReadAs::Detected).ok().filter(|encoding| *encoding != UTF_8)
+    pub(super) fn detect(&self, bytes: &[u8]) -> Option<&'static Encoding> {
+        charset::detect(bytes, self.locale.as_deref(), ReadAs::Detected).ok().filter(|encoding| *encoding != UTF_8)
     }
 
     /// Returns the encoding of a large file, based on its start.
     pub(super) fn of_start(&self, start: &[u8]) -> Option<&'static Encoding> {
-        self.of(whole_start(start))
+        self.detect(whole_start(start))
     }
 
     /// Returns the encoding of a file that is read for this purpose.
     pub(super) fn of_file(&self, path: &Path) -> io::Result<Option<&'static Encoding>> {
         let mut bytes = Vec::new();
         open_file(path)?.take(self.most_held).read_to_end(&mut bytes)?;
-        Ok(self.of(&bytes))
+        Ok(self.detect(&bytes))
     }
 }
 

@@ -142,7 +142,7 @@ impl<'a> FileSearch<'a> {
     /// Searches text in another encoding after decoding it.
     fn whole(&mut self, path: &Path, bytes: &[u8]) -> Result<Content, Skip> {
         if is_utf_16(bytes) {
-            return self.slice(path, bytes, self.encodings.of(bytes)).map(|()| Content::Text);
+            return self.slice(path, bytes, self.encodings.detect(bytes)).map(|()| Content::Text);
         }
         let (text, content) = match memchr::memchr(0, bytes) {
             None => (bytes, Content::Text),
@@ -154,7 +154,7 @@ impl<'a> FileSearch<'a> {
             self.hits.own.add(path, FileHits::default());
             return Ok(content);
         }
-        let encoding = self.encodings.of(bytes);
+        let encoding = self.encodings.detect(bytes);
         self.slice(path, text, encoding)?;
         Ok(content)
     }
@@ -166,7 +166,7 @@ impl<'a> FileSearch<'a> {
             self.hits.own.add(path, FileHits::default());
             return Ok(());
         }
-        let keys = Keys::of(text);
+        let keys = Keys::find(text);
         let numbers = keys.any();
         self.run(path, keys, (numbers, encoding), |searcher, expression, sink| searcher.search_slice(expression, text, sink))?;
         Ok(())

@@ -196,7 +196,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
     let what = if work.directories { "entries" } else { "files" };
     if !list.is_empty() {
         let more = if work.page.limit < MAX_ENTRIES as usize { ", raise `maxResults` (at most 1000)" } else { "" };
-        let told = list.told(seen, &format!("{seen} {what} shown"), &format!("use a narrower pattern{more}"));
+        let told = list.into_output(seen, &format!("{seen} {what} shown"), &format!("use a narrower pattern{more}"));
         return Ok(told.and(&unread.note(settings)));
     }
     if seen > 0 && work.page.before() as u64 >= seen {

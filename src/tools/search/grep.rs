@@ -31,7 +31,7 @@ pub(in crate::tools) struct Work {
 impl Tool for Grep {
     const NAME: &'static str = "Grep";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::of::<grep_arguments::Grep>("grep"),
+        Alias::new::<grep_arguments::Grep>("grep"),
         Alias::same("TextSearch"),
         Alias::same("search"),
         Alias::same("grep_search"),
@@ -91,9 +91,9 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
                 }
                 Content::TextThenBinary => {
                     let note = format!("\n[not searched after the first NUL byte: a binary file; {how}]");
-                    Ok(told(hits, work, settings, most_bytes)?.and(&note))
+                    Ok(format_hits(hits, work, settings, most_bytes)?.and(&note))
                 }
-                Content::Text => told(hits, work, settings, most_bytes),
+                Content::Text => format_hits(hits, work, settings, most_bytes),
             };
         }
         Place::Directory => {
@@ -118,7 +118,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
             })?;
         }
     }
-    Ok(told(hits.into_inner(), work, settings, most_bytes)?.and(&unread.note(settings)))
+    Ok(format_hits(hits.into_inner(), work, settings, most_bytes)?.and(&unread.note(settings)))
 }
 
 fn unsearched(skip: &Skip, target: &Target) -> ToolError {
@@ -132,7 +132,7 @@ fn unsearched(skip: &Skip, target: &Target) -> ToolError {
     }
 }
 
-fn told(hits: Hits, work: &Work, settings: &Settings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
+fn format_hits(hits: Hits, work: &Work, settings: &Settings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
     let searched = hits.searched;
     Ok(match answer(hits, &work.request, settings, most_bytes)? {
         Some(told) => told,

@@ -225,5 +225,5 @@ pub(super) fn answer(
     if list.is_empty() {
         return Err(page.past_the_end(total, if request.mode == Mode::Content { "matches" } else { "files" }));
     }
-    Ok(Some(list.told(total, &of, &narrow)))
+    Ok(Some(list.into_output(total, &of, &narrow)))
 }

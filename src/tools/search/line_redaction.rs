@@ -32,7 +32,7 @@ pub(super) struct Keys {
 
 impl Keys {
     /// Finds the keys of a complete text.
-    pub(super) fn of(text: &[u8]) -> Self {
+    pub(super) fn find(text: &[u8]) -> Self {
         if memchr::memmem::find(text, BEGIN).is_none() {
             return Self { lines: Some(Vec::new()), encoding: None };
         }

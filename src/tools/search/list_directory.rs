@@ -34,7 +34,7 @@ impl Tool for ListDirectory {
     const NAME: &'static str = "ListDirectory";
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::same("list_directory"),
-        Alias::of::<ListFiles>("list_files"),
+        Alias::new::<ListFiles>("list_files"),
         Alias::same("list_dir"),
         Alias::same("ls"),
         Alias::same("dir"),
@@ -94,7 +94,7 @@ fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOu
     if !list.is_empty() {
         let more = if request.page.limit < MAX_ENTRIES as usize { ", raise `maxResults` (at most 1000)" } else { "" };
         let advice = format!("list a subdirectory{more}, search with Glob");
-        return Ok(list.told(seen, &format!("{seen} entries shown"), &advice).and(&unread.note(settings)));
+        return Ok(list.into_output(seen, &format!("{seen} entries shown"), &advice).and(&unread.note(settings)));
     }
     if seen > 0 && request.page.before() as u64 >= seen {
         return Err(request.page.past_the_end(seen, "entries"));
@@ -119,7 +119,7 @@ fn one(target: &Target, request: &Request, settings: &Settings) -> Result<Found,
         let hidden = name.as_encoded_bytes().starts_with(b".");
         let path = target.real.join(&name);
         if (request.hidden || !hidden) && (request.which.is_all() || request.which.takes(Path::new(&name))) && may_read(&path) {
-            found.push((InOrder(path), Kind::of(entry.file_type().ok())));
+            found.push((InOrder(path), Kind::from_file_type(entry.file_type().ok())));
         }
     }
     Ok(found)
@@ -141,7 +141,7 @@ fn all(
             if request.which.is_all() || request.which.takes(below(path, &target.real)) {
                 part.own.push_if(|last: Option<&(InOrder, Kind)>| {
                     let before = |last: &(InOrder, Kind)| InOrder::compare(path, &last.0.0).is_lt();
-                    last.is_none_or(before).then(|| (InOrder(path.to_owned()), Kind::of(entry.file_type())))
+                    last.is_none_or(before).then(|| (InOrder(path.to_owned()), Kind::from_file_type(entry.file_type())))
                 });
             }
         }
@@ -159,7 +159,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(kind: Option<FileType>) -> Self {
+    fn from_file_type(kind: Option<FileType>) -> Self {
         match kind {
             Some(kind) if kind.is_dir() => Self::Directory,
             Some(kind) if kind.is_symlink() => Self::Link,

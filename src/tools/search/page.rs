@@ -80,7 +80,7 @@ impl List {
     }
 
     /// Returns the items and, if they are incomplete, a note with `of` (`5000 matches shown`) and the advice.
-    pub(super) fn told(mut self, total: u64, of: &str, advice: &str) -> ToolOutput {
+    pub(super) fn into_output(mut self, total: u64, of: &str, advice: &str) -> ToolOutput {
         let first = self.page.first;
         let from = if first > 1 { format!("{first} to ") } else { String::new() };
         let last = first - 1 + self.starts.len() as u64;
@@ -106,6 +106,6 @@ impl List {
             within: None,
             missing: 0,
         };
-        ToolOutput { text: self.text + &own, left_out: LeftOut::of(Vec::new(), Some(run)), ..ToolOutput::default() }
+        ToolOutput { text: self.text + &own, left_out: LeftOut::from_gaps(Vec::new(), Some(run)), ..ToolOutput::default() }
     }
 }

@@ -142,7 +142,7 @@ impl Tool for CliSession {
             None => (shell.waiting().to_owned(), Reads::Shell),
             Some(_) => (line.clone(), if runs_input(&line) { Reads::Code } else { Reads::Data }),
         };
-        let pinned = PinnedFiles::of(&line, &cwd, settings);
+        let pinned = PinnedFiles::for_line(&line, &cwd, settings);
         let shown = first_line(&line);
         Ok(CallDraft {
             summary: format!("$ {shown} (session)"),

@@ -76,7 +76,7 @@ struct Judged {
 }
 
 impl Input {
-    fn of(arguments: &Arguments) -> Result<Self, ToolError> {
+    fn parse(arguments: &Arguments) -> Result<Self, ToolError> {
         let mut text = arguments.text.clone().unwrap_or_default().replace("\r\n", "\n").replace('\r', "\n");
         if text.len() > MAX_TEXT_BYTES {
             return Err(invalid(format!("`text` has {} bytes; the limit is {MAX_TEXT_BYTES}", text.len())));
@@ -175,7 +175,7 @@ impl Tool for CliWrite {
 
     /// Returns the strictest action: without the session, the reader is unknown and may be a shell.
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        let input = Input::of(arguments)?;
+        let input = Input::parse(arguments)?;
         if input.interrupts() {
             return Ok(Vec::new());
         }
@@ -186,7 +186,7 @@ impl Tool for CliWrite {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
         let entry = settings.commands.find(&arguments.id)?;
         let (reads, keys) = writable(&entry)?;
-        let input = Input::of(&arguments)?;
+        let input = Input::parse(&arguments)?;
         let wait = wait(arguments.wait_seconds, ANSWER_SECONDS)?.max(MIN_WAIT);
         let shown = input.shown("");
         let summary = format!("{} ← {}", entry.id(), first_line(&shown));
@@ -208,7 +208,7 @@ impl Tool for CliWrite {
                 let work = Work { entry, input, wait, judged: None };
                 return Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
             }
-            let pinned = PinnedFiles::of(&input.text, &directory, settings);
+            let pinned = PinnedFiles::for_line(&input.text, &directory, settings);
             return Ok(CallDraft {
                 summary,
                 actions: vec![Action::Exec { command: input.text.clone(), cwd: directory.clone() }],

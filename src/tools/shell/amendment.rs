@@ -84,7 +84,7 @@ fn another(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<P
         preview: preview::offer(&draft.work, settings),
         opens: Vec::new(),
         timeout_seconds,
-        sandbox: draft.work.narrow.words(settings),
+        sandbox: draft.work.narrow.describe(settings),
         amends,
         payload: Box::new(draft.work),
         ..plan
@@ -96,7 +96,7 @@ fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     work.narrow.no_network = true;
     let mut actions = plan.actions;
     actions.retain(|action| !matches!(action, Action::Fetch { .. }));
-    let (opens, sandbox) = (work.opens.clone(), work.narrow.words(settings));
+    let (opens, sandbox) = (work.opens.clone(), work.narrow.describe(settings));
     let plan = Plan { actions, opens, sandbox, payload: Box::new(work), ..plan };
     (plan, "[The user allowed this without network access.]".to_owned())
 }
@@ -134,7 +134,7 @@ fn unsandboxed(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String
         preview: PreviewOffer::Impossible { reason: "it runs outside the sandbox".to_owned() },
         layer: LayerRun::None,
         doubts: Doubts::default(),
-        sandbox: work.narrow.words(settings),
+        sandbox: work.narrow.describe(settings),
         amends,
         payload: Box::new(work),
         ..plan

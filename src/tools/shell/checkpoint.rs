@@ -63,7 +63,7 @@ async fn before_all(
     let mark = settings.changes.as_ref().map(mark);
     let mut before =
         WorkspaceState { checkpoints, taken: Vec::new(), watched: Vec::new(), directories: Vec::new(), files: 0, mark };
-    if let Some(changes) = SessionChanges::of(settings) {
+    if let Some(changes) = SessionChanges::new(settings) {
         changes.note_others().await;
     }
     for root in roots(settings) {

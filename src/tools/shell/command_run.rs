@@ -65,7 +65,7 @@ pub(in crate::tools) struct Narrow {
 
 impl Work {
     /// Builds the result of a finished run.
-    pub(in crate::tools) fn told(&self, finished: &Finished, max_output_bytes: usize) -> CallResult {
+    pub(in crate::tools) fn result(&self, finished: &Finished, max_output_bytes: usize) -> CallResult {
         let own = self.answer.as_ref().and_then(|answer| answer(finished, max_output_bytes));
         let told = own.unwrap_or_else(|| answer(finished, self.timeout_seconds, max_output_bytes));
         if self.without_stderr { unheard(told, finished, max_output_bytes) } else { told }
@@ -74,16 +74,16 @@ impl Work {
 
 impl Narrow {
     /// Describes the sandbox of the command, if it differs from that of other commands.
-    pub(in crate::tools) fn words(&self, settings: &Settings) -> Option<String> {
+    pub(in crate::tools) fn describe(&self, settings: &Settings) -> Option<String> {
         if self.unsandboxed {
             return Some(OUTSIDE.to_owned());
         }
         let home = settings.home.clone().unwrap_or_else(|| "/".into());
-        (self.read_only || self.no_network).then(|| self.of(Arc::new(settings.clone())).command.sandbox.words(&home))
+        (self.read_only || self.no_network).then(|| self.apply_to(Arc::new(settings.clone())).command.sandbox.describe(&home))
     }
 
     /// Returns the settings with these restrictions.
-    pub(in crate::tools) fn of(&self, settings: Arc<Settings>) -> Arc<Settings> {
+    pub(in crate::tools) fn apply_to(&self, settings: Arc<Settings>) -> Arc<Settings> {
         if *self == Self::default() {
             return settings;
         }
@@ -110,7 +110,7 @@ const OUTSIDE: &str = "NONE for this run: the command has all your permissions, 
 
 /// Runs the command with real effects.
 pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> CallResult {
-    let settings = work.narrow.of(settings);
+    let settings = work.narrow.apply_to(settings);
     unchanged(&mut work, &settings).await?;
     let apart = apart(&work, &settings).await?;
     let (wanted, sandbox) = (ExtraAccess::by(&work.line, work.opens.clone()), Arc::clone(&settings));
@@ -153,7 +153,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
                 None => Wholes::default(),
             };
             let told = off_thread(move || {
-                let told = wholes.put_to(rest.work.told(&finished, limit), &finished, limit);
+                let told = wholes.put_to(rest.work.result(&finished, limit), &finished, limit);
                 let (words, denied) = rest.over(Some(&finished));
                 with_words(told, words.into_iter(), denied)
             });
@@ -262,13 +262,13 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apar
 pub(in crate::tools) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
     let hosts = network::kept(&finished.denied_hosts);
-    let denied = Denied::look(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings);
+    let denied = Denied::detect(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings);
     if settings.command.sandbox.narrowed { denied.narrowed(&stderr, &work.cwd.real, confinement) } else { denied }
 }
 
 /// Determines the blocked hosts, regardless of the command's output.
 pub(in crate::tools) fn asked_for(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
-    Denied::look(&[], &work.cwd.real, network::kept(&finished.denied_hosts), confinement, settings)
+    Denied::detect(&[], &work.cwd.real, network::kept(&finished.denied_hosts), confinement, settings)
 }
 
 /// Appends the notes of the sandbox to a result.
@@ -318,7 +318,7 @@ pub(in crate::tools) fn failed(error: &ProcessError) -> ToolError {
 /// Builds the result. A command that ran is a successful call whatever its exit code, which the model interprets.
 pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> CallResult {
     let (printed, gaps) = printed(&finished.stdout, &finished.stderr, max_output_bytes);
-    let left_out = LeftOut::of(gaps, None);
+    let left_out = LeftOut::from_gaps(gaps, None);
     let ended =
         |line: String| Ok(ToolOutput { text: format!("{line}\n{printed}"), left_out: left_out.clone(), ..ToolOutput::default() });
     let failed = |code: ErrorCode, message: String| {
@@ -391,7 +391,7 @@ fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> [(String, Opt
 /// Removes stderr from a result, and notes its size.
 pub(in crate::tools) fn unheard(told: CallResult, finished: &Finished, limit: usize) -> CallResult {
     let [(_, gap), (stderr, _)] = sections(&finished.stdout, &finished.stderr, limit);
-    let left_out = LeftOut::of(gap.into_iter().collect(), None);
+    let left_out = LeftOut::from_gaps(gap.into_iter().collect(), None);
     let section = format!("{STDERR}{stderr}");
     let section = section.trim_end_matches('\n');
     let without = |text: String| match (finished.stderr.total(), text.rfind(section)) {

@@ -155,7 +155,7 @@ impl Settings {
         repositories.extend(sandbox.survey.iter().flat_map(|survey| survey.now().repositories.clone()));
         repositories.sort_by_key(|git| git.components().count());
         repositories.dedup();
-        RepositoryAccess::of(&repositories).and(sandbox.git.opened())
+        RepositoryAccess::for_repositories(&repositories).and(sandbox.git.opened())
     }
 }
 

@@ -30,7 +30,7 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
             continue;
         }
         if let Some(count) = counted_at(&path, &mut left) {
-            named.push(format!("{place}: {}", words(&count)));
+            named.push(format!("{place}: {}", describe_count(&count)));
         }
         if named.len() == MAX_NAMED {
             break;
@@ -40,7 +40,7 @@ pub(in crate::tools) fn note(line: &str, cwd: &Target, settings: &Settings) -> O
     (!named.is_empty()).then(|| format!("deletes {}{more}", named.join(", ")))
 }
 
-fn words(count: &Count) -> String {
+fn describe_count(count: &Count) -> String {
     let Count { files, bytes, more } = count;
     let over = if *more { "more than " } else { "" };
     format!("{over}{}, {}", counted(*files, "file", "files"), size(*bytes))
@@ -88,7 +88,7 @@ mod tests {
         }
         let mut left = 8;
         let count = counted_at(big, &mut left).unwrap();
-        assert_eq!(words(&count), "more than 8 files, 8 bytes");
+        assert_eq!(describe_count(&count), "more than 8 files, 8 bytes");
         assert_eq!(left, 0);
     }
 }

@@ -41,8 +41,8 @@ enum Content {
 }
 
 impl PinnedFiles {
-    pub(in crate::tools) fn of(line: &str, cwd: &Target, settings: &Settings) -> Self {
-        let files = run_files(line).into_iter().map(|given| File::look(given, cwd, settings)).collect();
+    pub(in crate::tools) fn for_line(line: &str, cwd: &Target, settings: &Settings) -> Self {
+        let files = run_files(line).into_iter().map(|given| File::inspect(given, cwd, settings)).collect();
         Self { directory: identity(&cwd.real).ok(), files, tool: None }
     }
 
@@ -67,7 +67,7 @@ impl PinnedFiles {
             tool.still_holds()?;
         }
         for file in self.files {
-            if File::look(file.given.clone(), cwd, settings) != file {
+            if File::inspect(file.given.clone(), cwd, settings) != file {
                 let message = format!("`{}` changed since the command was checked; nothing was run, try again", file.given);
                 return Err(ToolError::new(ErrorCode::Conflict, message));
             }
@@ -77,12 +77,12 @@ impl PinnedFiles {
 }
 
 impl File {
-    fn look(given: String, cwd: &Target, settings: &Settings) -> Self {
+    fn inspect(given: String, cwd: &Target, settings: &Settings) -> Self {
         let found = resolve(&given, &cwd.real, settings.home.as_deref()).ok();
         let content = match &found {
             Some(found) if found.real.starts_with(&settings.workspace) => match found.kind {
                 Kind::Missing => Content::Is(PreImage::Absent),
-                Kind::File { .. } => Content::of(&found.real),
+                Kind::File { .. } => Content::read(&found.real),
                 Kind::Directory | Kind::Special | Kind::Link { .. } => Content::NotLookedAt,
             },
             _ => Content::NotLookedAt,
@@ -92,9 +92,9 @@ impl File {
 }
 
 impl Content {
-    fn of(real: &Path) -> Self {
+    fn read(real: &Path) -> Self {
         match read(real, MAX_READ_BYTES) {
-            Ok(content) => Self::Is(PreImage::of(&content)),
+            Ok(content) => Self::Is(PreImage::hash(&content)),
             Err(ReadError::TooLarge { .. }) => match std::fs::symlink_metadata(real) {
                 Ok(data) => Self::Large { bytes: data.len(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) },
                 Err(_) => Self::NotLookedAt,

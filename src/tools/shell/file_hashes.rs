@@ -12,7 +12,7 @@ pub(in crate::tools) struct FileHashes {
 }
 
 impl FileHashes {
-    pub(in crate::tools) fn of(files: Vec<(PathBuf, String)>) -> Self {
+    pub(in crate::tools) fn new(files: Vec<(PathBuf, String)>) -> Self {
         Self { files }
     }
 

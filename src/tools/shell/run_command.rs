@@ -102,8 +102,8 @@ impl Tool for RunCommand {
     const NAME: &'static str = "RunCommand";
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::same("run_command"),
-        Alias::of::<Shell>("shell"),
-        Alias::of::<CliRun>("CliRun"),
+        Alias::new::<Shell>("shell"),
+        Alias::new::<CliRun>("CliRun"),
         Alias::same("bash"),
         Alias::same("execute_command"),
         Alias::same("run_shell_command"),
@@ -144,12 +144,12 @@ impl Tool for RunCommand {
             ));
         }
         let line = with_input(command, arguments.stdin.as_deref());
-        let pinned = PinnedFiles::of(&line, &cwd, settings);
+        let pinned = PinnedFiles::for_line(&line, &cwd, settings);
         Ok(CallDraft {
             summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
-                notes: [format!("shell {}", settings.command.shell.words()), command_run::environment_note(settings)]
+                notes: [format!("shell {}", settings.command.shell.description()), command_run::environment_note(settings)]
                     .into_iter()
                     .chain(own_place(arguments.cwd.as_deref(), &cwd, settings))
                     .chain(own_limit(&arguments))

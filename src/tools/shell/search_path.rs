@@ -23,7 +23,7 @@ pub(super) struct SearchPath {
 
 impl SearchPath {
     /// Splits a PATH, with symlinks resolved. Entries that cannot be resolved are not trusted.
-    pub(super) fn of(path: Option<&OsStr>, settings: &Settings) -> Self {
+    pub(super) fn split(path: Option<&OsStr>, settings: &Settings) -> Self {
         let mut split = Self::default();
         for entry in path.unwrap_or(OsStr::new(USUAL)).as_bytes().split(|byte| *byte == b':').take(MAX_ENTRIES) {
             let entry = PathBuf::from(OsString::from_vec(entry.to_vec()));

@@ -32,7 +32,7 @@ impl UnapprovedRun {
         let sandbox = &settings.command.sandbox;
         let mut apart = Self::default();
         let directory = &run_directory(line, cwd, settings);
-        if let Strictness::NoPrograms(purpose) = Strictness::of(line, sandbox.unasked, sandbox.trust) {
+        if let Strictness::NoPrograms(purpose) = Strictness::for_line(line, sandbox.unasked, sandbox.trust) {
             apart.git = Hardening::find(line, directory, purpose, &git_workspace(settings));
             let counts = sandbox.unasked.is_some() && sandbox.trust != RepositoryTrust::Trusted && names_git(line);
             if let Some(why) = apart.git.doubt().filter(|_| counts) {
@@ -119,7 +119,7 @@ pub(in crate::tools) fn through_links(actions: &[Action], settings: &Settings) -
 
 /// Returns the PATH of commands.
 fn search_path(settings: &Settings) -> SearchPath {
-    SearchPath::of(given_path(settings).as_deref(), settings)
+    SearchPath::split(given_path(settings).as_deref(), settings)
 }
 
 /// Returns the directories in the PATH of commands.

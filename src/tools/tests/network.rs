@@ -71,7 +71,7 @@ impl Net {
     }
 
     fn spec(&self, line: &str, opens: &[Outside]) -> Spec {
-        let confinement = Confinement::of(Strength::Namespaces, vec![self.bench.settings.workspace.clone()]);
+        let confinement = Confinement::new(Strength::Namespaces, vec![self.bench.settings.workspace.clone()]);
         Spec {
             shell: crate::sys::process::Shell::Bash,
             line: line.to_owned(),

@@ -256,7 +256,7 @@ pub(super) fn plain(text: &str) -> Outline {
 mod tests {
     use super::*;
 
-    fn told(outline: Outline) -> Vec<(usize, String, usize, usize)> {
+    fn describe_outline(outline: Outline) -> Vec<(usize, String, usize, usize)> {
         outline.parts.into_iter().map(|part| (part.level, part.title, part.first, part.last)).collect()
     }
 
@@ -269,7 +269,7 @@ mod tests {
             (2, "a (number)", 4, 4),
             (2, "b (array, 2 items)", 5, 6),
         ];
-        assert_eq!(told(json(text)), keys.map(|(level, title, first, last)| (level, title.to_owned(), first, last)));
+        assert_eq!(describe_outline(json(text)), keys.map(|(level, title, first, last)| (level, title.to_owned(), first, last)));
         assert!(json("{\"a\":").facts[0].starts_with("invalid: EOF"));
         assert_eq!(json("[{\"a\": 1}, 2]").facts, ["an array of 2 items, the first with `a`"]);
         assert_eq!(json("7").facts, ["a single value"]);
@@ -279,7 +279,8 @@ mod tests {
     fn toml_tells_tables_and_not_what_looks_like_one() {
         let text =
             "top = 1\nlist = [\n  [\"x\"],\n]\ntext = \"\"\"\n[no]\n\"\"\"\n[a]\nx = 1\n[[b]]\ny = 1\n[[b]]\n[c.d] # why\n";
-        let titles: Vec<_> = told(toml(text)).into_iter().map(|(_, title, first, last)| (title, first, last)).collect();
+        let titles: Vec<_> =
+            describe_outline(toml(text)).into_iter().map(|(_, title, first, last)| (title, first, last)).collect();
         let expected = [
             ("top", 1, 1),
             ("list", 2, 4),
@@ -296,7 +297,10 @@ mod tests {
     fn yaml_tells_two_levels_of_keys() {
         let text = "# c\na: 1\nb:\n  c: 2\n  d:\n    e: 3\ntext: |\n  not: a key\n'q': [x]\n";
         let expected = [(1, "a", 2, 2), (1, "b", 3, 6), (2, "c", 4, 4), (2, "d", 5, 6), (1, "text", 7, 8), (1, "q", 9, 9)];
-        assert_eq!(told(yaml(text)), expected.map(|(level, title, first, last)| (level, title.to_owned(), first, last)));
+        assert_eq!(
+            describe_outline(yaml(text)),
+            expected.map(|(level, title, first, last)| (level, title.to_owned(), first, last))
+        );
     }
 
     #[test]

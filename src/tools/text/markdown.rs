@@ -61,7 +61,7 @@ fn push(parts: &mut [Part], words: &str) {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<(usize, String, usize, usize)> {
+    fn describe_outline(text: &str) -> Vec<(usize, String, usize, usize)> {
         outline(text).parts.into_iter().map(|part| (part.level, part.title, part.first, part.last)).collect()
     }
 
@@ -75,14 +75,14 @@ mod tests {
         expected[0].3 = 26;
         expected[1].3 = 23;
         expected[2].3 = 23;
-        assert_eq!(told(text), expected);
+        assert_eq!(describe_outline(text), expected);
         assert_eq!(outline(text).facts[0], "front matter in lines 1-3");
         assert_eq!(outline(text).parts[0].heading, 7);
     }
 
     #[test]
     fn a_text_without_headings_has_no_sections() {
-        assert_eq!(told(""), []);
-        assert_eq!(told("#no space\ntext\n"), []);
+        assert_eq!(describe_outline(""), []);
+        assert_eq!(describe_outline("#no space\ntext\n"), []);
     }
 }

@@ -20,8 +20,8 @@ pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<us
     if outline.parts.is_empty() {
         return Err(invalid(format!("`{argument}`: this file has no sections; give `startLine` and `endLine` instead")));
     }
-    let words: Vec<Heading> = given.split('>').map(Heading::of).collect();
-    let whole = [Heading::of(given)];
+    let words: Vec<Heading> = given.split('>').map(Heading::parse).collect();
+    let whole = [Heading::parse(given)];
     // A title may contain `>` itself.
     let found = [&whole[..], &words[..]].into_iter().map(|words| matches(outline, words)).find(|found| !found.is_empty());
     match found.as_deref() {
@@ -43,7 +43,7 @@ struct Heading {
 }
 
 impl Heading {
-    fn of(given: &str) -> Self {
+    fn parse(given: &str) -> Self {
         let given = given.trim();
         let marks = given.bytes().take_while(|byte| *byte == b'#').count();
         let rest = given[marks..].trim();

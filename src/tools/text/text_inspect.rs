@@ -158,7 +158,7 @@ struct Seen {
 fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     // After a change, seeing a part does not make the file known again.
-    if settings.seen.stands(&target.real) {
+    if settings.seen.is_current(&target.real) {
         match &unsaved {
             Some(document) => settings.seen.saw(&target.real, document.fingerprint()),
             None => settings.seen.looks_at(&target.real),
@@ -265,7 +265,7 @@ fn one_section(seen: &Seen, index: usize, most_bytes: usize) -> ToolOutput {
         within: None,
         missing: 0,
     };
-    ToolOutput { text: text + &note, left_out: LeftOut::of(Vec::new(), Some(run)), ..ToolOutput::default() }
+    ToolOutput { text: text + &note, left_out: LeftOut::from_gaps(Vec::new(), Some(run)), ..ToolOutput::default() }
 }
 
 /// Joins lines and drops the last ones that do not fit.
@@ -280,7 +280,7 @@ fn list(lines: &[String], advice: &str) -> ToolOutput {
         within: None,
         missing: 0,
     };
-    ToolOutput { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..ToolOutput::default() }
+    ToolOutput { text, left_out: LeftOut::from_gaps(Vec::new(), Some(run)), ..ToolOutput::default() }
 }
 
 fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Option<usize>) -> ToolOutput {

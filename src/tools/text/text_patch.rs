@@ -77,7 +77,7 @@ impl Tool for TextPatch {
             return Err(invalid("`operations` is empty; give at least one, such as `{operation, section, content}`"));
         }
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
-        let before = CurrentFile::of(&target, settings)?;
+        let before = CurrentFile::read(&target, settings)?;
         if arguments.operations.iter().any(|operation| operation.start_line.is_some()) {
             settings.seen.check(&target)?;
         }
@@ -89,7 +89,7 @@ impl Tool for TextPatch {
             return Err(lacks(&target.given, document.form, "`content`"));
         };
         let has_nul = document.text.contains('\0');
-        let (proposal, made) = ChangeParts::of("Edit", &target, before, document, content.len() as u64, settings);
+        let (proposal, made) = ChangeParts::propose("Edit", &target, before, document, content.len() as u64, settings);
         let done = noting_nul(proposal.summary.replacen("Edit", "Edited", 1), has_nul);
         let change = Change::new(target.clone(), content, Parents::MustExist, done, made);
         Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))

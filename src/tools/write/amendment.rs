@@ -27,7 +27,7 @@ pub(in crate::tools) struct Sides<'a> {
 
 impl ChangeParts {
     /// Creates an editable change with its proposal.
-    pub(in crate::tools) fn of(
+    pub(in crate::tools) fn propose(
         verb: &'static str,
         target: &Target,
         before: CurrentFile,
@@ -67,7 +67,7 @@ impl Change {
             return Err(lacks(&self.target.given, text.form, "the edited text"));
         };
         let has_nul = text.text.contains('\0');
-        let (proposal, made) = ChangeParts::of(verb, &self.target, before, text, content.len() as u64, settings);
+        let (proposal, made) = ChangeParts::propose(verb, &self.target, before, text, content.len() as u64, settings);
         let past = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1).replacen("Write", "Wrote", 1);
         let change = Self { content, done: noting_nul(past, has_nul), made: Some(made), ..self };
         let target = change.target.clone();

@@ -122,7 +122,7 @@ fn is_large(bytes: u64, arguments: &Arguments, settings: &Settings) -> bool {
 
 /// Appends to a file that can be held in memory, or to a new one.
 fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Result<Appended, ToolError> {
-    let before = CurrentFile::of(target, settings)?;
+    let before = CurrentFile::read(target, settings)?;
     let (old, form) = match &before {
         CurrentFile::Absent => (String::new(), Form::Utf8),
         CurrentFile::Text { document: Document { text, form }, .. } => (text.clone(), *form),
@@ -144,8 +144,8 @@ fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Resu
     let mut proposal = proposal(verb, target, &before, &new, more.len() as u64, settings);
     proposal.notes.extend(joins.then(|| JOINS.to_owned()));
     let old = match &before {
-        CurrentFile::Absent => Content::of(&[]),
-        CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => Content::of(bytes),
+        CurrentFile::Absent => Content::hash(&[]),
+        CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => Content::hash(bytes),
     };
     let after = old.and(&more);
     Ok(Appended { proposal, more, before: before.image(), after, joins, nul: added.contains('\0') })

@@ -1,7 +1,7 @@
 //! Copy: copies a file or directory tree.
 
 use super::git_guard::{guard, guarded};
-use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
+use super::tree_change::{inspect, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PathState, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, duplicate};
@@ -69,7 +69,7 @@ impl Tool for Copy {
         must_be_free(&source, &destination)?;
         guard(&destination)?;
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
-        let look = look(&source, &[&destination.real], settings, &|path| may_read(path) && may_write(&there(path)))?;
+        let look = inspect(&source, &[&destination.real], settings, &|path| may_read(path) && may_write(&there(path)))?;
         let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
         let summary = format!("Copy {from} to {to}");
         if let Some(path) = &look.refused {

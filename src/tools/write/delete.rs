@@ -2,7 +2,7 @@
 
 use super::file_change::removal;
 use super::git_guard::guard;
-use super::tree_change::{InspectedPath, look, must_be_there, refused_target, why_not};
+use super::tree_change::{InspectedPath, inspect, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, FileDiff, PathState, Place, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, remove};
@@ -56,8 +56,8 @@ pub(in crate::tools) struct Work {
 impl Tool for Delete {
     const NAME: &'static str = "Delete";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::of::<OneFile>("DeleteFile"),
-        Alias::of::<OneFile>("TextDelete"),
+        Alias::new::<OneFile>("DeleteFile"),
+        Alias::new::<OneFile>("TextDelete"),
         Alias::same("delete_file"),
         Alias::same("remove"),
         Alias::same("remove_file"),
@@ -95,7 +95,7 @@ impl Tool for Delete {
             let message = format!("`{}` is a directory; set `recursive` to delete it with everything in it", target.given);
             return Err(invalid(message));
         }
-        let look = look(&target, &[&target.real], settings, &*settings.paths.may_delete)?;
+        let look = inspect(&target, &[&target.real], settings, &*settings.paths.may_delete)?;
         if let Some(path) = &look.refused {
             let refused = Action::Delete { target: refused_target(path, settings) };
             return Ok(CallDraft::denied(format!("Delete {name}"), vec![action, refused]));

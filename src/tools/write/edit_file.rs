@@ -61,14 +61,14 @@ impl Tool for EditFile {
             return Err(invalid("`edits` is empty; give at least one `{oldText, newText}`"));
         }
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
-        if let Some(large) = Large::of(&target, settings)? {
+        if let Some(large) = Large::inspect(&target, settings)? {
             let (splice, proposal) = match large::edited(&large, &arguments, &target, settings) {
                 Ok(edited) => edited,
                 Err(error) => return unfit(UNFIT, target, error, settings, Work::Explain),
             };
             return Ok(CallDraft::changes(vec![Action::Write { target }], proposal, Work::Splice(splice)));
         }
-        let before = CurrentFile::of(&target, settings)?;
+        let before = CurrentFile::read(&target, settings)?;
         let (document, loosely) = match edited(&arguments, &target, &before, settings) {
             Ok(edited) => edited,
             Err(error) => return unfit(UNFIT, target, error, settings, Work::Explain),
@@ -78,7 +78,7 @@ impl Tool for EditFile {
         };
         let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Edit" };
         let has_nul = document.text.contains('\0');
-        let (mut proposal, made) = ChangeParts::of(verb, &target, before, document, content.len() as u64, settings);
+        let (mut proposal, made) = ChangeParts::propose(verb, &target, before, document, content.len() as u64, settings);
         let done = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1);
         let mut done = noting_nul(done, has_nul);
         for note in loosely {

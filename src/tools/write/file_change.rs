@@ -36,7 +36,7 @@ pub(in crate::tools) struct Change {
 impl Change {
     /// Returns the state of the path before and after.
     pub(in crate::tools) fn places(&self) -> Vec<PlaceChange> {
-        vec![crash_outcome::written(&self.target.real, &self.before, &PreImage::of(&self.content))]
+        vec![crash_outcome::written(&self.target.real, &self.before, &PreImage::hash(&self.content))]
     }
 }
 
@@ -69,7 +69,7 @@ pub(in crate::tools) enum CurrentFile {
 }
 
 impl CurrentFile {
-    pub(in crate::tools) fn of(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
+    pub(in crate::tools) fn read(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
         guard(target)?;
         match target.place {
             Place::Missing => return Ok(Self::Absent),
@@ -112,7 +112,7 @@ impl CurrentFile {
     pub(in crate::tools) fn image(&self) -> PreImage {
         match self {
             Self::Absent => PreImage::Absent,
-            Self::Text { bytes, .. } | Self::NotText { bytes, .. } => PreImage::of(bytes),
+            Self::Text { bytes, .. } | Self::NotText { bytes, .. } => PreImage::hash(bytes),
         }
     }
 }
@@ -197,11 +197,11 @@ pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError 
 pub(in crate::tools) fn commit(change: &Change, seen: &ReadState) -> Result<String, ToolFailure> {
     let real = &change.target.real;
     guarded(&[(real, &change.target.given)], || {
-        let stood = seen.stands(real);
+        let stood = seen.is_current(real);
         match file::replace(real, &change.content, &change.before, change.parents) {
             Ok(()) => {
                 if stood {
-                    seen.wrote(real, Fingerprint::of(&change.content));
+                    seen.wrote(real, Fingerprint::hash(&change.content));
                 }
                 Ok(change.done.clone())
             }

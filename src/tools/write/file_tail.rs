@@ -97,7 +97,7 @@ impl Tail {
             Err(error) if error.error_len().is_none() && self.bytes > self.start.len() as u64 => error.valid_up_to(),
             _ => self.start.len(),
         };
-        match Form::of(&self.start[..cut])? {
+        match Form::detect(&self.start[..cut])? {
             Form::Utf8 if self.not_utf8 || !self.open.is_empty() => Ok(Form::Latin1),
             Form::Utf8Bom if self.not_utf8 || !self.open.is_empty() => Err(NotText::Malformed),
             form => Ok(form),

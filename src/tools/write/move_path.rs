@@ -1,7 +1,7 @@
 //! Move: moves or renames a file, symlink or directory.
 
 use super::git_guard::{guard, guarded};
-use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
+use super::tree_change::{inspect, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, FileDiff, PathState, PlaceChange, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
@@ -72,7 +72,7 @@ impl Tool for Move {
         guard(&source)?;
         guard(&destination)?;
         let ends = [source.real.as_path(), destination.real.as_path()];
-        let look = look(&source, &ends, settings, &|path| may_leave(path) && may_write(&there(path)))?;
+        let look = inspect(&source, &ends, settings, &|path| may_leave(path) && may_write(&there(path)))?;
         let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
         let summary = format!("Move {from} to {to}");
         if let Some(path) = &look.refused {

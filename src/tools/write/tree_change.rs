@@ -27,7 +27,7 @@ pub(in crate::tools) struct InspectedPath {
 }
 
 /// Examines everything below `target`, and checks each path with `may`. `ends` are its locations before and after.
-pub(in crate::tools) fn look(
+pub(in crate::tools) fn inspect(
     target: &Target,
     ends: &[&Path],
     settings: &Settings,

@@ -61,7 +61,7 @@ pub(in crate::tools) enum Work {
 impl Tool for WriteFile {
     const NAME: &'static str = "WriteFile";
     const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::of::<WriteOrAppend>("write_file"), Alias::same("write"), Alias::same("create_file"), Alias::same("TextCreate")];
+        &[Alias::new::<WriteOrAppend>("write_file"), Alias::same("write"), Alias::same("create_file"), Alias::same("TextCreate")];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/WriteFile.md");
     const RESTORES: bool = true;
@@ -81,10 +81,10 @@ impl Tool for WriteFile {
             return Ok(CallDraft { summary, actions, proposal, effect, work: Work::Append(work) });
         }
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
-        if let Some(large) = Large::of(&target, settings)? {
+        if let Some(large) = Large::inspect(&target, settings)? {
             return over_large(arguments, &large, target, settings);
         }
-        let before = CurrentFile::of(&target, settings)?;
+        let before = CurrentFile::read(&target, settings)?;
         settings.seen.check(&target)?;
         let restorer = restorer(before.document(), settings);
         let given = restored(&restorer, &arguments.content, "`content`", &target)?;
@@ -95,7 +95,7 @@ impl Tool for WriteFile {
         let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Write" };
         let has_nul = text.contains('\0');
         let after = Document { form: if form.encode(&text).is_some() { form } else { Form::Utf8 }, text };
-        let (mut proposal, made) = ChangeParts::of(verb, &target, before, after, bytes, settings);
+        let (mut proposal, made) = ChangeParts::propose(verb, &target, before, after, bytes, settings);
         proposal.notes.extend(note);
         let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
         let done = noting_nul(format!("Wrote {bytes} bytes to {}", target.given), has_nul);

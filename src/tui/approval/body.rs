@@ -60,7 +60,7 @@ fn beside(approval: &Approval) -> usize {
 const APPLY: Verb = Verb { long: "apply it", short: "apply" };
 
 impl Body {
-    pub(crate) fn of(approval: &Approval) -> Self {
+    pub(crate) fn for_approval(approval: &Approval) -> Self {
         if let Some(effects) = &approval.effects {
             return Self::effects(approval, effects);
         }
@@ -172,7 +172,7 @@ impl Body {
         Self::Edit { name, diff, above, extent: Extent::Readable, verb: APPLY, facts: String::new() }
     }
 
-    pub(crate) fn words(text: String) -> Self {
+    pub(crate) fn from_text(text: String) -> Self {
         Self::Words { text: text::reveal_rows(&text) }
     }
 

@@ -129,7 +129,7 @@ pub(crate) struct Choice {
 }
 
 /// Returns the choices after a conflict: the effects are lost, and the command can run again.
-fn of_conflict() -> Vec<Choice> {
+fn choices_after_conflict() -> Vec<Choice> {
     let again = "run it again in a copy; aye asks about its new changes";
     vec![
         choice('r', Confirm::Letter, ChoiceAction::RunAgain, again.to_owned(), "run again"),
@@ -143,9 +143,9 @@ fn of_conflict() -> Vec<Choice> {
 }
 
 /// Returns the choices of an approval prompt.
-pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
+pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
     if approval.effects.as_ref().is_some_and(|effects| effects.conflict.is_some()) {
-        return of_conflict();
+        return choices_after_conflict();
     }
     let again = !approval.opens.is_empty();
     let yes = match (&approval.effects, again) {
@@ -204,7 +204,7 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
 }
 
 /// Returns the choices of an outdated approval prompt, whose change can no longer be applied.
-pub(super) fn of_outdated(confirm: Confirm) -> Vec<Choice> {
+pub(super) fn choices_if_outdated(confirm: Confirm) -> Vec<Choice> {
     let deny = "deny: nothing is written; the model sees a denial";
     vec![
         choice('y', confirm, ChoiceAction::ShowNew, "show the updated diff".to_owned(), "updated diff"),
@@ -214,7 +214,7 @@ pub(super) fn of_outdated(confirm: Confirm) -> Vec<Choice> {
 }
 
 /// Returns the choices shown while the updated proposal is being prepared.
-pub(super) fn of_awaited() -> Vec<Choice> {
+pub(super) fn choices_if_awaited() -> Vec<Choice> {
     let words = "preparing the updated diff…".to_owned();
     vec![Choice { enabled: false, ..choice('y', Confirm::Letter, ChoiceAction::ShowNew, words, "preparing…") }]
 }

@@ -6,7 +6,7 @@ use super::{Dialog, Question};
 const MINUTE_MS: u64 = 60_000;
 
 /// Formats the remaining time: `denied in 4 min`, `denied in 42 s`.
-fn words(ends: u64, now: u64) -> String {
+fn format_remaining(ends: u64, now: u64) -> String {
     match ends.saturating_sub(now) {
         0 => "time is up".to_owned(),
         left if left <= MINUTE_MS => format!("denied in {} s", left.div_ceil(1000)),
@@ -31,7 +31,7 @@ pub(super) fn begin_wait(panel: &mut Dialog, now: u64) {
 
 /// Returns the remaining time as text, and whether it is less than a minute.
 pub(crate) fn time_left(panel: &Dialog, now: u64) -> Option<(String, bool)> {
-    panel.ends.map(|ends| (words(ends, now), ends.saturating_sub(now) <= MINUTE_MS))
+    panel.ends.map(|ends| (format_remaining(ends, now), ends.saturating_sub(now) <= MINUTE_MS))
 }
 
 #[cfg(test)]
@@ -46,13 +46,13 @@ mod tests {
             (3_500, "denied in 4 s", 4),
             (0, "time is up", 0),
         ] {
-            let (mut now, mut shown, mut wakes) = (0, words(ends, 0), 0);
+            let (mut now, mut shown, mut wakes) = (0, format_remaining(ends, 0), 0);
             assert_eq!(shown, first);
             while let Some(at) = next(ends, now) {
-                assert!(at > now && words(ends, at - 1) == shown, "{ends} at {at}: {shown}");
+                assert!(at > now && format_remaining(ends, at - 1) == shown, "{ends} at {at}: {shown}");
                 now = at;
-                assert_ne!(words(ends, now), shown, "{ends} at {at}");
-                shown = words(ends, now);
+                assert_ne!(format_remaining(ends, now), shown, "{ends} at {at}");
+                shown = format_remaining(ends, now);
                 wakes += 1;
             }
             assert_eq!((shown.as_str(), wakes), ("time is up", expected), "{ends}");

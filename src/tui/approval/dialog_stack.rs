@@ -180,7 +180,7 @@ impl DialogStack {
     }
 
     /// Opens the pager of the open dialog, or its next page.
-    pub(crate) fn look(&mut self, last_text: Option<u64>) {
+    pub(crate) fn open_pager(&mut self, last_text: Option<u64>) {
         let Some(panel) = self.list.get_mut(self.current) else { return };
         // The key that opens it is still text if more text follows.
         let typed = panel.shown_mut().guard.give_back();

@@ -41,7 +41,7 @@ pub(crate) enum HunkMark {
 }
 
 impl HunkMark {
-    pub(crate) fn of(letter: char) -> Option<Self> {
+    pub(crate) fn from_key(letter: char) -> Option<Self> {
         match letter {
             ' ' => Some(Self::Turn),
             ']' => Some(Self::Next),
@@ -53,12 +53,12 @@ impl HunkMark {
 
 impl Hunks {
     /// Returns the hunks of a change, or `None` if none of them can be left out or edited.
-    pub(crate) fn of(approval: &Approval) -> Option<Self> {
+    pub(crate) fn for_approval(approval: &Approval) -> Option<Self> {
         let diff = &approval.proposal.diff;
         if let Some(effects) = &approval.effects {
             let parts = approval.amendable.effects.clone();
             let can_be_split = parts.len() > 1 && effects.obstacle().is_none();
-            return can_be_split.then(|| Self::of_effects(EffectParts { digest: effects.digest.clone(), parts }, diff));
+            return can_be_split.then(|| Self::for_effects(EffectParts { digest: effects.digest.clone(), parts }, diff));
         }
         let offers = approval.amendable.hunks.clone();
         if offers.is_empty() || diff.hunks().count() != offers.len() {
@@ -68,7 +68,7 @@ impl Hunks {
         Some(Self { offers, diff: diff.clone(), choices, at: 0, effects: None })
     }
 
-    fn of_effects(effects: EffectParts, diff: &FileDiffs) -> Self {
+    fn for_effects(effects: EffectParts, diff: &FileDiffs) -> Self {
         let offer = |part: &EffectPart| Hunk { file: None, first: 0, end: 0, name: part.name.clone(), fixed: None };
         let offers: Vec<Hunk> = effects.parts.iter().map(offer).collect();
         let choices = vec![HunkChoice::Taken; offers.len()];

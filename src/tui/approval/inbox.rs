@@ -142,7 +142,7 @@ impl Inbox {
 
     /// Returns the key hints, most likely first.
     pub(crate) fn hints(&self, now: u64) -> Vec<&'static str> {
-        match self.guard.look(now) {
+        match self.guard.choice_state(now) {
             ChoiceState::Arming => vec!["just opened: keys only highlight", "esc close"],
             ChoiceState::Highlighted(_) => vec!["enter confirm", "any other key cancel"],
             ChoiceState::Ready | ChoiceState::Waiting(..) => {
@@ -247,7 +247,7 @@ impl Inbox {
 
     fn draw_choices(&self, area: Rect, buffer: &mut Buffer, is_roomy: bool, frame: Frame<'_>) -> Option<Position> {
         let Frame { theme, glyphs, .. } = frame;
-        let look = self.guard.look(frame.now);
+        let look = self.guard.choice_state(frame.now);
         let mut cursor = None;
         for (at, verb) in ["approve", "deny"].into_iter().enumerate() {
             let y = area.y + at as u16;
@@ -309,6 +309,6 @@ fn waits(panel: &Dialog, now: u64) -> String {
 }
 
 /// Returns the result of a joint decision.
-pub(crate) fn said(count: usize, yes: bool) -> String {
+pub(crate) fn describe_decision(count: usize, yes: bool) -> String {
     format!("{} {}", counted(count, "request"), if yes { "approved" } else { "denied" })
 }

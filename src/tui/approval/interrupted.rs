@@ -29,10 +29,10 @@ pub(crate) fn interrupted_dialog(id: CallId, tool: &str, summary: &str, left: &I
     let reason = "aye exited while this was running; nothing is rerun automatically".to_owned();
     let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call to {}", text::reveal_line(tool)) };
     let title = format!("{what} was interrupted: outcome unknown");
-    Dialog::new(Question::Interrupted { id }, title, reason, choices, Body::words(words(summary, left)))
+    Dialog::new(Question::Interrupted { id }, title, reason, choices, Body::from_text(describe_call(summary, left)))
 }
 
-fn words(summary: &str, left: &InterruptedCall) -> String {
+fn describe_call(summary: &str, left: &InterruptedCall) -> String {
     let mut words = format!("{}\n\n{}", text::reveal(summary), left.known);
     if let Some(ran) = left.ran_ms {
         let _ = write!(words, "\nrunning time: at least {}", format::seconds(ran / 1000));

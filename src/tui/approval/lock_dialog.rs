@@ -29,7 +29,7 @@ pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
     ];
     let words = "Unsent text moves here when you take over. Commands running there are stopped, and you are asked \
                  before any of them runs again.";
-    Dialog::new(Question::Held(Some(held)), title, reason, choices, Body::words(words.to_owned()))
+    Dialog::new(Question::Held(Some(held)), title, reason, choices, Body::from_text(words.to_owned()))
 }
 
 /// Returns the take-over choice. It stops another process, so it needs two keys.

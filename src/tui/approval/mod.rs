@@ -40,7 +40,7 @@ pub(crate) use disk_state::{Staleness, is_awaited, says_changed};
 pub(crate) use elicitation_dialog::refresh_form;
 pub(crate) use hit_regions::choice_at;
 pub(crate) use hunks::{HunkMark, Hunks};
-pub(crate) use inbox::{Inbox, YES, said};
+pub(crate) use inbox::{Inbox, YES, describe_decision};
 pub(crate) use interrupted::{InterruptedCall, interrupted_dialog};
 pub(crate) use lock_dialog::lock_dialog;
 pub(crate) use note::{CHANGED, Note, Verb};
@@ -201,10 +201,10 @@ pub(crate) enum Height {
 impl Dialog {
     pub(crate) fn approval(approval: Approval) -> Self {
         let strict = approval.critical || approval.risk_level == Risk::High;
-        let body = Body::of(&approval);
+        let body = Body::for_approval(&approval);
         let verb = body.verb();
         let confirm = if strict { Confirm::LetterThenEnter } else { Confirm::Letter };
-        let choices = choices::of(&approval, &verb, confirm);
+        let choices = choices::choices_for(&approval, &verb, confirm);
         let risk = if approval.critical { "critical risk".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
         let reason = format!("ask: {}", reasons(&approval).join("; "));
         let title = title::title(&approval);
@@ -216,7 +216,7 @@ impl Dialog {
         };
         let title = if approval.amendable.edited { format!("{title}, edited by you") } else { title };
         let (risk_level, critical) = (approval.risk_level, approval.critical);
-        let hunks = Hunks::of(&approval).map(Box::new);
+        let hunks = Hunks::for_approval(&approval).map(Box::new);
         let panel = Self::new(Question::Approval(Box::new(approval)), title, text::reveal_line(&reason), choices, body);
         let mut panel = Self { facts, risk_words: risk, risk: Some(risk_level), critical, hunks, ..panel };
         panel.show_hunks();
@@ -315,7 +315,7 @@ impl Dialog {
         let Some(front) = self.front.take() else { return false };
         let (height, field) = (front.height, front.words);
         let Question::Keep(keeping) = front.question else { return false };
-        let (keeping, keeps_field) = keeping.told(told);
+        let (keeping, keeps_field) = keeping.apply(told);
         let words = field.filter(|_| keeps_field);
         self.front = Some(Box::new(Self { height, words, guard: front.guard, ..keeping.panel() }));
         true
@@ -484,7 +484,7 @@ impl Dialog {
         // Arrow keys move only among the choices that have a row.
         let listed = self.shown_choices();
         while matches!(stimulus, GuardInput::Up | GuardInput::Down)
-            && matches!(self.guard.look(now), super::typeahead_guard::ChoiceState::Highlighted(at) if at >= listed)
+            && matches!(self.guard.choice_state(now), super::typeahead_guard::ChoiceState::Highlighted(at) if at >= listed)
         {
             self.guard.step(stimulus, now);
         }

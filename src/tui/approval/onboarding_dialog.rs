@@ -116,7 +116,7 @@ impl Onboarding {
         if let Some(problem) = &self.problem {
             words = format!("{words}\n\n{problem}");
         }
-        Body::words(words)
+        Body::from_text(words)
     }
 
     fn models_words(&self) -> String {

@@ -150,7 +150,7 @@ impl Pager {
         let choices = self.choices();
         let body = match &page.diff {
             Some(diff) => Body::diff(String::new(), diff),
-            None => Body::words(page.text),
+            None => Body::from_text(page.text),
         };
         let panel = Dialog::new(Question::Reading(self), title, page.about, choices, body);
         Some(Dialog { height: Height::Full, ..panel })

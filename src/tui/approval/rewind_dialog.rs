@@ -32,7 +32,7 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    pub(crate) fn of(letter: char) -> Option<Self> {
+    pub(crate) fn from_key(letter: char) -> Option<Self> {
         match letter {
             ' ' => Some(Self::Turn),
             ']' => Some(Self::Next),
@@ -117,7 +117,7 @@ impl RewindChoice {
             let file = &plan.files[*at];
             let lead = if nth == self.at { '>' } else { ' ' };
             let (sign, token) = if self.taken.contains(at) { ('x', Token::Danger) } else { (' ', Token::Text) };
-            let does = if self.taken.contains(at) { file.change.words() } else { "left as is" };
+            let does = if self.taken.contains(at) { file.change.verb() } else { "left as is" };
             let why = text::reveal_line(file.conflict.as_deref().unwrap_or_default());
             put(format!("{lead} [{sign}] {}{}  {does}: {why}", path(file), counts(file)), token);
         }
@@ -211,7 +211,7 @@ fn messages(count: u64) -> String {
 }
 
 fn would(file: &RewindFile) -> String {
-    format!("{:VERB$}{}{}", file.change.words(), path(file), counts(file))
+    format!("{:VERB$}{}{}", file.change.verb(), path(file), counts(file))
 }
 
 fn path(file: &RewindFile) -> String {

@@ -101,7 +101,7 @@ impl RuleChoice {
     }
 
     /// Applies the policy's response. Returns whether the rule is still being written.
-    pub(crate) fn told(mut self, told: RuleTold) -> (Self, bool) {
+    pub(crate) fn apply(mut self, told: RuleTold) -> (Self, bool) {
         match told {
             RuleTold::Offered { offer, at } => {
                 if at == self.always.offers.len() {
@@ -175,8 +175,8 @@ impl RuleChoice {
         if self.always.offers.len() > 1 {
             let (words, short) = match self.always.offers.get(self.offer + 1) {
                 None => ("back to the narrowest rule".to_owned(), "narrow"),
-                Some(offer) if offer.written => (format!("your rule: {}", said(&offer.rules)), "your rule"),
-                Some(offer) => (format!("widen to {}", said(&offer.rules)), "widen"),
+                Some(offer) if offer.written => (format!("your rule: {}", join_rules(&offer.rules)), "your rule"),
+                Some(offer) => (format!("widen to {}", join_rules(&offer.rules)), "widen"),
             };
             choices.push(choice('w', Confirm::Letter, ChoiceAction::Widen, words, short));
         }
@@ -262,7 +262,7 @@ impl RuleChoice {
     }
 
     fn body(&self) -> Body {
-        let Some(offer) = self.offer() else { return Body::words(String::new()) };
+        let Some(offer) = self.offer() else { return Body::from_text(String::new()) };
         if self.body == RuleView::Diff {
             let places = offer.places.iter().filter(|place| place.refused.is_none());
             let mut diff: FileDiffs = places.flat_map(|place| place.diff.clone()).collect();
@@ -272,7 +272,7 @@ impl RuleChoice {
             return Body::diff("changes to the files".to_owned(), &diff);
         }
         if let (RuleView::Reach, Some((reached, of, lines))) = (self.body, &self.reach) {
-            let rules = self.always.offers.get(*reached).map(|offer| said(&offer.rules)).unwrap_or_default();
+            let rules = self.always.offers.get(*reached).map(|offer| join_rules(&offer.rules)).unwrap_or_default();
             let mut rows = vec![format!(
                 "of your last {} (all projects), {rules} would have allowed these without asking",
                 counted(*of, "command")
@@ -281,7 +281,7 @@ impl RuleChoice {
             if lines.is_empty() {
                 rows.push("  none".to_owned());
             }
-            return Body::words(rows.join("\n"));
+            return Body::from_text(rows.join("\n"));
         }
         let mut rows = Vec::new();
         if let Some(why) = &self.refused {
@@ -294,7 +294,7 @@ impl RuleChoice {
             }
             let end = self.end.and_then(|end| self.always.ends.get(end));
             rows.extend(end.map(|(_, end)| format!("a saved rule expires on {}", end.strftime("%Y-%m-%d"))));
-            return Body::words(rows.join("\n"));
+            return Body::from_text(rows.join("\n"));
         }
         rows.extend(self.toml(&offer.rules));
         if offer.everywhere != offer.rules {
@@ -306,7 +306,7 @@ impl RuleChoice {
             rows.push(String::new());
             rows.push(NEVER.to_owned());
         }
-        Body::words(rows.join("\n"))
+        Body::from_text(rows.join("\n"))
     }
 
     /// Returns the rules as TOML lines.
@@ -370,6 +370,6 @@ fn sentence(rule: &GrantRule) -> String {
     }
 }
 
-fn said(rules: &[GrantRule]) -> String {
+fn join_rules(rules: &[GrantRule]) -> String {
     text::reveal_rows(&rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }

@@ -28,7 +28,7 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
         choices.push(choice('o', Confirm::Letter, ChoiceAction::Look, "view the files".to_owned(), "open"));
     }
     choices.push(choice('q', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::Quit), "quit".to_owned(), "quit"));
-    let body = Body::words(trust_words(&trust));
+    let body = Body::from_text(trust_words(&trust));
     Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn mode_dialog(mode: Mode) -> Dialog {
         format!("Change the mode to {name}?"),
         "this mode asks less often".to_owned(),
         choices,
-        Body::words(format!("{words}\n\nNo mode overrides a deny, a protected path or a managed policy.")),
+        Body::from_text(format!("{words}\n\nNo mode overrides a deny, a protected path or a managed policy.")),
     );
     Dialog { risk: Some(Risk::High), ..panel }
 }
@@ -72,7 +72,7 @@ pub(crate) fn deletion_dialog(id: SessionId, title: &str) -> Dialog {
                  Project files are not touched.";
     let title = format!("Delete the session \"{}\"?", text::reveal_line(title));
     let reason = format!("session {} cannot be restored", text::reveal_line(&short));
-    let panel = Dialog::new(Question::Forget(id), title, reason, choices, Body::words(words.to_owned()));
+    let panel = Dialog::new(Question::Forget(id), title, reason, choices, Body::from_text(words.to_owned()));
     Dialog { risk: Some(Risk::Medium), ..panel }
 }
 

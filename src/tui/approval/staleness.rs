@@ -14,9 +14,10 @@ pub(crate) fn approval_dialog(approval: Approval) -> Dialog {
         return Dialog::approval(approval);
     }
     let whole = Dialog::approval(approval.clone());
-    let body = Body::words(format!("{CHANGED}\n{NOTHING_DONE}"));
+    let body = Body::from_text(format!("{CHANGED}\n{NOTHING_DONE}"));
     let (title, reason) = (whole.title, whole.reason);
-    let panel = Dialog::new(Question::Approval(Box::new(approval)), title, reason, choices::of_outdated(Confirm::Letter), body);
+    let panel =
+        Dialog::new(Question::Approval(Box::new(approval)), title, reason, choices::choices_if_outdated(Confirm::Letter), body);
     let (risk_words, risk, critical) = (whole.risk_words, whole.risk, whole.critical);
     Dialog { risk_words, risk, critical, disk: Staleness::MadeAnew, ..panel }
 }
@@ -41,7 +42,7 @@ fn show_new(panel: &mut Dialog) -> Option<ApprovalId> {
 
 fn await_new(panel: &mut Dialog) {
     panel.disk = Staleness::Awaited;
-    panel.choices = choices::of_awaited();
+    panel.choices = choices::choices_if_awaited();
 }
 
 /// Updates the choices to the state on disk, but not while a field is open. Returns whether they changed.
@@ -53,7 +54,7 @@ fn fit_disk(panel: &mut Dialog) -> bool {
         (Staleness::AsShown, true) => {
             // A rule cannot answer an outdated prompt.
             panel.front.take_if(|front| matches!(front.question, Question::Keep(_)));
-            let outdated = choices::of_outdated(Confirm::Letter);
+            let outdated = choices::choices_if_outdated(Confirm::Letter);
             let views =
                 panel.choices.iter().filter(|choice| matches!(choice.act, ChoiceAction::View | ChoiceAction::Wrap)).cloned();
             let outdated = outdated.into_iter().chain(views).collect();

@@ -44,11 +44,11 @@ pub(crate) struct Frame<'a> {
 
 /// Returns the number of rows the panel needs, at most `limit`.
 pub(crate) fn height(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> u16 {
-    Rows::of(panel, width, limit, has_draft).total()
+    Rows::fit(panel, width, limit, has_draft).total()
 }
 
 pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
-    let rows = Rows::of(panel, area.width, area.height, !frame.draft.is_empty());
+    let rows = Rows::fit(panel, area.width, area.height, !frame.draft.is_empty());
     draw_head(panel, rows, area, buffer, frame);
     let (y, field) = match &panel.writing {
         Some(writing) => draw_writing(writing, panel, rows, area, buffer, frame),
@@ -233,7 +233,7 @@ fn ready_words(width: u16) -> String {
 /// Draws the choices. Returns the cursor position while one of them is highlighted.
 fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let choices = rows.choices;
-    let look = panel.guard.look(frame.now);
+    let look = panel.guard.choice_state(frame.now);
     let (own, others) = split_choices(panel, choices);
     // The highlighted choice is shown in full, replacing the others, before Enter takes it.
     if let Some(at) = held(look).filter(|at| others.contains(at)) {
@@ -330,7 +330,7 @@ fn held(look: typeahead_guard::ChoiceState) -> Option<usize> {
 /// Draws one choice. Returns the cursor position if it is highlighted.
 fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let Frame { theme, glyphs, .. } = frame;
-    let look = panel.guard.look(frame.now);
+    let look = panel.guard.choice_state(frame.now);
     let choice = &panel.choices[at];
     let hidden = choice.act.keeps() && choice.enabled && panel.unseen() > 0;
     let is_held = held(look) == Some(at);

@@ -46,7 +46,7 @@ impl Layout {
             Entry::File(name) | Entry::Note(name) => text::wrap_exact(name, width).len(),
             Entry::Break(_) => 1,
             Entry::Line(line) => {
-                let text = visible(&StyledText::new(&line.text, SpanStyle::of(Token::Text))).text;
+                let text = visible(&StyledText::new(&line.text, SpanStyle::from_token(Token::Text))).text;
                 let room = room(width, number_width);
                 if shape.wraps {
                     return text::wrap_exact(&text, room).len();
@@ -125,21 +125,21 @@ impl Painter {
         for at in 0..count {
             let mut row = match &left {
                 Some(rows) => rows.get(at).cloned().unwrap_or_default(),
-                None => StyledText::new(&nothing(at), SpanStyle::of(Token::Faint)),
+                None => StyledText::new(&nothing(at), SpanStyle::from_token(Token::Faint)),
             };
             // A line tinted to the edge is tinted in all its rows.
             let tint = |side: &Option<Vec<StyledText>>| side.as_ref().and_then(|rows| rows.first()).map(|row| row.ink_at(0));
             let blank = |row: &StyledText, ink: Option<SpanStyle>| if row.is_empty() { ink } else { None };
-            let ink = blank(&row, tint(&left)).unwrap_or(SpanStyle::of(Token::Text));
+            let ink = blank(&row, tint(&left)).unwrap_or(SpanStyle::from_token(Token::Text));
             row.push(&" ".repeat(left_width.saturating_sub(row.width())), ink);
-            row.push(BETWEEN_SIGN, SpanStyle::of(Token::Faint));
-            row.push(" ", SpanStyle::of(Token::Text));
+            row.push(BETWEEN_SIGN, SpanStyle::from_token(Token::Faint));
+            row.push(" ", SpanStyle::from_token(Token::Text));
             match &right {
                 Some(rows) => match rows.get(at) {
                     Some(other) => row.append(other),
-                    None => row.push(&" ".repeat(right_width), tint(&right).unwrap_or(SpanStyle::of(Token::Text))),
+                    None => row.push(&" ".repeat(right_width), tint(&right).unwrap_or(SpanStyle::from_token(Token::Text))),
                 },
-                None => row.push(&nothing(at), SpanStyle::of(Token::Faint)),
+                None => row.push(&nothing(at), SpanStyle::from_token(Token::Faint)),
             }
             rows.push(row);
         }
@@ -176,7 +176,7 @@ impl Painter {
 
     fn break_row(&self, place: &str, width: usize) -> StyledText {
         let row = format!("{:>1$} ╌  {place}", "", self.number_width);
-        StyledText::new(&text::truncate(&row, width), SpanStyle::of(Token::Faint))
+        StyledText::new(&text::truncate(&row, width), SpanStyle::from_token(Token::Faint))
     }
 
     fn line_rows(
@@ -193,7 +193,7 @@ impl Painter {
             DiffSide::Removed => (if left_out { Token::Faint } else { Token::Removed }, "−"),
         };
         let mut inked = if left_out && line.side != DiffSide::Context {
-            StyledText::new(&line.text, SpanStyle::of(Token::Faint))
+            StyledText::new(&line.text, SpanStyle::from_token(Token::Faint))
         } else {
             emphasised(&self.coloured(entries, &hunks[line.hunk], line, token), &changed_words(entries, line), line.side)
         };
@@ -202,7 +202,7 @@ impl Painter {
         }
         let shown = visible(&inked);
         let room = room(width, self.number_width);
-        let gutter_ink = SpanStyle::of(if line.side == DiffSide::Context { Token::Faint } else { token });
+        let gutter_ink = SpanStyle::from_token(if line.side == DiffSide::Context { Token::Faint } else { token });
         let mut rows = Vec::new();
         let is_cut = !wraps && text::width(&shown.text) > room;
         let mut parts = text::wrap_exact(&shown.text, room.saturating_sub(usize::from(is_cut)).max(1));
@@ -221,7 +221,7 @@ impl Painter {
                 row.push("…", gutter_ink);
             }
             if line.side != DiffSide::Context {
-                row.push(&" ".repeat(width.saturating_sub(row.width())), SpanStyle::of(token));
+                row.push(&" ".repeat(width.saturating_sub(row.width())), SpanStyle::from_token(token));
             }
             rows.push(row);
         }
@@ -246,7 +246,7 @@ fn text_of(entry: &Entry) -> String {
 }
 
 fn wrapped(text: &str, token: Token, width: usize) -> Vec<StyledText> {
-    text::wrap_exact(text, width).into_iter().map(|range| StyledText::new(&text[range], SpanStyle::of(token))).collect()
+    text::wrap_exact(text, width).into_iter().map(|range| StyledText::new(&text[range], SpanStyle::from_token(token))).collect()
 }
 
 fn changed_words(entries: &[Entry], line: &ChangeLine) -> Vec<Range<usize>> {
@@ -258,7 +258,7 @@ fn changed_words(entries: &[Entry], line: &ChangeLine) -> Vec<Range<usize>> {
 
 /// Highlights the changed words of a line.
 fn emphasised(line: &StyledText, changed: &[Range<usize>], side: DiffSide) -> StyledText {
-    let word = SpanStyle::of(if side == DiffSide::Removed { Token::RemovedWord } else { Token::AddedWord });
+    let word = SpanStyle::from_token(if side == DiffSide::Removed { Token::RemovedWord } else { Token::AddedWord });
     let mut out = StyledText::default();
     let mut at = 0;
     for range in changed {

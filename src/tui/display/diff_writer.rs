@@ -70,7 +70,7 @@ impl Painter<'_> {
         let symbol = cell.symbol();
         let doubt = text::doubt(symbol);
         self.go(x, y, doubt);
-        self.pen.change(Pen::of(cell), self.out);
+        self.pen.change(Pen::from_cell(cell), self.out);
         let after = x + cells;
         match doubt {
             Doubt::None => self.write(symbol, after, y, doubt),
@@ -148,7 +148,7 @@ impl Painter<'_> {
     fn is_plain(&self, cells: std::ops::Range<u16>, y: u16) -> bool {
         cells.into_iter().all(|x| {
             let cell = &self.next[(x, y)];
-            cell.symbol().len() == 1 && Pen::of(cell) == self.pen
+            cell.symbol().len() == 1 && Pen::from_cell(cell) == self.pen
         })
     }
 
@@ -175,12 +175,12 @@ fn cells_of(cell: &Cell) -> u16 {
 
 /// Reports whether an overflowing grapheme may stay in this blank cell.
 fn extends(cell: &Cell, blank: &Cell) -> bool {
-    blank.symbol() == " " && Pen::of(cell).has_ground_of(Pen::of(blank))
+    blank.symbol() == " " && Pen::from_cell(cell).has_ground_of(Pen::from_cell(blank))
 }
 
 /// Reports whether a cell looks like an erased cell.
 fn is_blank(cell: &Cell) -> bool {
-    cell.symbol() == " " && Pen::of(cell).leaves_blank()
+    cell.symbol() == " " && Pen::from_cell(cell).leaves_blank()
 }
 
 #[cfg(test)]

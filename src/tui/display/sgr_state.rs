@@ -32,7 +32,7 @@ const STRESSES: [(Modifier, u8); 9] = [
 const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED.union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
 
 impl Pen {
-    pub(crate) fn of(cell: &Cell) -> Self {
+    pub(crate) fn from_cell(cell: &Cell) -> Self {
         Self { foreground: cell.fg, background: cell.bg, stress: cell.modifier }
     }
 

@@ -56,14 +56,14 @@ impl Meanings {
         Self { table: table.collect(), last: (Vec::new(), None) }
     }
 
-    pub(crate) fn of(&mut self, scopes: &ScopeStack) -> Option<Syntax> {
+    pub(crate) fn syntax(&mut self, scopes: &ScopeStack) -> Option<Syntax> {
         if self.last.0 != scopes.scopes {
-            self.last = (scopes.scopes.clone(), self.look_up(&scopes.scopes));
+            self.last = (scopes.scopes.clone(), self.look_up_scopes(&scopes.scopes));
         }
         self.last.1
     }
 
-    fn look_up(&self, scopes: &[Scope]) -> Option<Syntax> {
+    fn look_up_scopes(&self, scopes: &[Scope]) -> Option<Syntax> {
         let mut from_inside = scopes.iter().rev();
         from_inside
             .find_map(|scope| self.table.iter().find(|(prefix, _)| prefix.is_prefix_of(*scope)))

@@ -194,7 +194,7 @@ impl Parser {
         if at <= begin {
             return;
         }
-        let meaning = meanings.of(&self.scopes);
+        let meaning = meanings.syntax(&self.scopes);
         match runs.last_mut() {
             Some((last, same)) if *same == meaning => *last = end,
             _ => runs.push((end, meaning)),

@@ -74,7 +74,7 @@ impl Chord {
         }
     }
 
-    pub(crate) fn of(key: KeyEvent) -> Self {
+    pub(crate) fn from_event(key: KeyEvent) -> Self {
         Self::new(key.code, key.modifiers)
     }
 

@@ -25,7 +25,7 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
     let unclear: Vec<usize> = errors.iter().map(|error| line(text, error.span().map_or(0, |span| span.start))).collect();
     for error in errors {
         let words = error.message().lines().collect::<Vec<_>>().join(" ");
-        reading.say(error.span(), format!("{words}; invalid entries are ignored"));
+        reading.report(error.span(), format!("{words}; invalid entries are ignored"));
     }
     let mut wishes = Vec::new();
     for (name, value) in table.get_ref() {
@@ -34,12 +34,13 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
             (Some(focus), DeValue::Table(entries)) => wishes.extend(entries.iter().map(|(name, value)| (focus, name, value))),
             (Some(focus), _) => {
                 let words = format!("`{}` must be a table: `[{}]`, then `ACTION = \"KEY\"` below it", focus.name(), focus.name());
-                reading.say(Some(name.span()), words);
+                reading.report(Some(name.span()), words);
             }
             (None, _) => {
                 let near = meant(name.get_ref(), Focus::ALL.into_iter().map(Focus::name));
                 let known = Focus::ALL.map(Focus::name).join(", ");
-                reading.say(Some(name.span()), format!("unknown section `[{}]`{near}; expected one of {known}", name.get_ref()));
+                reading
+                    .report(Some(name.span()), format!("unknown section `[{}]`{near}; expected one of {known}", name.get_ref()));
             }
         }
     }
@@ -54,7 +55,7 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
         named.extend(reading.give(actions, focus, name, value));
     }
     take_away(actions, &named, &mut reading);
-    reading.told()
+    reading.into_problems()
 }
 
 /// Removes reassigned keys from their former actions, and reports actions left without a key.
@@ -73,7 +74,7 @@ fn take_away(actions: &mut [Action], named: &[usize], reading: &mut Reading<'_>)
 }
 
 impl Reading<'_> {
-    fn say(&mut self, span: Option<Range<usize>>, words: String) {
+    fn report(&mut self, span: Option<Range<usize>>, words: String) {
         self.problems.push((span.map_or(0, |span| span.start), words));
     }
 
@@ -90,11 +91,11 @@ impl Reading<'_> {
         let of_focus = |action: &&Action| action.focus == focus;
         let Some(at) = actions.iter().position(|action| action.focus == focus && action.entry.action == name) else {
             let near = meant(name, actions.iter().filter(of_focus).map(|action| action.entry.action.as_str()));
-            self.say(span, format!("`[{}]` has no action `{name}`{near}; /keys lists all", focus.name()));
+            self.report(span, format!("`[{}]` has no action `{name}`{near}; /keys lists all", focus.name()));
             return None;
         };
         if actions[at].is_fixed() {
-            self.say(span, format!("`{name}` in `[{}]` cannot be changed: {}", focus.name(), actions[at].shown()));
+            self.report(span, format!("`{name}` in `[{}]` cannot be changed: {}", focus.name(), actions[at].shown()));
             return None;
         }
         let words = match value.get_ref() {
@@ -104,7 +105,7 @@ impl Reading<'_> {
                 let named = words.iter().filter_map(|word| Some((word.get_ref().as_str()?, word.span())));
                 let named: Vec<_> = named.collect();
                 if named.len() < words.len() {
-                    self.say(Some(value.span()), format!("a key of `{name}` is not a string; expected {WANTED}"));
+                    self.report(Some(value.span()), format!("a key of `{name}` is not a string; expected {WANTED}"));
                     if named.is_empty() {
                         return None;
                     }
@@ -112,7 +113,7 @@ impl Reading<'_> {
                 named
             }
             _ => {
-                self.say(Some(value.span()), format!("invalid value for `{name}`; expected {WANTED}"));
+                self.report(Some(value.span()), format!("invalid value for `{name}`; expected {WANTED}"));
                 return None;
             }
         };
@@ -122,7 +123,7 @@ impl Reading<'_> {
             match self.allowed(actions, at, word, span.start) {
                 Ok(chord) if keys.contains(&chord) => {}
                 Ok(chord) => keys.push(chord),
-                Err(why) => self.say(Some(span), why),
+                Err(why) => self.report(Some(span), why),
             }
         }
         if keys.is_empty() && !is_taken_away {
@@ -159,7 +160,7 @@ impl Reading<'_> {
         Ok(chord)
     }
 
-    fn told(mut self) -> Vec<String> {
+    fn into_problems(mut self) -> Vec<String> {
         self.problems.sort_by_key(|(place, _)| *place);
         let count = self.problems.len();
         let said = self.problems.into_iter().take(MAX).map(|(place, words)| format!("line {}: {words}", line(self.text, place)));

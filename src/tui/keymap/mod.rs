@@ -169,10 +169,10 @@ impl Keymap {
         let Some(text) = file else { return (Self::default(), Vec::new()) };
         let mut actions = built_in();
         let problems = file::change(&mut actions, text);
-        (Self::of(&actions), problems)
+        (Self::for_actions(&actions), problems)
     }
 
-    fn of(actions: &[Action]) -> Self {
+    fn for_actions(actions: &[Action]) -> Self {
         let mut map = Self { rows: OnceLock::from(rows(actions)), ..Self::default() };
         for Action { focus, built_in, keys, .. } in actions {
             for gone in built_in.iter().filter(|key| !keys.contains(key)) {
@@ -192,7 +192,7 @@ impl Keymap {
 
     /// Translates a key for the screen; a key without meaning becomes an unknown one.
     pub(crate) fn key(&self, focus: Focus, key: KeyEvent) -> KeyEvent {
-        let chord = Chord::of(key);
+        let chord = Chord::from_event(key);
         let known = focus.layers().iter().find(|focus| self.known.contains(&(**focus, chord)));
         let event = match known.map(|focus| self.changed.get(&(*focus, chord))) {
             None if chord.has_much_held() && !self.is_built_in(focus, chord) => KeyEvent::new(KeyCode::Null, KeyModifiers::NONE),

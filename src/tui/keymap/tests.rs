@@ -14,7 +14,7 @@ fn keymap(file: &str) -> Keymap {
 /// Returns the name of the key that the screen gets.
 fn sees(map: &Keymap, focus: Focus, name: &str) -> String {
     let key = map.key(focus, key(name));
-    if key.code == KeyCode::Null { "nothing".to_owned() } else { Chord::of(key).to_string() }
+    if key.code == KeyCode::Null { "nothing".to_owned() } else { Chord::from_event(key).to_string() }
 }
 
 fn keys(map: &Keymap, focus: Focus, action: &str) -> String {
@@ -115,11 +115,11 @@ fn a_key_is_read_in_the_forms_in_which_people_write_it() {
 #[test]
 fn a_key_that_was_written_is_the_one_that_comes() {
     for chord in all() {
-        assert_eq!(Chord::of(chord.event()), chord, "{chord}");
+        assert_eq!(Chord::from_event(chord.event()), chord, "{chord}");
         assert_eq!(Chord::parse(&chord.to_string()), Ok(chord));
     }
     let shifted = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
-    assert_eq!(Chord::of(shifted).to_string(), "shift+tab");
+    assert_eq!(Chord::from_event(shifted).to_string(), "shift+tab");
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn no_file_makes_a_key_decide_a_question() {
             let (map, problems) = Keymap::new(Some(&file));
             assert!(!problems.is_empty(), "{}", action.entry.action);
             for chord in all() {
-                let seen = Chord::of(map.key(focus, chord.event()));
+                let seen = Chord::from_event(map.key(focus, chord.event()));
                 let name = &action.entry.action;
                 assert!(seen == chord || !decides(seen) && !decides(chord), "{chord} becomes {seen} by {name}");
                 let marks = |chord: Chord| focus == Focus::Question && matches!(chord.code, KeyCode::Up | KeyCode::Down);

@@ -24,7 +24,7 @@ pub(super) enum Colours<'t> {
 }
 
 impl<'t> Colours<'t> {
-    pub(crate) fn of(tracks: &'t mut Tracks, block: usize) -> Self {
+    pub(crate) fn for_block(tracks: &'t mut Tracks, block: usize) -> Self {
         if tracks.len() >= TRACKS {
             tracks.clear();
         }
@@ -62,7 +62,7 @@ pub(super) fn part_rows(
         let number = (!inside).then_some(part.line + index + 1);
         let inked = match track {
             Some(track) if !inside => track.ink(part.line + index, line, Token::Text),
-            _ => StyledText::new(line, SpanStyle::of(Token::Text)),
+            _ => StyledText::new(line, SpanStyle::from_token(Token::Text)),
         };
         let from = rows.len();
         line_rows(&inked, number, width, &mut rows);
@@ -88,7 +88,7 @@ pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colou
     for (index, line) in lines.iter().enumerate() {
         let inked = match track {
             Some(track) => track.ink(index, line, Token::Text),
-            None => StyledText::new(line, SpanStyle::of(Token::Text)),
+            None => StyledText::new(line, SpanStyle::from_token(Token::Text)),
         };
         line_rows(&inked, Some(index + 1), width, &mut rows);
     }
@@ -112,7 +112,7 @@ fn line_rows(line: &StyledText, number: Option<usize>, width: usize, rows: &mut 
         let mut row = StyledText::default();
         if has_gutter {
             let sign = number.filter(|_| nth == 0).map_or_else(|| "   ↪  ".to_owned(), |number| format!("{number:>4}  "));
-            row.push(&sign, SpanStyle::of(Token::Faint));
+            row.push(&sign, SpanStyle::from_token(Token::Faint));
             row.skip = sign.len();
         }
         row.join = if nth == 0 { Join::Line } else { Join::Nothing };

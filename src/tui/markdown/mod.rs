@@ -149,8 +149,13 @@ impl Document {
         let block = self.blocks.get(index).or(open.as_ref())?;
         // Count first, so that colours that arrive during layout appear in the next frame.
         let coloured = self.coloured(index);
-        let rows =
-            Rc::new(paint::block(&self.text, block, self.width, self.keeps_ticks, &mut Colours::of(&mut self.tracks, index)));
+        let rows = Rc::new(paint::block(
+            &self.text,
+            block,
+            self.width,
+            self.keeps_ticks,
+            &mut Colours::for_block(&mut self.tracks, index),
+        ));
         if index < self.blocks.len() {
             if self.kept.len() >= KEPT {
                 self.kept.clear();

@@ -47,7 +47,7 @@ fn prose(source: &str, number: Option<u64>, goes_on: bool, look: BlockLayout, co
     painter.flush();
     if painter.rows.is_empty() && !source.trim().is_empty() && text_without_fences(source) {
         // Link definitions and similar render to nothing; show their source instead.
-        return StyledText::new(&source.trim_end().replace('\t', " "), SpanStyle::of(Token::Muted)).wrap(look.width);
+        return StyledText::new(&source.trim_end().replace('\t', " "), SpanStyle::from_token(Token::Muted)).wrap(look.width);
     }
     painter.rows
 }
@@ -99,7 +99,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             lists: Vec::new(),
             number,
             inline: StyledText::default(),
-            inks: vec![SpanStyle::of(Token::Text)],
+            inks: vec![SpanStyle::from_token(Token::Text)],
             links: Vec::new(),
             table: None,
             code: None,
@@ -117,7 +117,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Event::Html(html) | Event::InlineHtml(html) => self.text(&html, range),
             Event::InlineMath(math) | Event::DisplayMath(math) => self.text(&math, range),
             Event::FootnoteReference(name) => self.text(&format!("[^{name}]"), range),
-            Event::SoftBreak | Event::HardBreak => self.inline.push("\n", SpanStyle::of(Token::Text)),
+            Event::SoftBreak | Event::HardBreak => self.inline.push("\n", SpanStyle::from_token(Token::Text)),
             Event::Rule => self.rule(range),
             Event::TaskListMarker(done) => self.task(done),
         }
@@ -129,11 +129,11 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Tag::Heading { level, .. } => {
                 self.begin(range.start);
                 let top = if level == HeadingLevel::H1 { Modifier::UNDERLINED } else { Modifier::empty() };
-                self.inks.push(SpanStyle { stress: top, ..SpanStyle::of(Token::Heading) });
+                self.inks.push(SpanStyle { stress: top, ..SpanStyle::from_token(Token::Heading) });
             }
             Tag::BlockQuote(_) => {
                 self.begin(range.start);
-                let bar = StyledText::new("│ ", SpanStyle::of(Token::Faint));
+                let bar = StyledText::new("│ ", SpanStyle::from_token(Token::Faint));
                 self.levels.push(Level { first: None, rest: bar });
                 self.inks.push(SpanStyle { token: Token::Quote, ..self.ink() });
             }
@@ -161,7 +161,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Tag::Strikethrough => self.stress(Modifier::CROSSED_OUT),
             Tag::Link { dest_url, .. } => self.link(dest_url.into_string()),
             Tag::Image { dest_url, .. } => {
-                self.inline.push("image: ", SpanStyle::of(Token::Muted));
+                self.inline.push("image: ", SpanStyle::from_token(Token::Muted));
                 self.link(dest_url.into_string());
             }
             Tag::TableCell
@@ -220,7 +220,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
     }
 
     fn ink(&self) -> SpanStyle {
-        self.inks.last().copied().unwrap_or(SpanStyle::of(Token::Text))
+        self.inks.last().copied().unwrap_or(SpanStyle::from_token(Token::Text))
     }
 
     fn stress(&mut self, stress: Modifier) {
@@ -273,7 +273,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         let says_it = words == target || target.strip_prefix("mailto:") == Some(words);
         if !says_it && !target.is_empty() {
             let lead = if words.is_empty() { "" } else { " " };
-            self.inline.push(&format!("{lead}({target})"), SpanStyle::of(Token::Muted));
+            self.inline.push(&format!("{lead}({target})"), SpanStyle::from_token(Token::Muted));
         }
     }
 
@@ -297,26 +297,26 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             }
             Some(None) | None => ["• ", "◦ ", "▪ "][(depth.max(1) - 1) % 3].to_owned(),
         };
-        let rest = StyledText::new(&" ".repeat(text::width(&sign)), SpanStyle::of(Token::Text));
+        let rest = StyledText::new(&" ".repeat(text::width(&sign)), SpanStyle::from_token(Token::Text));
         // Without colours the bullet is enough; the accent style would underline it.
         let token = if self.ticks { Token::Text } else { Token::Accent };
-        self.levels.push(Level { first: Some(StyledText::new(&sign, SpanStyle::of(token))), rest });
+        self.levels.push(Level { first: Some(StyledText::new(&sign, SpanStyle::from_token(token))), rest });
     }
 
     fn task(&mut self, done: bool) {
         let (sign, token) = if done { ("☑ ", Token::Ok) } else { ("☐ ", Token::Muted) };
         if let Some(first) = self.levels.last_mut().and_then(|level| level.first.as_mut()) {
-            *first = StyledText::new(sign, SpanStyle::of(token));
+            *first = StyledText::new(sign, SpanStyle::from_token(token));
         }
         if let Some(level) = self.levels.last_mut() {
-            level.rest = StyledText::new("  ", SpanStyle::of(Token::Text));
+            level.rest = StyledText::new("  ", SpanStyle::from_token(Token::Text));
         }
     }
 
     fn rule(&mut self, range: Range<usize>) {
         self.begin(range.start);
         self.end = range.end;
-        let row = StyledText::new(&"─".repeat(self.room()), SpanStyle::of(Token::Faint)).framed(Frame::Rule);
+        let row = StyledText::new(&"─".repeat(self.room()), SpanStyle::from_token(Token::Faint)).framed(Frame::Rule);
         self.emit(&row);
     }
 

@@ -67,7 +67,7 @@ impl Table {
             self.row(row, widths, is_head, &mut out);
             if is_head {
                 let rule: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                out.push(StyledText::new(&rule.join("─┼─"), SpanStyle::of(Token::Faint)).framed(Frame::Rule));
+                out.push(StyledText::new(&rule.join("─┼─"), SpanStyle::from_token(Token::Faint)).framed(Frame::Rule));
             }
         }
         out
@@ -85,7 +85,7 @@ impl Table {
             for (column, cell) in cells.iter().enumerate() {
                 if column > 0 {
                     bars.push(line.text.len());
-                    line.push(SEPARATOR, SpanStyle::of(Token::Faint));
+                    line.push(SEPARATOR, SpanStyle::from_token(Token::Faint));
                 }
                 let cell = cell.get(nth).unwrap_or(&empty).clone();
                 let cell = if is_head { cell.stressed(Modifier::BOLD) } else { cell };
@@ -104,10 +104,10 @@ impl Table {
             Some(Alignment::Center) => blank / 2,
             Some(Alignment::Left | Alignment::None) | None => 0,
         };
-        line.push(&" ".repeat(before), SpanStyle::of(Token::Text));
+        line.push(&" ".repeat(before), SpanStyle::from_token(Token::Text));
         line.append(cell);
         if !is_last {
-            line.push(&" ".repeat(blank - before), SpanStyle::of(Token::Text));
+            line.push(&" ".repeat(blank - before), SpanStyle::from_token(Token::Text));
         }
     }
 
@@ -124,7 +124,7 @@ impl Table {
             }
             for (column, cell) in row.iter().enumerate() {
                 let mut line = head.get(column).cloned().unwrap_or_default().stressed(Modifier::BOLD);
-                line.push(": ", SpanStyle::of(Token::Muted));
+                line.push(": ", SpanStyle::from_token(Token::Muted));
                 line.append(cell);
                 record_rows(&line, width, &mut out);
             }
@@ -140,7 +140,7 @@ fn record_rows(line: &StyledText, width: usize, out: &mut Vec<StyledText>) {
     for (nth, row) in line.wrap(width - INDENT).iter().enumerate() {
         let mut indented = StyledText::default();
         if nth > 0 {
-            indented.push(&" ".repeat(INDENT), SpanStyle::of(Token::Text));
+            indented.push(&" ".repeat(INDENT), SpanStyle::from_token(Token::Text));
             indented.skip = INDENT;
         }
         indented.join = row.join;

@@ -175,7 +175,7 @@ impl Onboarding {
     pub(crate) fn step(&mut self, input: Input<'_>) -> Vec<Out> {
         match input {
             Input::Leave => self.leave(),
-            Input::Told(told) => self.told(told),
+            Input::Told(told) => self.apply_answer(told),
             input => match self.page {
                 Page::Models => self.at_models(&input),
                 Page::Typing(_) => self.at_typing(&input),
@@ -280,7 +280,7 @@ impl Onboarding {
         before.map(Out::Theme).into_iter().chain([ask, Out::End { mode: None, lines: Vec::new() }]).collect()
     }
 
-    fn told(&mut self, told: SetupTold) -> Vec<Out> {
+    fn apply_answer(&mut self, told: SetupTold) -> Vec<Out> {
         match told {
             SetupTold::Found(_) => Vec::new(),
             SetupTold::Tested { number, outcome } if number == self.tests => {

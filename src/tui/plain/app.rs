@@ -92,7 +92,7 @@ impl<W: Write> LineApp<W> {
         let (mut started, mut retries) = (false, false);
         match &msg {
             Msg::Event(event) => {
-                self.teller.tell(&event.kind, &mut self.paper)?;
+                self.teller.print(&event.kind, &mut self.paper)?;
                 if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.overlays.changes_asked) {
                     event_printer::changes(changed, &mut self.paper)?;
                 }
@@ -113,7 +113,7 @@ impl<W: Write> LineApp<W> {
             self.tell_activity(now)?;
         }
         if retries {
-            self.paper.say("Type /retry to send it now; ctrl+c stops the task.")?;
+            self.paper.write_text("Type /retry to send it now; ctrl+c stops the task.")?;
         }
         self.compacting = compacting;
         self.settle(now)?;
@@ -136,7 +136,7 @@ impl<W: Write> LineApp<W> {
                 self.paper.answered();
                 if matches!(self.asked, Some(PromptState::Open(_))) {
                     self.keep_apart(&text::clean(&text), &mut effects);
-                    self.paper.say(
+                    self.paper.write_text(
                         "Pasted lines cannot answer a question. They are in the draft now: /send sends it, /drop discards it.",
                     )?;
                 } else {
@@ -148,7 +148,7 @@ impl<W: Write> LineApp<W> {
                 if !rest.trim().is_empty() {
                     self.keep(&rest, &mut effects)?;
                     let rest = text::reveal_line(&rest);
-                    self.paper.say(&format!("Typed before the question appeared; saved for your next message: {rest}"))?;
+                    self.paper.write_text(&format!("Typed before the question appeared; saved for your next message: {rest}"))?;
                 }
                 if let (Some(PromptState::Written(key)), 0) = (&self.asked, self.fences) {
                     self.asked = Some(PromptState::Open(key.clone()));
@@ -179,9 +179,9 @@ impl<W: Write> LineApp<W> {
         if works {
             effects.push(Effect::Send(Command::Cancel));
             self.model.set_activity(Activity::Stopping, now);
-            self.paper.say("Stopping. Press ctrl+c again to quit.")?;
+            self.paper.write_text("Stopping. Press ctrl+c again to quit.")?;
         } else {
-            self.paper.say("Press ctrl+c again to quit.")?;
+            self.paper.write_text("Press ctrl+c again to quit.")?;
         }
         self.settle(now)?;
         Ok(effects)
@@ -214,7 +214,7 @@ impl<W: Write> LineApp<W> {
         self.tell_activity(now)?;
         if let Some(last) = self.teller.last_printed() {
             let last = format!("Last line printed: {last}");
-            self.paper.say(&last)?;
+            self.paper.write_text(&last)?;
         }
         self.settle(now)
     }
@@ -226,7 +226,7 @@ impl<W: Write> LineApp<W> {
 
     fn tell_activity(&mut self, now: u64) -> io::Result<()> {
         match status::activity(&self.model, now) {
-            Some((_, words, _)) => self.paper.say(&format!("In progress: {words}")),
+            Some((_, words, _)) => self.paper.write_text(&format!("In progress: {words}")),
             None => Ok(()),
         }
     }
@@ -292,28 +292,28 @@ impl<W: Write> LineApp<W> {
                 }
                 self.model.dialogs.dismiss();
                 self.known = self.model.dialogs.len();
-                return self.paper.say("Left undecided. Type /answer to return to it.");
+                return self.paper.write_text("Left undecided. Type /answer to return to it.");
             }
             Reply::Back => {
                 self.asked = None;
                 self.model.dialogs.close_always(Some(now));
                 return Ok(());
             }
-            Reply::NoReason => return self.paper.say("Add a reason, for example: deny because it is the wrong file"),
-            Reply::Off(why) => return self.paper.say(&format!("Not available: {why}")),
-            Reply::Other if line.trim().is_empty() => return self.paper.say("An empty line is not an answer."),
+            Reply::NoReason => return self.paper.write_text("Add a reason, for example: deny because it is the wrong file"),
+            Reply::Off(why) => return self.paper.write_text(&format!("Not available: {why}")),
+            Reply::Other if line.trim().is_empty() => return self.paper.write_text("An empty line is not an answer."),
             Reply::Other => {
                 let expected = question::expected(panel);
                 self.keep_apart(line.trim(), effects);
-                self.paper.say(&format!("Not a valid answer; nothing was decided. Expected one of: {expected}."))?;
-                return self.paper.say("Your line is in the draft now: /send sends it as a message, /drop discards it.");
+                self.paper.write_text(&format!("Not a valid answer; nothing was decided. Expected one of: {expected}."))?;
+                return self.paper.write_text("Your line is in the draft now: /send sends it as a message, /drop discards it.");
             }
         };
         let Some(act) = panel.choices.get(choice).map(|choice| choice.act) else { return Ok(()) };
         self.asked = None;
         match act {
             ChoiceAction::Always => drop(self.model.dialogs.open_always(Some(now))),
-            ChoiceAction::Look => self.model.dialogs.look(Some(now)),
+            ChoiceAction::Look => self.model.dialogs.open_pager(Some(now)),
             ChoiceAction::ShowNew => update::show_new(&mut self.model, now, effects),
             ChoiceAction::Back => drop(self.model.dialogs.close_always(Some(now))),
             ChoiceAction::Asking(pick) => update::pick_asking(&mut self.model, pick, now, effects),
@@ -331,10 +331,10 @@ impl<W: Write> LineApp<W> {
             ("/draft", "") => {
                 let draft = self.unsent();
                 let words = if draft.trim().is_empty() { "The draft is empty." } else { "Draft:" };
-                self.paper.say(words)?;
+                self.paper.write_text(words)?;
                 return if draft.trim().is_empty() { Ok(()) } else { self.paper.write(&draft) };
             }
-            ("/send", "") if self.unsent().trim().is_empty() => return self.paper.say("The draft is empty."),
+            ("/send", "") if self.unsent().trim().is_empty() => return self.paper.write_text("The draft is empty."),
             ("/send", "") => {
                 let all = self.unsent();
                 self.kept.clear();
@@ -346,21 +346,21 @@ impl<W: Write> LineApp<W> {
                 self.model.composer.set("");
                 self.kept.clear();
                 effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
-                return self.paper.say("Draft discarded.");
+                return self.paper.write_text("Draft discarded.");
             }
             ("/retry", "") if matches!(self.model.task.activity, Activity::Retrying(_)) => {
                 effects.push(Effect::Send(Command::RetryNow));
                 return Ok(());
             }
-            ("/retry", "") => return self.paper.say("No request is waiting to be retried."),
+            ("/retry", "") => return self.paper.write_text("No request is waiting to be retried."),
             ("/unsaved", "") if self.model.info.saving.stopped.is_some() => {
                 effects.push(Effect::SendToHost(HostCommand::GoOnUnsaved));
-                return self.paper.say("Continuing unsaved: a crash loses everything that is not saved.");
+                return self.paper.write_text("Continuing unsaved: a crash loses everything that is not saved.");
             }
             ("/unsaved", "") if self.model.info.saving.lost => {
-                return self.paper.say("Another process owns this session now; nothing can be sent from here.");
+                return self.paper.write_text("Another process owns this session now; nothing can be sent from here.");
             }
-            ("/unsaved", "") => return self.paper.say("The whole session is saved."),
+            ("/unsaved", "") => return self.paper.write_text("The whole session is saved."),
             ("/rewind", number) if !number.is_empty() => return self.rewind(number, now, effects),
             ("/tree", number) if !number.is_empty() => return lists::branch(self, number, now, effects),
             ("/model" | "/models", "") => self.teller.models_asked(),
@@ -387,7 +387,7 @@ impl<W: Write> LineApp<W> {
     /// Leaves for the first-run setup, unless a task is running, which would be lost.
     fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
-            return self.paper.say("Finish the running task or answer the waiting question first, then type /setup.");
+            return self.paper.write_text("Finish the running task or answer the waiting question first, then type /setup.");
         }
         effects.extend([Effect::Send(Command::Quit), Effect::Exit(ExitReason::Setup)]);
         Ok(())
@@ -395,7 +395,7 @@ impl<W: Write> LineApp<W> {
 
     fn ask_again(&mut self) -> io::Result<()> {
         if self.model.dialogs.is_empty() {
-            return self.paper.say("No question is waiting.");
+            return self.paper.write_text("No question is waiting.");
         }
         self.asked = None;
         self.model.dialogs.open_current(None);
@@ -405,7 +405,7 @@ impl<W: Write> LineApp<W> {
     fn rewind(&mut self, number: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
         let task = number.trim_start_matches('#').parse().ok().and_then(|number| self.teller.point(number));
         let Some(task_id) = task.cloned() else {
-            return self.paper.say(&format!("No prompt {number} in the list; type /rewind to show it."));
+            return self.paper.write_text(&format!("No prompt {number} in the list; type /rewind to show it."));
         };
         update::plan_rewind(&mut self.model, RewindTarget::Before { task_id, step_id: None }, now, effects);
         Ok(())
@@ -415,13 +415,13 @@ impl<W: Write> LineApp<W> {
     fn settle(&mut self, now: u64) -> io::Result<()> {
         self.tell_entries()?;
         if let Some((words, _)) = self.model.toast.take() {
-            self.paper.say(&format!("Note: {words}"))?;
+            self.paper.write_text(&format!("Note: {words}"))?;
         }
         if let Some(help) = self.model.overlays.help.take() {
             self.help(&help.words)?;
         }
         if let Some(mut reading) = self.model.overlays.reading.take() {
-            self.paper.say(&reading.title.clone())?;
+            self.paper.write_text(&reading.title.clone())?;
             let rows: Vec<String> = reading.view(u16::MAX, usize::MAX).map(str::to_owned).collect();
             rows.iter().try_for_each(|row| self.paper.write(row))?;
         }
@@ -445,7 +445,11 @@ impl<W: Write> LineApp<W> {
         if !self.model.dialogs.is_open() {
             if !self.model.dialogs.waits_for_idle() {
                 self.asked = None;
-                return if new { self.paper.say(&format!("{}; type /answer to read it.", waiting(count))) } else { Ok(()) };
+                return if new {
+                    self.paper.write_text(&format!("{}; type /answer to read it.", waiting(count)))
+                } else {
+                    Ok(())
+                };
             }
             self.model.dialogs.open_current(Some(now));
         }
@@ -456,10 +460,10 @@ impl<W: Write> LineApp<W> {
         if let Some(PromptState::Written(asked) | PromptState::Open(asked)) = &self.asked
             && *asked == key
         {
-            return if new { self.paper.say(&format!("{} now.", waiting(count))) } else { Ok(()) };
+            return if new { self.paper.write_text(&format!("{} now.", waiting(count))) } else { Ok(()) };
         }
         for sentence in question::sentences(panel, place) {
-            self.paper.say(&sentence)?;
+            self.paper.write_text(&sentence)?;
         }
         self.paper.flush()?;
         self.asked = Some(PromptState::Written(key));
@@ -473,7 +477,7 @@ impl<W: Write> LineApp<W> {
             self.model.dialogs.open().filter(|panel| panel.choices.iter().any(|choice| choice.act == ChoiceAction::ShowNew));
         if let Some(Body::Words { text }) = renewed.map(|panel| &panel.body) {
             for sentence in text.clone().lines() {
-                self.paper.say(sentence)?;
+                self.paper.write_text(sentence)?;
             }
             self.model.dialogs.show_new(Some(now));
         }

@@ -45,7 +45,7 @@ struct Call {
 }
 
 impl EventPrinter {
-    pub(crate) fn tell<W: Write>(&mut self, kind: &EventKind, paper: &mut LineWriter<W>) -> io::Result<()> {
+    pub(crate) fn print<W: Write>(&mut self, kind: &EventKind, paper: &mut LineWriter<W>) -> io::Result<()> {
         match kind {
             EventKind::TextChunk { text } => return self.answer.push(text, paper),
             EventKind::ReasoningChunk { .. } | EventKind::ToolCallProgress { .. } => return Ok(()),
@@ -72,12 +72,15 @@ impl EventPrinter {
                 }
                 let rule = if rule.is_empty() { String::new() } else { format!(" ({})", allowed_by(rule)) };
                 if let Some(call) = self.calls.get(tool_call_id) {
-                    paper.say(&format!("Tool: {} started{rule}", call.summary))?;
+                    paper.write_text(&format!("Tool: {} started{rule}", call.summary))?;
                 }
             }
             EventKind::PreviewStarted { tool_call_id, .. } => {
                 if let Some(call) = self.calls.get(tool_call_id) {
-                    paper.say(&format!("Tool: {} runs in a preview; no changes are applied until you approve", call.summary))?;
+                    paper.write_text(&format!(
+                        "Tool: {} runs in a preview; no changes are applied until you approve",
+                        call.summary
+                    ))?;
                 }
             }
             EventKind::ToolOutputChunk { tool_call_id, text } => {
@@ -88,10 +91,10 @@ impl EventPrinter {
             EventKind::ApprovalResolved { tool_call_id, decision, .. } => {
                 let what = self.calls.get(tool_call_id).map_or("tool call", |call| &call.summary);
                 match decision {
-                    Decision::Approved => paper.say(&format!("Approved once: {what}"))?,
-                    Decision::ApprovedAlways { .. } => paper.say(&format!("Approved, and a rule was saved: {what}"))?,
-                    Decision::Amended { .. } => paper.say(&format!("Approved with your edits: {what}"))?,
-                    Decision::Denied { .. } => paper.say(&format!("Denied: {what}"))?,
+                    Decision::Approved => paper.write_text(&format!("Approved once: {what}"))?,
+                    Decision::ApprovedAlways { .. } => paper.write_text(&format!("Approved, and a rule was saved: {what}"))?,
+                    Decision::Amended { .. } => paper.write_text(&format!("Approved with your edits: {what}"))?,
+                    Decision::Denied { .. } => paper.write_text(&format!("Denied: {what}"))?,
                     Decision::Previewed | Decision::Renewed => {}
                 }
             }
@@ -133,11 +136,11 @@ impl EventPrinter {
             };
             let commands: Vec<String> = point.commands.iter().map(|command| text::reveal_line(command)).collect();
             let ran = if commands.is_empty() { String::new() } else { format!("; ran {}", commands.join(", ")) };
-            paper.say(&format!("Prompt {}: {} ({files}{ran})", point.number, text::reveal_line(&point.prompt)))?;
+            paper.write_text(&format!("Prompt {}: {} ({files}{ran})", point.number, text::reveal_line(&point.prompt)))?;
         }
         if !points.is_empty() {
             let redo = if can_redo { "; /redo undoes the last rewind" } else { "" };
-            paper.say(&format!("Type /rewind NUMBER to rewind to before that prompt; aye asks for confirmation{redo}"))?;
+            paper.write_text(&format!("Type /rewind NUMBER to rewind to before that prompt; aye asks for confirmation{redo}"))?;
         }
         Ok(())
     }
@@ -151,17 +154,17 @@ impl EventPrinter {
         for model in new.iter().take(MODELS) {
             let lacks = model.lacks.as_ref().map(|why| format!("; {}", text::reveal_line(why))).unwrap_or_default();
             let window = format::tokens(model.facts.context_window);
-            paper.say(&format!("Model: {}, context window {window}{lacks}", text::reveal_line(&model.facts.name)))?;
+            paper.write_text(&format!("Model: {}, context window {window}{lacks}", text::reveal_line(&model.facts.name)))?;
         }
         if new.len() > MODELS {
-            paper.say(&format!("and {} more; `aye models` lists them", new.len() - MODELS))?;
+            paper.write_text(&format!("and {} more; `aye models` lists them", new.len() - MODELS))?;
         }
         self.models_said.extend(new.iter().map(|model| model.facts.name.clone()));
         for notice in notices {
-            paper.say(&format!("Note: {}", text::reveal_line(notice)))?;
+            paper.write_text(&format!("Note: {}", text::reveal_line(notice)))?;
         }
         if self.models_due == 0 {
-            paper.say("Type /model NAME to choose one; `aye auth login` saves an API key")?;
+            paper.write_text("Type /model NAME to choose one; `aye auth login` saves an API key")?;
         }
         Ok(())
     }
@@ -245,14 +248,14 @@ fn completed<W: Write>(
     let took = format!("{}.{} s", latency_ms / 1000, latency_ms % 1000 / 100);
     match (status, error) {
         (ToolStatus::Denied, Some(error)) => {
-            paper.say(&format!("Tool: {summary} denied: {}", text::reveal_line(&error.message)))?;
+            paper.write_text(&format!("Tool: {summary} denied: {}", text::reveal_line(&error.message)))?;
         }
-        (_, Some(error)) => paper.say(&format!("Tool: {summary} failed: {}", text::reveal_line(&error.message)))?,
-        (_, None) => paper.say(&format!("Tool: {summary} done, {took}"))?,
+        (_, Some(error)) => paper.write_text(&format!("Tool: {summary} failed: {}", text::reveal_line(&error.message)))?,
+        (_, None) => paper.write_text(&format!("Tool: {summary} done, {took}"))?,
     }
     if let Some(proposal) = proposal.filter(|proposal| !proposal.diff.is_empty() && error.is_none()) {
         let (added, removed) = (proposal.diff.added(), proposal.diff.removed());
-        return paper.say(&format!("Tool: {added} lines added, {removed} removed"));
+        return paper.write_text(&format!("Tool: {added} lines added, {removed} removed"));
     }
     // Results of reads and searches are for the model; command output is for the user too.
     if summary.starts_with('$') { excerpt(output, paper) } else { Ok(()) }
@@ -271,35 +274,35 @@ fn excerpt<W: Write>(output: &str, paper: &mut LineWriter<W>) -> io::Result<()> 
         } else {
             paper.write(&lines[..HEAD].join("\n"))?;
             let left = lines.len() - HEAD - TAIL;
-            paper.say(&format!("({left} lines omitted; /artifacts lists the complete outputs)"))?;
+            paper.write_text(&format!("({left} lines omitted; /artifacts lists the complete outputs)"))?;
             paper.write(&lines[lines.len() - TAIL..].join("\n"))?;
         }
     }
-    exit.map_or(Ok(()), |exit| paper.say(&format!("Tool: exit code {exit}")))
+    exit.map_or(Ok(()), |exit| paper.write_text(&format!("Tool: exit code {exit}")))
 }
 
 fn context<W: Write>(filled: &ContextUse, paper: &mut LineWriter<W>) -> io::Result<()> {
     let (used, window) = (filled.used(), filled.window.max(1));
     let percent = used.saturating_mul(100) / window;
     let model = text::reveal_line(&filled.model);
-    paper.say(&format!(
+    paper.write_text(&format!(
         "Context of {model}: {} of {} tokens used, {percent} percent",
         format::tokens(used),
         format::tokens(window)
     ))?;
     for share in &filled.shares {
-        paper.say(&format!("  {}: {} tokens", text::reveal_line(&share.name), format::tokens(share.tokens)))?;
+        paper.write_text(&format!("  {}: {} tokens", text::reveal_line(&share.name), format::tokens(share.tokens)))?;
     }
-    paper.say(&format!("/compact would free about {} tokens", format::tokens(filled.compactable)))
+    paper.write_text(&format!("/compact would free about {} tokens", format::tokens(filled.compactable)))
 }
 
 /// Prints all changes, file by file and line by line.
 pub(crate) fn changes<W: Write>(changed: &ChangedFiles, paper: &mut LineWriter<W>) -> io::Result<()> {
-    let Some(counts) = changed.counts() else { return paper.say("Nothing has changed.") };
-    paper.say(&format!("Changed: {counts}"))?;
+    let Some(counts) = changed.counts() else { return paper.write_text("Nothing has changed.") };
+    paper.write_text(&format!("Changed: {counts}"))?;
     for file in &changed.files {
         let note = file.note.as_ref().map(|note| format!(": {}", text::reveal_line(note))).unwrap_or_default();
-        paper.say(&format!(
+        paper.write_text(&format!(
             "{} {}, {} added, {} removed{note}",
             file.status.letter(),
             text::reveal_line(&file.path),
@@ -309,7 +312,7 @@ pub(crate) fn changes<W: Write>(changed: &ChangedFiles, paper: &mut LineWriter<W
         Diff::new(&file.diff, None).spoken().iter().try_for_each(|line| paper.write(line))?;
     }
     if changed.more_files > 0 {
-        paper.say(&format!("and {} more files", changed.more_files))?;
+        paper.write_text(&format!("and {} more files", changed.more_files))?;
     }
-    changed.notes.iter().try_for_each(|note| paper.say(&format!("Note: {}", text::reveal_line(note))))
+    changed.notes.iter().try_for_each(|note| paper.write_text(&format!("Note: {}", text::reveal_line(note))))
 }

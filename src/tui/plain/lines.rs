@@ -97,7 +97,7 @@ impl Reading {
                 break;
             }
         }
-        self.tell();
+        self.deliver();
         let rest = self.rest();
         let _ = self.sender.send(LineInput::Closed(rest));
     }
@@ -112,7 +112,7 @@ impl Reading {
                 ReadStatus::Something => {}
             }
         }
-        self.tell();
+        self.deliver();
         ReadStatus::Something
     }
 
@@ -146,7 +146,7 @@ impl Reading {
         }
         while self.is_ready() && self.read() == ReadStatus::Something {}
         let _ = tcsetattr(&self.input, SetArg::TCSANOW, modes);
-        self.tell();
+        self.deliver();
     }
 
     fn is_ready(&self) -> bool {
@@ -168,7 +168,7 @@ impl Reading {
     }
 
     /// Delivers the complete lines in the buffer.
-    fn tell(&mut self) {
+    fn deliver(&mut self) {
         let end = match self.buffer.iter().rposition(|byte| *byte == b'\n') {
             Some(last) => last + 1,
             None if self.buffer.len() > LINE_BYTES => self.buffer.len(),

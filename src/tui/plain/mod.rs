@@ -192,9 +192,9 @@ impl Host {
                 Effect::Copy(clip) => {
                     let clipboard = self.desk.model.options.clipboard.clone();
                     let handed = tokio::task::spawn_blocking(move || clipboard::hand_on(&clip, false, &clipboard)).await;
-                    drop(self.desk.paper.say(&handed.unwrap_or_else(|_| "could not copy to the clipboard".to_owned())));
+                    drop(self.desk.paper.write_text(&handed.unwrap_or_else(|_| "could not copy to the clipboard".to_owned())));
                 }
-                Effect::Show(_) | Effect::EditFile(_) => drop(self.desk.paper.say("Line mode cannot open an editor.")),
+                Effect::Show(_) | Effect::EditFile(_) => drop(self.desk.paper.write_text("Line mode cannot open an editor.")),
                 Effect::Push(_) | Effect::Synchronise(_) | Effect::Write(_) | Effect::Mouse(_) | Effect::Suspend => {}
                 Effect::Exit(ended) => {
                     // Deliver pending commands before the session ends.

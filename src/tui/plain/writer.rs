@@ -34,7 +34,7 @@ impl<W: Write> LineWriter<W> {
     }
 
     /// Writes text by aye itself, in a form suited to screen readers.
-    pub(crate) fn say(&mut self, words: &str) -> io::Result<()> {
+    pub(crate) fn write_text(&mut self, words: &str) -> io::Result<()> {
         let words = spoken(words);
         let words = if self.ascii { in_ascii(&words) } else { words };
         self.write(&words)
@@ -131,7 +131,7 @@ mod tests {
         let text = written(true, false, |paper| {
             paper.ask("You:").unwrap();
             paper.ask("You:").unwrap();
-            paper.say("Note: done · now").unwrap();
+            paper.write_text("Note: done · now").unwrap();
             paper.ask("You:").unwrap();
             paper.answered();
             paper.write("a\nb").unwrap();
@@ -143,7 +143,7 @@ mod tests {
     fn on_a_pipe_what_asks_is_a_line() {
         let text = written(false, false, |paper| {
             paper.ask("You:").unwrap();
-            paper.say("Note: done").unwrap();
+            paper.write_text("Note: done").unwrap();
         });
         assert_eq!(text, "You:\nNote: done\n");
     }
@@ -152,7 +152,7 @@ mod tests {
     fn nothing_that_a_terminal_obeys_gets_out_and_ascii_is_enough() {
         let text = written(true, true, |paper| {
             paper.write("a\u{1b}[2Jb\r\u{7}\u{9b}1mc\td").unwrap();
-            paper.say("+6 −5 · “x” …").unwrap();
+            paper.write_text("+6 −5 · “x” …").unwrap();
         });
         assert_eq!(text, "a[2Jb1mc\td\n+6 -5, \"x\" ...\n");
     }

@@ -38,7 +38,7 @@ const TRUE_COLOUR: [&str; 8] = ["kitty", "ghostty", "alacritty", "foot", "wezter
 
 impl Emulator {
     /// Detects the emulator from environment variables; an empty variable counts as unset.
-    pub(crate) fn of<'v>(variable: impl Fn(&str) -> &'v str) -> Self {
+    pub(crate) fn detect<'v>(variable: impl Fn(&str) -> &'v str) -> Self {
         let term = variable("TERM").to_owned();
         let is_set = |name: &str| !variable(name).is_empty();
         let multiplexer = if is_set("TMUX") || term.starts_with("tmux") {

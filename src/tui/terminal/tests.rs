@@ -3,7 +3,7 @@ use crate::tui::input::{ModeState, TerminalReply};
 use crate::tui::theme::Colours;
 
 fn emulator(variables: &[(&str, &'static str)]) -> Emulator {
-    Emulator::of(|name| variables.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value))
+    Emulator::detect(|name| variables.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value))
 }
 
 fn asked(variables: &[(&str, &'static str)], colours: Colours) -> String {
@@ -25,7 +25,7 @@ fn colours_are_those_the_terminal_says_it_has() {
         (&[("TERM", "screen-256color"), ("TMUX", "/tmp/x"), ("COLORTERM", "truecolor")], Colours::True),
     ] {
         let variable = |name: &str| variables.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
-        assert_eq!(Emulator::of(variable).colours(variable), expected, "{variables:?}");
+        assert_eq!(Emulator::detect(variable).colours(variable), expected, "{variables:?}");
     }
 }
 

@@ -158,7 +158,7 @@ impl Card {
     pub(crate) fn ended(&mut self, state: CardState, output: &str, proposal: Option<&Proposal>) {
         self.state = state;
         self.live = Live::default();
-        let (output, exit) = Output::of(output, self.is_command());
+        let (output, exit) = Output::clean(output, self.is_command());
         self.output = output;
         self.exit = exit;
         if let Some(proposal) = proposal {
@@ -260,7 +260,7 @@ impl Card {
         if group.is_some_and(|(_, is_closed)| is_closed) {
             return shared.into_iter().collect();
         }
-        let title = (!self.is_asked_below).then(|| Row::of(self.title(width, look)));
+        let title = (!self.is_asked_below).then(|| Row::from_line(self.title(width, look)));
         let mut rows: Vec<Row> = shared.into_iter().chain(title).collect();
         let inner = width.saturating_sub(2).max(1);
         let faint = look.theme.style(Token::Faint);
@@ -276,7 +276,7 @@ impl Card {
     }
 
     fn title(&self, width: u16, look: RenderContext<'_>) -> Line<'static> {
-        let (words, token) = self.words(look);
+        let (words, token) = self.result_text(look);
         let right = self.right(look);
         // Without text at the right, the result may use the full width.
         let right_width = if right.is_empty() { 0 } else { text::width(&right) + 1 };
@@ -300,7 +300,7 @@ impl Card {
     }
 
     /// Returns the result as short text and its colour.
-    fn words(&self, look: RenderContext<'_>) -> (String, Token) {
+    fn result_text(&self, look: RenderContext<'_>) -> (String, Token) {
         let glyphs = look.glyphs;
         match &self.state {
             CardState::Running { .. } if self.offers_background(look.now) => {
@@ -414,7 +414,7 @@ impl Card {
         }
         if self.keeps_whole {
             let words = format!("saved in full {} /artifacts opens it", look.glyphs.dot);
-            rows.push(Row::of(Line::styled(words, look.theme.style(Token::Faint))));
+            rows.push(Row::from_line(Line::styled(words, look.theme.style(Token::Faint))));
         }
         if let Some(words) = self.terms(look.glyphs) {
             rows.extend(wrapped(&words, width, look, Token::Faint));
@@ -522,7 +522,7 @@ impl DiffPart {
 fn rows_of(diff: &Diff, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
     let gutter = diff.gutter();
     let row = |line: Line<'static>| {
-        let row = Row::of(line);
+        let row = Row::from_line(line);
         // The cell at this position holds the line number, the continuation mark or the sign, and so identifies the kind of
         // row.
         let mark = row.cells().chars().nth(gutter.saturating_sub(2));

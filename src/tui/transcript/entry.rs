@@ -134,7 +134,7 @@ impl Entry {
     }
 
     /// Assigns the entry to a task and step.
-    pub(crate) fn of(self, task: Option<TaskId>, step: Option<StepId>) -> Self {
+    pub(crate) fn in_step(self, task: Option<TaskId>, step: Option<StepId>) -> Self {
         Self { task, step, ..self }
     }
 
@@ -340,7 +340,7 @@ impl Entry {
                 .map(|line| line.fitted_row(full.into(), look.theme))
                 .collect(),
             Kind::Summary { head, text } => summary(head, text, width, look),
-            Kind::Window(filled) => context_meter::rows(filled, full, look).into_iter().map(Row::of).collect(),
+            Kind::Window(filled) => context_meter::rows(filled, full, look).into_iter().map(Row::from_line).collect(),
             Kind::Recovery(recovery) => recovery::rows(recovery, full, look),
             Kind::Note { text, .. } if text.is_empty() => Vec::new(),
             Kind::Note { text, tone } => {
@@ -428,7 +428,7 @@ fn thinking(text: &str, live: bool, width: u16, look: RenderContext<'_>) -> Vec<
     let faint = look.theme.style(Token::Faint);
     if !live {
         let words = format!("thought  {}", counted(text.lines().count(), "line"));
-        return vec![Row::of(Line::from(Span::styled(words, faint)))];
+        return vec![Row::from_line(Line::from(Span::styled(words, faint)))];
     }
     // Only the last line moves; the row above the composer counts the seconds.
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();

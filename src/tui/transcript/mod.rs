@@ -165,7 +165,7 @@ impl Transcript {
             Kind::Answer { .. } => self.answer = Some(at),
             _ => {}
         }
-        let entry = Entry::new(kind, gap).of(self.task.clone(), self.step.clone());
+        let entry = Entry::new(kind, gap).in_step(self.task.clone(), self.step.clone());
         self.heights.push(entry.guess(self.width));
         self.entries.push(entry);
         self.touch(at, Some(0));
@@ -295,7 +295,7 @@ impl Transcript {
     }
 
     /// Returns a render context with the transcript's fold state.
-    pub(crate) fn look<'a>(&self, width: u16, theme: &'a Theme, glyphs: &'a Glyphs, now: u64) -> RenderContext<'a> {
+    pub(crate) fn render_context<'a>(&self, width: u16, theme: &'a Theme, glyphs: &'a Glyphs, now: u64) -> RenderContext<'a> {
         let Self { fold, rest, round, version, .. } = *self;
         RenderContext {
             width,

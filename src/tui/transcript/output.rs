@@ -17,7 +17,7 @@ pub(crate) struct Output {
 
 impl Output {
     /// Cleans printed output; for a command also returns its exit code.
-    pub(crate) fn of(printed: &str, is_command: bool) -> (Self, Option<String>) {
+    pub(crate) fn clean(printed: &str, is_command: bool) -> (Self, Option<String>) {
         let mut cleaner = text::Cleaner::new();
         let mut clean = String::new();
         cleaner.push(&text::Ansi::default().push(printed), &mut clean);
@@ -77,15 +77,15 @@ fn inked(line: &str, paints: &[(Range<usize>, text::Paint)]) -> StyledText {
 
 fn ink(paint: text::Paint) -> SpanStyle {
     let ink = match paint.hue {
-        None => SpanStyle::of(Token::Muted),
-        Some(text::Hue::Red) => SpanStyle::of(Token::Danger),
-        Some(text::Hue::Green) => SpanStyle::of(Token::Ok),
-        Some(text::Hue::Yellow) => SpanStyle::of(Token::Warn),
-        Some(text::Hue::Blue) => SpanStyle::of(Token::Accent),
+        None => SpanStyle::from_token(Token::Muted),
+        Some(text::Hue::Red) => SpanStyle::from_token(Token::Danger),
+        Some(text::Hue::Green) => SpanStyle::from_token(Token::Ok),
+        Some(text::Hue::Yellow) => SpanStyle::from_token(Token::Warn),
+        Some(text::Hue::Blue) => SpanStyle::from_token(Token::Accent),
         Some(text::Hue::Magenta) => SpanStyle::code(Some(Syntax::Keyword), Token::Text),
         Some(text::Hue::Cyan) => SpanStyle::code(Some(Syntax::Type), Token::Text),
-        Some(text::Hue::White) => SpanStyle::of(Token::Text),
-        Some(text::Hue::Grey) => SpanStyle::of(Token::Faint),
+        Some(text::Hue::White) => SpanStyle::from_token(Token::Text),
+        Some(text::Hue::Grey) => SpanStyle::from_token(Token::Faint),
     };
     let stresses = [
         (paint.bold, Modifier::BOLD),
@@ -105,7 +105,7 @@ pub(crate) fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row
     }
     let shown = text::truncate(&line.text, width.into());
     let mut row = line.slice(0..shown.trim_end_matches('…').len().min(line.text.len()));
-    row.push("…", SpanStyle::of(Token::Faint));
+    row.push("…", SpanStyle::from_token(Token::Faint));
     row.fitted_row(width.into(), look.theme)
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum RecoveryState {
 }
 
 impl RecoveryState {
-    fn words(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::Open => "had not started",
             Self::Ran => "was running",
@@ -109,7 +109,7 @@ impl Recovery {
 
     /// Returns at most `most` lines about the calls; the last line counts those that have none.
     fn call_lines(&self, most: usize) -> Vec<String> {
-        let line = |(_, summary, fate): &(CallId, String, RecoveryState)| format!("{summary}: {}", fate.words());
+        let line = |(_, summary, fate): &(CallId, String, RecoveryState)| format!("{summary}: {}", fate.description());
         let count = self.calls.len();
         let mut calls: Vec<&(CallId, String, RecoveryState)> = self.calls.iter().collect();
         if count > most {

@@ -223,7 +223,7 @@ fn a_wrapped_line_of_output_says_so_at_the_bar_and_is_one_line_when_it_is_taken(
     card.ended(CardState::Done { latency_ms: 1 }, &"word ".repeat(20), None);
     transcript.push(Kind::Card(card));
     transcript.unfold(0);
-    let look = transcript.look(44, &theme, &UNICODE, 0);
+    let look = transcript.render_context(44, &theme, &UNICODE, 0);
     let rows = transcript.rows_of(0, look);
     assert!(rows[2].cells().starts_with("│↪ word"), "{}", rows[2].cells());
     transcript.marks.selection = Some(Selection {
@@ -310,7 +310,7 @@ mod random {
             let mut width = 44_u16;
             let mut transcript = Transcript::default();
             for (nth, act) in acts.into_iter().enumerate() {
-                let look = transcript.look(width, &theme, &UNICODE, 0);
+                let look = transcript.render_context(width, &theme, &UNICODE, 0);
                 let count = transcript.len();
                 let before = (!transcript.is_following()).then_some(transcript.top);
                 let keeps = matches!(act, Act::Card(_) | Act::Answer(_) | Act::More(_));
@@ -345,7 +345,7 @@ mod random {
                         transcript.prepend(older, look);
                     }
                 }
-                let look = transcript.look(width, &theme, &UNICODE, 0);
+                let look = transcript.render_context(width, &theme, &UNICODE, 0);
                 transcript.unread(look);
                 let area = Rect::new(0, 0, width, height);
                 transcript.draw(area, &mut Buffer::empty(area), look);

@@ -9,7 +9,7 @@ use ratatui::text::Line;
 
 /// Wraps every line of a text.
 pub(crate) fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) -> Vec<Row> {
-    let ink = SpanStyle::of(token);
+    let ink = SpanStyle::from_token(token);
     let lines = text.split('\n').flat_map(|line| StyledText::new(&text::expand_tabs(line), ink).wrap(width.into()));
     lines.map(|row| row.fitted_row(width.into(), look.theme)).collect()
 }
@@ -17,7 +17,7 @@ pub(crate) fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: To
 /// Returns a line as one row, cut at the width.
 pub(crate) fn cut(line: &str, width: u16, look: RenderContext<'_>, token: Token) -> Row {
     let line = text::expand_tabs(line);
-    Row::of(Line::styled(text::truncate(&line, width.into()).into_owned(), look.theme.style(token)))
+    Row::from_line(Line::styled(text::truncate(&line, width.into()).into_owned(), look.theme.style(token)))
 }
 
 /// Returns a row with the number of hidden lines and the key that shows them.
@@ -30,5 +30,5 @@ pub(crate) fn folded(hidden: usize, noun: &str, look: RenderContext<'_>) -> Row 
     let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };
     let words = format!("{} {} {} {key} unfold", glyphs.more, counted(hidden, noun), glyphs.dot);
-    Row::of(Line::styled(words, theme.style(Token::Faint)))
+    Row::from_line(Line::styled(words, theme.style(Token::Faint)))
 }

@@ -369,7 +369,7 @@ impl Guard {
         self.held != PendingChoice::None
     }
 
-    pub(crate) fn look(&self, now: u64) -> ChoiceState {
+    pub(crate) fn choice_state(&self, now: u64) -> ChoiceState {
         match self.held {
             PendingChoice::None if self.is_armed(now) => self.preset.map_or(ChoiceState::Ready, ChoiceState::Highlighted),
             PendingChoice::None => ChoiceState::Arming,

@@ -70,7 +70,7 @@ fn play(guard: &mut Guard, script: &str) -> String {
             }
         }
     }
-    match guard.look(now) {
+    match guard.choice_state(now) {
         ChoiceState::Arming | ChoiceState::Ready => {}
         ChoiceState::Waiting(choice, _) => said.push(format!("({})", guard.keys[choice].letter)),
         ChoiceState::Highlighted(choice) => said.push(format!("[{}]", guard.keys[choice].letter)),
@@ -356,7 +356,7 @@ fn the_mark_fills_in_steps_and_wakes_for_each() {
     let mut guard = armed();
     guard.step(GuardInput::Letter('y'), 1000);
     let (mut now, mut seen) = (1000, Vec::new());
-    while let ChoiceState::Waiting(0, step) = guard.look(now) {
+    while let ChoiceState::Waiting(0, step) = guard.choice_state(now) {
         seen.push((now, step));
         now = guard.deadline(now).unwrap();
         if guard.step(GuardInput::Time, now) != GuardResult::Nothing {

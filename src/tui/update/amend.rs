@@ -12,7 +12,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Returns whether the letter was a hunk key. If it turns out to be text, the change is undone and the letter goes with
 /// the text.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
-    let Some(mark) = HunkMark::of(letter) else { return false };
+    let Some(mark) = HunkMark::from_key(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut() else { return false };
     let Some(before) = panel.hunks.as_deref().cloned() else { return false };
     let refused = match panel.mark_hunk(mark) {

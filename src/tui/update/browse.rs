@@ -102,7 +102,7 @@ fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) 
         KeyCode::Char('e') => copy_export::edit(model, at, now, effects),
         _ => nothing(model, key, now),
     }
-    history_page::look(model, effects);
+    history_page::request_older(model, effects);
 }
 
 /// Handles a letter without meaning: it has no effect, and a notice says how to go back to typing.
@@ -179,7 +179,7 @@ fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<
         let at = transcript.marks.chosen.unwrap_or(0);
         transcript.marks.chosen = Some(at.clamp(shown.start, shown.end.saturating_sub(1).max(shown.start)));
     }
-    history_page::look(model, effects);
+    history_page::request_older(model, effects);
 }
 
 /// Scrolls to the diff of a card.
@@ -334,7 +334,7 @@ fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effe
             let text = transcript.selected_text(look);
             end_selection(model);
             return match text {
-                Some(text) => effects.push(Effect::Copy(Clip::of(text))),
+                Some(text) => effects.push(Effect::Copy(Clip::from_text(text))),
                 None => model.show_toast("the selection contains no text", now),
             };
         }

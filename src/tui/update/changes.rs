@@ -12,17 +12,17 @@ pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.info.model_access != Some(ModelAccess::Ready) {
         return model.show_toast("no changes: there is no session yet", now);
     }
-    look(model, now, effects);
+    request(model, now, effects);
 }
 
-fn look(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn request(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.overlays.changes_asked = true;
     model.show_toast("loading changes", now);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 
 /// Shows the changed files if the user asked for them.
-pub(crate) fn told(model: &mut Model, changed: ChangedFiles) {
+pub(crate) fn show(model: &mut Model, changed: ChangedFiles) {
     if !std::mem::take(&mut model.overlays.changes_asked) {
         return;
     }
@@ -60,7 +60,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         }
         KeyCode::Char('n') | KeyCode::Tab | KeyCode::Right => changes.turn(true),
         KeyCode::Char('p') | KeyCode::BackTab | KeyCode::Left => changes.turn(false),
-        KeyCode::Char('r') => look(model, now, effects),
+        KeyCode::Char('r') => request(model, now, effects),
         _ => {}
     }
     true

@@ -122,7 +122,7 @@ pub(crate) fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effe
 }
 
 /// Returns the row above the composer while commands run in the background.
-pub(crate) fn words(model: &Model) -> Option<String> {
+pub(crate) fn status_row(model: &Model) -> Option<String> {
     let running: Vec<String> = model
         .info
         .commands

@@ -12,7 +12,7 @@ use crate::tui::transcript::{AnswerState, Kind, Transcript, code_blocks};
 /// Copies an entry as Markdown.
 pub(crate) fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
-        Some(words) if !words.is_empty() => effects.push(Effect::Copy(Clip::of(words))),
+        Some(words) if !words.is_empty() => effects.push(Effect::Copy(Clip::from_text(words))),
         _ => model.show_toast("this entry has no text", now),
     }
 }

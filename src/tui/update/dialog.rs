@@ -222,7 +222,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
             model.dialogs.open_always(Some(now));
             return ask_reach(model, effects);
         }
-        ChoiceAction::Look => return model.dialogs.look(Some(now)),
+        ChoiceAction::Look => return model.dialogs.open_pager(Some(now)),
         ChoiceAction::Back => {
             model.dialogs.close_always(Some(now));
             return;

@@ -67,7 +67,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ProposedShown { approval_id, file, text } => amend::proposed(model, &approval_id, file, &text, now),
         EventKind::ModelChanged { facts, effort, message } => models::changed(model, facts, effort, &message),
         EventKind::ModelsListed { models, notices } => models::listed(model, models, &notices),
-        EventKind::BudgetShown { budgets } => budgets_told(model, budgets),
+        EventKind::BudgetShown { budgets } => on_budgets(model, budgets),
         EventKind::BudgetApproaching { budget } => spending::approaching(model, budget),
         EventKind::CommandsRunning { commands } => commands::changed(model, commands),
         EventKind::ServersChanged { servers } => servers::changed(model, servers),
@@ -76,7 +76,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::Rewound(done) => rewind::done(model, done, false, now),
         EventKind::RewindPointsListed { points, can_redo } => rewind::listed(model, points, can_redo, now),
         EventKind::RewindPlanned(plan) => rewind::planned(model, plan),
-        EventKind::ChangedFiles(changed) => changes::told(model, changed),
+        EventKind::ChangedFiles(changed) => changes::show(model, changed),
         // Live ones are shown by `apply`; in a replay they add nothing.
         EventKind::ApprovalRequested(_)
         | EventKind::ToolInterrupted { .. }
@@ -92,8 +92,8 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
 }
 
 /// Stores the budgets, and shows them if the user asked.
-fn budgets_told(model: &mut Model, budgets: Vec<Budget>) {
-    if spending::told(model, budgets) {
+fn on_budgets(model: &mut Model, budgets: Vec<Budget>) {
+    if spending::set_budgets(model, budgets) {
         overview::open(model, Topic::Cost);
     }
 }

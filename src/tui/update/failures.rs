@@ -120,7 +120,7 @@ fn failure_words(model: &Model, failure: &Failure) -> String {
     let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
     let provider = model.info.header.model.split_once('/').map(|(provider, _)| provider);
     let message = match provider {
-        Some(provider) if failure.status.is_some() => failure.told(provider),
+        Some(provider) if failure.status.is_some() => failure.with_provider(provider),
         Some(provider) if of_account => format!("{provider} says: {message}"),
         _ => message.to_owned(),
     };

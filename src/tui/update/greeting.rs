@@ -28,14 +28,14 @@ pub(crate) fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledTe
 /// Returns the last session on one row, whatever its title.
 fn last_here(model: &Model, words: &str) -> StyledText {
     let words = text::reveal_line(words).replace('·', model.screen.glyphs.dot);
-    StyledText::new(&words, SpanStyle::of(Token::Muted))
+    StyledText::new(&words, SpanStyle::from_token(Token::Muted))
 }
 
 fn place(model: &Model) -> StyledText {
-    let mut line = StyledText::new(&format!("aye {}", model.options.version), SpanStyle::of(Token::Heading));
+    let mut line = StyledText::new(&format!("aye {}", model.options.version), SpanStyle::from_token(Token::Heading));
     let branch = model.info.header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
     let place = format!(" {} {}{branch}", model.screen.glyphs.dot, model.options.cwd);
-    line.push(&text::clean(&place), SpanStyle::of(Token::Text));
+    line.push(&text::clean(&place), SpanStyle::from_token(Token::Text));
     line
 }
 
@@ -48,25 +48,25 @@ fn rules(model: &Model, start: &Start) -> StyledText {
     whose.retain(|words| !words.is_empty());
     let whose = if whose.is_empty() { String::new() } else { format!(" ({})", whose.join(", ")) };
     let words = format!("{trusted}policy \"{}\"{whose}{dot}", header.mode.as_str());
-    let mut line = StyledText::new(&text::clean(&words), SpanStyle::of(Token::Muted));
+    let mut line = StyledText::new(&text::clean(&words), SpanStyle::from_token(Token::Muted));
     if header.is_unsandboxed() {
         let words = format!("{}: commands run with all your permissions", header.sandbox);
-        line.push(&text::clean(&words), SpanStyle::of(Token::Warn));
+        line.push(&text::clean(&words), SpanStyle::from_token(Token::Warn));
     } else {
-        line.push(&text::clean(&header.sandbox), SpanStyle::of(Token::Muted));
+        line.push(&text::clean(&header.sandbox), SpanStyle::from_token(Token::Muted));
     }
     line
 }
 
 /// Returns the suggestions; `own` is a task from this project.
 fn attempts(model: &Model, own: Option<&str>) -> StyledText {
-    let mut line = StyledText::new("Try: ", SpanStyle::of(Token::Muted));
+    let mut line = StyledText::new("Try: ", SpanStyle::from_token(Token::Muted));
     let own = own.map(text::reveal_line);
     let usual = TRY.into_iter().skip(usize::from(own.is_some()));
     for words in own.iter().map(String::as_str).chain(usual) {
-        line.push(words, SpanStyle::of(Token::Text));
-        line.push(&format!(" {} ", model.screen.glyphs.dot), SpanStyle::of(Token::Muted));
+        line.push(words, SpanStyle::from_token(Token::Text));
+        line.push(&format!(" {} ", model.screen.glyphs.dot), SpanStyle::from_token(Token::Muted));
     }
-    line.push("? keys", SpanStyle::of(Token::Muted));
+    line.push("? keys", SpanStyle::from_token(Token::Muted));
     line
 }

@@ -5,7 +5,7 @@ use crate::protocol::{Event, HistorySum, Query};
 use crate::tui::model::{Effect, Model};
 
 /// Requests the older part once the user scrolls near its end.
-pub(crate) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn request_older(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(before) = model.info.older.before
         && !model.info.older.is_asked
         && model.transcript.is_near_start()

@@ -2,7 +2,7 @@
 
 use super::dialog_text::to_draft;
 use crate::protocol::Command;
-use crate::tui::approval::{Answer, ChoiceAction, YES, said};
+use crate::tui::approval::{Answer, ChoiceAction, YES, describe_decision};
 use crate::tui::input::is_text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::typeahead_guard::{GuardInput, GuardResult};
@@ -99,6 +99,6 @@ fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
         model.keys.answer_given(now);
         model.dialogs.arm_inbox(None);
         model.restart_activity_timer(now);
-        model.show_toast(said(count, yes), now);
+        model.show_toast(describe_decision(count, yes), now);
     }
 }

@@ -220,5 +220,5 @@ fn scroll(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>)
         KeyCode::Home => transcript.scroll_to_start(),
         _ => transcript.follow(),
     }
-    history_page::look(model, effects);
+    history_page::request_older(model, effects);
 }

@@ -17,7 +17,7 @@ pub(crate) fn apply(model: &mut Model, event: Event, now: u64) {
     }
     let focus = model.may_take_focus(now);
     let last_text = model.keys.last_text;
-    recovery::told(model, &kind);
+    recovery::update_report(model, &kind);
     worktree::note(model, &kind);
     match kind {
         EventKind::ApprovalRequested(mut approval) => {

@@ -179,14 +179,14 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     if typed {
         menu::refresh(model, &mut effects);
     }
-    notifications::look(model, &mut effects);
+    notifications::send_new(model, &mut effects);
     effects
 }
 
 fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
     match event.kind {
-        EventKind::LookedUp(told) => query_results::told(model, told, now, effects),
+        EventKind::LookedUp(told) => query_results::apply_response(model, told, now, effects),
         EventKind::ServersChanged { .. } => {
             live_events::apply(model, event, now);
             menu::servers_changed(model, effects);
@@ -195,7 +195,7 @@ fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>
     }
     overview::refresh(model);
     effects.extend(model.to_edit.take().map(Effect::EditFile));
-    worktree::look(model, effects);
+    worktree::request_update(model, effects);
 }
 
 fn on_session_gone(model: &mut Model, now: u64) {

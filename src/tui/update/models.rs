@@ -99,10 +99,10 @@ pub(crate) fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effor
     }
     known(model, facts);
     model.info.header.effort = effort;
-    said(model, message);
+    show_message(model, message);
 }
 
-pub(crate) fn said(model: &mut Model, message: &str) {
+pub(crate) fn show_message(model: &mut Model, message: &str) {
     let text = text::clean(message).trim_end().to_owned();
     if !text.is_empty() {
         model.transcript.push(Kind::Note { text, tone: Tone::Plain });

@@ -100,7 +100,7 @@ fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
 
 /// Shows the preview of the row that is highlighted now.
 fn highlight_moved(model: &mut Model, effects: &mut Vec<Effect>) {
-    sessions::look(model, effects);
+    sessions::request_preview(model, effects);
     theme_command::show_highlighted(model);
 }
 
@@ -127,7 +127,7 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
     let (transcript, look) = model.transcript_look(now);
     if up {
         transcript.scroll_up(WHEEL_ROWS, look);
-        history_page::look(model, effects);
+        history_page::request_older(model, effects);
     } else {
         transcript.scroll_down(WHEEL_ROWS, look);
     }
@@ -212,7 +212,7 @@ fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Eff
     let (transcript, look) = model.transcript_look(now);
     if transcript.marks.selection.is_some() {
         if let Some(text) = transcript.selected_text(look) {
-            effects.push(Effect::Copy(Clip::of(text)));
+            effects.push(Effect::Copy(Clip::from_text(text)));
         }
         return;
     }

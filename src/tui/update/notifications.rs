@@ -15,7 +15,7 @@ pub(crate) fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effec
 }
 
 /// Sends notifications for new events after a change of the model.
-pub(crate) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn send_new(model: &mut Model, effects: &mut Vec<Effect>) {
     let (waiting, running) = (model.dialogs.len(), model.is_running());
     let before = (model.screen.attention.waiting, model.screen.attention.was_running);
     if (waiting, running) == before {

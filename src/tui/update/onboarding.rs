@@ -30,7 +30,7 @@ pub(crate) fn by_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
     ask(effects);
 }
 
-pub(crate) fn told(model: &mut Model, told: SetupTold, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn apply_answer(model: &mut Model, told: SetupTold, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
     match told {
         SetupTold::Found(found) if state(model).is_none() => open(model, found, now),

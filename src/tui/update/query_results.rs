@@ -11,22 +11,22 @@ use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Applies the result of a lookup.
-pub(crate) fn told(model: &mut Model, told: HostResponse, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
     match told {
         HostResponse::Files { words, files } => menu::found(model, words, files, now, effects),
         HostResponse::Symbols { words, symbols } => menu::declared(model, words, symbols, now, effects),
         HostResponse::Dropped { pasted, files } => attachments::dropped(model, &pasted, &files, now),
         HostResponse::Clipboard(clipped) => attachments::clipped(model, clipped, now, effects),
-        HostResponse::Commands { commands, notices } => user_commands::told(model, commands, notices),
+        HostResponse::Commands { commands, notices } => user_commands::set_commands(model, commands, notices),
         HostResponse::Resources { words, resources } => servers::offered(model, words, resources),
-        HostResponse::Prompts { prompts } => servers::said(model, prompts),
+        HostResponse::Prompts { prompts } => servers::set_prompts(model, prompts),
         HostResponse::Prompt { server, name, text } => servers::worded(model, &server, &name, text, now),
         HostResponse::Sessions { words, all, archived, sessions, here, everywhere, looks_on } => {
             if let Some(list) = &mut model.overlays.sessions {
                 list.listed(&words, (all, archived), sessions, (here, everywhere), looks_on);
             }
-            sessions::look(model, effects);
+            sessions::request_preview(model, effects);
         }
         HostResponse::Session(looked) => {
             if let Some(sessions) = &mut model.overlays.sessions {
@@ -51,22 +51,22 @@ pub(crate) fn told(model: &mut Model, told: HostResponse, now: u64, effects: &mu
             if let Some(sessions) = &mut model.overlays.sessions {
                 sessions.gone(&session_id);
             }
-            sessions::look(model, effects);
+            sessions::request_preview(model, effects);
             model.show_toast("session and its data deleted", now);
         }
         HostResponse::Archived { session_id, archived } => {
             if let Some(sessions) = &mut model.overlays.sessions {
                 sessions.gone(&session_id);
             }
-            sessions::look(model, effects);
+            sessions::request_preview(model, effects);
             model.show_toast(if archived { "session archived; tab shows archived sessions" } else { "session unarchived" }, now);
         }
-        HostResponse::Branches { branches } => tree::told(model, branches),
+        HostResponse::Branches { branches } => tree::set_branches(model, branches),
         HostResponse::Forked { session_id } => sessions::leave(model, SessionTarget::Session(session_id), effects),
-        HostResponse::Worktree { branch, changed, more, line } => worktree::told(model, branch, (changed, more), line),
+        HostResponse::Worktree { branch, changed, more, line } => worktree::apply_update(model, branch, (changed, more), line),
         HostResponse::Keys { path, text } => help::keys_read(model, KeyFile { path, text }, now),
         HostResponse::ThemeKept { name, kept } => theme_command::kept(model, &name, kept, now),
-        HostResponse::Setup(told) => onboarding::told(model, told, now, effects),
+        HostResponse::Setup(told) => onboarding::apply_answer(model, told, now, effects),
         HostResponse::Places { rows } => overview::open(model, Topic::Status(rows)),
         HostResponse::Failed { message } => {
             let text = text::clean(&message).trim_end().to_owned();

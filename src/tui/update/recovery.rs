@@ -30,7 +30,7 @@ pub(crate) fn begins(model: &mut Model) {
 }
 
 /// Updates the report from a live event, until a new request or prompt begins.
-pub(crate) fn told(model: &mut Model, kind: &EventKind) {
+pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
     if !model.startup.recovering {
         return;
     }

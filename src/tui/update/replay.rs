@@ -44,7 +44,7 @@ pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
         // The session itself reports the model in use.
-        EventKind::ModelChanged { message, .. } => models::said(model, &message),
+        EventKind::ModelChanged { message, .. } => models::show_message(model, &message),
         kind => shared(model, kind, now),
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn begins(model: &mut Model, failed: FailedRequest, now: u64) {
 }
 
 /// Returns the status with the seconds left; narrow screens get a short form, because the countdown matters most.
-pub(crate) fn words(retry: &Retry, width: u16, now: u64) -> String {
+pub(crate) fn status_text(retry: &Retry, width: u16, now: u64) -> String {
     let Retry { attempt, max_attempts, .. } = retry;
     let (long, short) = what(retry.kind);
     let left = retry.left(now);

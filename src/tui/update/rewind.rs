@@ -149,7 +149,7 @@ pub(crate) fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
         }
     }
     let back = live.then(|| done.prompt.clone()).flatten().map(|prompt| text::clean(&prompt).into_owned());
-    let text = words(&done, back.is_some() && !model.composer.is_empty());
+    let text = describe_result(&done, back.is_some() && !model.composer.is_empty());
     let tone = if done.kept.is_empty() { Tone::Plain } else { Tone::Warning };
     model.transcript.push(Kind::Note { text, tone });
     if let Some(prompt) = back.filter(|_| model.composer.is_empty()) {
@@ -159,7 +159,7 @@ pub(crate) fn done(model: &mut Model, done: Rewound, live: bool, now: u64) {
 }
 
 /// Returns the report of a rewind; with `keeps_draft`, the prompt is not restored, because there is a draft.
-fn words(done: &Rewound, keeps_draft: bool) -> String {
+fn describe_result(done: &Rewound, keeps_draft: bool) -> String {
     let mut lines = vec![text::clean(&done.message).trim_end().to_owned()];
     let path = |file: &RewindFile| text::reveal(&file.path.to_string_lossy()).replace(['\n', '\r'], " ");
     for file in done.kept.iter().take(MAX_NAMED) {
@@ -205,7 +205,7 @@ pub(crate) fn leaves(model: &mut Model, now: u64) -> bool {
 
 /// Returns whether the letter was a key for a conflicting path; within text it is a letter.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
-    let Some(mark) = Mark::of(letter) else { return false };
+    let Some(mark) = Mark::from_key(letter) else { return false };
     let Some(panel) =
         model.dialogs.open_mut().filter(|panel| matches!(&panel.question, Question::Rewind(choice) if choice.marks()))
     else {

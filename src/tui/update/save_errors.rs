@@ -25,7 +25,7 @@ pub(crate) fn changed(model: &mut Model, saved: bool) {
 }
 
 /// Handles a running session: it was saved, or it continues in memory.
-pub(crate) fn stands(model: &mut Model, status: SessionStatus) {
+pub(crate) fn clear(model: &mut Model, status: SessionStatus) {
     if status != SessionStatus::Paused {
         (model.info.saving.stopped, model.info.saving.lost) = (None, false);
     }
@@ -37,7 +37,7 @@ pub(crate) fn lost(model: &mut Model) {
 }
 
 /// Returns the message that fits into this many cells; the transcript has the full text without the keys.
-pub(crate) fn words(model: &Model, room: usize) -> Option<String> {
+pub(crate) fn status_text(model: &Model, room: usize) -> Option<String> {
     let (why, _) = model.info.saving.stopped.as_ref()?;
     let dot = model.screen.glyphs.dot;
     // The keys work only in an empty draft.

@@ -51,14 +51,14 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
         return reconnect(model, status.name, now, effects);
     }
     if model.in_lines {
-        return tell(model, &status);
+        return print_details(model, &status);
     }
     model.overlays.make_room();
     model.servers.open(Some(&status.name));
 }
 
 /// Prints the details of a server in line mode.
-fn tell(model: &mut Model, status: &ServerStatus) {
+fn print_details(model: &mut Model, status: &ServerStatus) {
     show_called_for(model, Kind::Note { text: details(status).join("\n"), tone: Tone::Plain });
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn offered(model: &mut Model, words: String, resources: Vec<ServerRes
 }
 
 /// Sets the prompts, which become commands; commands from files come first.
-pub(crate) fn said(model: &mut Model, prompts: Vec<ServerPrompt>) {
+pub(crate) fn set_prompts(model: &mut Model, prompts: Vec<ServerPrompt>) {
     let old = model.servers.commands();
     model.menu.own.retain(|command| !old.contains(command));
     model.servers.prompts = prompts;
@@ -125,7 +125,13 @@ pub(crate) fn add_commands(model: &mut Model) {
 }
 
 /// Requests the text of a prompt. Returns whether the command is one.
-pub(crate) fn say(model: &mut Model, command: &CustomCommand, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn run_prompt(
+    model: &mut Model,
+    command: &CustomCommand,
+    arguments: &str,
+    now: u64,
+    effects: &mut Vec<Effect>,
+) -> bool {
     let Some(prompt) = model.servers.prompt(&command.name).filter(|_| command.source.starts_with("MCP server ")).cloned() else {
         return false;
     };
@@ -152,7 +158,7 @@ pub(crate) fn say(model: &mut Model, command: &CustomCommand, arguments: &str, n
 fn given(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
     let mut given = BTreeMap::new();
     let mut places = Vec::new();
-    for word in CustomCommand::words(arguments) {
+    for word in CustomCommand::split_arguments(arguments) {
         match word.split_once('=').filter(|(name, _)| prompt.arguments.iter().any(|(own, _)| own == name)) {
             Some((name, value)) => drop(given.insert(name.to_owned(), value.to_owned())),
             None => places.push(word),

@@ -36,11 +36,11 @@ pub(crate) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
 fn ask(model: &Model, effects: &mut Vec<Effect>) {
     if let Some(sessions) = &model.overlays.sessions {
         let words = sessions.picker.filter().to_owned();
-        look_up(effects, HostRequest::Sessions { words, all: sessions.all, archived: sessions.archived });
+        query(effects, HostRequest::Sessions { words, all: sessions.all, archived: sessions.archived });
     }
 }
 
-pub(super) fn look_up(effects: &mut Vec<Effect>, what: HostRequest) {
+pub(super) fn query(effects: &mut Vec<Effect>, what: HostRequest) {
     effects.push(Effect::Ask(Query::LookUp(what)));
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if may_leave(model, "/fork", now) {
         take_draft(model, now, effects);
         model.show_toast("forking the session", now);
-        look_up(effects, HostRequest::Fork { session_id, until: ForkUntil::End });
+        query(effects, HostRequest::Fork { session_id, until: ForkUntil::End });
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects:
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "the fork", now) {
         model.show_toast("forking the session", now);
-        look_up(effects, HostRequest::Fork { session_id, until: ForkUntil::Prompt { task_id } });
+        query(effects, HostRequest::Fork { session_id, until: ForkUntil::Prompt { task_id } });
     }
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec
     }
     let Some(session_id) = has_words(model, "/rename", now) else { return };
     take_draft(model, now, effects);
-    look_up(effects, HostRequest::Rename { session_id, title });
+    query(effects, HostRequest::Rename { session_id, title });
 }
 
 pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<SessionId> {
@@ -155,7 +155,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     }
     let choice = sessions.key(key, wide);
     chosen(model, choice, key, now, effects);
-    look(model, effects);
+    request_preview(model, effects);
     true
 }
 
@@ -193,15 +193,15 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
         Choice::Fork(session_id) => {
             if may_leave(model, "the fork", now) {
                 model.show_toast("forking the session", now);
-                look_up(effects, HostRequest::Fork { session_id, until: ForkUntil::End });
+                query(effects, HostRequest::Fork { session_id, until: ForkUntil::End });
             }
         }
         Choice::Transcript(session_id) => {
             model.show_toast("loading the conversation", now);
-            look_up(effects, HostRequest::Transcript { session_id });
+            query(effects, HostRequest::Transcript { session_id });
         }
-        Choice::Archive(session_id, archived) => look_up(effects, HostRequest::Archive { session_id, archived }),
-        Choice::Rename(session_id, title) => look_up(effects, HostRequest::Rename { session_id, title }),
+        Choice::Archive(session_id, archived) => query(effects, HostRequest::Archive { session_id, archived }),
+        Choice::Rename(session_id, title) => query(effects, HostRequest::Rename { session_id, title }),
         Choice::Delete(id, title) => {
             let last_text = model.keys.last_text;
             model.dialogs.forget(|panel| panel.question.is_deletion(), last_text);
@@ -219,17 +219,17 @@ fn chosen(model: &mut Model, choice: Choice, key: KeyEvent, now: u64, effects: &
 }
 
 /// Requests the preview of the highlighted session, once.
-pub(crate) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn request_preview(model: &mut Model, effects: &mut Vec<Effect>) {
     // Line mode has no preview.
     let Some(sessions) = model.overlays.sessions.as_mut().filter(|_| !model.in_lines) else { return };
     let Some(at) = sessions.at().map(|at| at.session_id.clone()) else { return };
     if sessions.asked_look.as_ref() != Some(&at) {
         sessions.asked_look = Some(at.clone());
-        look_up(effects, HostRequest::Session { session_id: at });
+        query(effects, HostRequest::Session { session_id: at });
     }
 }
 
 /// Deletes the session that the user confirmed.
 pub(crate) fn forget(id: SessionId, effects: &mut Vec<Effect>) {
-    look_up(effects, HostRequest::Delete { session_id: id });
+    query(effects, HostRequest::Delete { session_id: id });
 }

@@ -137,7 +137,7 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
 }
 
 /// Stores the budgets. Returns whether the user asked for them.
-pub(crate) fn told(model: &mut Model, budgets: Vec<Budget>) -> bool {
+pub(crate) fn set_budgets(model: &mut Model, budgets: Vec<Budget>) -> bool {
     model.info.tally.budgets = budgets;
     std::mem::take(&mut model.info.tally.budgets_asked)
 }

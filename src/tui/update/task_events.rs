@@ -27,7 +27,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             if session_status != SessionStatus::Running {
                 compaction::ends(model, now);
             }
-            save_errors::stands(model, session_status);
+            save_errors::clear(model, session_status);
         }
         EventKind::StepStarted { step_count } => {
             model.task.step = step_count;

@@ -1,7 +1,7 @@
 //! The `/tree` list: branches of this session, to continue one of them.
 
 use super::draft::take_draft;
-use super::sessions::{has_words, look_up, may_leave, resume};
+use super::sessions::{has_words, may_leave, query, resume};
 use crate::protocol::{Branch, ForkUntil, HostRequest};
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::PickerResult;
@@ -13,12 +13,12 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     model.overlays.make_room();
     model.overlays.tree = Some(Tree::new());
-    look_up(effects, HostRequest::Branches { session_id });
+    query(effects, HostRequest::Branches { session_id });
 }
 
-pub(crate) fn told(model: &mut Model, branches: Vec<Branch>) {
+pub(crate) fn set_branches(model: &mut Model, branches: Vec<Branch>) {
     if let Some(tree) = &mut model.overlays.tree {
-        tree.told(branches, model.info.session.as_ref(), &model.screen.glyphs);
+        tree.set_branches(branches, model.info.session.as_ref(), &model.screen.glyphs);
     }
 }
 
@@ -56,6 +56,6 @@ pub(crate) fn go(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<
     let Some(count) = records else { return resume(model, session_id, now, effects) };
     if may_leave(model, "/tree", now) {
         model.show_toast("forking the session", now);
-        look_up(effects, HostRequest::Fork { session_id, until: ForkUntil::Records { count } });
+        query(effects, HostRequest::Fork { session_id, until: ForkUntil::Records { count } });
     }
 }

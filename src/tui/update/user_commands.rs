@@ -14,7 +14,7 @@ const BUILT_IN: [(&str, &str); 2] =
     [("init", include_str!("../../../assets/commands/init.md")), ("review", include_str!("../../../assets/commands/review.md"))];
 
 /// Sets the current commands and reports problems with some of them.
-pub(crate) fn told(model: &mut Model, commands: Vec<CustomCommand>, mut notices: Vec<String>) {
+pub(crate) fn set_commands(model: &mut Model, commands: Vec<CustomCommand>, mut notices: Vec<String>) {
     let (taken, own): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| slash::is_built_in(&command.name));
     for command in taken {
         let CustomCommand { name, source, .. } = command;
@@ -35,7 +35,7 @@ pub(crate) fn told(model: &mut Model, commands: Vec<CustomCommand>, mut notices:
 /// Sends the text of a command. Returns whether there is one of this name.
 pub(crate) fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(command) = find(model, name) else { return false };
-    if servers::say(model, &command, arguments, now, effects) {
+    if servers::run_prompt(model, &command, arguments, now, effects) {
         return true;
     }
     if command.text.is_empty() {

@@ -67,13 +67,18 @@ pub(crate) fn note(model: &mut Model, kind: &EventKind) {
 }
 
 /// Requests one update for all recorded changes.
-pub(crate) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn request_update(model: &mut Model, effects: &mut Vec<Effect>) {
     if std::mem::take(&mut model.info.worktree.is_due) {
         changed(model, effects);
     }
 }
 
-pub(crate) fn told(model: &mut Model, branch: Option<String>, (changed, more): (Option<u64>, bool), line: Option<String>) {
+pub(crate) fn apply_update(
+    model: &mut Model,
+    branch: Option<String>,
+    (changed, more): (Option<u64>, bool),
+    line: Option<String>,
+) {
     model.info.header.branch = branch;
     (model.info.worktree.changed, model.info.worktree.more) = (changed, more);
     model.info.worktree.line = line;

@@ -23,19 +23,19 @@ pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) -> Option
             &model.screen.glyphs,
         );
         let below = Rect { y: area.y + 3.min(area.height), height: area.height.saturating_sub(3), ..area };
-        look(model, below, buffer);
+        draw_preview(model, below, buffer);
         return Some(cursor);
     }
     let list = beside.map_or(area, |[list, _]| list);
     let cursor = sessions.picker.draw_list(list, buffer, &model.screen.theme, &model.screen.glyphs);
     if let Some([_, preview]) = beside {
         draw_separator(preview, buffer, &model.screen.theme, &model.screen.glyphs);
-        look(model, Rect { x: preview.x - 1, width: preview.width + 2, ..preview }, buffer);
+        draw_preview(model, Rect { x: preview.x - 1, width: preview.width + 2, ..preview }, buffer);
     }
     Some(cursor)
 }
 
-fn look(model: &Model, area: Rect, buffer: &mut Buffer) {
+fn draw_preview(model: &Model, area: Rect, buffer: &mut Buffer) {
     let Some(sessions) = &model.overlays.sessions else { return };
     let width = usize::from(area.width.saturating_sub(GUTTER + 1));
     let x = area.x + 1;

@@ -58,7 +58,7 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
         rows.push(Row { right, asks: true, click: Some(Click::Review), ..Row::new(glyphs.waits, words, Token::Warn) });
     }
     rows.extend(prompts(model, width));
-    if let Some(words) = save_errors::words(model, usize::from(width.saturating_sub(GUTTER))) {
+    if let Some(words) = save_errors::status_text(model, usize::from(width.saturating_sub(GUTTER))) {
         rows.push(Row::new(glyphs.failed, words, Token::Danger));
     }
     // A pending question comes first; queued prompts already say how to continue.
@@ -67,7 +67,7 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
         let (words, right) = paused_words(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
     }
-    if let Some(words) = commands::words(model) {
+    if let Some(words) = commands::status_row(model) {
         rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.running, words, Token::Muted) });
     }
     // Pending questions, queued prompts and the retry countdown keep their rows.

@@ -266,7 +266,7 @@ impl Vim {
             }
             'i' | 'a' if self.operator.is_some() => self.waits = PendingKeys::Object { around: letter == 'a' },
             '"' | '\'' | '`' | 'm' | 'q' | '@' | 'z' | 'Z' | '[' | ']' => self.waits = PendingKeys::Name,
-            _ if Operator::of(letter).is_some() => return self.begin_operator(area, Operator::of(letter)),
+            _ if Operator::from_key(letter).is_some() => return self.begin_operator(area, Operator::from_key(letter)),
             _ if self.operator.is_some() => return self.done(KeyOutcome::Moved),
             ':' | '/' | '?' => self.waits = PendingKeys::Line,
             'x' => return self.with(area, Operator::Delete, Motion::Right),

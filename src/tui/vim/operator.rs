@@ -9,7 +9,7 @@ pub(super) enum Operator {
 
 impl Operator {
     /// Returns the operator of a key in normal mode.
-    pub(super) fn of(letter: char) -> Option<Self> {
+    pub(super) fn from_key(letter: char) -> Option<Self> {
         Some(match letter {
             'd' => Self::Delete,
             'c' => Self::Change,

@@ -36,7 +36,7 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Returns `3 uncommitted changes`.
-    pub(crate) fn words(self) -> Option<String> {
+    pub(crate) fn describe(self) -> Option<String> {
         let least = if self.more { "at least " } else { "" };
         match self.files {
             0 => None,
@@ -77,7 +77,7 @@ impl Repository {
             modes: !config.contains("filemode=false"),
             written: seconds(written.mtime()),
         };
-        let committed = Committed::of(self, &trees);
+        let committed = Committed::for_commit(self, &trees);
         let (mut known, mut changed, mut more) = (HashSet::new(), HashSet::new(), committed.unknown);
         let index: HashSet<&Path> = entries.iter().map(|entry| entry.path.as_path()).collect();
         changed.extend(committed.gone(&index).map(|path| self.level.join(path)).filter(|path| path.starts_with(workspace)));
@@ -180,7 +180,7 @@ fn entries(index: &[u8]) -> Option<(Vec<Entry>, Trees)> {
             });
         }
     })?;
-    Some((entries, Trees::of(rest)))
+    Some((entries, Trees::parse(rest)))
 }
 
 #[cfg(test)]
@@ -211,7 +211,7 @@ mod tests {
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, text).unwrap();
             };
-            let count = |below: &str| Repository::of(&root).unwrap().changes(&root.join(below)).unwrap();
+            let count = |below: &str| Repository::find(&root).unwrap().changes(&root.join(below)).unwrap();
             git(&root, &["init", "-q"]);
             for name in ["a.txt", "src/b.rs", "src/deep/c.rs", "src/deep/größe.md", "x/1", "x/2"] {
                 write(name, "one\n");
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn nothing_changed_is_not_said() {
-        let words = |files, more| Changes { files, more }.words();
+        let words = |files, more| Changes { files, more }.describe();
         assert_eq!(words(0, true), None);
         assert_eq!(words(1, false).unwrap(), "1 uncommitted change");
         assert_eq!(words(3, true).unwrap(), "at least 3 uncommitted changes");

@@ -24,7 +24,7 @@ pub(super) struct Trees(HashMap<PathBuf, Hash>);
 
 impl Trees {
     /// Parses the extensions of an index, after its entries.
-    pub(super) fn of(mut rest: &[u8]) -> Self {
+    pub(super) fn parse(mut rest: &[u8]) -> Self {
         let mut trees = Self::default();
         while let Some((name, after)) = rest.split_first_chunk::<4>()
             && let Some((length, after)) = after.split_first_chunk::<4>()
@@ -68,7 +68,7 @@ pub(super) struct Committed {
 }
 
 impl Committed {
-    pub(super) fn of(repository: &Repository, trees: &Trees) -> Self {
+    pub(super) fn for_commit(repository: &Repository, trees: &Trees) -> Self {
         let mut committed = Self::default();
         let root = repository.head().and_then(|commit| {
             let commit = object(repository, &commit, "commit")?;
@@ -77,7 +77,7 @@ impl Committed {
         match root {
             // There is no commit yet.
             None if repository.is_unborn() => {}
-            Some(root) => committed.look(repository, trees, (PathBuf::new(), root), 0),
+            Some(root) => committed.compare(repository, trees, (PathBuf::new(), root), 0),
             // Staging a change removes the tree of the root from the cache until the commit.
             None if trees.0.contains_key(Path::new("")) => drop(committed.left_out.insert(PathBuf::new())),
             None => committed.leaves_out(PathBuf::new()),
@@ -90,7 +90,7 @@ impl Committed {
         self.left_out.insert(directory);
     }
 
-    fn look(&mut self, repository: &Repository, trees: &Trees, (directory, hash): (PathBuf, Hash), depth: usize) {
+    fn compare(&mut self, repository: &Repository, trees: &Trees, (directory, hash): (PathBuf, Hash), depth: usize) {
         if trees.0.get(&directory) == Some(&hash) {
             self.left_out.insert(directory);
             return;
@@ -108,7 +108,7 @@ impl Committed {
             rest = after;
             let path = directory.join(OsStr::from_bytes(name));
             match mode {
-                b"40000" => self.look(repository, trees, (path, *hash), depth + 1),
+                b"40000" => self.compare(repository, trees, (path, *hash), depth + 1),
                 // A submodule.
                 b"160000" => {}
                 _ => drop(self.files.insert(path, *hash)),

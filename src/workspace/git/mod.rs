@@ -41,7 +41,7 @@ pub(crate) struct Repository {
 
 impl Repository {
     /// Finds the repository that contains a directory.
-    pub(crate) fn of(workspace: &Path) -> Option<Self> {
+    pub(crate) fn find(workspace: &Path) -> Option<Self> {
         let level = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())?;
         let git = level.join(".git").canonicalize().ok()?;
         let git = match one_line(&git) {
@@ -108,7 +108,7 @@ impl Repository {
     }
 
     /// Returns all of it in a line: `main at 1a2b3c4d5, a rebase is in progress`.
-    pub(crate) fn words(&self) -> Option<String> {
+    pub(crate) fn describe(&self) -> Option<String> {
         let branch = self.branch()?;
         let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
         let under_way = self.under_way().map_or_else(String::new, |what| format!(", {what} is in progress"));
@@ -163,7 +163,7 @@ mod tests {
         }
         let inside = directory.path().join("src");
         std::fs::create_dir_all(&inside).unwrap();
-        let found = Repository::of(&inside.canonicalize().unwrap());
+        let found = Repository::find(&inside.canonicalize().unwrap());
         (directory, found)
     }
 
@@ -207,7 +207,7 @@ mod tests {
         ];
         for (files, words) in cases {
             let (_directory, found) = repository(files);
-            assert_eq!(found.and_then(|found| found.words()).as_deref(), *words, "{files:?}");
+            assert_eq!(found.and_then(|found| found.describe()).as_deref(), *words, "{files:?}");
         }
         assert!(repository(&[]).1.is_none_or(|found| !found.git.starts_with(std::env::temp_dir())));
     }

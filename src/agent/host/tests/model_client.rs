@@ -15,7 +15,7 @@ impl Model for Named {
     fn facts(&self) -> ModelFacts {
         ModelFacts::of_test(&self.0, 100_000, None)
     }
-    fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
+    fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         let facts = ModelFacts::of_test(&self.0, 32_000, None);
         Box::pin(std::future::ready(Some(facts)))
     }

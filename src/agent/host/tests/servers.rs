@@ -54,7 +54,7 @@ impl RemoteServers for Fake {
     fn tools(&self) -> Arc<[RemoteTool]> {
         Vec::new().into()
     }
-    fn look(&self) {}
+    fn discover(&self) {}
     fn call(&self, _: RemoteCall, _: RemoteContext) -> BoxFuture<'_, Result<RemoteResult, RemoteError>> {
         Box::pin(std::future::ready(Ok(RemoteResult::default())))
     }

@@ -32,7 +32,7 @@ pub(super) fn question(focus: Option<&str>) -> Part {
 }
 
 /// Returns the text of the response, without reasoning and calls.
-pub(super) fn words(content: &[Part]) -> String {
+pub(super) fn plain_text(content: &[Part]) -> String {
     let texts = content.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
         Part::Reasoning { .. } | Part::ToolCall(_) | Part::ToolResult(_) | Part::Image(_) => None,
@@ -134,7 +134,7 @@ mod tests {
         })
     }
 
-    fn said(id: &str, text: &str) -> Arc<Message> {
+    fn text_message(id: &str, text: &str) -> Arc<Message> {
         message(id, Role::User, vec![Part::Text { text: text.to_owned() }])
     }
 
@@ -159,20 +159,22 @@ mod tests {
 
     #[test]
     fn what_the_person_said_and_the_files_are_taken_over_from_summary_to_summary() {
-        let older = [said("1", "mend it"), called("2", serde_json::json!({"path": "a.rs"})), said("3", "and that")];
+        let older =
+            [text_message("1", "mend it"), called("2", serde_json::json!({"path": "a.rs"})), text_message("3", "and that")];
         let first = content("It is mended.", &older, None, &[MessageId::new("3")], 10_000);
         assert!(texts(&first)[0].ends_with("\n\nIt is mended."));
         assert_eq!(texts(&first)[1..], [format!("{SAID}mend it"), format!("{FILES}a.rs")]);
         let patch = "*** Begin Patch\n*** Update File: b.rs\n-a\n+b\n*** Delete File: a.rs\n*** End Patch";
         let summary = message("9", Role::User, first);
-        let older = [summary.clone(), said("3", "and that"), called("4", serde_json::json!({"patch": patch, "paths": ["c"]}))];
+        let older =
+            [summary.clone(), text_message("3", "and that"), called("4", serde_json::json!({"patch": patch, "paths": ["c"]}))];
         let second = content("All is mended.", &older, Some(&summary), &[], 10_000);
         assert_eq!(texts(&second)[1..], [format!("{SAID}mend it{BETWEEN}and that"), format!("{FILES}b.rs\na.rs\nc")]);
     }
 
     #[test]
     fn of_many_words_of_the_person_the_newest_stay() {
-        let older: Vec<_> = (0..50).map(|number| said(&number.to_string(), &format!("{number:100}"))).collect();
+        let older: Vec<_> = (0..50).map(|number| text_message(&number.to_string(), &format!("{number:100}"))).collect();
         let parts = content("Short.", &older, None, &[], 1_000);
         let said = texts(&parts)[1];
         assert!(said.len() <= 260 && said.ends_with("49") && !said.contains("48\n\n---\n\n4"), "{said}");

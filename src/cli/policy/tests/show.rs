@@ -44,7 +44,7 @@ fn in_force() -> InForce {
         own: Vec::new(),
     };
     InForce {
-        layers: layers.iter().map(LayerInForce::of).collect(),
+        layers: layers.iter().map(LayerInForce::from_layer).collect(),
         mode: Mode::Ask,
         workspace: PathBuf::from("/w"),
         project: "trusted, its policy applies".to_owned(),

@@ -5,7 +5,7 @@ fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_400)
 }
 
-fn of(headers: &[(&str, &'static str)]) -> RetryHints {
+fn hints(headers: &[(&str, &'static str)]) -> RetryHints {
     asked(|name| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value), now())
 }
 
@@ -44,7 +44,7 @@ fn retry_after_is_read_in_every_form() {
         (&[], None),
     ];
     for (headers, wait) in cases {
-        assert_eq!(of(headers).wait, wait.map(Duration::from_millis), "{headers:?}");
+        assert_eq!(hints(headers).wait, wait.map(Duration::from_millis), "{headers:?}");
     }
 }
 
@@ -82,14 +82,14 @@ fn the_limit_that_is_used_up_says_when_it_begins_anew() {
         (&[("x-ratelimit-reset-tokens", "2s and a bit")], None),
     ];
     for (headers, wait) in cases {
-        assert_eq!(of(headers).limits, wait.map(Duration::from_millis), "{headers:?}");
+        assert_eq!(hints(headers).limits, wait.map(Duration::from_millis), "{headers:?}");
     }
 }
 
 #[test]
 fn the_provider_says_whether_asking_again_helps() {
     for (text, again) in [("true", Some(true)), ("false", Some(false)), ("perhaps", None)] {
-        assert_eq!(of(&[("x-should-retry", text)]).again, again);
+        assert_eq!(hints(&[("x-should-retry", text)]).again, again);
     }
 }
 

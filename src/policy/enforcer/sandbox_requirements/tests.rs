@@ -61,8 +61,8 @@ fn a_command_writes_no_further_than_file_write() {
     assert_eq!(held.written, [format!("{ROOT}/docs"), format!("{ROOT}/src")].map(PathBuf::from));
     assert!(!held.is_whole());
     assert!(has(&held.read_only, "/home/user/project/src/gen"), "{:?}", held.read_only);
-    assert_eq!(held.marks.of(Path::new("/home/user/project/src/a.key"), "a.key"), Some(EntryProtection::ReadOnly));
-    assert_eq!(held.marks.of(Path::new("/home/user/project/src/a.rs"), "a.rs"), None);
+    assert_eq!(held.marks.protection_of(Path::new("/home/user/project/src/a.key"), "a.key"), Some(EntryProtection::ReadOnly));
+    assert_eq!(held.marks.protection_of(Path::new("/home/user/project/src/a.rs"), "a.rs"), None);
     assert!(held.unheld.iter().any(|words| words.contains("*.key")), "{:?}", held.unheld);
 }
 
@@ -97,9 +97,9 @@ fn what_may_not_be_read_is_hidden() {
     ));
     assert!(has(&held.hidden, "/home/user/project/secrets") && has(&held.hidden, "/srv/keys"));
     assert!(has(&held.hidden, "/home/user/.ssh") && !has(&held.hidden, "/home/user/.aws"), "the user named it");
-    assert_eq!(held.marks.of(Path::new("/home/user/project/a/.env"), ".env"), Some(EntryProtection::Hidden));
-    assert_eq!(held.marks.of(Path::new("/home/user/project/private/a"), "a"), Some(EntryProtection::Hidden));
-    assert_eq!(held.marks.of(Path::new("/home/user/project/a/.ENVRC "), ".ENVRC "), Some(EntryProtection::ReadOnly));
+    assert_eq!(held.marks.protection_of(Path::new("/home/user/project/a/.env"), ".env"), Some(EntryProtection::Hidden));
+    assert_eq!(held.marks.protection_of(Path::new("/home/user/project/private/a"), "a"), Some(EntryProtection::Hidden));
+    assert_eq!(held.marks.protection_of(Path::new("/home/user/project/a/.ENVRC "), ".ENVRC "), Some(EntryProtection::ReadOnly));
 }
 
 #[test]

@@ -365,7 +365,7 @@ impl Choices {
         usize::try_from(self.0 >> 33).unwrap_or(0) % below
     }
 
-    fn of<'a>(&mut self, words: &[&'a str]) -> &'a str {
+    fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
         words[self.next(words.len())]
     }
 }
@@ -428,10 +428,10 @@ fn a_saved_rule_never_allows_a_line_that_runs_something_else() {
     let mut choices = Choices(7);
     let mut line = |most: usize| {
         let mut line = if choices.next(4) == 0 { "cd sub && ".to_owned() } else { String::new() };
-        line.push_str(choices.of(PROGRAMS));
+        line.push_str(choices.pick(PROGRAMS));
         for _ in 0..choices.next(most) {
             line.push(' ');
-            line.push_str(choices.of(WORDS));
+            line.push_str(choices.pick(WORDS));
         }
         line
     };
@@ -485,7 +485,7 @@ fn however_its_name_is_quoted_the_directory_is_the_one_that_the_shell_enters() {
     let mut choices = Choices(11);
     let mut entered = 0;
     for _ in 0..3_000 {
-        let name: String = (0..=choices.next(6)).map(|_| choices.of(LETTERS)).collect();
+        let name: String = (0..=choices.next(6)).map(|_| choices.pick(LETTERS)).collect();
         let single = format!("'{}'", name.replace('\'', r"'\''"));
         let double: String = name.chars().fold("\"".to_owned(), |text, letter| match letter {
             '"' | '\\' | '$' | '`' => format!("{text}\\{letter}"),

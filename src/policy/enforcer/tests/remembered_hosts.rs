@@ -7,7 +7,8 @@ use crate::protocol::{GrantRule, GrantScope, Outside};
 use proptest::prelude::*;
 
 const INDEX: &str = "index.example.com:443";
-const CARGO: &str = "command = [\"cargo\", \"fetch\"]\nsandboxed = true\nhosts = [\"index.example.com:443\"]\ndecision = \"allow\"";
+const CARGO: &str =
+    "command = [\"cargo\", \"fetch\"]\nsandboxed = true\nhosts = [\"index.example.com:443\"]\ndecision = \"allow\"";
 
 fn by_effects() -> Enforcer {
     built_in().approving(Some(Approve::Effects))
@@ -149,9 +150,15 @@ fn the_offer_is_the_start_of_a_download_or_else_exactly_the_line() {
         let other = rule.replace("index.example.com", "evil.example");
         assert!(enforcer.offer_written(&exec(line), &two, &other, now()).unwrap_err().contains("wider"), "{line}");
     }
-    for line in
-        ["curl https://index.example.com/", "cargo build", "npm ci", "cargo fetch && make", "python x.py", "./x", "cargo fetch $X"]
-    {
+    for line in [
+        "curl https://index.example.com/",
+        "cargo build",
+        "npm ci",
+        "cargo fetch && make",
+        "python x.py",
+        "./x",
+        "cargo fetch $X",
+    ] {
         let always = offered(line, &[INDEX]);
         assert!(always.offers.is_empty() && !always.never.is_empty(), "{line}: {always:?}");
     }

@@ -21,7 +21,7 @@ fn tree(root: &Path) -> Tree {
 }
 
 fn write(path: PathBuf, before: Option<&str>, content: &str) -> Step {
-    let before = before.map_or(PreImage::Absent, |text| PreImage::of(text.as_bytes()));
+    let before = before.map_or(PreImage::Absent, |text| PreImage::hash(text.as_bytes()));
     Step { real: path, what: PathOperation::Write { content: content.into(), before, like: None } }
 }
 
@@ -58,11 +58,11 @@ fn steps_of(root: &Path) -> Vec<Step> {
             real: root.join("over"),
             what: PathOperation::Write {
                 content: b"moved".to_vec(),
-                before: PreImage::of(b"old over"),
+                before: PreImage::hash(b"old over"),
                 like: Some(root.join("b")),
             },
         },
-        Step { real: root.join("b"), what: PathOperation::Remove { before: ExpectedEntry::Content(PreImage::of(b"old b")) } },
+        Step { real: root.join("b"), what: PathOperation::Remove { before: ExpectedEntry::Content(PreImage::hash(b"old b")) } },
         remove(root.join("gone")),
         remove(root.join("link")),
         write(root.join("d/c"), Some("old d/c"), "new c"),

@@ -1,7 +1,7 @@
 //! Copying of trees: the copy is completed under a temporary name next to its target, then renamed.
 
 use super::remove::take_apart;
-use super::survey::{look, survey_at};
+use super::survey::{stat_entry, survey_at};
 use super::{Form, Stop, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new};
 use crate::sys::file::replace::{create_parents, sync_directory};
 use crate::sys::file::temporary_name::temporary_name;
@@ -48,7 +48,7 @@ impl Drop for Copy {
 
 /// Adds permissions to a copied directory, because the original modes can keep even the owner from removing it.
 fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
-    if Form::of(&look(parent, name)?) != Form::Directory {
+    if Form::from_stat(&stat_entry(parent, name)?) != Form::Directory {
         return Ok(());
     }
     let owner = Mode::S_IRWXU;
@@ -71,7 +71,7 @@ pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_
     }
     create_parents(to)?;
     let (parent, name) = parent_of(to)?;
-    if look(&parent, name).is_ok() {
+    if stat_entry(&parent, name).is_ok() {
         return Err(TreeError::Exists);
     }
     let copy = Copy { parent, aside: temporary_name(), name: name.to_owned(), standing: CopyState::Aside };
@@ -92,8 +92,8 @@ fn copy_entry(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), expected: Form, 
     if stop() {
         return Err(TreeError::Stopped);
     }
-    let stat = look(from.0, from.1)?;
-    let form = Form::of(&stat);
+    let stat = stat_entry(from.0, from.1)?;
+    let form = Form::from_stat(&stat);
     if form != expected {
         return Err(TreeError::Changed);
     }
@@ -130,7 +130,7 @@ fn copy_directory(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileS
     mkdirat(to.0, to.1, Mode::from_bits_truncate(0o700))?;
     let copy = open_directory_at(to.0, to.1)?;
     for name in names(&source)? {
-        let form = Form::of(&look(&source, &name)?);
+        let form = Form::from_stat(&stat_entry(&source, &name)?);
         copy_entry((&source, &name), (&copy, &name), form, stop)?;
     }
     Ok(dress(&copy, stat)?)

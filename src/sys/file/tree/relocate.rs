@@ -1,7 +1,7 @@
 //! Moving of trees: a rename if possible, otherwise a full copy before the removal.
 
 use super::duplicate::{copy_aside, publish};
-use super::survey::{identity, look, survey_at};
+use super::survey::{identity, stat_entry, survey_at};
 use super::{Stop, Survey, TreeError, parent_of, rename_to_new};
 use crate::sys::file::replace::{create_parents, sync_directory};
 use nix::errno::Errno;
@@ -22,7 +22,7 @@ pub(crate) fn relocate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>)
         Err(errno) => return Err(errno.into()),
     }
     // Another entry may have taken the name since the inspection.
-    if look(&destination, new).map(|stat| identity(&stat)) != Ok(planned.identity) {
+    if stat_entry(&destination, new).map(|stat| identity(&stat)) != Ok(planned.identity) {
         let _ = rename_to_new((&destination, new), (&source, old));
         return Err(TreeError::Changed);
     }

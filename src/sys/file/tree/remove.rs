@@ -1,6 +1,6 @@
 //! Removal of trees: the tree is renamed in one step, and then deleted.
 
-use super::survey::{identity, look, survey_as, survey_at};
+use super::survey::{identity, stat_entry, survey_as, survey_at};
 use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new};
 use crate::sys::file::replace::sync_directory;
 use crate::sys::file::temporary_name::temporary_name;
@@ -32,7 +32,7 @@ fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -
         let _ = rename_to_new((parent, &aside), (parent, name));
     };
     // Another entry may have taken the name since the inspection.
-    if look(parent, &aside).map(|stat| identity(&stat)) != Ok(planned.identity) {
+    if stat_entry(parent, &aside).map(|stat| identity(&stat)) != Ok(planned.identity) {
         back();
         return Err(TreeError::Changed);
     }
@@ -51,7 +51,7 @@ fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -
 
 /// Removes a tree entry by entry; the descriptors cannot reach anything outside it.
 pub(super) fn take_apart(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
-    if Form::of(&look(parent, name)?) != Form::Directory {
+    if Form::from_stat(&stat_entry(parent, name)?) != Form::Directory {
         return unlinkat(parent, name, UnlinkatFlags::NoRemoveDir);
     }
     let directory = open_directory_at(parent, name)?;

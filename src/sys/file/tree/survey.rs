@@ -19,7 +19,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    pub(super) fn of(stat: &FileStat) -> Self {
+    pub(super) fn from_stat(stat: &FileStat) -> Self {
         match stat.st_mode & libc::S_IFMT {
             libc::S_IFREG => Self::File,
             libc::S_IFDIR => Self::Directory,
@@ -80,10 +80,10 @@ pub(super) fn survey_as(
     real: &Path,
     visit: &mut dyn FnMut(&Path, Form),
 ) -> Result<Survey, TreeError> {
-    let stat = look(parent, name)?;
+    let stat = stat_entry(parent, name)?;
     let mut state = State {
         survey: Survey {
-            form: Form::of(&stat),
+            form: Form::from_stat(&stat),
             files: 0,
             directories: 0,
             links: 0,
@@ -109,7 +109,7 @@ pub(super) fn identity(stat: &FileStat) -> Identity {
     (stat.st_dev, stat.st_ino)
 }
 
-pub(super) fn look(parent: &OwnedFd, name: &OsStr) -> nix::Result<FileStat> {
+pub(super) fn stat_entry(parent: &OwnedFd, name: &OsStr) -> nix::Result<FileStat> {
     fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)
 }
 
@@ -123,7 +123,7 @@ struct State<'a> {
 
 impl State<'_> {
     fn entry(&mut self, parent: &OwnedFd, name: &OsStr, real: &Path, stat: &FileStat, depth: usize) -> Result<(), TreeError> {
-        let form = Form::of(stat);
+        let form = Form::from_stat(stat);
         (self.visit)(real, form);
         self.note(if depth == 0 { self.known_as } else { name }, stat, form);
         match form {
@@ -163,7 +163,7 @@ impl State<'_> {
             self.survey.sealed.get_or_insert_with(|| real.to_owned());
         }
         for name in &names {
-            let stat = look(&directory, name)?;
+            let stat = stat_entry(&directory, name)?;
             self.entry(&directory, name, &real.join(name), &stat, depth + 1)?;
         }
         self.hasher.update(b"\0end");

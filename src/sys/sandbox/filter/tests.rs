@@ -156,7 +156,7 @@ fn workspace() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn held(strength: Strength, root: &Path) -> Confinement {
-    Confinement::of(strength, vec![root.to_owned()])
+    Confinement::new(strength, vec![root.to_owned()])
 }
 
 /// User that runs a command.

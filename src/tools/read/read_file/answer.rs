@@ -52,5 +52,5 @@ pub(super) fn answer(taken: &LineSelection, work: &Work) -> Result<ToolOutput, T
         missing: 0,
     };
     let text = format!("{}{gap}{note}", taken.text);
-    Ok(ToolOutput { text, left_out: LeftOut::of(Vec::new(), Some(run)), ..ToolOutput::default() })
+    Ok(ToolOutput { text, left_out: LeftOut::from_gaps(Vec::new(), Some(run)), ..ToolOutput::default() })
 }

@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 const MAX_PIXELS: usize = 8_000;
 
 /// Describes and stores an image; `None` if its dimensions cannot be read.
-pub(in crate::tools) fn told(
+pub(in crate::tools) fn describe(
     media_type: &'static str,
     bytes: &[u8],
     name: &str,

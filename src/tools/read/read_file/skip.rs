@@ -31,7 +31,7 @@ enum Units {
 
 /// Skips to the line `first`. The encoding must be UTF-16 or ASCII-compatible, so that line feeds can be recognized.
 pub(super) fn skip_to(from: &mut impl Read, encoding: &'static Encoding, first: u64) -> io::Result<Skipped> {
-    let units = Units::of(encoding);
+    let units = Units::for_encoding(encoding);
     let mut keys = Keys::new(units, encoding);
     let mut buffer = vec![0; CHUNK_BYTES];
     let (mut filled, mut line, mut within) = (0, 1, false);
@@ -43,10 +43,10 @@ pub(super) fn skip_to(from: &mut impl Read, encoding: &'static Encoding, first: 
         let passed = units.count(region);
         if passed >= wanted {
             let stop = units.after(region, wanted);
-            keys.look(&buffer[..filled], stop);
+            keys.scan(&buffer[..filled], stop);
             return Ok(Skipped { line: first, rest: buffer[stop..filled].to_vec(), in_key: keys.in_key });
         }
-        keys.look(&buffer[..filled], until);
+        keys.scan(&buffer[..filled], until);
         line += passed;
         if until > 0 {
             within = !units.ends_line(region);
@@ -73,7 +73,7 @@ fn fill(from: &mut impl Read, buffer: &mut [u8], filled: &mut usize) -> io::Resu
 }
 
 impl Units {
-    fn of(encoding: &'static Encoding) -> Self {
+    fn for_encoding(encoding: &'static Encoding) -> Self {
         match encoding {
             _ if encoding == UTF_16LE => Self::Utf16 { big_endian: false },
             _ if encoding == UTF_16BE => Self::Utf16 { big_endian: true },
@@ -165,7 +165,7 @@ impl Keys {
     }
 
     /// Examines the markers that start before `until`, continuing after the previous call.
-    fn look(&mut self, buffer: &[u8], until: usize) {
+    fn scan(&mut self, buffer: &[u8], until: usize) {
         let width = self.units.width();
         let found_in = &buffer[..buffer.len().min(until + self.dash.len() * DASHES.len() - 1)];
         let (mut told, mut from) = (0, 0);
@@ -191,7 +191,7 @@ impl Keys {
             self.line = match self.line {
                 Line::Begins(Some(true)) if ends => Line::Begins(Some(false)),
                 Line::Begins(said) => Line::Begins(said),
-                Line::Nothing | Line::Ends if begins => Line::Begins(self.said(buffer, from - DASHES.len() * width)),
+                Line::Nothing | Line::Ends if begins => Line::Begins(self.marker_effect(buffer, from - DASHES.len() * width)),
                 Line::Nothing | Line::Ends => Line::Ends,
             };
         }
@@ -201,7 +201,7 @@ impl Keys {
     }
 
     /// Returns the effect of the rest of the line starting at these dashes.
-    fn said(&self, buffer: &[u8], at: usize) -> Option<bool> {
+    fn marker_effect(&self, buffer: &[u8], at: usize) -> Option<bool> {
         let seen = &buffer[at..buffer.len().min(at + AHEAD_BYTES)];
         let (text, _) = self.encoding.decode_without_bom_handling(seen);
         opens_or_closes(&text[..memchr(b'\n', text.as_bytes()).unwrap_or(text.len())])

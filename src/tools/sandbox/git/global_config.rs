@@ -68,7 +68,7 @@ impl GlobalConfig {
     /// Returns the directory to make visible to commands; `None` if it cannot be created. Performs blocking I/O.
     pub(in crate::tools) fn directory(&self) -> Option<PathBuf> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = made.get_or_insert_with(|| ConfigFiles::of(&self.sources));
+        let made = made.get_or_insert_with(|| ConfigFiles::locate(&self.sources));
         match made.keep() {
             Ok(()) => Some(made.directory.clone()),
             Err(error) => {
@@ -89,7 +89,7 @@ impl GlobalConfig {
 }
 
 impl ConfigFiles {
-    fn of(sources: &Sources) -> Self {
+    fn locate(sources: &Sources) -> Self {
         let mut files = Files::default();
         let home = Some(sources.home.as_path());
         let follows = |condition: &[u8], file: &Path| matches(condition, file, sources);

@@ -49,7 +49,7 @@ pub(in crate::tools) enum Purpose {
 
 impl Strictness {
     /// Returns the strictness for a line, from the reason why it may run and the trust in the project.
-    pub(in crate::tools) fn of(line: &str, unasked: Option<Unasked>, trust: RepositoryTrust) -> Self {
+    pub(in crate::tools) fn for_line(line: &str, unasked: Option<Unasked>, trust: RepositoryTrust) -> Self {
         if unasked.is_some_and(|unasked| unasked.as_reading) {
             return Self::NoPrograms(Purpose::Reads);
         }
@@ -171,7 +171,7 @@ mod tests {
         let rule = Some(Unasked { as_reading: false, by_name: true });
         let of = |line, unasked| {
             [RepositoryTrust::Trusted, RepositoryTrust::NeverAsked, RepositoryTrust::Untrusted]
-                .map(|trust| Strictness::of(line, unasked, trust))
+                .map(|trust| Strictness::for_line(line, unasked, trust))
         };
         let (plain, reads, writes) =
             (Strictness::Plain, Strictness::NoPrograms(Purpose::Reads), Strictness::NoPrograms(Purpose::Writes));

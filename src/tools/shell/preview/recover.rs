@@ -85,7 +85,7 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     let outcome = if final_result.is_some() { None } else { overlay::recover(view.path())? };
     let waits = outcome.as_ref().is_some_and(|outcome| !outcome.is_over());
     if let Some(outcome) = &outcome {
-        notices.push(told(outcome));
+        notices.push(describe_outcome(outcome));
     }
     let Some(Call { tool_call_id, tool_name, session_id }) = view.call() else {
         if age > IN_THE_MAKING && !waits {
@@ -149,7 +149,7 @@ fn undecided(mut view: View, call: Call, age: Duration, resumed: Option<&Resumed
 }
 
 /// Describes a commit that was just completed, for the user.
-fn told(outcome: &Outcome) -> String {
+fn describe_outcome(outcome: &Outcome) -> String {
     let said = "aye ended while applying the changes of a command";
     if outcome.is_whole() {
         return format!("{said}; they are applied now");

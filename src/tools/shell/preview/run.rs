@@ -67,7 +67,7 @@ pub(in crate::tools) async fn run(
     settings: Arc<Settings>,
     context: RunContext,
 ) -> Result<Trial, ToolError> {
-    let settings = work.narrow.of(settings);
+    let settings = work.narrow.apply_to(settings);
     unchanged(&mut work, &settings).await?;
     let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
     let apart = apart(&work, &settings).await?;
@@ -99,7 +99,7 @@ pub(in crate::tools) async fn run(
         run_end.notes.extend(note.clone());
         let RunEffects { effects, proposal, parts, listed, end } = run_end.clone().effects(&mut changes, &settings);
         let limit = settings.max_output_bytes;
-        let output = wholes.put_to(work.told(&finished, limit), &finished, limit);
+        let output = wholes.put_to(work.result(&finished, limit), &finished, limit);
         let output = with_words(output, note.map(|note| format!("[sandbox: {note}]")).into_iter(), Vec::new());
         let result = hide_in_result(&settings.redactor, result_of(output, id, &name));
         let unlisted = effects.unlisted();
@@ -253,7 +253,7 @@ fn trouble(what: &str, error: &io::Error) -> ToolError {
 
 /// Describes the end of the run.
 fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> RunEnd {
-    let told = match work.told(finished, settings.max_output_bytes) {
+    let told = match work.result(finished, settings.max_output_bytes) {
         Ok(told) => told.text,
         Err(failed) => failed.printed,
     };

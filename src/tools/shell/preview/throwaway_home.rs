@@ -118,7 +118,7 @@ mod tests {
             fs::create_dir_all(home.join(directory)).unwrap();
         }
         fs::write(home.join(".settings"), "").unwrap();
-        let mut confinement = Confinement::of(Strength::Namespaces, vec![home.join("work")]);
+        let mut confinement = Confinement::new(Strength::Namespaces, vec![home.join("work")]);
         confinement.hidden = vec![home.clone(), home.join(".ssh"), home.join(".tool/secret"), home.join("work/.env")];
         confinement.shown = vec![home.join(".tool"), home.join(".tool/bin"), home.join(".settings")];
         confinement.links = vec![(home.join(".bin/x"), "/usr/bin/x".into())];
@@ -134,7 +134,7 @@ mod tests {
         fs::write(content.join(".bin/y"), "").unwrap();
         assert_eq!(made.written(), [home.join(".bin/y"), home.join(".config/app/"), home.join("notes/a")]);
         // A home directory that is visible as a whole is not replaced.
-        let mut visible = Confinement::of(Strength::Namespaces, vec![ground.path().to_owned()]);
+        let mut visible = Confinement::new(Strength::Namespaces, vec![ground.path().to_owned()]);
         visible.hidden = vec![home.clone()];
         assert!(ThrowawayHome::make(&home, content, &mut visible).unwrap().is_none());
     }

@@ -21,7 +21,7 @@ struct State {
 }
 
 impl State {
-    fn of(data: &Metadata) -> Self {
+    fn from_metadata(data: &Metadata) -> Self {
         Self {
             inode: data.ino(),
             bytes: data.len(),
@@ -48,7 +48,7 @@ impl CreatedPaths {
                 OpenOptions::new().write(true).create_new(true).mode(0o666).open(path).map(drop)
             };
             if let (Ok(()), Ok(data)) = (done, path.symlink_metadata()) {
-                made.push((path.to_owned(), State::of(&data)));
+                made.push((path.to_owned(), State::from_metadata(&data)));
             }
         }
         Self { made }
@@ -59,7 +59,7 @@ impl Drop for CreatedPaths {
     fn drop(&mut self) {
         for (path, state) in &self.made {
             let Ok(data) = path.symlink_metadata() else { continue };
-            if State::of(&data) == *state {
+            if State::from_metadata(&data) == *state {
                 // A non-empty directory is kept anyway.
                 let _ = if data.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
             }

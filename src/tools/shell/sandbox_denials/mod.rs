@@ -38,7 +38,7 @@ pub(in crate::tools) struct Denied {
 
 impl Denied {
     /// Determines the blocked access. `hosts` are those that the proxy denied; `printed` is the output in `cwd`.
-    pub(in crate::tools) fn look(
+    pub(in crate::tools) fn detect(
         printed: &[&str],
         cwd: &Path,
         hosts: BlockedHosts,
@@ -58,7 +58,7 @@ impl Denied {
         let mut opens: Vec<PathBuf> = Vec::new();
         let mut shows: Vec<PathBuf> = Vec::new();
         for place in printed.iter().flat_map(|text| output_parser::places(text)) {
-            match held.look(&place) {
+            match held.remedy(&place) {
                 Remedy::Opens(path) if !opens.iter().any(|known| path.starts_with(known)) => {
                     opens.retain(|known| !known.starts_with(&path));
                     opens.push(path);
@@ -142,7 +142,7 @@ struct SandboxedCommand<'a> {
 }
 
 impl SandboxedCommand<'_> {
-    fn look(&self, place: &Place) -> Remedy {
+    fn remedy(&self, place: &Place) -> Remedy {
         let Ok(found) = resolve(&place.given, self.cwd, self.settings.home.as_deref()) else { return Remedy::Nothing };
         let below = |places: &[PathBuf]| places.iter().any(|place| found.real.starts_with(place));
         let Confinement { roots, view, writable, read_only, hidden, shown, caches, substitutes, strength, .. } = self.confinement;

@@ -103,7 +103,7 @@ impl Machine {
         let confinement = Confinement {
             writable: vec![root.join("free")],
             hidden: vec![root.join("home/.hidden")],
-            ..Confinement::of(Strength::Namespaces, vec![root.join("home/ws")])
+            ..Confinement::new(Strength::Namespaces, vec![root.join("home/ws")])
         };
         Self { _directory: directory, root, settings, confinement }
     }
@@ -263,7 +263,7 @@ fn what_is_hidden_by_default_is_offered_for_reading_and_credentials_are_not() {
 
 #[test]
 fn a_line_that_could_only_read_is_offered_to_be_run_again_where_it_may_write() {
-    let confinement = Confinement::of(Strength::Namespaces, vec!["/w".into()]);
+    let confinement = Confinement::new(Strength::Namespaces, vec!["/w".into()]);
     let narrowed = |stderr: &str| {
         let guessed = Denied { outside: vec![Outside::Write { path: "/opt/x".to_owned() }], ..Denied::default() };
         guessed.narrowed(stderr, Path::new("/w/sub"), &confinement)

@@ -51,7 +51,7 @@ fn at_cr(hunk: &Hunk) -> Hunk {
 }
 
 fn apply_by(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
-    let lines = Lines::of(text, breaks);
+    let lines = Lines::new(text, breaks);
     let offsets = offsets(&lines);
     let refused = |start: usize, length: usize| {
         let (at, end) = (offsets[start], offsets[start + length]);

@@ -75,7 +75,7 @@ fn places(starts: &[usize]) -> String {
 
 /// Finds the place where most lines match, and the first difference.
 fn closest(text: &str, hunk: &Hunk) -> String {
-    let of = |line: &str| Level::Typography.of(line).into_owned();
+    let of = |line: &str| Level::Typography.normalize(line).into_owned();
     let lines: Vec<&str> = text.lines().collect();
     if lines.is_empty() {
         return "the file is empty".to_owned();

@@ -68,13 +68,13 @@ pub(crate) enum Lost {
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn of(text: &'a str, breaks: Breaks) -> Self {
+    pub(crate) fn new(text: &'a str, breaks: Breaks) -> Self {
         let bodies: Vec<&str> = breaks.lines(text).into_iter().map(|line| breaks.body(line)).collect();
         Self { bodies, levels: Default::default(), block_ends: OnceCell::new() }
     }
 
     fn level(&self, level: Level) -> &Numbered<'a> {
-        self.levels[level as usize].get_or_init(|| Numbered::of(&self.bodies, level))
+        self.levels[level as usize].get_or_init(|| Numbered::normalize(&self.bodies, level))
     }
 
     /// Finds the places of a hunk, except those that `refused` rejects, at the most exact level.
@@ -130,7 +130,7 @@ impl<'a> Lines<'a> {
 
     fn starts(&self, wanted: &[&str], level: Level) -> Vec<usize> {
         let numbered = self.level(level);
-        let wanted: Option<Vec<usize>> = wanted.iter().map(|line| numbered.known.get(&level.of(line)).copied()).collect();
+        let wanted: Option<Vec<usize>> = wanted.iter().map(|line| numbered.known.get(&level.normalize(line)).copied()).collect();
         wanted.map_or_else(Vec::new, |wanted| numbered.find(&wanted))
     }
 
@@ -194,12 +194,12 @@ impl<'a> Lines<'a> {
 }
 
 impl<'a> Numbered<'a> {
-    fn of(bodies: &[&'a str], level: Level) -> Self {
+    fn normalize(bodies: &[&'a str], level: Level) -> Self {
         let mut known: HashMap<Cow<'a, str>, usize> = HashMap::new();
         let mut lines: Vec<Vec<usize>> = Vec::new();
         let mut numbers = Vec::with_capacity(bodies.len());
         for (index, line) in bodies.iter().enumerate() {
-            let number = *known.entry(level.of(line)).or_insert(lines.len());
+            let number = *known.entry(level.normalize(line)).or_insert(lines.len());
             if number == lines.len() {
                 lines.push(Vec::new());
             }
@@ -258,7 +258,7 @@ fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
 }
 
 impl Level {
-    pub(crate) fn of(self, line: &str) -> Cow<'_, str> {
+    pub(crate) fn normalize(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Exact => Cow::Borrowed(line),
             Self::TrailingSpace => Cow::Borrowed(line.trim_end()),

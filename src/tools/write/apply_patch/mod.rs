@@ -186,7 +186,7 @@ fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolE
 fn place(step: &Step) -> PlaceChange {
     let (before, after) = match &step.what {
         file::PathOperation::Write { content, before, .. } => {
-            (crash_outcome::content(before), crash_outcome::content(&PreImage::of(content)))
+            (crash_outcome::content(before), crash_outcome::content(&PreImage::hash(content)))
         }
         file::PathOperation::Remove { before: ExpectedEntry::Content(before) } => {
             (crash_outcome::content(before), PathState::Nothing)

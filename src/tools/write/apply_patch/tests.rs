@@ -79,7 +79,7 @@ proptest! {
         if let Ok(applied) = apply(&other, &hunks, &[]) {
             // Every removed line was named, up to white space and quotes, and every added line.
             let named = |kind: Kind, line: &str| hunks.iter().flat_map(|hunk| &hunk.lines).any(|one| {
-                one.kind == kind && super::find::Level::Typography.of(&one.text) == super::find::Level::Typography.of(line)
+                one.kind == kind && super::find::Level::Typography.normalize(&one.text) == super::find::Level::Typography.normalize(line)
             });
             let (before, after): (Vec<&str>, Vec<&str>) = (other.lines().collect(), applied.text.lines().collect());
             for change in TextDiff::configure().diff_slices(&before, &after).iter_all_changes() {

@@ -17,7 +17,7 @@ use crate::tools::redaction::{keep_hidden, restored, restorer};
 use crate::tools::settings::Settings;
 use crate::tools::write::file_change::{CurrentFile, fitted, lacks, not_text};
 use crate::tools::write::git_guard::{Written, guard};
-use crate::tools::write::tree_change::{look, must_be_there};
+use crate::tools::write::tree_change::{inspect, must_be_there};
 use std::path::{Path, PathBuf};
 
 pub(super) struct Tree<'a> {
@@ -91,7 +91,7 @@ impl<'a> Tree<'a> {
             let file = &mut self.files[known];
             // A deleted and recreated file is replaced.
             if let PathBefore::Entry(_) = &file.was {
-                file.was = PathBefore::File(CurrentFile::of(&target, self.paths.settings)?);
+                file.was = PathBefore::File(CurrentFile::read(&target, self.paths.settings)?);
             }
             return Ok(known);
         }
@@ -100,7 +100,7 @@ impl<'a> Tree<'a> {
                 format!("`{path}` is a symlink that the patch deletes, so it cannot also be written; nothing was changed");
             return Err(invalid(message));
         }
-        let before = CurrentFile::of(&target, self.paths.settings)?;
+        let before = CurrentFile::read(&target, self.paths.settings)?;
         let now = match &before {
             CurrentFile::Absent => Now::Absent,
             CurrentFile::Text { document, .. } => Now::Text(document.clone()),
@@ -156,7 +156,7 @@ impl<'a> Tree<'a> {
             );
             return Err(invalid(message).into());
         }
-        let survey = look(&target, &[], settings, &*settings.paths.may_delete)?.survey;
+        let survey = inspect(&target, &[], settings, &*settings.paths.may_delete)?.survey;
         self.files.push(File {
             target,
             was: PathBefore::Entry(Box::new(survey)),
@@ -286,7 +286,7 @@ pub(super) fn steps(files: &[File]) -> Steps {
                     Now::Bytes(bytes) => bytes.clone(),
                     Now::Absent => continue,
                 };
-                if file.moved_from.is_none() && before == PreImage::of(&content) {
+                if file.moved_from.is_none() && before == PreImage::hash(&content) {
                     continue;
                 }
                 transaction::PathOperation::Write { content, before, like: file.moved_from.clone() }

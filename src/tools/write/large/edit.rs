@@ -65,7 +65,7 @@ pub(in crate::tools::write) fn edited(
     };
     let failed = |error: io::Error| open_error(target, &error);
     let file = open_file(&target.real).map_err(failed)?;
-    let mut edits = Edits { pieces: SplicedFile::of(file, large.bytes), form, crlf: large.crlf, target, settings };
+    let mut edits = Edits { pieces: SplicedFile::new(file, large.bytes), form, crlf: large.crlf, target, settings };
     for (index, edit) in arguments.edits.iter().enumerate() {
         edits.make(index, edit)?;
     }
@@ -231,7 +231,7 @@ impl Splice {
     /// Writes the change if the file is still as shown. If stopped, the file is unchanged.
     pub(in crate::tools) fn commit(&self, seen: &ReadState, kill: &CancellationToken) -> Result<String, ToolFailure> {
         let real = &self.target.real;
-        let stood = seen.stands(real);
+        let stood = seen.is_current(real);
         let written = replace_with(
             real,
             |copy| {

@@ -34,7 +34,7 @@ pub(super) struct Large {
 
 impl Large {
     /// Examines a file; `None` if it is small enough to be held or may not be changed.
-    pub(super) fn of(target: &Target, settings: &Settings) -> Result<Option<Self>, ToolError> {
+    pub(super) fn inspect(target: &Target, settings: &Settings) -> Result<Option<Self>, ToolError> {
         let Place::File { bytes } = target.place else { return Ok(None) };
         if bytes <= HELD_BYTES || bytes > settings.max_file_size_bytes {
             return Ok(None);

@@ -40,7 +40,7 @@ impl Part {
 }
 
 impl SplicedFile {
-    pub(super) fn of(file: File, bytes: u64) -> Self {
+    pub(super) fn new(file: File, bytes: u64) -> Self {
         Self { file, parts: vec![Part::Old(0..bytes)] }
     }
 

@@ -32,7 +32,7 @@ pub(super) fn proposal(
 ) -> io::Result<Proposal> {
     let name = shown_in_one_line(&target.real, settings);
     let groups = groups(pieces.parts(), large.bytes);
-    let mut original = SplicedFile::of(crate::sys::path::open_file(&target.real)?, large.bytes);
+    let mut original = SplicedFile::new(crate::sys::path::open_file(&target.real)?, large.bytes);
     let windows: Vec<(Range<u64>, Range<u64>)> = groups.iter().take(MAX_GROUPS).map(|group| window(group, large.bytes)).collect();
     let old_lines = original.lines_before(&windows.iter().map(|(old, _)| old.start).collect::<Vec<_>>())?;
     let new_lines = pieces.lines_before(&windows.iter().map(|(_, new)| new.start).collect::<Vec<_>>())?;

@@ -5,7 +5,7 @@ use std::io::Write;
 fn pieces(content: &[u8]) -> SplicedFile {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(content).unwrap();
-    SplicedFile::of(file, content.len() as u64)
+    SplicedFile::new(file, content.len() as u64)
 }
 
 fn all(pieces: &mut SplicedFile) -> Vec<u8> {

@@ -16,7 +16,7 @@ pub(super) fn indent(line: &str) -> &str {
 
 impl Indents {
     /// Derives the mapping from lines that differ only in indentation; `None` if it is ambiguous.
-    pub(super) fn of<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, unit: usize) -> Option<Self> {
+    pub(super) fn derive<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, unit: usize) -> Option<Self> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (given, there) in lines.filter(|(given, _)| !given.trim().is_empty()) {
             let (given, there) = (indent(given), indent(there));

@@ -203,7 +203,7 @@ impl Loose<'_> {
         if let Some(index) = self.folded.iter().position(|(known, _)| *known == level) {
             return index;
         }
-        self.folded.push((level, Folded::of(self.wanted.text, level)));
+        self.folded.push((level, Folded::fold(self.wanted.text, level)));
         self.folded.len() - 1
     }
 
@@ -293,8 +293,8 @@ impl Loose<'_> {
 /// Indents the new text for its place; `None` if this is ambiguous.
 fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     let (old, new) = (&reading.old, &reading.new);
-    let like_old =
-        Indents::of(old.lines().zip(there.lines()), unit).and_then(|indents| merged(there, old, new, |line| indents.line(line)));
+    let like_old = Indents::derive(old.lines().zip(there.lines()), unit)
+        .and_then(|indents| merged(there, old, new, |line| indents.line(line)));
     let first = |text: &str| text.lines().find(|line| !line.trim().is_empty()).map_or(0, |line| indent::indent(line).len());
     let unlike_old = (indent::margin(new) == indent::margin(there) && indent::margin(new) != indent::margin(old))
         || (first(new) == first(there) && first(new) != first(old));
@@ -310,7 +310,7 @@ fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
 fn needle(old: &str, level: Level) -> String {
     let begun = old.rfind('\n').map_or("", |at| &old[at + 1..]);
     let kept = if begun.trim().is_empty() { begun } else { "" };
-    Folded::of(old, level).text + kept
+    Folded::fold(old, level).text + kept
 }
 
 /// Returns whether the lines differ only in surrounding white space.

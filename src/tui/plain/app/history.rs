@@ -15,7 +15,7 @@ impl<W: Write> LineApp<W> {
         self.told += count;
         for (is_own, words) in lines {
             if is_own {
-                self.paper.say(&words)?;
+                self.paper.write_text(&words)?;
             } else if let Some(at) =
                 words.strip_prefix("You: ").and_then(|prompt| self.typed.iter().position(|typed| typed == prompt))
             {
@@ -43,10 +43,10 @@ impl<W: Write> LineApp<W> {
         }
         self.told = kinds.len();
         for (is_own, words) in lines {
-            if is_own { self.paper.say(&words)? } else { self.paper.write(&words)? }
+            if is_own { self.paper.write_text(&words)? } else { self.paper.write(&words)? }
         }
         if self.model.info.model_access == Some(ModelAccess::Ready) && last.is_none() {
-            self.paper.say("Type /help for a list of commands.")?;
+            self.paper.write_text("Type /help for a list of commands.")?;
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ pub(super) fn tell_lists<W: Write>(app: &mut LineApp<W>) -> io::Result<()> {
         lines.push("Branches of this session; type /tree NUMBER to continue one:".to_owned());
         lines.extend(app.branches.iter().zip(1..).map(|(branch, number)| line_of_branch(branch, number)));
     }
-    lines.iter().try_for_each(|line| app.paper.say(line))
+    lines.iter().try_for_each(|line| app.paper.write_text(line))
 }
 
 /// Switches to a branch by its number in the last list (`/tree 2`).
@@ -34,14 +34,14 @@ pub(super) fn branch<W: Write>(app: &mut LineApp<W>, number: &str, now: u64, eff
             update::go_to_branch(&mut app.model, branch, now, effects);
             Ok(())
         }
-        None => app.paper.say(&format!("No branch {number} in the list; type /tree to show it.")),
+        None => app.paper.write_text(&format!("No branch {number} in the list; type /tree to show it.")),
     }
 }
 
 fn sessions(list: &Sessions) -> Vec<String> {
     let sessions = list.sessions();
     if sessions.is_empty() {
-        let words = list.words();
+        let words = list.filter_text();
         let none = "No session in this project";
         return vec![if words.is_empty() { format!("{none} yet.") } else { format!("{none} contains: {words}") }];
     }

@@ -21,7 +21,7 @@ impl<W: Write> LineApp<W> {
     pub(super) fn tell_saving(&mut self) -> io::Result<()> {
         let since = self.model.info.saving.stopped.as_ref().map(|(_, since)| *since);
         if since.is_some() && since != self.unsaved {
-            self.paper.say(
+            self.paper.write_text(
                 "Type /continue to try saving again, or /unsaved to continue without saving (a crash then loses unsaved work).",
             )?;
         }
@@ -31,7 +31,7 @@ impl<W: Write> LineApp<W> {
 
     pub(super) fn servers(&mut self) -> io::Result<()> {
         let rows: Vec<String> = self.model.servers.statuses.iter().flat_map(servers::details).collect();
-        self.paper.say("MCP servers:")?;
+        self.paper.write_text("MCP servers:")?;
         rows.iter().try_for_each(|row| self.paper.write(row))
     }
 
@@ -43,7 +43,7 @@ impl<W: Write> LineApp<W> {
                 self.asked = None;
                 Ok(())
             }
-            Err(why) => self.paper.say(&format!("Not accepted: {why}.")),
+            Err(why) => self.paper.write_text(&format!("Not accepted: {why}.")),
         }
     }
 
@@ -75,7 +75,7 @@ impl<W: Write> LineApp<W> {
             (None, None) => "Task: none running".to_owned(),
         };
         lines.push(task);
-        lines.iter().try_for_each(|line| self.paper.say(&text::clean(line)))
+        lines.iter().try_for_each(|line| self.paper.write_text(&text::clean(line)))
     }
 
     /// Prints the commands; with `words`, prints the matching commands and keys instead.
@@ -83,15 +83,15 @@ impl<W: Write> LineApp<W> {
         if !words.is_empty() {
             return self.keys(words);
         }
-        self.paper.say(
+        self.paper.write_text(
             "Each line is sent as a message; end it with a backslash to add another line. ctrl+c stops the task, ctrl+d quits.",
         )?;
-        self.paper.say("To answer a question, type one of its words and press Enter, after the question is shown.")?;
+        self.paper.write_text("To answer a question, type one of its words and press Enter, after the question is shown.")?;
         let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
         for (name, words) in COMMANDS.iter().chain(slash::COMMANDS.iter().filter(|(name, _)| own(name))) {
-            self.paper.say(&format!("{name}: {words}"))?;
+            self.paper.write_text(&format!("{name}: {words}"))?;
         }
-        self.paper.say("Type /help WORD to search, or /keys to list the keys of the full-screen UI.")
+        self.paper.write_text("Type /help WORD to search, or /keys to list the keys of the full-screen UI.")
     }
 
     /// Prints the current key bindings of the full-screen UI; with `words`, only matching keys and commands.
@@ -102,12 +102,12 @@ impl<W: Write> LineApp<W> {
         let place = update::key_place(&self.model.options.keys);
         let sections = help::sections(&self.model.keymap, Focus::Composer, commands, &place, words);
         if sections.is_empty() {
-            return self.paper.say(&format!("No matches for: {}", text::reveal(words)));
+            return self.paper.write_text(&format!("No matches for: {}", text::reveal(words)));
         }
         for section in sections {
-            self.paper.say(&format!("{}:", section.head))?;
+            self.paper.write_text(&format!("{}:", section.head))?;
             for (name, does) in section.entries {
-                self.paper.say(&format!("{name}: {does}"))?;
+                self.paper.write_text(&format!("{name}: {does}"))?;
             }
         }
         Ok(())

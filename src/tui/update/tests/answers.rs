@@ -16,7 +16,7 @@ fn enter(desk: &mut Desk, at: u64) {
 
 /// Returns whether `y` is highlighted or being confirmed.
 fn holds_yes(desk: &Desk) -> bool {
-    let look = desk.model.dialogs.open().map(|panel| panel.guard.look(desk.now));
+    let look = desk.model.dialogs.open().map(|panel| panel.guard.choice_state(desk.now));
     matches!(look, Some(ChoiceState::Waiting(0, _) | ChoiceState::Highlighted(0)))
 }
 

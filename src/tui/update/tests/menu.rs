@@ -213,7 +213,7 @@ fn a_command_of_ones_own_waits_for_the_session_as_a_prompt_does() {
     let mut model = model(80, 24);
     model.info.model_access = None;
     let fix = CustomCommand::parse("fix".to_owned(), "fix.md".to_owned(), "Fix issue $1.").0;
-    crate::tui::update::user_commands::told(&mut model, vec![fix], Vec::new());
+    crate::tui::update::user_commands::set_commands(&mut model, vec![fix], Vec::new());
     play(&mut model, 1000, "/fix 12<enter>");
     assert_eq!(model.startup.waiting_prompt.as_deref(), Some("Fix issue 12."));
     assert!(model.composer.is_empty() && draw(&mut model, 1100).contains("starting: this is sent"));

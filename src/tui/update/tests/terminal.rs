@@ -55,7 +55,7 @@ fn the_hints_name_the_keys_that_the_terminal_can_tell_apart() {
 fn unfocused(notices: Notices, term: &'static str) -> Model {
     let mut model = model(80, 24);
     model.options.notices = notices;
-    model.screen.terminal.emulator = Emulator::of(|name| if name == "TERM" { term } else { "" });
+    model.screen.terminal.emulator = Emulator::detect(|name| if name == "TERM" { term } else { "" });
     update(&mut model, Msg::Input(Input::FocusOut), 100);
     model
 }

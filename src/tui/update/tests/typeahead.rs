@@ -178,7 +178,7 @@ impl Dice {
         (z ^ (z >> 31)) % below
     }
 
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.roll(all.len() as u64) as usize]
     }
 
@@ -186,7 +186,7 @@ impl Dice {
         const WORDS: &[&str] =
             &["y", "n", "a", "N", "yes", "no", "1", "2", "please", "fix", "it", "x", "p", "w", "d", "é", "你好", "r", "q", "and"];
         let count = 1 + self.roll(8);
-        let mut sentence = (0..count).map(|_| *self.of(WORDS)).collect::<Vec<_>>().join(" ");
+        let mut sentence = (0..count).map(|_| *self.pick(WORDS)).collect::<Vec<_>>().join(" ");
         if self.roll(6) == 0 {
             sentence.insert(0, ' ');
         }
@@ -248,7 +248,7 @@ fn random_sentence(seed: u64) {
     }
     for _ in 0..dice.roll(3) {
         let time = dice.roll(begin + at);
-        let size = Size::new(*dice.of(&[60, 80, 120, 39]), *dice.of(&[20, 24, 12]));
+        let size = Size::new(*dice.pick(&[60, 80, 120, 39]), *dice.pick(&[20, 24, 12]));
         let msg = [Msg::Input(Input::FocusIn), Msg::Resize(size), Msg::Resumed];
         desk.at(time, msg.into_iter().nth(dice.roll(3) as usize).unwrap());
     }

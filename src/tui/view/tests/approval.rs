@@ -148,7 +148,7 @@ fn which_rules_have_a_say() {
     check("explain", |model| {
         cards(model);
         tell(model, EventKind::ApprovalRequested(command_approval("a")), 9500);
-        model.dialogs.look(None);
+        model.dialogs.open_pager(None);
     });
 }
 
@@ -161,7 +161,7 @@ fn what_a_project_brings_can_be_read_before_the_answer() {
         model.dialogs.focus(0, None);
         picture(&mut model, 20_000);
         assert!(picture(&mut model, 20_000).contains("https://example.com/acme/greeter.git"));
-        model.dialogs.look(None);
+        model.dialogs.open_pager(None);
         let drawn = picture(&mut model, 20_000);
         assert!(drawn.contains("Use tabs.") && drawn.contains("back"), "{drawn}");
         assert!(model.dialogs.close_always(None));

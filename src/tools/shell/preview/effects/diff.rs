@@ -223,7 +223,7 @@ fn is_binary(path: &Path) -> bool {
         Err(error) if error.error_len().is_none() => &start[..error.valid_up_to()],
         _ => &start[..],
     };
-    read.is_ok() && Form::of(start).is_err()
+    read.is_ok() && Form::detect(start).is_err()
 }
 
 /// Formats a mode like git, including bits that git does not store.

@@ -76,7 +76,7 @@ pub(super) fn shown(changes: &mut [Changes], settings: &Settings) -> ShownEffect
         changes.refuse(&refusals(changes, settings));
         shown.refused.extend(describe::refused(changes, settings));
         let first = found.len();
-        look(changes, settings, &mut shown, &mut found);
+        collect_changed(changes, settings, &mut shown, &mut found);
         found[first..].iter_mut().for_each(|one| one.root = root);
     }
     list(found, &mut shown, &mut diff, settings);
@@ -132,7 +132,7 @@ struct ChangedPath<'a> {
 }
 
 /// Collects all changed paths. Entries below a removed or moved directory are covered by it.
-fn look<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
+fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
     let mut ignored = Ignored::new(changes, settings);
     let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
     let moved = changes.moved_directories();
