@@ -50,3 +50,8 @@ fn a_session_killed_at_any_effect_loses_nothing_and_does_nothing_twice() {
 fn a_session_whose_commands_are_previewed_loses_nothing_at_any_effect_and_does_nothing_twice() {
     killed_at_points(Commands::Previewed, "points, commands in previews", 20);
 }
+
+#[test]
+fn a_session_whose_commands_run_in_layers_keeps_all_their_effects_or_none_at_any_effect() {
+    killed_at_points(Commands::Layered, "points, commands in layers", 20);
+}

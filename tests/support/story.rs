@@ -32,10 +32,13 @@ pub enum Commands {
     Bare,
     /// Each in a preview that is kept without approval.
     Previewed,
+    /// Each in a layer before any approval; the mode keeps its effects. It deletes nothing, because deletions ask.
+    Layered,
 }
 
 /// One run of the story: a project, a model, and everything that aye reported until now.
 pub struct Story {
+    commands: Commands,
     project: Project,
     server: Server,
     known: Acknowledged,
@@ -53,7 +56,7 @@ fn command(id: &str) -> serde_json::Value {
     json!({"command": format!("echo {id} >> ledger/{id}; echo said {id}")})
 }
 
-fn step(number: usize) -> Answer {
+fn step(number: usize, commands: Commands) -> Answer {
     let answer = Answer::text(&format!("Step {number}."));
     match number {
         1 => answer
@@ -74,11 +77,11 @@ fn step(number: usize) -> Answer {
                 json!({"path": "other.txt", "edits": [{"oldText": "line 2\n", "newText": "edited 2\n"}]}),
             )
             .and_call("5.m", "Move", json!({"source": "moved.txt", "destination": "target.txt"})),
-        6 => answer.and_call(
-            "6.a",
-            "RunCommand",
-            json!({"command": "echo 6.a >> ledger/6.a; echo made > made.txt; rm -f spare.txt; echo said 6.a"}),
-        ),
+        6 => {
+            let deletes = if commands == Commands::Layered { "" } else { " rm -f spare.txt;" };
+            let line = format!("echo 6.a >> ledger/6.a; echo made > made.txt;{deletes} echo said 6.a");
+            answer.and_call("6.a", "RunCommand", json!({"command": line}))
+        }
         7 => answer.and_call("7.c", "Copy", json!({"source": "target.txt", "destination": "copy.txt"})).and_call(
             "7.x",
             "Delete",
@@ -95,20 +98,23 @@ fn done(request: &Request) -> usize {
 }
 
 /// The next response depends only on what the model received.
-fn mind(request: &Request) -> Answer {
+fn mind(request: &Request, commands: Commands) -> Answer {
     let done = done(request);
     if done == FIRST_STEPS && !request.messages().contains(SECOND) {
         return Answer::text("The first part is done.");
     }
-    if done == STEPS { Answer::text("All is done.") } else { step(done + 1) }
+    if done == STEPS { Answer::text("All is done.") } else { step(done + 1, commands) }
 }
 
 impl Story {
     pub fn new(commands: Commands) -> Self {
-        let server = Server::with_responder(mind);
+        let server = Server::with_responder(move |request| mind(request, commands));
         let policy = match commands {
             Commands::Bare => POLICY.replace("COMMANDS", "sandbox = \"off\""),
             Commands::Previewed => POLICY.replace("COMMANDS", "preview = \"always\""),
+            Commands::Layered => {
+                POLICY.replace("requires_approval = false\nCOMMANDS", "requires_approval = true\napprove = \"effects\"")
+            }
         };
         let project = files::FIRST
             .iter()
@@ -118,7 +124,16 @@ impl Story {
             .env("AYE_LOG", "off")
             .config("[llm]\nmax_retries = 1\nretry_base_ms = 5\n")
             .file("other.txt", &files::other(false, false));
-        Self { project, server, known: Acknowledged::default(), ended: 0, orphans: Duration::ZERO, faults: 0, log: Vec::new() }
+        Self {
+            commands,
+            project,
+            server,
+            known: Acknowledged::default(),
+            ended: 0,
+            orphans: Duration::ZERO,
+            faults: 0,
+            log: Vec::new(),
+        }
     }
 
     /// Directories in which effects are counted.
@@ -130,6 +145,9 @@ impl Story {
     pub fn start(&mut self, point: Option<Point>) -> Result<Traced, String> {
         let arguments = self.next();
         let mut command = self.project.command(&["exec", "--json", "--trust"]);
+        if self.commands == Commands::Layered {
+            command.args(["--mode", "auto-edit"]);
+        }
         command.args(arguments);
         let traced = trace(command, &self.roots(), point)?;
         self.log.push(format!("{arguments:?} {point:?} at {:?}: exit {}: {}", traced.hit, traced.code, traced.stderr.trim_end()));
@@ -267,7 +285,11 @@ impl Story {
                 return Err(format!("`{prompt}` stands {times} times in what the model is told"));
             }
         }
-        files::agree_with(&self.project, &told)?;
+        let is_layered = self.commands == Commands::Layered;
+        files::agree_with(&self.project, &told, !is_layered)?;
+        if is_layered {
+            files::commands_are_known(&told)?;
+        }
         if files::previews(&self.project) > 0 {
             // The recovered outcome of a call is stored until the journal contains it, which is at the next start.
             self.project.aye(&["exec", "--trust", "-c", "one more thing"]).exits(0);

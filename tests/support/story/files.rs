@@ -13,6 +13,9 @@ pub(super) const FIRST: &[(&str, &str)] = &[
     ("ledger/start", "start\n"),
 ];
 
+/// Commands of the story.
+const COMMANDS: [&str; 6] = ["1.a", "2.a", "4.a", "4.b", "6.a", "8.a"];
+
 pub(super) const PATCH: &str = "*** Begin Patch
 *** Update File: notes.txt
 @@
@@ -106,10 +109,16 @@ fn is_unknown(text: &str) -> bool {
     text.contains("OUTCOME_UNKNOWN")
 }
 
-/// Checks that the results that the model received are what happened.
-pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>) -> Result<(), String> {
+/// Checks that the outcome of each command is known: all of its effects are kept, or none.
+pub(super) fn commands_are_known(told: &BTreeMap<String, String>) -> Result<(), String> {
+    let unknown = COMMANDS.iter().filter_map(|id| told.get(*id).map(|text| (id, text))).find(|(_, text)| is_unknown(text));
+    unknown.map_or(Ok(()), |(id, text)| Err(format!("the outcome of {id} is unknown: {text}")))
+}
+
+/// Checks that the results that the model received are what happened; `deletes` tells whether a command deletes a file.
+pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>, deletes: bool) -> Result<(), String> {
     let (files, _) = all(project);
-    for id in ["1.a", "2.a", "4.a", "4.b", "6.a", "8.a"] {
+    for id in COMMANDS {
         let text = told.get(id).ok_or(format!("the model was never told of {id}"))?;
         let times = files.get(&format!("ledger/{id}")).map_or(0, |ledger| ledger.lines().count());
         let right = if is_unknown(text) || text.contains("CANCELLED: stopped before it finished, with") {
@@ -131,7 +140,7 @@ pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>) -> 
         ("5.m", "moved.txt", None),
         ("5.m", "target.txt", Some("moved\n".to_owned())),
         ("6.a", "made.txt", Some("made\n".to_owned())),
-        ("6.a", "spare.txt", None),
+        ("6.a", "spare.txt", (!deletes).then(|| "spare\n".to_owned())),
         ("7.c", "copy.txt", Some("moved\n".to_owned())),
         ("7.x", "useless.txt", None),
     ] {
