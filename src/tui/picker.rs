@@ -285,11 +285,13 @@ impl Picker {
         self.settle();
     }
 
-    /// Draws the list, with the details of the highlighted row as a preview: at the right on a wide screen, else below.
+    /// Draws the list, with the details of the highlighted row as a preview: at the right on a wide screen if there are several
+    /// lines, else below.
     /// Returns the cursor position.
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
-        let has_details = self.rows.iter().any(|row| !row.detail.is_empty());
-        match split(area).filter(|_| has_details) {
+        // A single line is below the list, which needs its width.
+        let has_preview = self.rows.iter().any(|row| row.detail.contains('\n'));
+        match split(area).filter(|_| has_preview) {
             None => self.draw_list(area, buffer, theme, glyphs),
             Some([list, preview]) => {
                 draw_separator(preview, buffer, theme, glyphs);
