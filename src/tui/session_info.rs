@@ -26,8 +26,17 @@ pub(crate) struct SessionTotals {
     /// Whether a provider did not report part of the usage.
     pub is_estimated: bool,
     pub budgets: Vec<Budget>,
-    /// Whether the user asked to see the budgets.
-    pub budgets_asked: bool,
+    /// Request of the user whose answer has not arrived.
+    pub budget_request: Option<BudgetRequest>,
+}
+
+/// Request about the budgets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BudgetRequest {
+    /// To list them.
+    Show,
+    /// To change a limit.
+    Set,
 }
 
 impl SessionTotals {

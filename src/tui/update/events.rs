@@ -10,7 +10,7 @@ use crate::protocol::{Budget, Event, EventKind};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::overview::Topic;
-use crate::tui::session_info::Policy;
+use crate::tui::session_info::{BudgetRequest, Policy};
 use crate::tui::text_viewer::TextViewer;
 use crate::tui::transcript::{Tone, tag_new_entries};
 
@@ -93,8 +93,10 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
 
 /// Stores the budgets, and shows them if the user asked.
 fn on_budgets(model: &mut Model, budgets: Vec<Budget>) {
-    if spending::set_budgets(model, budgets) {
-        overview::open(model, Topic::Cost);
+    match spending::set_budgets(model, budgets) {
+        Some(BudgetRequest::Show) => overview::open(model, Topic::Cost),
+        Some(BudgetRequest::Set) => spending::note_budgets(model),
+        None => {}
     }
 }
 

@@ -1,12 +1,14 @@
 //! Usage and budgets: `/cost` and `/budget`.
 
 use super::draft::take_draft;
+use super::notes::show_called_for;
 use super::readiness::is_ready;
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
 use crate::tui::format::{about, amount, dollars, tokens};
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::Row;
+use crate::tui::session_info::BudgetRequest;
 use crate::tui::transcript::{Kind, Tone};
 
 const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.50`, `/budget steps 200`";
@@ -120,7 +122,7 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     if words.is_empty() {
         if is_ready(model, now) {
             take_draft(model, now, effects);
-            model.info.tally.budgets_asked = true;
+            model.info.tally.budget_request = Some(BudgetRequest::Show);
             effects.push(Effect::Send(Command::ShowBudget));
         }
         return;
@@ -128,7 +130,7 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     match parse(words) {
         Ok(limit) if is_ready(model, now) => {
             take_draft(model, now, effects);
-            model.info.tally.budgets_asked = true;
+            model.info.tally.budget_request = Some(BudgetRequest::Set);
             effects.push(Effect::Send(Command::SetBudget { limit }));
         }
         Ok(_) => {}
@@ -136,10 +138,18 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     }
 }
 
-/// Stores the budgets. Returns whether the user asked for them.
-pub(crate) fn set_budgets(model: &mut Model, budgets: Vec<Budget>) -> bool {
+/// Stores the budgets. Returns what the user asked for, if anything.
+pub(crate) fn set_budgets(model: &mut Model, budgets: Vec<Budget>) -> Option<BudgetRequest> {
     model.info.tally.budgets = budgets;
-    std::mem::take(&mut model.info.tally.budgets_asked)
+    model.info.tally.budget_request.take()
+}
+
+/// Shows the budgets that are set as a note, which does not hide the task that continues with them.
+pub(crate) fn note_budgets(model: &mut Model) {
+    let lines: Vec<String> = model.info.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
+    if !lines.is_empty() {
+        show_called_for(model, Kind::Note { text: lines.join("\n"), tone: Tone::Plain });
+    }
 }
 
 pub(crate) fn approaching(model: &mut Model, budget: Budget) {
