@@ -48,7 +48,8 @@ fn a_no_leads_the_demo_another_way() {
         terminal.review("");
         terminal.decide('n');
     }
-    terminal.wait_for("I propose, you decide.");
+    terminal.wait_for("and I continue without the edit.");
+    terminal.wait_for("Start aye demo again to see what happens if you approve.");
 }
 
 #[test]

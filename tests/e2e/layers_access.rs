@@ -119,7 +119,7 @@ fn a_host_that_is_remembered_for_a_command_is_open_for_that_command_alone() {
     terminal.review("Run again with access?");
     terminal.send("a");
     terminal.wait_for("Always allow this");
-    let choice = |screen: &str| screen.contains("2  this project") && !screen.contains('◔');
+    let choice = |screen: &str| screen.contains("2  in this project") && !screen.contains('◔');
     let screen = terminal.wait_that("the choice takes keys", choice);
     Terminal::react();
     assert!(screen.contains("exactly `mytool sync`") && screen.contains("reaches only"), "{screen}");
