@@ -2,7 +2,7 @@
 
 use super::draft::take_draft;
 use super::notes::show_called_for;
-use crate::protocol::{Command, RunningCommand, RunningState};
+use crate::protocol::{CallId, Command, RunningCommand, RunningState};
 use crate::text;
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::transcript::{Card, Kind, Tone};
@@ -33,8 +33,18 @@ pub(crate) fn runs_long_in_layer(model: &Model, now: u64) -> bool {
 
 /// Returns the cards of running commands that are in a layer.
 fn layers(model: &Model) -> impl Iterator<Item = &Card> {
-    let calls = match &model.task.activity {
-        Activity::Running { calls } => calls.as_slice(),
+    running_calls(model).iter().filter_map(|(id, _)| model.transcript.card(id)).filter(|card| card.is_layer)
+}
+
+/// Returns whether the task waits for a command.
+pub(crate) fn runs_command(model: &Model) -> bool {
+    running_calls(model).iter().any(|(_, summary)| summary.starts_with("$ "))
+}
+
+/// Returns the running calls of the task, each with its summary.
+fn running_calls(model: &Model) -> &[(CallId, String)] {
+    match &model.task.activity {
+        Activity::Running { calls } => calls,
         Activity::Idle
         | Activity::Thinking
         | Activity::Answering
@@ -42,21 +52,6 @@ fn layers(model: &Model) -> impl Iterator<Item = &Card> {
         | Activity::Retrying(_)
         | Activity::Compacting { .. }
         | Activity::Stopping => &[],
-    };
-    calls.iter().filter_map(|(id, _)| model.transcript.card(id)).filter(|card| card.is_layer)
-}
-
-/// Returns whether the task waits for a command.
-pub(crate) fn runs_command(model: &Model) -> bool {
-    match &model.task.activity {
-        Activity::Running { calls } => calls.iter().any(|(_, summary)| summary.starts_with("$ ")),
-        Activity::Idle
-        | Activity::Thinking
-        | Activity::Answering
-        | Activity::Calling { .. }
-        | Activity::Retrying(_)
-        | Activity::Compacting { .. }
-        | Activity::Stopping => false,
     }
 }
 
