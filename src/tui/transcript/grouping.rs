@@ -1,36 +1,46 @@
 //! Grouping of consecutive reads and searches, which then share one row.
 
-use super::read_group::{ReadGroup, ReadKind};
+use super::read_group::ReadGroup;
 use super::{Card, CardState, Transcript};
 use crate::protocol::CallId;
-use std::cell::Cell;
 use std::rc::Rc;
 
 /// Joins a call that has ended with the reads and searches next to it.
 pub(crate) fn join(transcript: &mut Transcript, id: &CallId) {
     let Some(at) = transcript.calls.get(id).copied() else { return };
-    if !is_member(transcript, at) {
+    if !is_member(transcript, at) || extend(transcript, at) {
         return;
     }
     let first = (0..at).rev().take_while(|at| is_member(transcript, *at)).last().unwrap_or(at);
     let last = (at + 1..transcript.entries.len()).take_while(|at| is_member(transcript, *at)).last().unwrap_or(at);
-    if first == last {
-        return;
-    }
     let cards = || transcript.entries[first..=last].iter().filter_map(|entry| entry.card());
-    let count = |kind| cards().filter(|card| card.reads == Some(kind)).count();
+    let Some(leader) = cards().next().map(|card| card.id.clone()).filter(|_| first < last) else { return };
     let is_open = cards().filter_map(|card| card.group.as_ref()).any(|group| group.is_open.get());
-    let group = Rc::new(ReadGroup {
-        files: count(ReadKind::File),
-        directories: count(ReadKind::Directory),
-        searches: count(ReadKind::Search),
-        is_open: Cell::new(is_open),
-    });
+    let group = Rc::new(ReadGroup::new(leader, is_open));
+    cards().filter_map(|card| card.reads).for_each(|kind| group.add(kind));
     for at in first..=last {
         if let Some(card) = transcript.changing(at).and_then(|entry| entry.card_mut()) {
             (card.group, card.leads_group) = (Some(Rc::clone(&group)), at == first);
         }
     }
+}
+
+/// Adds a call at the end of the group before it; only the entry with the row changes, however long the group is. Returns whether
+/// it was added.
+fn extend(transcript: &mut Transcript, at: usize) -> bool {
+    let card = |at: usize| transcript.entries.get(at).and_then(|entry| entry.card());
+    let is_last = !is_member(transcript, at + 1) && card(at).is_some_and(|card| card.group.is_none());
+    let before = at.checked_sub(1).filter(|before| is_last && is_member(transcript, *before));
+    let Some(group) = before.and_then(card).and_then(|card| card.group.clone()) else { return false };
+    let (Some(kind), Some(leader)) = (card(at).and_then(|card| card.reads), transcript.calls.get(&group.leader).copied()) else {
+        return false;
+    };
+    group.add(kind);
+    transcript.changing(leader);
+    if let Some(card) = transcript.changing(at).and_then(|entry| entry.card_mut()) {
+        (card.group, card.leads_group) = (Some(group), false);
+    }
+    true
 }
 
 /// Returns whether an entry is a read or search that has succeeded.
@@ -78,4 +88,38 @@ fn members(transcript: &Transcript, group: &Rc<ReadGroup>) -> Vec<usize> {
     let is_in = |card: &Card| card.group.as_ref().is_some_and(|own| Rc::ptr_eq(own, group));
     let all = transcript.entries.iter().enumerate();
     all.filter(|(_, entry)| entry.card().is_some_and(is_in)).map(|(at, _)| at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Kind, ReadKind};
+    use super::*;
+    use crate::tui::tests::fixtures::call;
+
+    /// Joins five reads that end in this order; returns the counts and the leaders of their groups.
+    fn joined(order: [usize; 5]) -> ([usize; 3], Vec<bool>) {
+        let kinds = [ReadKind::File, ReadKind::Search, ReadKind::File, ReadKind::Directory, ReadKind::File];
+        let mut transcript = Transcript::default();
+        for (at, kind) in kinds.into_iter().enumerate() {
+            let mut card = Card::new(call(&at.to_string()), "Read");
+            card.reads = Some(kind);
+            transcript.push(Kind::Card(card));
+        }
+        for at in order {
+            let id = call(&at.to_string());
+            transcript.card_mut(&id).unwrap().state = CardState::Done { latency_ms: 1 };
+            join(&mut transcript, &id);
+        }
+        let cards: Vec<&Card> = transcript.entries.iter().filter_map(|entry| entry.card()).collect();
+        let group = cards[0].group.as_ref().unwrap();
+        assert!(cards.iter().all(|card| card.group.as_ref().is_some_and(|own| Rc::ptr_eq(own, group))));
+        (group.counts(), cards.iter().map(|card| card.leads_group).collect())
+    }
+
+    #[test]
+    fn calls_share_one_row_in_whatever_order_they_end() {
+        for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 2, 1, 4, 3], [1, 3, 0, 4, 2]] {
+            assert_eq!(joined(order), ([3, 1, 1], vec![true, false, false, false, false]), "{order:?}");
+        }
+    }
 }

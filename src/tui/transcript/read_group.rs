@@ -2,6 +2,7 @@
 
 use super::text_rows::cut;
 use super::{Fold, RenderContext};
+use crate::protocol::CallId;
 use crate::tui::format::counted;
 use crate::tui::styled_text::Row;
 use crate::tui::theme::Token;
@@ -30,13 +31,35 @@ impl ReadKind {
 /// Calls that share one row.
 #[derive(Debug)]
 pub(crate) struct ReadGroup {
-    pub files: usize,
-    pub directories: usize,
-    pub searches: usize,
+    /// The first call, whose entry shows the row.
+    pub leader: CallId,
+    files: Cell<usize>,
+    directories: Cell<usize>,
+    searches: Cell<usize>,
     pub is_open: Cell<bool>,
 }
 
 impl ReadGroup {
+    pub(crate) fn new(leader: CallId, is_open: bool) -> Self {
+        let none = || Cell::new(0);
+        Self { leader, files: none(), directories: none(), searches: none(), is_open: Cell::new(is_open) }
+    }
+
+    /// Counts another call.
+    pub(crate) fn add(&self, kind: ReadKind) {
+        let count = match kind {
+            ReadKind::File => &self.files,
+            ReadKind::Directory => &self.directories,
+            ReadKind::Search => &self.searches,
+        };
+        count.set(count.get() + 1);
+    }
+
+    /// Returns the number of files, directories and searches.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        [self.files.get(), self.directories.get(), self.searches.get()]
+    }
+
     /// Returns whether the calls have no rows of their own.
     pub(crate) fn is_closed(&self, look: RenderContext<'_>) -> bool {
         !self.is_open.get() && look.fold == Fold::Quiet
@@ -44,8 +67,8 @@ impl ReadGroup {
 
     /// Returns the shared row: `Read 4 files, searched 2 patterns`.
     pub(crate) fn row(&self, width: u16, look: RenderContext<'_>) -> Row {
-        let parts =
-            [(self.files, "read", "file"), (self.directories, "listed", "directory"), (self.searches, "searched", "pattern")];
+        let [files, directories, searches] = self.counts();
+        let parts = [(files, "read", "file"), (directories, "listed", "directory"), (searches, "searched", "pattern")];
         let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
         let parts = parts.map(|(count, verb, noun)| match (count, noun) {
             (2.., "directory") => format!("{verb} {count} directories"),
