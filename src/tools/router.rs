@@ -428,7 +428,7 @@ fn may_be_previewed(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolError
     let why = match (permit.run(), &plan.preview, &plan.layer) {
         (PreviewRun::WithAccess, _, LayerRun::Possible) => return Ok(()),
         (PreviewRun::WithAccess, _, LayerRun::Impossible { reason }) => reason.as_str(),
-        (PreviewRun::WithAccess, _, LayerRun::None | LayerRun::Ended(_)) => "it is no command that can run in a copy",
+        (PreviewRun::WithAccess, _, LayerRun::None | LayerRun::Ended(_)) => "it is not a command that can run in a copy",
         (PreviewRun::Requested | PreviewRun::BeforeApproval, PreviewOffer::Impossible { reason }, _) => reason.as_str(),
         (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) if !plan.opens.is_empty() => "its access is not approved",
         (PreviewRun::Requested | PreviewRun::BeforeApproval, ..) => return Ok(()),
