@@ -30,6 +30,7 @@ const STRICTNESS: &[(&str, &[&str])] = &[
     ("preview", &["\"always\"", "\"offer\"", "\"never\""]),
     ("approve", &["\"command\"", "\"effects\""]),
     ("unsandboxed", &["\"deny\"", "\"ask\""]),
+    ("build_output", &["\"layer\"", "\"direct\""]),
     ("cache", &["\"private\"", "\"inherit\""]),
     ("guard", &["\"strict\"", "\"normal\""]),
     ("requires_approval", &["true", "false"]),

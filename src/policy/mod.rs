@@ -40,8 +40,8 @@ pub mod url;
 
 pub use attendance::{Attendance, attendance};
 pub use bundle::{
-    Approve, ArgumentKind, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview, SandboxSetting, Test,
-    ToolPattern, entry_at, grants_little, warnings,
+    Approve, ArgumentKind, BuildOutputMode, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview,
+    SandboxSetting, Test, ToolPattern, entry_at, grants_little, warnings,
 };
 pub use custom::line_of;
 pub use danger::{addresses, clears_ignored, deleted, lasting};

@@ -99,7 +99,7 @@ pub struct Effects {
     pub groups: Vec<CreatedFiles>,
     /// Number of paths beyond the listing limit. If there are any, the effects cannot be approved.
     pub more_files: u64,
-    /// Directories with build output, which is applied without approval.
+    /// Directories with build output, which is applied without approval or was written directly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<CountedEffects>,
     /// Effects that are never applied, whatever the decision.
@@ -241,6 +241,9 @@ pub struct CountedEffects {
     pub deleted: u64,
     /// Total size in bytes of new and changed files.
     pub bytes: u64,
+    /// Whether the command wrote to the directory itself, so that this stays whatever the decision.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
 }
 
 /// Effect that is not applied, and why.

@@ -5,6 +5,7 @@ use super::call::{Call, CallState, Pending};
 use super::call_runner::{Batch, CallRunner};
 use super::denial::{CANCELLED, NO_ANSWER, denial};
 use super::io::{Effect, InputTime};
+use super::layer::stays;
 use super::options::Approver;
 use super::preview::{PreviewRequest, no_preview};
 use super::sandbox_escalation::names;
@@ -335,12 +336,13 @@ impl CallRunner<'_> {
 }
 
 /// Returns the note for the model about discarded effects of a plan; empty if it did not run.
-fn discarded(plan: &Plan) -> &'static str {
-    match plan.layer {
-        LayerRun::Ended(_) => DISCARDED,
-        _ if plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_some()) => DISCARDED,
-        LayerRun::None | LayerRun::Possible | LayerRun::Impossible { .. } => "",
+fn discarded(plan: &Plan) -> String {
+    let is_conflict = plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_some());
+    if !is_conflict && !matches!(plan.layer, LayerRun::Ended(_)) {
+        return String::new();
     }
+    let rest = plan.effects.as_ref().map(|effects| stays(effects, "; ")).unwrap_or_default();
+    format!("{DISCARDED}{rest}")
 }
 
 /// Returns the note for the model about an earlier run in a copy whose changes were discarded; empty if there was none.

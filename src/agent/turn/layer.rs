@@ -12,7 +12,7 @@ use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record};
 use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
 
 const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
-const KILLED: &str = "It ran in a copy of the workspace, and its changes there were discarded.";
+const KILLED: &str = "It ran in a copy of the workspace, and its changes there were discarded";
 const INTERRUPTED: &str = "interrupted by the user; it ran in a copy of the workspace, and its changes there were discarded; its \
                            output so far follows";
 
@@ -170,7 +170,7 @@ impl CallRunner<'_> {
             Some(error) => (error.code, error.message.clone()),
             None => (ErrorCode::ToolExecutionFailed, format!("{}; its output until then follows", effects.ended)),
         };
-        let error = ToolError::new(code, format!("{how}. {KILLED}"));
+        let error = ToolError::new(code, format!("{how}. {KILLED}{}.", stays(effects, "; ")));
         let result = ToolResult::refused(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
         call.settle(ToolResult { output_text: effects.output.clone(), ..result });
         self.report(call, 0);
@@ -188,15 +188,15 @@ impl CallRunner<'_> {
 
     /// Discards the layer of a command that the user interrupted. The model gets the output so far.
     pub(super) fn interrupt_layer(&mut self, call: &mut Call, outcome: Result<Plan, ToolError>) {
-        let output_text = match outcome {
+        let (output_text, rest) = match outcome {
             Ok(plan) => {
                 self.note_layer(call, &plan);
-                plan.effects.map(|effects| effects.output).unwrap_or_default()
+                plan.effects.map(|effects| (effects.output.clone(), stays(&effects, "; "))).unwrap_or_default()
             }
-            Err(_) => String::new(),
+            Err(_) => (String::new(), String::new()),
         };
         self.drop_preview(call);
-        let error = ToolError::new(ErrorCode::Cancelled, INTERRUPTED);
+        let error = ToolError::new(ErrorCode::Cancelled, format!("{INTERRUPTED}{rest}"));
         let result = ToolResult::refused(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
         call.settle(ToolResult { output_text, ..result });
         self.report(call, 0);
@@ -266,6 +266,13 @@ impl CallRunner<'_> {
     }
 }
 
+/// Returns a clause about build output that the command wrote directly, after this separator; empty if there is none.
+pub(super) fn stays(effects: &Effects, separator: &str) -> String {
+    let direct = effects.counted.iter().filter(|counted| counted.direct).map(|counted| format!("`{}/`", counted.path));
+    let direct: Vec<String> = direct.collect();
+    if direct.is_empty() { String::new() } else { format!("{separator}what it wrote to {} stays", direct.join(", ")) }
+}
+
 /// Returns the result of a command that was blocked in its layer.
 fn blocked(call: &Call, effects: &Effects) -> ToolResult {
     let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld too]" };
@@ -275,7 +282,8 @@ fn blocked(call: &Call, effects: &Effects) -> ToolResult {
         Some(held) => format!("with access to {}", names(held.opens())),
     };
     let text = format!(
-        "[The command ran in a copy of the workspace, {access}. Its changes were discarded.]\n{}\n{output}",
+        "[The command ran in a copy of the workspace, {access}. Its changes were discarded{}.]\n{}\n{output}",
+        stays(effects, "; "),
         effects.ended
     );
     let result = ToolResult::succeeded(call.call.tool_call_id.clone(), call.call.tool_name.clone(), text);

@@ -118,7 +118,14 @@ fn layer_effects(mark: &str) -> Option<Box<Effects>> {
             ("-", path) => effects.files.push(file(path, EffectKind::Deleted { bytes: 1, binary: false })),
             ("@", name) => effects.denied.push(outside(name)),
             (":", path) => {
-                effects.counted.push(CountedEffects { path: path.to_owned(), created: 1, changed: 0, deleted: 0, bytes: 1 });
+                effects.counted.push(CountedEffects {
+                    path: path.to_owned(),
+                    created: 1,
+                    changed: 0,
+                    deleted: 0,
+                    bytes: 1,
+                    direct: false,
+                });
             }
             _ if part == "killed" => "killed after 300 s".clone_into(&mut effects.ended),
             _ => effects.files.push(file(part, EffectKind::Created { bytes: 1, binary: false })),

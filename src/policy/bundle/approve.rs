@@ -1,5 +1,5 @@
-//! Values of `approve`, whether the user approves a command or its effects, and of `unsandboxed`, whether a command may run
-//! outside the sandbox.
+//! Values of `approve`, whether the user approves a command or its effects, of `unsandboxed`, whether a command may run outside the
+//! sandbox, and of `build_output`, where a command in a copy writes build output.
 
 pub use crate::protocol::Approve;
 
@@ -16,3 +16,17 @@ pub enum Unsandboxed {
 
 /// Values of `unsandboxed` in a policy file.
 pub(crate) const UNSANDBOXED: &[(&str, Unsandboxed)] = &[("deny", Unsandboxed::Deny), ("ask", Unsandboxed::Ask)];
+
+/// Where a command that runs in a copy writes build output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum BuildOutputMode {
+    /// To the copy, and from there to the workspace once nothing else is to be decided.
+    #[default]
+    Layer,
+    /// To build directories that existed before, at once.
+    Direct,
+}
+
+/// Values of `build_output` in a policy file.
+pub(crate) const BUILD_OUTPUTS: &[(&str, BuildOutputMode)] =
+    &[("layer", BuildOutputMode::Layer), ("direct", BuildOutputMode::Direct)];

@@ -18,8 +18,8 @@ mod rule;
 mod sandbox_terms;
 mod tools;
 
-pub use approve::Approve;
 pub(crate) use approve::Unsandboxed;
+pub use approve::{Approve, BuildOutputMode};
 pub(crate) use capability::{Files, Shell, Upload};
 pub(crate) use entries::BundleEntry;
 pub use examples::Test;

@@ -9,6 +9,7 @@ const LOOSE: &[(&str, &str, &str)] = &[
     ("Shell.Exec", "preview", "never"),
     ("Shell.Exec", "approve", "effects"),
     ("Shell.Exec", "unsandboxed", "ask"),
+    ("Shell.Exec", "build_output", "direct"),
     ("Shell.Exec", "cache", "inherit"),
     ("Shell.Exec", "environment", "inherit"),
 ];

@@ -1,6 +1,6 @@
 //! Sandbox terms of a command: sandbox, network, limits, environment; and their combination across layers.
 
-use super::approve::{APPROVES, Approve, UNSANDBOXED, Unsandboxed};
+use super::approve::{APPROVES, Approve, BUILD_OUTPUTS, BuildOutputMode, UNSANDBOXED, Unsandboxed};
 use super::path_patterns::patterns;
 use super::reader::{BundleError, Section};
 use crate::policy::paths::Pattern;
@@ -71,6 +71,7 @@ pub struct Terms {
     pub preview: Option<Preview>,
     pub approve: Option<Approve>,
     pub unsandboxed: Option<Unsandboxed>,
+    pub build_output: Option<BuildOutputMode>,
     pub cache: Option<Cache>,
     pub environment: Option<Environment>,
     pub limits: Limits,
@@ -87,12 +88,13 @@ const LIMITS: Limits =
 const OUTPUT_BYTES: u64 = 102_400;
 
 impl Terms {
-    pub const KEYS: [&str; 11] = [
+    pub const KEYS: [&str; 12] = [
         "sandbox",
         "network",
         "preview",
         "approve",
         "unsandboxed",
+        "build_output",
         "writable_paths",
         "readable_paths",
         "cache",
@@ -114,6 +116,7 @@ impl Terms {
             preview: section.choice("preview", &previews)?,
             approve: section.choice("approve", APPROVES)?,
             unsandboxed: section.choice("unsandboxed", UNSANDBOXED)?,
+            build_output: section.choice("build_output", BUILD_OUTPUTS)?,
             cache: section.choice("cache", &[("private", Cache::Private), ("inherit", Cache::Inherit)])?,
             environment: Environment::read(section)?,
             limits: section.section("limits")?.map_or(Ok(Limits::default()), |limits| Limits::read(&limits))?,
@@ -136,6 +139,7 @@ impl Terms {
             preview: least(self.preview, other.preview),
             approve: least(self.approve, other.approve),
             unsandboxed: least(self.unsandboxed, other.unsandboxed),
+            build_output: least(self.build_output, other.build_output),
             cache: least(self.cache, other.cache),
             environment,
             limits: self.limits.and(other.limits),
@@ -155,6 +159,7 @@ impl Terms {
             // If no layer sets it, `config.toml` decides.
             approve: self.approve,
             unsandboxed: Some(self.unsandboxed.unwrap_or_default()),
+            build_output: Some(self.build_output.unwrap_or_default()),
             cache: Some(self.cache.unwrap_or_default()),
             environment: Some(self.environment.unwrap_or_default()),
             limits: self.limits.or(LIMITS),

@@ -1,6 +1,6 @@
 //! Sandbox requirements of the policy for a command: names of paths only. Another module checks which exist.
 
-use crate::policy::bundle::{Cache, Decision, Limits, Network, SandboxSetting, Terms};
+use crate::policy::bundle::{BuildOutputMode, Cache, Decision, Limits, Network, SandboxSetting, Terms};
 use crate::policy::files::keeps_credentials;
 use crate::policy::layer::{FileRules, Ready, counts};
 use crate::policy::paths::{
@@ -17,6 +17,7 @@ pub struct SandboxRequirements {
     pub network: Network,
     pub cache: Cache,
     pub limits: Limits,
+    pub build_output: BuildOutputMode,
     /// The workspace and its additional roots.
     pub roots: Vec<PathBuf>,
     /// Paths in the workspace that a command may write.
@@ -144,6 +145,7 @@ impl<'a> RequirementSource<'a> {
             network: terms.network.unwrap_or_default(),
             cache: terms.cache.unwrap_or_default(),
             limits: terms.limits,
+            build_output: terms.build_output.unwrap_or_default(),
             roots: context.roots.clone(),
             read_only_if_there: writable
                 .iter()

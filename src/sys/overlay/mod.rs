@@ -18,6 +18,7 @@ mod staging;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod times;
 mod xattr;
 
 pub(crate) use commit::{CommitError, commit};
@@ -28,6 +29,8 @@ pub(crate) use node::{Kind, Node, Time};
 pub(crate) use outcome::{Outcome, is_full};
 pub(crate) use recovery::recover;
 pub(crate) use survey::{changes, mark};
+pub(crate) use times::{changed_after, set_current_times, touch_replaced};
+pub(crate) use xattr::remove_access_lists;
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -135,6 +138,11 @@ impl Changes {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Returns when the view was created, by the clock of file times.
+    pub(crate) fn began(&self) -> Time {
+        self.began
     }
 
     /// Returns whether nothing that the changes replace had changed while the command ran.

@@ -1,6 +1,6 @@
 //! Marks that overlayfs leaves on files and directories.
 
-use rustix::fs::{fgetxattr, flistxattr, fremovexattr, lgetxattr, llistxattr};
+use rustix::fs::{fgetxattr, flistxattr, fremovexattr, lgetxattr, llistxattr, lremovexattr};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -37,6 +37,17 @@ pub(super) fn strip(file: impl AsFd) -> io::Result<()> {
                 Ok(()) | Err(Errno::NODATA) => {}
                 Err(errno) => return Err(errno.into()),
             }
+        }
+    }
+    Ok(())
+}
+
+/// Removes the access lists of an entry.
+pub(crate) fn remove_access_lists(path: &Path) -> io::Result<()> {
+    for name in [ACCESS, DEFAULT_ACCESS] {
+        match lremovexattr(path, name) {
+            Ok(()) | Err(Errno::NODATA | Errno::NOTSUP | Errno::PERM) => {}
+            Err(errno) => return Err(errno.into()),
         }
     }
     Ok(())

@@ -159,6 +159,9 @@ impl PathRequest {
         if guarded && matches!(around, Some(PathView::Root(_))) {
             return Some(PathView::Guarded { in_writable: false });
         }
+        if self.reopened && matches!(around, Some(PathView::Root(_))) {
+            return Some(PathView::Writable);
+        }
         // The layer itself is checked before it is kept.
         if layered && !self.socket {
             return (self.own || self.empty).then_some(if self.own { PathView::Own } else { PathView::Empty });

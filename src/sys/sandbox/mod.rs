@@ -88,7 +88,7 @@ pub(crate) struct Confinement {
     pub writable: Vec<PathBuf>,
     /// Read-only paths in writable ones; those that do not exist cannot be created.
     pub read_only: Vec<PathBuf>,
-    /// Writable paths in read-only ones.
+    /// Writable paths in read-only ones, and in a copy: these are the real ones.
     pub reopened: Vec<PathBuf>,
     /// Files and directories that appear empty.
     pub hidden: Vec<PathBuf>,

@@ -5,7 +5,7 @@ use super::git::{GlobalConfig, RepositoryScan, RepositoryTrust};
 use super::git_dirs::GitOutside;
 use super::protected_scan::{ProtectedScan, SocketSearch};
 use super::visible::Visible;
-use crate::policy::{Cache, Network, SandboxRequirements, SandboxSetting, Unasked};
+use crate::policy::{BuildOutputMode, Cache, Network, SandboxRequirements, SandboxSetting, Unasked};
 use crate::protocol::SandboxTier;
 use crate::sys::sandbox::{NetworkAccess, ResourceLimits};
 use std::path::{Path, PathBuf};
@@ -36,6 +36,7 @@ pub(crate) struct SandboxPolicy {
     pub visible: Visible,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
+    pub build_output: BuildOutputMode,
     /// Directory for previews, or the reason why there are none.
     pub previews: Result<PathBuf, String>,
     pub cache: Cache,
@@ -99,6 +100,7 @@ impl SandboxPolicy {
             visible: Visible::default(),
             network: NetworkAccess::Open,
             limits: ResourceLimits::default(),
+            build_output: BuildOutputMode::Layer,
             previews: Err("the sandbox is off".to_owned()),
             cache: Cache::Inherit,
             caches: Caches::default(),
@@ -166,6 +168,7 @@ impl SandboxPolicy {
                 cpu_seconds: held.limits.cpu_seconds,
                 layer_bytes: held.limits.layer_mb.map(megabytes),
             },
+            build_output: held.build_output,
             previews: if ground.tier == SandboxTier::Preview {
                 ground.layers.clone()
             } else {
@@ -199,6 +202,11 @@ impl SandboxPolicy {
             None => Ok(found.secrets.clone()),
             Some(_) => Err("the workspace is too large to find all files with secrets".to_owned()),
         }
+    }
+
+    /// Returns whether a command in a layer writes build directories directly.
+    pub(in crate::tools) fn writes_build_output(&self) -> bool {
+        self.layered && self.build_output == BuildOutputMode::Direct && self.trust == RepositoryTrust::Trusted
     }
 
     /// Returns whether the sandbox makes the whole workspace read-only.

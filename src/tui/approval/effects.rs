@@ -124,12 +124,13 @@ fn group(group: &CreatedFiles, is_discarded: bool) -> Note {
 }
 
 fn ignored(counted: &CountedEffects) -> Note {
-    let CountedEffects { path, created, changed, deleted, bytes } = counted;
+    let CountedEffects { path, created, changed, deleted, bytes, direct } = counted;
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let counts = [count(*created, "created"), count(*changed, "changed"), count(*deleted, "deleted")];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
     let path = text::reveal_name(path.trim_end_matches('/'));
-    Note::new(format!("{:VERB$}{path}/  {}, {} · ignored by git, not shown", "in", counts.join(", "), size(*bytes)), Token::Text)
+    let why = if *direct { "written directly, stays" } else { "ignored by git, not shown" };
+    Note::new(format!("{:VERB$}{path}/  {}, {} · {why}", "in", counts.join(", "), size(*bytes)), Token::Text)
 }
 
 fn printed(output: &str) -> Vec<Note> {

@@ -661,7 +661,7 @@ impl World {
     /// Finishes a preview: with effects, without effects, or with a failure.
     fn looked(&mut self, nth: usize, how: u8) -> Input {
         let (index, ticket, plan) = self.previews.remove(nth);
-        let counted = CountedEffects { path: "target".to_owned(), created: 1, changed: 0, deleted: 0, bytes: 1 };
+        let counted = CountedEffects { path: "target".to_owned(), created: 1, changed: 0, deleted: 0, bytes: 1, direct: false };
         let counted = Some(counted).filter(|_| how.is_multiple_of(2)).into_iter().collect();
         let effects = Some(Box::new(Effects { counted, ..Effects::default() }));
         let outcome = match how % 5 {

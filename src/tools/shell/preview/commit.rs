@@ -1,17 +1,20 @@
 //! Applying approved effects: all of them or none, and the output goes to the model.
 
 use super::effects::{ShownEffects, kept_words, refusals, shown};
+use super::kept_times::renew_times;
 use super::overlay_dir::View;
 use super::run::PreviewedCommand;
 use super::selection::{select, selected};
 use crate::protocol::{CallId, DiscardedEffect, ErrorCode, Proposal, ToolError, ToolResult};
-use crate::sys::overlay::{self, CommitError, Outcome, is_full};
+use crate::sys::overlay::{self, Changes, CommitError, Outcome, is_full};
 use crate::tools::blocking::off_thread;
-use crate::tools::paths::listed;
+use crate::tools::paths::{listed, shown_in_one_line};
 use crate::tools::redaction::hide_in_result;
 use crate::tools::settings::Settings;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Applies the effects without those that are left out. Returns the view if its outcome must survive this process.
@@ -49,67 +52,145 @@ impl Drop for Settled {
 }
 
 fn done(
-    kept: PreviewedCommand,
+    mut kept: PreviewedCommand,
     id: CallId,
     tool_name: &str,
     discarded: &[DiscardedEffect],
     settings: &Settings,
 ) -> (ToolResult, Option<Settled>) {
-    let PreviewedCommand { mut view, mut changes, mut result, unlisted, listed } = kept;
-    if let Some(unlisted) = unlisted {
+    if let Some(unlisted) = kept.unlisted {
         let error = ToolError::new(ErrorCode::ToolExecutionFailed, format!("{unlisted}. Nothing was written."));
-        return over(view, ToolResult::refused(id, tool_name, error), settings);
+        return over(kept.view, ToolResult::refused(id, tool_name, error), settings);
     }
     // The policy may have changed since the preview.
-    for changes in &mut changes {
+    for changes in &mut kept.changes {
         changes.refuse(&refusals(changes, settings));
     }
+    let listed = (!discarded.is_empty()).then(|| kept.changes.clone());
     if !discarded.is_empty() {
-        match select(&mut changes, &listed, discarded, settings) {
+        match select(&mut kept.changes, &kept.listed, discarded, settings) {
             Ok(note) => {
-                let _ = write!(result.output_text, "\n{note}");
+                let _ = write!(kept.result.output_text, "\n{note}");
             }
-            Err(error) => return over(view, ToolResult::refused(id, tool_name, error), settings),
+            Err(error) => return over(kept.view, ToolResult::refused(id, tool_name, error), settings),
         }
-        let ShownEffects { diff, paths, bytes, .. } = shown(&mut changes, settings);
-        let summary = format!("{} of {} listed changes", selected(&changes, &listed), listed.len());
-        result.changed = Some(Box::new(Proposal { summary, diff, paths, bytes, ..Proposal::default() }));
+        let ShownEffects { diff, paths, bytes, .. } = shown(&mut kept.changes, settings);
+        let summary = format!("{} of {} listed changes", selected(&kept.changes, &kept.listed), kept.listed.len());
+        kept.result.changed = Some(Box::new(Proposal { summary, diff, paths, bytes, ..Proposal::default() }));
     }
-    let words = kept_words(&changes);
+    renew_times(&mut kept);
+    let (mut result, mut applied) = apply(&mut kept, settings);
+    if let Err(ApplyError::Commit(CommitError::Conflict(paths))) = &applied
+        && discard_build_output(&mut kept, paths, settings)
+    {
+        (result, applied) = apply(&mut kept, settings);
+    }
+    if let (Ok(_), Some(listed)) = (&applied, listed.filter(|_| kept.view.direct().is_some())) {
+        touch_discarded(&listed, &kept.changes);
+    }
+    match applied {
+        Ok(outcome) => succeeded(kept.view, result, outcome, settings),
+        Err(error) => failed(kept.view, id, tool_name, error, settings),
+    }
+}
+
+/// Reason why changes were not applied.
+enum ApplyError {
+    /// The result could not be stored, so that nothing was begun.
+    Store(io::Error),
+    Commit(CommitError),
+}
+
+/// Applies the changes, after the result of the call is stored. Returns that result, and the outcome; `None`: there are no changes.
+fn apply(kept: &mut PreviewedCommand, settings: &Settings) -> (ToolResult, Result<Option<Outcome>, ApplyError>) {
+    let words = kept_words(&kept.changes);
+    let mut result = kept.result.clone();
     let _ = write!(result.output_text, "\n{words}");
     let result = hide_in_result(&settings.redactor, result);
-    if changes.iter().all(overlay::Changes::is_empty) {
-        return over(view, result, settings);
+    if kept.changes.iter().all(Changes::is_empty) {
+        return (result, Ok(None));
     }
-    let refused = |error: ToolError| ToolResult::refused(id.clone(), tool_name, error);
-    if let Err(error) = view.keep_result(&result) {
-        let message = format!("cannot apply the changes of the command: {error}; nothing was written{}", advice(&error));
-        return over(view, refused(ToolError::new(ErrorCode::ToolExecutionFailed, message)), settings);
+    if let Err(error) = kept.view.keep_result(&result) {
+        return (result, Err(ApplyError::Store(error)));
     }
     // Whatever happens from now on, the next start completes what was begun.
-    view.leave();
-    let outcome = overlay::commit(view.path(), &changes).or_else(|error| match error {
-        CommitError::Io { error, .. } if overlay::has_begun(view.path()) => again(&view, error),
+    kept.view.leave();
+    let outcome = overlay::commit(kept.view.path(), &kept.changes).or_else(|error| match error {
+        CommitError::Io { error, .. } if overlay::has_begun(kept.view.path()) => again(&kept.view, error),
         error => Err(error),
     });
-    match outcome {
-        // The next start retries the rest; until then nothing is removed.
-        Ok(outcome) if !outcome.is_over() => (said_left(result, &outcome), None),
-        Ok(outcome) => over(view, said_left(result, &outcome), settings),
-        Err(error) if overlay::has_begun(view.path()) => {
+    (result, outcome.map(Some).map_err(ApplyError::Commit))
+}
+
+/// Completes a call whose changes were applied.
+fn succeeded(mut view: View, result: ToolResult, outcome: Option<Outcome>, settings: &Settings) -> (ToolResult, Option<Settled>) {
+    view.end_direct();
+    let Some(outcome) = outcome else { return over(view, result, settings) };
+    let result = said_left(result, &outcome);
+    // The next start retries the rest; until then nothing is removed.
+    if outcome.is_over() { over(view, result, settings) } else { (result, None) }
+}
+
+/// Completes a call whose changes were not applied.
+fn failed(view: View, id: CallId, tool_name: &str, error: ApplyError, settings: &Settings) -> (ToolResult, Option<Settled>) {
+    let error = match error {
+        ApplyError::Store(error) => {
+            let message = format!("cannot apply the changes of the command: {error}; nothing was written{}", advice(&error));
+            ToolError::new(ErrorCode::ToolExecutionFailed, message)
+        }
+        ApplyError::Commit(error) if overlay::has_begun(view.path()) => {
             let message = format!(
                 "aye could not finish applying the changes of the command ({error}); some of them may be written. aye finishes \
                  this when it starts again{}",
                 if error.is_full() { ", once there is free space on the disk" } else { "" }
             );
-            (refused(ToolError::new(ErrorCode::OutcomeUnknown, message)), None)
+            let error = ToolError::new(ErrorCode::OutcomeUnknown, message);
+            return (ToolResult::refused(id, tool_name, error), None);
         }
-        Err(error) => over(view, refused(refusal(error)), settings),
+        ApplyError::Commit(error) => refusal(error),
+    };
+    over(view, ToolResult::refused(id, tool_name, error), settings)
+}
+
+/// Removes all build output from the changes if only build output is in conflict: another build wrote it in the meantime, and build
+/// output can be made again. Returns whether it did.
+fn discard_build_output(kept: &mut PreviewedCommand, conflicts: &[PathBuf], settings: &Settings) -> bool {
+    let is_output = |path: &Path| kept.build.iter().any(|directory| path.starts_with(directory));
+    if conflicts.is_empty() || !conflicts.iter().all(|path| is_output(path)) {
+        return false;
+    }
+    let mut rest = kept.changes.clone();
+    for changes in &mut rest {
+        let paths = changes.entries().iter().map(|change| &change.path);
+        let output: BTreeSet<PathBuf> = paths.filter(|path| is_output(&changes.old(path))).cloned().collect();
+        let with_it = changes.without(&output);
+        // A file that was moved out of the build directory was approved.
+        if with_it.iter().any(|(path, _)| !is_output(&changes.old(path))) {
+            return false;
+        }
+    }
+    kept.changes = rest;
+    let names = listed(kept.build.iter().map(|directory| format!("`{}`", shown_in_one_line(directory, settings))));
+    let _ = write!(
+        kept.result.output_text,
+        "\n[build output in {names} was discarded: another program wrote there while this command ran or waited for approval]"
+    );
+    true
+}
+
+/// Touches the files whose changes the user left out, because the command wrote build output made from them.
+fn touch_discarded(listed: &[Changes], kept: &[Changes]) {
+    for (listed, kept) in listed.iter().zip(kept) {
+        let applied: BTreeSet<&Path> = kept.entries().iter().map(|change| change.path.as_path()).collect();
+        if let Err(error) = overlay::touch_replaced(listed, |path| !applied.contains(path)) {
+            tracing::warn!(%error, "cannot touch the files whose changes were discarded");
+        }
     }
 }
 
 /// Completes the call: only the outcome is kept, until the session has recorded it.
 fn over(mut view: View, result: ToolResult, settings: &Settings) -> (ToolResult, Option<Settled>) {
+    view.discard_direct();
     if settings.session.is_none() {
         view.give_up();
         return (result, None);

@@ -1,14 +1,16 @@
 //! End of a run in a view: its output and its effects, as they are shown and as they are stored with the layer.
 
+use super::direct_output::DirectlyWritten;
 use super::effects::{ListedEffect, ShownEffects, shown};
 use super::layer_end::{build_note, digest};
 use crate::ports::LayerEnd;
-use crate::protocol::{CallId, EffectPart, Effects, Outside, Proposal, ToolResult};
+use crate::protocol::{CallId, CountedEffects, EffectPart, Effects, Outside, Proposal, ToolResult};
 use crate::sys::overlay::{Changes, Layered, Time};
 use crate::tools::call_result::CallResult;
 use crate::tools::output::uris;
 use crate::tools::settings::Settings;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// End of a run, apart from its changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,6 +24,8 @@ pub(super) struct RunEnd {
     pub notes: Vec<String>,
     /// Whether the command was ended from outside.
     pub stopped: bool,
+    #[serde(default)]
+    pub direct: DirectlyWritten,
 }
 
 /// Effects of a run, with everything that a decision about them needs.
@@ -31,6 +35,8 @@ pub(super) struct RunEffects {
     /// Parts that can be left out.
     pub parts: Vec<EffectPart>,
     pub listed: Vec<ListedEffect>,
+    /// Real directories whose changes are build output.
+    pub build: Vec<PathBuf>,
     /// Assessment of a run before approval.
     pub end: Option<LayerEnd>,
 }
@@ -46,6 +52,9 @@ pub(super) struct EndedRun {
     pub effects: Effects,
     pub layers: Vec<Layered>,
     pub began: Time,
+    /// When the run had ended; `None` in layers of earlier versions.
+    #[serde(default)]
+    pub ended_at: Option<Time>,
     /// Whether nothing that the effects replace changed while the command ran.
     #[serde(default)]
     pub is_settled: bool,
@@ -60,7 +69,7 @@ impl RunEnd {
             listed,
             groups,
             more_files,
-            refused,
+            mut refused,
             diff,
             paths,
             bytes,
@@ -69,13 +78,16 @@ impl RunEnd {
             build,
             rest,
         } = shown(changes, settings);
-        let notes = build.iter().map(build_note).chain(self.notes).chain(seen).collect();
-        let Self { ended, output, denied, stopped, .. } = self;
-        let effects = Effects { ended, output, files, groups, more_files, counted: build, refused, denied, ..Effects::default() };
+        let Self { ended, output, denied, stopped, notes, direct } = self;
+        let (build, mut counted): (Vec<PathBuf>, Vec<CountedEffects>) = build.into_iter().unzip();
+        counted.extend(direct.counted);
+        refused.extend(direct.refused);
+        let notes = counted.iter().map(build_note).chain(notes).chain(seen).collect();
+        let effects = Effects { ended, output, files, groups, more_files, counted, refused, denied, ..Effects::default() };
         let digest = digest(changes, &effects);
         let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped, digest: digest.clone(), ..rest.end() });
         let proposal = Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() };
-        RunEffects { effects: Effects { digest, ..effects }, proposal, parts, listed, end }
+        RunEffects { effects: Effects { digest, ..effects }, proposal, parts, listed, build, end }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Directories that git ignores by the rules from before the command, so that a command cannot hide its own changes.
 
 use crate::sys::ignore_files::{trap, trap_above};
-use crate::sys::overlay::{Change, Changes, Kind};
+use crate::sys::overlay::{Change, Kind};
 use crate::tools::settings::Settings;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -21,17 +21,13 @@ pub(in crate::tools::shell::preview) struct Ignored<'a> {
 }
 
 impl<'a> Ignored<'a> {
-    pub(crate) fn new(changes: &'a Changes, settings: &'a Settings) -> Self {
-        let directory = changes.directory();
+    pub(crate) fn new(directory: &'a Path, settings: &'a Settings) -> Self {
         let reads = trap_above(directory, &*settings.paths.may_read).is_none();
         Self { directory, settings, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 
     /// Returns the ignored directory that contains a change.
     pub(crate) fn directory_of(&mut self, change: &Change) -> Option<PathBuf> {
-        if !self.reads {
-            return None;
-        }
         let is_directory = change.kind() == Some(Kind::Directory);
         let directory = if is_directory { change.path.as_path() } else { change.path.parent()? };
         self.outermost(directory)
@@ -53,8 +49,9 @@ impl<'a> Ignored<'a> {
         files.chain([self.directory.join(".git/info/exclude")]).any(is_later)
     }
 
-    fn outermost(&mut self, directory: &Path) -> Option<PathBuf> {
-        let parent = directory.parent()?;
+    /// Returns the outermost ignored directory that contains a directory, or is it.
+    pub(crate) fn outermost(&mut self, directory: &Path) -> Option<PathBuf> {
+        let parent = directory.parent().filter(|_| self.reads)?;
         if let Some(known) = self.known.get(directory) {
             return known.clone();
         }

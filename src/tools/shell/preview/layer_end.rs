@@ -65,7 +65,8 @@ pub(super) fn secrets_named(finished: &Finished, confinement: &Confinement, prin
 /// Formats the note `build output in target/: 12 files, 3.0 MB`.
 pub(super) fn build_note(build: &CountedEffects) -> String {
     let files = build.created + build.changed + build.deleted;
-    format!("build output in {}/: {}, {}", build.path, counted(files, "file", "files"), size(build.bytes))
+    let direct = if build.direct { ", written directly" } else { "" };
+    format!("build output in {}/: {}, {}{direct}", build.path, counted(files, "file", "files"), size(build.bytes))
 }
 
 /// Changes outside build output.

@@ -1,11 +1,14 @@
 //! Previews: commands run in a private copy-on-write view, so that their effects are known before they are applied.
 
+mod build_directories;
 mod build_output;
 mod commit;
+mod direct_output;
 mod effects;
 mod eligibility;
 mod ended_run;
 mod ignored;
+mod kept_times;
 mod layer_end;
 mod overlay_dir;
 mod recover;

@@ -1,5 +1,6 @@
 //! The directory of one preview, locked by this process and removed with it.
 
+use super::direct_output::DirectOutput;
 use crate::protocol::{CallId, SessionId};
 use crate::sys::overlay;
 use crate::sys::overlay::Layered;
@@ -21,6 +22,8 @@ const CALL: &str = "call.json";
 const RESULT: &str = "result.json";
 /// End of a run before approval, until its effects are decided.
 const ENDED: &str = "ended.json";
+/// Build directories that the command writes directly, until its other effects are applied or discarded.
+const DIRECT: &str = "direct.json";
 /// Final result, a success or an error.
 const FINAL: &str = "final.json";
 
@@ -46,6 +49,7 @@ pub(super) struct View {
     stays: bool,
     /// Commands of the session; if they have ended with it, the directory outlives this value too.
     session: Option<Commands>,
+    direct: Option<DirectOutput>,
 }
 
 /// Returns the directory that contains all previews.
@@ -61,7 +65,7 @@ impl View {
         private().create(&path)?;
         let held = open_lock(&path)?;
         held.lock()?;
-        let view = Self { path, held, stays: false, session: None };
+        let view = Self { path, held, stays: false, session: None, direct: None };
         // Not durable: after a power failure, the command is gone too.
         view.write(CALL, call, false)?;
         Ok(view)
@@ -75,7 +79,7 @@ impl View {
         }
         let held = open_lock(path)?;
         match held.try_lock() {
-            Ok(()) => Ok(Some(Self { path: path.to_owned(), held, stays: true, session: None })),
+            Ok(()) => Ok(Some(Self { path: path.to_owned(), held, stays: true, session: None, direct: read(path, DIRECT) })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -150,6 +154,35 @@ impl View {
         self.session = Some(session);
     }
 
+    /// Stores which build directories the command will write directly.
+    pub(crate) fn keep_direct(&mut self, direct: DirectOutput) -> io::Result<()> {
+        self.write(DIRECT, &direct, false)?;
+        self.direct = Some(direct);
+        Ok(())
+    }
+
+    pub(crate) fn direct(&self) -> Option<&DirectOutput> {
+        self.direct.as_ref()
+    }
+
+    /// Notes that the effects of the command are applied.
+    pub(crate) fn end_direct(&mut self) {
+        if self.direct.take().is_some()
+            && let Err(error) = fs::remove_file(self.path.join(DIRECT))
+        {
+            tracing::warn!(%error, path = %self.path.display(), "cannot remove a file of a preview");
+        }
+    }
+
+    /// Lets the files whose changes are discarded seem newer than the build output of the command. Must be called before the copies
+    /// are removed.
+    pub(crate) fn discard_direct(&mut self) {
+        if let Some(direct) = &self.direct {
+            direct.discard();
+            self.end_direct();
+        }
+    }
+
     /// Stores the final result of the call, which overrides everything else here.
     pub(crate) fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(FINAL, result, true)
@@ -214,6 +247,7 @@ impl Drop for View {
             }
             return;
         }
+        self.discard_direct();
         let mut path = std::mem::take(&mut self.path);
         // Renamed first, so that no process opens a partially removed view.
         let gone = path.with_extension(GONE);

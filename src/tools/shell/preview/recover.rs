@@ -84,6 +84,11 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     // On an error, nothing that was begun is removed.
     let outcome = if final_result.is_some() { None } else { overlay::recover(view.path())? };
     let waits = outcome.as_ref().is_some_and(|outcome| !outcome.is_over());
+    if outcome.is_some() {
+        view.end_direct();
+    } else {
+        view.discard_direct();
+    }
     if let Some(outcome) = &outcome {
         notices.push(describe_outcome(outcome));
     }

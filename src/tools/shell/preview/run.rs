@@ -1,5 +1,6 @@
 //! The run of a command in its view, and its effects.
 
+use super::direct_output::{DirectOutput, DirectlyWritten};
 use super::effects::ListedEffect;
 use super::ended_run::{EndedRun, RunEffects, RunEnd, result_of};
 use super::layer_end::{alone, is_stopped, secrets_named};
@@ -45,6 +46,10 @@ pub(in crate::tools) struct PreviewedCommand {
     pub(super) unlisted: Option<String>,
     /// Changes of each listed path.
     pub(super) listed: Vec<ListedEffect>,
+    /// Real directories whose changes are build output.
+    pub(super) build: Vec<PathBuf>,
+    /// When the run had ended, by the clock of file times.
+    pub(super) ended_at: overlay::Time,
 }
 
 /// Result of a run in the view.
@@ -95,9 +100,11 @@ pub(in crate::tools) async fn run(
         }
         let (wanted, note) = outside.wanted(began, &settings);
         let mut run_end = looked_at(&finished, &work, &confinement, &settings);
+        run_end.direct = view.direct().map(|direct| direct.written(&settings)).unwrap_or_default();
+        let ended_at = overlay::mark(view.path()).map_err(|error| trouble("cannot read the time", &error))?;
         run_end.denied.extend(wanted);
         run_end.notes.extend(note.clone());
-        let RunEffects { effects, proposal, parts, listed, end } = run_end.clone().effects(&mut changes, &settings);
+        let RunEffects { effects, proposal, parts, listed, build, end } = run_end.clone().effects(&mut changes, &settings);
         let limit = settings.max_output_bytes;
         let output = wholes.put_to(work.result(&finished, limit), &finished, limit);
         let output = with_words(output, note.map(|note| format!("[sandbox: {note}]")).into_iter(), Vec::new());
@@ -105,11 +112,14 @@ pub(in crate::tools) async fn run(
         let unlisted = effects.unlisted();
         let error = result.error.clone().filter(|_| run_end.stopped);
         let end = end.map(|end| LayerEnd { error, ..end });
-        let mut kept = PreviewedCommand { view, changes, result, unlisted, listed };
+        let mut kept = PreviewedCommand { view, changes, result, unlisted, listed, build, ended_at };
         if end.is_some() && !run_end.stopped && !effects.is_build_output() {
             let (result, effects) = (kept.result.clone(), effects.clone());
             let is_settled = kept.changes.iter().all(Changes::is_settled);
-            kept.outlive_session(EndedRun { end: run_end, result, effects, layers, began, is_settled }, &settings);
+            kept.outlive_session(
+                EndedRun { end: run_end, result, effects, layers, began, ended_at: Some(ended_at), is_settled },
+                &settings,
+            );
         }
         Ok(Trial { kept, effects, proposal, parts, end })
     })
@@ -197,7 +207,7 @@ impl Prepared {
             let substitute = settings.command.sandbox.caches.substitute(view.path().join("cache-home"))?;
             Ok(PreviewDirs { view, layers, caches, substitute, began })
         };
-        let PreviewDirs { view, layers, caches, substitute, began } =
+        let PreviewDirs { mut view, layers, caches, substitute, began } =
             made().map_err(|error| trouble("cannot create the preview", &error))?;
         let mut hidden = held.hidden.clone();
         hidden.push(previews(base));
@@ -228,6 +238,13 @@ impl Prepared {
             substitutes: substitute.into_iter().collect(),
             ..held
         };
+        if settings.command.sandbox.writes_build_output() {
+            let direct = DirectOutput::find(&layers, began, &confinement, settings);
+            if let Some(direct) = direct {
+                confinement.reopened.extend(direct.directories().iter().cloned());
+                view.keep_direct(direct).map_err(|error| trouble("cannot create the preview", &error))?;
+            }
+        }
         if let Some(home) = settings.home.as_deref().filter(|_| settings.command.sandbox.layered) {
             outside.home = ThrowawayHome::make(home, view.path().join("home"), &mut confinement)
                 .map_err(|error| trouble("cannot create the preview", &error))?;
@@ -297,6 +314,7 @@ fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settin
         denied: denied.outside.into_iter().chain(secrets_named(finished, confinement, &output_seen, settings)).collect(),
         notes,
         stopped: is_stopped(finished.end),
+        direct: DirectlyWritten::default(),
     }
 }
 

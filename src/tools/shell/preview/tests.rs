@@ -1,3 +1,4 @@
+mod build_output;
 mod selection;
 mod unasked;
 mod undecided;

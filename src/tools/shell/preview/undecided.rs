@@ -52,13 +52,21 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
     if ended.is_settled {
         changes.iter_mut().for_each(Changes::settle);
     }
-    let RunEffects { effects, proposal, parts, listed, end } = ended.end.effects(&mut changes, settings);
+    let RunEffects { effects, proposal, parts, listed, build, end } = ended.end.effects(&mut changes, settings);
     if effects.digest != was || effects != ended.effects {
         return Err(other("its changes, or the files that they replace, are not as they were"));
     }
     view.outlives(settings.commands.clone());
     let unlisted = effects.unlisted();
-    let kept = PreviewedCommand { view, changes, result: ended.result, unlisted, listed };
+    let kept = PreviewedCommand {
+        view,
+        changes,
+        result: ended.result,
+        unlisted,
+        listed,
+        build,
+        ended_at: ended.ended_at.unwrap_or(ended.began),
+    };
     Ok(Trial { kept, effects, proposal, parts, end })
 }
 

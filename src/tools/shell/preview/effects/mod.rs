@@ -50,8 +50,8 @@ pub(super) struct ShownEffects {
     pub bytes: u64,
     pub notes: Vec<String>,
     pub runs_code: Vec<RunsCode>,
-    /// Build output by directory, for a command that ran before any approval.
-    pub build: Vec<CountedEffects>,
+    /// Build output by real directory, for a command that ran before any approval.
+    pub build: Vec<(PathBuf, CountedEffects)>,
     pub rest: Rest,
 }
 
@@ -133,7 +133,7 @@ struct ChangedPath<'a> {
 
 /// Collects all changed paths. Entries below a removed or moved directory are covered by it.
 fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
-    let mut ignored = Ignored::new(changes, settings);
+    let mut ignored = Ignored::new(changes.directory(), settings);
     let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
     let moved = changes.moved_directories();
     let sources: BTreeSet<&Path> = changes.entries().iter().filter_map(|change| change.moved_from.as_deref()).collect();

@@ -7,7 +7,7 @@ use crate::tools::background::Commands;
 const LINE: &str = "echo new > made.txt; echo more >> changed.txt; rm gone.txt; echo said";
 
 /// Ends the session while the plan is pending.
-fn ended_with_it(bench: &mut Bench, plan: Plan) {
+pub(super) fn ended_with_it(bench: &mut Bench, plan: Plan) {
     block_on(bench.settings.commands.end_all());
     drop(plan);
     bench.settings.commands = Commands::default();

@@ -1,0 +1,72 @@
+//! Modification times of files that build tools compare: of kept files, and of those that a command changed in vain.
+
+use super::Changes;
+use super::node::{Kind, Node, Time};
+use crate::sys::file::tree::names;
+use crate::sys::path::{open_below, open_directory, pass_below};
+use nix::fcntl::OFlag;
+use nix::sys::stat::{UtimensatFlags, fstat, utimensat};
+use nix::sys::time::TimeSpec;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Gives all new and changed files the current time, except those in the directories `except`, which are relative.
+pub(crate) fn set_current_times(changes: &mut Changes, except: &[PathBuf]) -> io::Result<()> {
+    let upper = open_directory(&changes.layered.upper)?;
+    let is_meant = |path: &Path| !except.iter().any(|directory| path.starts_with(directory));
+    for change in changes.entries.iter_mut().filter(|change| is_meant(&change.path)) {
+        let Some(after) = change.after.as_mut().filter(|after| after.kind == Kind::File) else { continue };
+        if let Some(now) = touch(&upper, &change.path)? {
+            (after.modified, after.changed) = (now.modified, now.changed);
+        }
+    }
+    Ok(())
+}
+
+/// Gives the real files that the changes replace or delete the current time, so that nothing built from their discarded content seems
+/// newer. `is_discarded` selects the changes by their path. Files that cannot be touched are skipped.
+pub(crate) fn touch_replaced(changes: &Changes, is_discarded: impl Fn(&Path) -> bool) -> io::Result<()> {
+    let lower = open_directory(&changes.layered.directory)?;
+    let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::File);
+    for change in changes.entries.iter().filter(|change| is_file(change.before) && is_discarded(&change.path)) {
+        if let Err(error) = touch(&lower, &change.path) {
+            tracing::debug!(%error, path = %change.path.display(), "cannot touch a file whose change was discarded");
+        }
+    }
+    Ok(())
+}
+
+/// Gives a regular file the current time, and returns its new state; `None` if there is no such file.
+fn touch(directory: &OwnedFd, path: &Path) -> io::Result<Option<Node>> {
+    let Ok(parent) = pass_below(directory, path.parent().unwrap_or(Path::new(""))) else { return Ok(None) };
+    let name: &OsStr = path.file_name().unwrap_or_default();
+    if !Node::at(&parent, name)?.is_some_and(|node| node.kind == Kind::File) {
+        return Ok(None);
+    }
+    utimensat(&parent, name, &TimeSpec::UTIME_OMIT, &TimeSpec::UTIME_NOW, UtimensatFlags::NoFollowSymlink)?;
+    Ok(Node::at(&parent, name)?)
+}
+
+/// Returns whether anything in a directory changed after this time, or may have: at most `left` entries are looked at.
+pub(crate) fn changed_after(directory: &Path, time: Time, left: &mut usize) -> bool {
+    let Ok(root) = open_directory(directory) else { return false };
+    let mut open = vec![PathBuf::from(".")];
+    while let Some(below) = open.pop() {
+        let Ok(directory) = open_below(&root, &below, OFlag::O_RDONLY | OFlag::O_DIRECTORY) else { continue };
+        if fstat(&directory).is_ok_and(|stat| Node::from_stat(&stat).changed > time) {
+            return true;
+        }
+        for name in names(&directory).unwrap_or_default() {
+            let Some(rest) = left.checked_sub(1) else { return true };
+            *left = rest;
+            match Node::at(&directory, &name) {
+                Ok(Some(node)) if node.changed > time => return true,
+                Ok(Some(node)) if node.kind == Kind::Directory => open.push(below.join(name)),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,151 @@
+//! Build output that a command in a layer writes directly (`build_output = "direct"`): it stays whatever the decision about the other
+//! effects, so that nothing built from discarded files may seem newer than they are.
+
+use super::build_directories::{BuildDirectories, find_build_directories};
+use super::build_output::stays_in;
+use super::ignored::Ignored;
+use crate::protocol::{CountedEffects, RefusedEffect};
+use crate::sys::overlay::{self, Layered, Time, remove_access_lists};
+use crate::sys::path::read_link;
+use crate::sys::sandbox::Confinement;
+use crate::tools::executable_files::is_opened;
+use crate::tools::paths::shown_in_one_line;
+use crate::tools::settings::Settings;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Maximum number of entries that are looked at after the run.
+const MAX_ENTRIES: usize = 500_000;
+
+/// Build directories that the command of a view writes directly, and what is needed to discard its other effects.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DirectOutput {
+    directories: Vec<PathBuf>,
+    layers: Vec<Layered>,
+    began: Time,
+}
+
+/// Build output that a command wrote directly.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DirectlyWritten {
+    pub counted: Vec<CountedEffects>,
+    /// Entries that were removed again.
+    pub refused: Vec<RefusedEffect>,
+}
+
+impl DirectOutput {
+    /// Finds the existing directories that meet all conditions; `None` if there are none.
+    pub(super) fn find(layers: &[Layered], began: Time, confinement: &Confinement, settings: &Settings) -> Option<Self> {
+        let mut directories = Vec::new();
+        for Layered { directory: root, .. } in layers {
+            let Ok(device) = fs::metadata(root).map(|data| data.dev()) else { continue };
+            let mut ignored = Ignored::new(root, settings);
+            let mut conditions = BuildDirectories::new(root, settings);
+            let is_restricted = |real: &Path| {
+                confinement.read_only.iter().any(|place| real.starts_with(place))
+                    || confinement.hidden.iter().any(|place| place.starts_with(real) || real.starts_with(place))
+            };
+            for below in find_build_directories(root).directories {
+                let real = root.join(&below);
+                let is_here = real.symlink_metadata().is_ok_and(|data| data.is_dir() && data.dev() == device);
+                if is_here && !is_restricted(&real) && conditions.qualifies(&below, &mut ignored) {
+                    directories.push(real);
+                }
+            }
+        }
+        (!directories.is_empty()).then(|| Self { directories, layers: layers.to_vec(), began })
+    }
+
+    pub(super) fn directories(&self) -> &[PathBuf] {
+        &self.directories
+    }
+
+    /// Counts what the command wrote, and removes what may not be in build output.
+    pub(super) fn written(&self, settings: &Settings) -> DirectlyWritten {
+        let mut written = DirectlyWritten::default();
+        let mut left = MAX_ENTRIES;
+        for directory in &self.directories {
+            let path = shown_in_one_line(directory, settings);
+            let mut counted = CountedEffects { path, created: 0, changed: 0, deleted: 0, bytes: 0, direct: true };
+            self.look_through(directory, &mut left, |path, data, is_new| {
+                if let Some(reason) = refusal(path, data, directory, settings).filter(|_| is_new) {
+                    let removed = fs::remove_file(path);
+                    let reason = removed
+                        .err()
+                        .map_or_else(|| reason.to_owned(), |error| format!("{reason}, but it is still there: {error}"));
+                    written.refused.push(RefusedEffect { path: shown_in_one_line(path, settings), reason });
+                    return;
+                }
+                if let Err(error) = remove_access_lists(path) {
+                    tracing::debug!(%error, path = %path.display(), "cannot remove the access list of build output");
+                }
+                if !data.is_dir() {
+                    *(if is_new { &mut counted.created } else { &mut counted.changed }) += 1;
+                    counted.bytes += data.len();
+                }
+            });
+            if counted.created + counted.changed > 0 {
+                written.counted.push(counted);
+            }
+        }
+        written
+    }
+
+    /// Calls `each` for every entry that changed since the run began, with whether it was created since.
+    fn look_through(&self, directory: &Path, left: &mut usize, mut each: impl FnMut(&Path, &Metadata, bool)) {
+        let began = (self.began.0, self.began.1);
+        let start = UNIX_EPOCH + Duration::new(began.0.unsigned_abs(), u32::try_from(began.1).unwrap_or_default());
+        let mut open = vec![directory.to_owned()];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let Some(rest) = left.checked_sub(1) else { return };
+                *left = rest;
+                let path = entry.path();
+                let Ok(data) = entry.metadata() else { continue };
+                if data.is_dir() {
+                    open.push(path.clone());
+                }
+                if (data.ctime(), data.ctime_nsec()) >= began {
+                    each(&path, &data, data.created().is_ok_and(|created: SystemTime| created >= start));
+                }
+            }
+        }
+    }
+
+    /// Touches the files whose changes are discarded, so that the next build does not use output made from them.
+    pub(super) fn discard(&self) {
+        for layered in &self.layers {
+            let touched = overlay::changes(layered, self.began).and_then(|changes| overlay::touch_replaced(&changes, |_| true));
+            if let Err(error) = touched {
+                tracing::warn!(%error, "cannot touch the files whose changes were discarded");
+            }
+        }
+    }
+}
+
+/// Returns why an entry may not be in build output.
+fn refusal(path: &Path, data: &Metadata, directory: &Path, settings: &Settings) -> Option<&'static str> {
+    if data.is_dir() {
+        return None;
+    }
+    if !(settings.paths.may_write)(path) {
+        return Some("the policy does not allow to write it");
+    }
+    if is_opened(path, settings) {
+        return Some("programs run it when the folder is opened");
+    }
+    if data.is_symlink() {
+        let target = read_link(path).unwrap_or_default();
+        let is_inside = stays_in(
+            path.strip_prefix("/").unwrap_or(path),
+            Path::new(&target),
+            directory.strip_prefix("/").unwrap_or(directory),
+        );
+        return (!is_inside).then_some("a symlink that leads out of the build directory");
+    }
+    (!data.is_file()).then_some("a socket or device")
+}

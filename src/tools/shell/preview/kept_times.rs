@@ -1,0 +1,43 @@
+//! Modification times of applied changes: kept, unless a build may have used the old content since.
+
+use super::build_directories::find_build_directories;
+use super::run::PreviewedCommand;
+use crate::sys::overlay::{self, Changes, Kind, Time, changed_after};
+use std::path::{Path, PathBuf};
+
+/// Maximum number of entries of build directories that are compared; with more, a build may have run.
+const MAX_COMPARED: usize = 100_000;
+
+/// Gives the new content of a command the current time, if build output may have been made from the old content since.
+pub(super) fn renew_times(kept: &mut PreviewedCommand) {
+    // What the command itself wrote directly is made from the new content.
+    let since = |changes: &Changes| if kept.view.direct().is_some() { kept.ended_at } else { changes.began() };
+    let stale: Vec<bool> =
+        kept.changes.iter().map(|changes| writes_files(changes, &kept.build) && was_built(changes, since(changes))).collect();
+    for (changes, _) in kept.changes.iter_mut().zip(stale).filter(|(_, is_stale)| *is_stale) {
+        let build = below(changes.directory(), &kept.build);
+        if let Err(error) = overlay::set_current_times(changes, &build) {
+            tracing::warn!(%error, "cannot set the modification times of applied changes");
+        }
+    }
+}
+
+/// Returns whether the changes write a file outside build output.
+fn writes_files(changes: &Changes, build: &[PathBuf]) -> bool {
+    let is_output = |path: &Path| build.iter().any(|directory| path.starts_with(directory));
+    let is_file = |change: &&overlay::Change| change.after.is_some_and(|after| after.kind == Kind::File);
+    changes.entries().iter().filter(is_file).any(|change| !is_output(&changes.old(&change.path)))
+}
+
+/// Returns whether a build directory changed, or may have changed.
+fn was_built(changes: &Changes, since: Time) -> bool {
+    let found = find_build_directories(changes.directory());
+    let mut left = MAX_COMPARED;
+    !found.is_whole
+        || found.directories.iter().any(|directory| changed_after(&changes.directory().join(directory), since, &mut left))
+}
+
+/// Returns the directories below another one, relative to it.
+pub(super) fn below(root: &Path, directories: &[PathBuf]) -> Vec<PathBuf> {
+    directories.iter().filter_map(|directory| directory.strip_prefix(root).ok().map(Path::to_owned)).collect()
+}
