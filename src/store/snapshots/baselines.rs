@@ -35,6 +35,8 @@ struct Tracked<'a> {
     session: &'a str,
     task: &'a str,
     step: i64,
+    /// Number of the session's newest command; 0 if it has run none.
+    newest_span: i64,
     bytes: u64,
     files: u64,
     left_out: u64,
@@ -56,7 +58,9 @@ impl<'a> Tracked<'a> {
             })?;
         let task = owner.task.as_ref().map_or("", TaskId::as_str);
         let [bytes, files, left_out] = [bytes, files, left_out].map(i64::unsigned_abs);
-        Ok(Self { transaction, session, task, step: owner.step.cast_signed(), bytes, files, left_out })
+        let sql = "SELECT coalesce(max(number), 0) FROM spans WHERE session = ?1";
+        let newest_span = transaction.prepare_cached(sql)?.query_row([session], |row| row.get(0))?;
+        Ok(Self { transaction, session, task, step: owner.step.cast_signed(), newest_span, bytes, files, left_out })
     }
 
     fn save(self) -> rusqlite::Result<()> {
@@ -81,6 +85,14 @@ impl<'a> Tracked<'a> {
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
     }
 
+    /// Returns the last known state of a path if it was recorded while a command ran that is not over yet.
+    fn left_beside(&self, path: &Path, span: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+        let sql = "SELECT after FROM (SELECT after, newest_span FROM baselines WHERE session = ?1 AND path = ?2
+                   ORDER BY number DESC LIMIT 1) WHERE newest_span >= ?3";
+        let key = params![self.session, path.as_os_str().as_bytes(), span];
+        self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
+    }
+
     /// Adds a path to the session; returns whether there was room.
     fn add(&mut self, path: &Path, before: &ScannedState, after: Option<&[u8]>, bits: i64, most: u64) -> rusqlite::Result<bool> {
         if self.files >= most {
@@ -92,8 +104,8 @@ impl<'a> Tracked<'a> {
             let sql = "INSERT OR IGNORE INTO contents (id, bytes) VALUES (?1, ?2)";
             self.transaction.prepare_cached(sql)?.execute(params![id, before.bytes.cast_signed()])?;
         }
-        let sql = "INSERT INTO baselines (session, task, path, stood, content, why, after, authors, step)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let sql = "INSERT INTO baselines (session, task, path, stood, content, why, after, authors, step, newest_span)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let path = path.as_os_str().as_bytes();
         self.transaction.prepare_cached(sql)?.execute(params![
             self.session,
@@ -104,25 +116,29 @@ impl<'a> Tracked<'a> {
             before.why,
             after,
             bits,
-            self.step
+            self.step,
+            self.newest_span
         ])?;
         self.files += 1;
         Ok(true)
     }
 
     fn update(&self, path: &Path, after: Option<&[u8]>, bits: i64) -> rusqlite::Result<()> {
-        let sql = "UPDATE baselines SET after = coalesce(?4, after), authors = authors | ?5
+        let sql = "UPDATE baselines SET after = coalesce(?4, after), authors = authors | ?5,
+                   newest_span = iif(?4 IS NULL, newest_span, ?7)
                    WHERE session = ?1 AND path = ?2 AND task = ?3 AND step = ?6";
         let path = path.as_os_str().as_bytes();
-        self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after, bits, self.step])?;
+        let values = params![self.session, path, self.task, after, bits, self.step, self.newest_span];
+        self.transaction.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
 
     fn nobodys(&self, path: &Path, after: &[u8]) -> rusqlite::Result<()> {
-        let sql = "UPDATE baselines SET after = ?4, authors = 0
+        let sql = "UPDATE baselines SET after = ?4, authors = 0, newest_span = ?6
                    WHERE session = ?1 AND path = ?2 AND task = ?3 AND step = ?5";
         let path = path.as_os_str().as_bytes();
-        self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after, self.step])?;
+        let values = params![self.session, path, self.task, after, self.step, self.newest_span];
+        self.transaction.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
 
@@ -234,7 +250,7 @@ impl Index {
         let mut tracked = Tracked::open(&transaction, &owner)?;
         for one in noted {
             if !tracked.knows(&one.path)? {
-                note(&mut tracked, by, one, self.limits.session_files)?;
+                note(&mut tracked, by, one, None, self.limits.session_files)?;
             }
         }
         tracked.save()?;
@@ -260,7 +276,7 @@ impl Index {
             let path = span.since.root.join(path);
             let why = (before == StoredState::Unkept).then(|| "it was not saved".to_owned());
             let noted = KnownPath { path, before, why, after: Some(after) };
-            note(&mut tracked, ChangedBy::Command, noted, self.limits.session_files)?;
+            note(&mut tracked, ChangedBy::Command, noted, Some(span.number), self.limits.session_files)?;
         }
         tracked.save()?;
         if !goes_on {
@@ -406,21 +422,27 @@ fn stood_then(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredState> {
     })
 }
 
-fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: KnownPath, most: u64) -> rusqlite::Result<()> {
+/// Records a change: of a command, with its span, or of another program.
+fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: KnownPath, span: Option<i64>, most: u64) -> rusqlite::Result<()> {
     let KnownPath { path, before, why, after } = noted;
     let after = after.as_ref().map(mark);
+    let left = tracked.left(&path)?;
+    // The unchanged result of a call that ran beside the command was not made by it. An equal result from before the command
+    // began says nothing: something else may have changed the path in between.
+    let beside = match (&after, span) {
+        (Some(_), Some(span)) => tracked.left_beside(&path, span)? == after,
+        (Some(_), None) => left == after,
+        (None, _) => false,
+    };
     if let Some(first) = tracked.baseline(&path)? {
-        // An unchanged result of a tool was not made by the command.
-        let left = tracked.left(&path)?;
-        if after.is_some() && left == after {
+        if beside {
             return tracked.update(&path, after.as_deref(), 0);
         }
         let found = mark(&before);
         let mixed = left.is_some_and(|left| left != found) && first != found;
         return tracked.update(&path, after.as_deref(), bit(by) | if mixed { MIXED } else { 0 });
     }
-    // Likewise for the result of another step of the task.
-    if after.is_some() && tracked.step > 0 && tracked.left(&path)? == after {
+    if beside && tracked.step > 0 {
         return Ok(());
     }
     tracked.add(&path, &ScannedState { why, ..ScannedState::from_stored(before) }, after.as_deref(), bit(by), most)?;

@@ -3,7 +3,7 @@
 use crate::store::index_file::Shape;
 
 /// Database format; the application ID spells `ayes`.
-pub(super) const SHAPE: Shape = Shape { application_id: 0x6179_6573, versions: &[TABLES, BASELINES, STEPS] };
+pub(super) const SHAPE: Shape = Shape { application_id: 0x6179_6573, versions: &[TABLES, BASELINES, STEPS, RECORDED] };
 
 const TABLES: &str = "
     CREATE TABLE roots (key INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE);
@@ -108,3 +108,7 @@ const STEPS: &str = "
         UNIQUE (session, step, words)
     );
 ";
+
+/// The newest command of the session when `after` was recorded: what was recorded before a command began is no result of a
+/// call that ran beside it.
+const RECORDED: &str = "ALTER TABLE baselines ADD COLUMN newest_span INTEGER NOT NULL DEFAULT 0;";

@@ -354,6 +354,20 @@ fn a_command_that_puts_a_link_in_the_place_of_a_directory_is_undone() {
     }
 }
 
+#[test]
+fn a_file_that_a_command_makes_again_after_it_was_removed_by_hand_goes_away() {
+    // Listing a directory that is there already records its files; the command writes the same text as before.
+    for first in [Act::MakeDirectory(6), Act::Write(2, 1)] {
+        let acts = [first, Act::RemovedByHand(2), Act::Command(2, 1, Deed::Write)];
+        let (session, trees) = played(start(), &acts);
+        let done = session.rewind(1, RewindStart::Step(3), 3);
+        assert_eq!((done.restored, done.kept), (1, Vec::new()), "{acts:?}");
+        assert_eq!(everything(&session), trees[2], "{acts:?}");
+        session.rewind(2, RewindStart::Rewind(1), 3);
+        assert_eq!(everything(&session), trees[3], "{acts:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
