@@ -70,6 +70,13 @@ pub(super) fn to_end(text: &str, at: usize) -> Option<Range<usize>> {
     (start < at).then_some(start..at)
 }
 
+/// Returns the length of the line that ends a block at the beginning of `text`, without what follows its dashes.
+pub(super) fn end_mark(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("-----END ") else { return 0 };
+    let title = rest.bytes().take(NAME_BYTES).take_while(|byte| !matches!(byte, b'-' | b'\n' | b'\r')).count();
+    text.len() - rest.len() + title + rest.bytes().skip(title).take(5).take_while(|byte| *byte == b'-').count()
+}
+
 /// Returns the length of the prefix of `text` that looks like the inside of a key.
 fn body(text: &str) -> usize {
     let mut length = 0;

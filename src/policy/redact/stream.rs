@@ -1,6 +1,6 @@
 //! Redaction of a stream: text is passed on as soon as nothing in it can still become a secret.
 
-use super::{Redactor, block};
+use super::{Redactor, Span, block};
 use crate::protocol::cut_before;
 use std::sync::Arc;
 
@@ -10,6 +10,8 @@ const LINE_BYTES: usize = 16 * 1024;
 const TOKEN_BYTES: usize = 4 * 1024;
 /// Maximum distance in bytes between a name and the secret it announces.
 const NAME_BYTES: usize = 128;
+/// Maximum number of beginnings of keys that are looked at, of keys without an end.
+const MAX_BEGINNINGS: usize = 64;
 /// Bytes after which an unterminated private key is given up.
 const BLOCK_BYTES: usize = 64 * 1024;
 
@@ -99,22 +101,41 @@ impl Stream {
         }
         // Known secrets stay whole, with the name before them.
         let spans = self.redactor.spans(&self.held);
-        match spans.iter().find(|span| span.start < cut && span.end > cut) {
-            Some(span) if span.end < self.held.len() => span.end,
-            Some(span) => cut_before(&self.held, span.start.saturating_sub(NAME_BYTES)),
+        // The lines of a key without a beginning are known by the line after them.
+        let reach = |span: &Span| span.end + block::end_mark(&self.held[span.end..]);
+        let around = |cut: usize| spans.iter().find(|span| span.start < cut && reach(span) > cut);
+        match around(cut) {
+            Some(span) if reach(span) < self.held.len() => reach(span),
+            Some(span) => {
+                let back = cut_before(&self.held, span.start.saturating_sub(NAME_BYTES));
+                around(back).map_or(back, reach)
+            }
             None => cut,
         }
     }
 
-    /// Returns the start of the line that opens a private key without an end.
+    /// Returns the start of the line that opens a private key without an end. Another beginning ends such a key, but it can be
+    /// in the middle of the last line of the key: until that line is complete, the first beginning counts.
     fn open_block(&self) -> Option<usize> {
-        let begin = self.held.rfind("BEGIN ")?;
-        let start = self.held[..begin].rfind('\n').map_or(0, |line| line + 1);
-        let rest = &self.held[start..];
-        let line = rest.split('\n').next().unwrap_or(rest);
-        let opened = block::opens_or_closes(line).unwrap_or(false) || line.contains("BEGIN SSH2");
-        let end = rest.find("-----END ").map(|end| end + 9).or_else(|| rest.find("---- END SSH2").map(|end| end + 9));
-        let closed = end.is_some_and(|end| rest[end..].contains("----") || rest[end..].contains('\n'));
-        (opened && !closed).then_some(start)
+        let (mut open, mut end) = (None, self.held.len());
+        for _ in 0..MAX_BEGINNINGS {
+            let Some(begin) = self.held[..end].rfind("BEGIN ") else { break };
+            let start = self.held[..begin].rfind('\n').map_or(0, |line| line + 1);
+            let rest = &self.held[start..];
+            let line = rest.split('\n').next().unwrap_or(rest);
+            let opens = block::opens_or_closes(line).unwrap_or(false) || line.contains("BEGIN SSH2");
+            if is_closed(rest) || !opens && line.len() < rest.len() {
+                break;
+            }
+            open = opens.then_some(start).or(open);
+            end = start;
+        }
+        open
     }
+}
+
+/// Returns whether the line that ends the first key of a text is there.
+fn is_closed(text: &str) -> bool {
+    let end = text.find("-----END ").or_else(|| text.find("---- END SSH2")).map(|end| end + 9);
+    end.is_some_and(|end| text[end..].contains("----") || text[end..].contains('\n'))
 }

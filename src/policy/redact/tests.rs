@@ -396,6 +396,21 @@ fn a_line_that_says_nothing_of_secrets_is_not_held_back() {
 }
 
 #[test]
+fn a_line_that_ends_one_key_and_begins_another_block_is_hidden_over_every_cut() {
+    for text in [
+        "-----BEGIN PRIVATE KEY-----\naNN7EXAMPLE -----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----\naNN7EXAMPLE -----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n",
+        "-----BEGIN A PRIVATE KEY-----\nab KEY-----\nabcDEF123\n-----END PRIVATE KEY-----xyz and more",
+    ] {
+        let whole = plain().hide(text).into_owned();
+        for size in 1..=text.len() {
+            let pieces: Vec<&str> = (0..text.len()).step_by(size).map(|at| &text[at..text.len().min(at + size)]).collect();
+            assert_eq!(streamed(&plain(), &pieces), whole, "{size}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_holds_no_more_than_a_bounded_part() {
     let mut stream = Stream::new(plain());
     let mut given = stream.push("-----BEGIN RSA PRIVATE KEY-----\n").len();
