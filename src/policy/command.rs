@@ -5,6 +5,7 @@ use super::git::{plainly_adds, without_message, without_messages};
 use super::interpreters::{adds_task, is_kept_in_a_copy, kind, words_of_program};
 use super::layer::{FileRules, Owned, Ready, Scope, counts};
 use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
+use super::passed_programs::passes_blocked;
 use super::path_words::{as_path, leaves, path_in};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
@@ -326,8 +327,8 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         decided = decided.stricter(Decided::ask(rule, format!("`{path}` is a blocked path")).locked());
     }
     if decided.verdict != VerdictKind::Deny
-        && let Some(reason) = concealed(part, scene)
         && let Some(rule) = blocking_rule(scene)
+        && let Some(reason) = may_start_blocked(part, scene)
     {
         let approval_rule = decided.approval_rule.clone();
         decided = decided.stricter(Decided { approval_rule, ..Decided::ask(rule, reason).locked() });
@@ -353,6 +354,12 @@ fn writes_only_in_workspace(scene: &Scene<'_>) -> bool {
     let shells = scene.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref());
     let opens = |terms: &Terms| terms.sandbox.is_some() || terms.writable_paths.is_some() || terms.cache.is_some();
     scene.context.sandbox == Sandbox::Present && !shells.map(|shell| &shell.terms).any(opens)
+}
+
+/// Returns why a part could start a program that some layer blocks.
+fn may_start_blocked(part: &Simple, scene: &Scene<'_>) -> Option<String> {
+    let is_blocked = |argv: &[Arg]| scene.layers.iter().any(|layer| refused(argv, layer, scene.now).is_some());
+    concealed(part, scene).map(str::to_owned).or_else(|| passes_blocked(part, is_blocked))
 }
 
 /// Returns why the program that a part runs is unknown.

@@ -22,6 +22,7 @@ mod limit;
 mod named;
 mod opening;
 mod operands;
+mod passed_programs;
 mod path_words;
 mod paths;
 pub mod permit;

@@ -27,9 +27,11 @@ pub(crate) use confusables::hides;
 pub(crate) use entered::Entered;
 pub use entered::entered;
 pub use interactive::{keeps_meaning, runs_input};
+pub(crate) use resolve::parses_its_text;
 pub use run_files::run_files;
 #[cfg(test)]
 pub(crate) use runners::lines as runner_lines;
+pub(crate) use wrappers::starts;
 
 use crate::policy::guard;
 use assignments::collect;
@@ -97,8 +99,9 @@ pub(crate) struct Simple {
     pub narrowed: bool,
     /// Whether its first word differs between the combinations, or is computed.
     pub renames: bool,
-    /// Names of the variables set for it.
+    /// Names of the variables set for it, and their values.
     pub variables: Vec<String>,
+    pub assigned: Vec<Arg>,
 }
 
 /// A program with its arguments.
@@ -317,6 +320,8 @@ impl Engine {
         if !command.assignments.is_empty() {
             simple.floors.push(ASSIGNMENT);
             simple.variables = command.assignments.iter().map(|assignment| assignment.name.clone()).collect();
+            let values = command.assignments.iter().flat_map(|assignment| self.values.readings(&assignment.values));
+            simple.assigned = values.flatten().collect();
             self.run_by_variables(command, &mut simple, depth);
         }
         for redirect in &command.redirects {

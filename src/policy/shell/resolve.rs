@@ -14,8 +14,12 @@ const RUNS_FILE: &str = "runs the commands in a file";
 const RUNS_INPUT: &str = "runs commands from its input";
 const WRAPPED: &str = "runs another program";
 
-pub(super) const SHELLS: &[&str] =
-    &["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash"];
+pub(super) const SHELLS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "elvish", "nu", "osh",
+    "pwsh", "xonsh",
+];
+/// Programs whose arguments the parser reads as commands or texts, so that nothing in them is left to guess.
+const PARSED: &[&str] = &["eval", "trap", ".", "source", "find", "fd", "fdfind", "su", "at", "batch"];
 /// Variables whose value some program runs.
 const RUN_VARIABLES: &[&str] = &[
     "PS0",
@@ -61,6 +65,11 @@ const PANES: &[&str] = &[
     "pipe-pane",
     "pipep",
 ];
+
+/// Returns whether the commands in the arguments of a program are found by parsing them.
+pub(crate) fn parses_its_text(name: &str) -> bool {
+    SHELLS.contains(&name) || PARSED.contains(&name)
+}
 
 impl Engine {
     /// Records the program of `argv` and everything that it would start.
@@ -310,6 +319,7 @@ impl Engine {
             simple.narrowed |= inner.narrowed;
             simple.renames |= inner.renames;
             simple.variables.extend(inner.variables);
+            simple.assigned.extend(inner.assigned);
         }
         floor(simple, WRAPPED);
     }

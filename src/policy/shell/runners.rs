@@ -43,6 +43,7 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("pyenv", "exec", 0),
     runner("dotenv", "", 0),
     runner("dotenv", "run", 0),
+    runner("honcho", "run", 0),
     // Ruby.
     runner("bundle", "exec", 0),
     runner("bundler", "exec", 0),
@@ -50,6 +51,7 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("chruby-exec", "", 1),
     runner("rvm", "do", 0),
     runner("rvm", "do", 1),
+    runner("foreman", "run", 0),
     // JavaScript.
     runner("npx", "", 0),
     runner("bunx", "", 0),
@@ -74,6 +76,10 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("env-cmd", "", 0),
     runner("dotenvx", "run", 0),
     runner("lerna", "exec", 0),
+    runner("nx", "exec", 0),
+    runner("yarn", "workspace", 1),
+    runner("yarn", "workspaces foreach", 0),
+    runner("yarn", "workspaces foreach exec", 0),
     // Other languages.
     runner("rustup", "run", 1),
     runner("opam", "exec", 0),
@@ -84,6 +90,13 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("swiftly", "run", 0),
     runner("jenv", "exec", 0),
     runner("dlv", "exec", 0),
+    runner("ccache", "", 0),
+    runner("sccache", "", 0),
+    runner("distcc", "", 0),
+    runner("icecc", "", 0),
+    runner("bear", "", 0),
+    runner("intercept-build", "", 0),
+    runner("scan-build", "", 0),
     // Version and environment managers.
     runner("asdf", "exec", 0),
     runner("mise", "exec", 0),
@@ -95,6 +108,7 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("nix", "run", 0),
     runner("nix", "run", 1),
     runner("guix", "shell", 0),
+    runner("pkgx", "", 0),
     runner("toolbox", "run", 0),
     runner("snap", "run", 0),
     // Secrets in the environment of a command.
@@ -106,6 +120,7 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("aws-vault", "exec", 1),
     runner("envchain", "", 1),
     runner("envdir", "", 1),
+    runner("envconsul", "", 0),
     // Namespaces, users, limits.
     runner("ip", "netns exec", 1),
     runner("ip", "netns exec", 0),
@@ -131,6 +146,9 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("setlock", "", 1),
     runner("pgrphack", "", 0),
     runner("cpulimit", "", 0),
+    runner("lockrun", "", 0),
+    runner("withlock", "", 1),
+    runner("setarch", "", 0),
     runner("trickle", "", 0),
     runner("tsocks", "", 0),
     runner("torify", "", 0),
@@ -140,6 +158,8 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("qemu-aarch64", "", 0),
     runner("qemu-arm", "", 0),
     runner("box64", "", 0),
+    runner("box86", "", 0),
+    runner("wine", "", 0),
     runner("arch", "", 0),
     runner("coverage", "run", 0),
     // Terminals, sessions, repetition.
@@ -149,6 +169,15 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("abduco", "", 1),
     runner("zellij", "run", 0),
     runner("winpty", "", 0),
+    runner("ttyd", "", 0),
+    runner("byobu", "", 0),
+    runner("kitty", "", 0),
+    runner("foot", "", 0),
+    runner("wezterm", "start", 0),
+    runner("nq", "", 0),
+    runner("pueue", "add", 0),
+    runner("retry", "", 0),
+    runner("retry", "", 1),
     runner("daemonize", "", 0),
     runner("watchexec", "", 0),
     runner("nodemon", "", 0),
@@ -179,6 +208,12 @@ pub(crate) const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
     ("mise", &["--", "-c", "--command"]),
     ("devenv", &["--"]),
     ("capsh", &["--user", "--shell"]),
+    ("alacritty", &["-e", "--command"]),
+    ("gnome-terminal", &["--", "-x"]),
+    ("konsole", &["-e"]),
+    ("xterm", &["-e"]),
+    ("perl", &["-S"]),
+    ("ruby", &["-S"]),
 ];
 
 /// Programs whose options take several words, so that any word may be the command.
@@ -202,6 +237,14 @@ pub(crate) const TEXT_OPTIONS: &[(&str, &[&str])] = &[
     ("flox", &["-c", "--command"]),
     ("distrobox-enter", &["-c"]),
     ("perf", &["--pre", "--post"]),
+    ("bazel", &["--run_under"]),
+    ("consul-template", &["-exec"]),
+    ("go", &["-exec", "-toolexec", "-vettool"]),
+    ("man", &["-P", "--pager"]),
+    ("npm", &["--script-shell"]),
+    ("scp", &["-S"]),
+    ("vagrant", &["-c", "--command"]),
+    ("zip", &["-TT", "--unzip-command"]),
 ];
 
 /// Programs whose operands are a text that a shell executes.

@@ -55,6 +55,61 @@ fn where_programs_are_blocked_a_computed_name_asks_whatever_the_mode_or_the_rule
     all(&shell("requires_approval = false"), VerdictKind::Allow, &["$x id", "env $x id"]);
 }
 
+/// Lines in which a program that no table knows, or a text for one that interprets code, names a blocked program.
+const PASSED: &[&str] = &[
+    "frobnicate sudo id",
+    "frobnicate --with=sudo",
+    "frobnicate -- /usr/bin/sudo id",
+    "frobnicate 'a; sudo id'",
+    "frobnicate EXEC:sudo",
+    "./frobnicate sudo",
+    "python3 -c 'import os; os.system(\"sudo id\")'",
+    "awk 'BEGIN{system(\"sudo id\")}'",
+    "vim -c '!sudo id'",
+    "node -e 'require(\"child_process\").execSync(\"sudo id\")'",
+    "tar cf x --checkpoint-action=exec='sudo id' a",
+    "gdb -ex 'run sudo' x",
+    "git -c core.editor='sudo id' commit",
+    "git -c gpg.program=sudo commit -S",
+    "git difftool -x sudo",
+    "go run sudo",
+    "make SHELL='sudo sh'",
+    "CC=sudo make",
+    "env CC=sudo make",
+    "export CC=sudo; make",
+    "bash -c 'CC=sudo make'",
+    "tmux send-keys 'sudo id' Enter",
+    "rg --pre sudo x",
+    "enable -f ./sudo sudo",
+];
+
+#[test]
+fn a_blocked_program_in_the_arguments_of_any_program_asks_whatever_the_mode_or_the_rules_say() {
+    for mode in [Mode::Ask, Mode::AutoEdit, Mode::Auto] {
+        let mut enforcer = shell("requires_approval = false\nblocked_commands = [\"sudo\"]");
+        enforcer.set_mode(mode);
+        all(&enforcer, VerdictKind::Ask, PASSED);
+        let data = [
+            "grep -rn sudo docs",
+            "echo run sudo",
+            "mkdir sudo",
+            "cp sudo.md x",
+            "cat docs/sudo",
+            "xargs grep sudo",
+            "timeout 5 grep sudo x",
+            "git commit -m 'use sudo'",
+            "git checkout sudo",
+            "git log --grep sudo",
+            "cargo test pseudo",
+            "python3 sudo.py",
+            "[ -f sudo ]",
+        ];
+        all(&enforcer, VerdictKind::Allow, &data);
+    }
+    let told = shell("requires_approval = false\nblocked_commands = [\"sudo\"]").explain(&exec("frobnicate sudo"), now());
+    assert_eq!(told.reason, "`frobnicate` could start `sudo`, which this policy blocks");
+}
+
 #[test]
 fn values_that_are_not_all_tried_do_not_hide_a_name() {
     let mut enforcer = reference();

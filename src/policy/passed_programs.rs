@@ -1,0 +1,60 @@
+//! Blocked programs that a command names in its arguments or variables, where no table says that it starts them.
+
+use super::git::without_messages;
+use super::shell::option_verdict::Reading;
+use super::shell::options::reading;
+use super::shell::{Arg, Invocation, Simple, base, parses_its_text, starts};
+
+/// Maximum number of words that are compared with the blocked programs, for one command.
+const MAX_WORDS: usize = 512;
+
+/// Programs whose arguments are names of files, or text that they only print or compare.
+const NAMES_AND_TEXT: &[&str] = &[
+    "basename", "cd", "chmod", "chown", "cmp", "comm", "cp", "cut", "date", "df", "diff", "dirname", "du", "echo", "file", "jq",
+    "ln", "mkdir", "mv", "popd", "printf", "pushd", "readlink", "realpath", "rm", "rmdir", "seq", "sleep", "stat", "test",
+    "touch", "tr", "tree", "type", "uniq", "whereis", "which", "[", "[[",
+];
+
+/// Returns why a command could start a program that `is_blocked` recognizes from its first words.
+pub(super) fn passes_blocked(part: &Simple, is_blocked: impl Fn(&[Arg]) -> bool) -> Option<String> {
+    let found = |words: Vec<Arg>| (0..words.len()).find(|at| is_blocked(&words[*at..])).map(|at| words[at].text.clone());
+    for invocation in &part.invocations {
+        if let Some(word) = found(words_that_may_run(invocation)) {
+            return Some(format!("`{}` could start `{word}`, which this policy blocks", invocation.base()));
+        }
+    }
+    let word = part.invocations.first().and_then(|_| found(words_of(&part.assigned)))?;
+    Some(format!("sets a variable to `{word}`, which this policy blocks"))
+}
+
+/// Returns the words of the arguments that may name a program. What the tables of runners and the parser find is left out:
+/// it is judged by itself.
+fn words_that_may_run(invocation: &Invocation) -> Vec<Arg> {
+    let (name, argv) = (invocation.base(), &invocation.argv);
+    let prints = NAMES_AND_TEXT.contains(&name) || parses_its_text(name);
+    if prints || matches!(reading(argv), Reading::Reads { .. }) {
+        return Vec::new();
+    }
+    if name == "git" {
+        return words_of(&texts_of_git(without_messages(argv).as_deref().unwrap_or(argv)));
+    }
+    // Most commands of tmux start nothing.
+    let start = starts(name, argv).last().copied().filter(|_| name != "tmux");
+    let own = start.unwrap_or(argv.len());
+    words_of(&argv[1..own])
+}
+
+/// Returns the arguments of git that are not plain names: values of options and of settings, and texts. Branches, files and
+/// remotes may have any name.
+fn texts_of_git(argv: &[Arg]) -> Vec<Arg> {
+    let is_text = |text: &str| text.contains(|letter: char| letter.is_whitespace() || matches!(letter, '=' | '!'));
+    let after_option = |at: usize| argv[at - 1].text.starts_with('-');
+    (1..argv.len()).filter(|at| is_text(&argv[*at].text) || after_option(*at)).map(|at| argv[at].clone()).collect()
+}
+
+/// Splits arguments into the words in them that could name programs: `--run=sudo`, `EXEC:sudo`, `system("sudo id")`.
+fn words_of(args: &[Arg]) -> Vec<Arg> {
+    let in_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/');
+    let words = args.iter().flat_map(|arg| arg.text.split(move |letter| !in_name(letter)));
+    words.filter(|word| !base(word).is_empty()).take(MAX_WORDS).map(Arg::plain).collect()
+}
