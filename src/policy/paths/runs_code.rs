@@ -63,7 +63,8 @@ const OPENED: &[Kind] = &[
     kind(
         "editors and language servers",
         ".vs .project .externaltoolbuilders .luarc.json .luarc.jsonc .tern-project .clj-kondo .lsp .bsp .metals \
-         .ycm_extra_conf.py project.godot .luacheckrc nbproject/private .ctags .ctags.d",
+         .ycm_extra_conf.py project.godot .luacheckrc nbproject/private .ctags .ctags.d .run .classpath .factorypath .settings \
+         omnisharp.json",
     ),
     kept(
         "development containers",
@@ -168,7 +169,7 @@ const BUILT: &[Kind] = &[
         "other build tools",
         "gemfile *.gemspec guardfile fastfile fastlane podfile config.ru .rspec .rubocop.yml composer.json phpunit.xml \
          phpunit.xml.dist .php-cs-fixer* go.mod go.work *.csproj *.fsproj *.vbproj *.vcxproj *.sln *.slnx *.props \
-         *.targets global.json nuget.config mix.exs rebar.config shard.yml dub.json dub.sdl package.swift *.xcodeproj \
+         *.targets global.json nuget.config dotnet-tools.json mix.exs rebar.config shard.yml dub.json dub.sdl package.swift *.xcodeproj \
          *.xcworkspace .xcode.env* *.cabal cabal.project* stack.yaml package.yaml setup.hs dune dune-project *.opam \
          pubspec.yaml build.yaml makefile.pl build.pl cpanfile default.nix *.nimble *.rockspec .busted elm.json \
          gleam.toml spago.* foundry.toml hardhat.config.* anchor.toml cog.toml .releaserc* release.config.* .goreleaser.*",
@@ -195,7 +196,7 @@ const MADE_BY_BUILDS: &str = ".venv/bin venv/bin .venv/scripts venv/scripts pyve
      .env.development .env.dev .env.production .env.prod .env.staging .env.test .flaskenv .python-version .pdm-python \
      node_modules/.bin .pnp.cjs .pnp.js .pnp.loader.mjs .pnp.data.json .yarn/plugins .yarn/releases .yarn/sdks .meteor \
      .gradle .m2 .bundle .ruby-version .terraform .terragrunt-cache .vagrant .direnv .bsp .metals .clj-kondo .lsp .project \
-     .luarc.json nbproject/private .vs .rdata .julia .ipython .jupyter .tool-versions rust-toolchain rust-toolchain.toml \
+     .classpath .factorypath .settings .luarc.json nbproject/private .vs .rdata .julia .ipython .jupyter .tool-versions rust-toolchain rust-toolchain.toml \
      flake.nix shell.nix .swiftpm .solargraph.yml";
 
 /// Files that are protected in a home directory are the same files in a directory of dotfiles.
