@@ -6,6 +6,8 @@ use aye::fuzzing::policy::redact::{Redactor, Stream, has_marker};
 use libfuzzer_sys::fuzz_target;
 use std::sync::{Arc, LazyLock};
 
+const MAX_CUTS: usize = 12;
+
 static REDACTOR: LazyLock<Arc<Redactor>> =
     LazyLock::new(|| Arc::new(Redactor::new(Vec::new(), ["correct horse battery staple"], || [7; 32])));
 
@@ -20,7 +22,8 @@ fuzz_target!(|given: (&str, Vec<u8>)| {
     }
     let mut stream = Stream::new(REDACTOR.clone());
     let (mut rest, mut given) = (text, String::new());
-    for cut in cuts {
+    // Each piece costs a search of the whole text.
+    for cut in cuts.into_iter().filter(|cut| *cut > 0).take(MAX_CUTS) {
         let mut cut = usize::from(cut).min(rest.len());
         while !rest.is_char_boundary(cut) {
             cut -= 1;
