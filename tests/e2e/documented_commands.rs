@@ -57,24 +57,49 @@ fn placeholders(line: &str, session: &str, server: &Server) -> String {
     line.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A line of a `sh` block without its comment, and its number.
+/// A line of a `sh` block without its comment, its number, and the line where its block begins.
 struct Line {
     number: usize,
+    block: usize,
     text: String,
 }
 
 fn documented(text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut is_shell = false;
+    let mut block = None;
     for (index, line) in text.lines().enumerate() {
         if line.starts_with("```") {
-            is_shell = line == "```sh";
-        } else if is_shell {
+            block = (line == "```sh").then_some(index + 1);
+        } else if let Some(block) = block {
             let text = line.split("  #").next().unwrap_or_default().trim();
-            lines.push(Line { number: index + 1, text: text.to_owned() });
+            lines.push(Line { number: index + 1, block, text: text.to_owned() });
         }
     }
     lines
+}
+
+/// A line that starts aye, and the lines of its block that a shell would have run before it in the same place.
+struct Script {
+    line: Line,
+    setup: String,
+}
+
+/// Returns the scripts of a document. `cd` and `export` add up within a block and end with it.
+fn scripts(text: &str) -> Vec<Script> {
+    let mut scripts = Vec::new();
+    let (mut setup, mut block) = (String::new(), 0);
+    for line in documented(text) {
+        if std::mem::replace(&mut block, line.block) != line.block {
+            setup.clear();
+        }
+        if ["cd ", "export "].iter().any(|word| line.text.starts_with(word)) {
+            setup.push_str(&line.text);
+            setup.push('\n');
+        } else if starts_aye(&line.text) {
+            scripts.push(Script { line, setup: setup.clone() });
+        }
+    }
+    scripts
 }
 
 fn starts_aye(line: &str) -> bool {
@@ -188,22 +213,16 @@ fn check(document: &str) {
     let text = fs::read_to_string(format!("{}/{document}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let server = model();
     let (project, session) = prepare(&server);
-    let mut setup = String::new();
+    let scripts = scripts(&text);
+    assert!(!scripts.is_empty(), "{document} has no command");
     let mut faults = Vec::new();
-    let mut count = 0;
-    for Line { number, text } in documented(&text) {
-        let line = placeholders(&text, &session, &server);
-        if ["cd ", "export "].iter().any(|word| line.starts_with(word)) {
-            setup = format!("{line}\n");
-        } else if starts_aye(&line) {
-            count += 1;
-            let expectation = EXPECTATIONS.iter().find(|(known, _)| *known == text).map(|(_, expectation)| *expectation);
-            if let Err(fault) = run(&project, &format!("{setup}{line}"), expectation) {
-                faults.push(format!("{document}:{number}: {text}: {fault}"));
-            }
+    for Script { line: Line { number, text, .. }, setup } in scripts {
+        let script = placeholders(&format!("{setup}{text}"), &session, &server);
+        let expectation = EXPECTATIONS.iter().find(|(known, _)| *known == text).map(|(_, expectation)| *expectation);
+        if let Err(fault) = run(&project, &script, expectation) {
+            faults.push(format!("{document}:{number}: {text}: {fault}"));
         }
     }
-    assert!(count > 0, "{document} has no command");
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
@@ -227,6 +246,13 @@ documents! {
     commands_in_scripts_run: "docs/SCRIPTS.md",
     commands_about_tools_run: "docs/TOOLS.md",
     commands_of_the_tour_run: "docs/TOUR.md",
+}
+
+#[test]
+fn directories_and_variables_add_up_within_a_block_and_end_with_it() {
+    let text = "```sh\ncd a\nexport X=1  # first\naye one\ncd b\naye two\n```\n\n```toml\ncd c\n```\n\n```sh\naye three\n```\n";
+    let found: Vec<_> = scripts(text).into_iter().map(|script| format!("{}{}", script.setup, script.line.text)).collect();
+    assert_eq!(found, ["cd a\nexport X=1\naye one", "cd a\nexport X=1\ncd b\naye two", "aye three"]);
 }
 
 #[test]
