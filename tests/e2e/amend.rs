@@ -1,6 +1,6 @@
 //! Approvals that are changed before they are approved: hunks left out or rewritten, another command, a file in an editor.
 
-use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::{Value, json};
 
 const BEFORE: &str = "fn greet() {\n    one();\n}\n\n\n\n\n\n\n\nfn main() {\n    two();\n}\n";
@@ -77,9 +77,9 @@ fn the_whole_file_comes_back_from_the_editor_and_is_asked_about_anew() {
     terminal.prompt("rename them");
     terminal.review("Edit src/main.rs");
     terminal.send("E");
-    let screen = terminal.wait_for("edited by you");
+    let screen = terminal.wait_for(texts::EDITED_BY_YOU);
     assert!(!screen.contains("+    dos();") && project.read("src/main.rs") == BEFORE, "{screen}");
-    let screen = terminal.review("edited by you");
+    let screen = terminal.review(texts::EDITED_BY_YOU);
     assert!(screen.contains("tres();"), "{screen}");
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
@@ -116,7 +116,7 @@ fn an_edited_command_is_asked_about_anew_and_the_model_is_told() {
     terminal.type_text("-second", 5);
     terminal.wait_for("touch first-second");
     terminal.enter();
-    let screen = terminal.review("edited by you");
+    let screen = terminal.review(texts::EDITED_BY_YOU);
     assert!(screen.contains("touch first-second") && !project.exists("first-second"), "{screen}");
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
@@ -139,7 +139,7 @@ fn a_file_changed_by_hand_meanwhile_is_asked_about_as_it_is_now() {
     terminal.prompt("rename them");
     terminal.review("Edit src/main.rs");
     std::fs::write(project.path("src/main.rs"), format!("// by hand\n{BEFORE}")).unwrap();
-    terminal.wait_for("changed on disk since the model read it");
+    terminal.wait_for(texts::CHANGED_ON_DISK);
     let screen = terminal.wait_for("y  updated diff");
     assert!(!screen.contains("always"), "{screen}");
     terminal.review("Edit src/main.rs");

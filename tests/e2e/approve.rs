@@ -1,6 +1,6 @@
 //! Approvals in the terminal: a response streams, an edit and a command wait for approval, and each answer takes effect.
 
-use crate::support::{Answer, Gate, Project, Server, Terminal};
+use crate::support::{Answer, Gate, Project, Server, Terminal, texts};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn enter_alone_decides_nothing() {
     terminal.send(" ");
     // When the prompt has the keyboard again, the keys before have been read.
     terminal.send("\x1b");
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     assert_eq!(project.read("src/main.rs"), BEFORE);
     assert_eq!(server.requests().len(), 1);
 }
@@ -136,7 +136,7 @@ fn until_i_quit_asks_once() {
     terminal.prompt("run it twice");
     terminal.review("y  yes");
     terminal.send("a");
-    terminal.wait_for("Always allow this");
+    terminal.wait_for(texts::ALWAYS_ALLOW);
     terminal.decide('1');
     terminal.wait_for("Finished the work.");
     assert_eq!(server.request(2).tool_results().len(), 2);
@@ -152,7 +152,7 @@ fn a_file_changed_by_hand_meanwhile_is_not_overwritten() {
     let by_hand = "fn main() {\n    let x = 1; // mine\n}\n";
     std::fs::write(project.path("src/main.rs"), by_hand).unwrap();
     // The error appears at once, without a key and without an approval.
-    let screen = terminal.wait_for("changed on disk since the model read it");
+    let screen = terminal.wait_for(texts::CHANGED_ON_DISK);
     assert!(!screen.contains("always allow"), "{screen}");
     terminal.review("Edit src/main.rs");
     assert_eq!(project.read("src/main.rs"), by_hand);

@@ -1,6 +1,6 @@
 //! Attachments of a draft: files dropped on the terminal, an image from the clipboard, symbols of files.
 
-use crate::support::{Answer, Project, Server, Terminal};
+use crate::support::{Answer, Project, Server, Terminal, texts};
 use base64::Engine;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn the_picture_in_the_clipboard_is_sent_with_the_prompt_and_kept_where_nobody_el
     let picture = base64::prelude::BASE64_STANDARD.decode(PIXEL).unwrap();
     let project = with_clipboard(Project::with(&server), &picture);
     let mut terminal = project.open_sized(&["-m", "anthropic/claude-sonnet-5"], 100, 30);
-    terminal.wait_for("/ commands");
+    terminal.wait_for(texts::COMMANDS_HINT);
     terminal.type_text("what is this ", 2);
     terminal.send("\x16");
     terminal.wait_for("image 1x1 png");
@@ -71,7 +71,7 @@ fn a_dropped_file_is_named_and_one_from_outside_is_told_of() {
     let server = Server::new([Answer::text("Read.")]);
     let project = Project::with(&server).file("my notes.md", "be brief\n");
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.wait_for("/ commands");
+    terminal.wait_for(texts::COMMANDS_HINT);
     terminal.type_text("read", 2);
     let path = project.path("my notes.md").canonicalize().unwrap();
     paste(&mut terminal, &format!("file://{}\r\n", path.display().to_string().replace(' ', "%20")));
@@ -99,7 +99,7 @@ fn what_a_file_declares_is_named_by_its_lines() {
     let source = "fn main() {\n}\n\nfn greet() {\n    hello();\n}\n";
     let project = Project::with(&server).file("src/main.rs", source).file("src/größe.py", "def great():\n    pass\n");
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.wait_for("/ commands");
+    terminal.wait_for(texts::COMMANDS_HINT);
     terminal.type_text("look at @#greet", 2);
     terminal.wait_that("it is found", |screen| screen.contains("fn greet") && screen.contains("src/main.rs:4"));
     terminal.send("\t");

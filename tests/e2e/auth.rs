@@ -1,6 +1,6 @@
 //! API keys saved by `aye auth`: where they are, which requests use them, and what never sees them.
 
-use crate::support::{Answer, Project, Server};
+use crate::support::{Answer, Project, Server, texts};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -155,8 +155,8 @@ fn what_is_no_key_is_not_kept() {
         project.aye_with_input(&["auth", "login", "anthropic", "--key-stdin"], input).exits(2).says(&[says]);
     }
     let output = project.aye(&["auth", "login", KEY]).exits(2);
-    assert!(output.stderr.contains("looks like an API key") && !output.stderr.contains(KEY), "{}", output.stderr);
-    let output = project.aye(&["auth", "login", "sk-ant-4711"]).exits(2).says(&["looks like an API key"]);
+    assert!(output.stderr.contains(texts::LOOKS_LIKE_A_KEY) && !output.stderr.contains(KEY), "{}", output.stderr);
+    let output = project.aye(&["auth", "login", "sk-ant-4711"]).exits(2).says(&[texts::LOOKS_LIKE_A_KEY]);
     assert!(!output.stderr.contains("4711"));
     project.aye(&["auth", "login", "antropic", "--key-stdin"]).exits(2).says(&["did you mean `anthropic`?"]);
     project.aye(&["auth", "login", "--key-stdin"]).exits(2).says(&["missing provider"]);

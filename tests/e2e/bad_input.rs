@@ -1,6 +1,6 @@
 //! Errors from outside: keys, providers, streams, calls, files, policies, the data directory.
 
-use crate::support::{Answer, Project, Server};
+use crate::support::{Answer, Project, Server, texts};
 use serde_json::json;
 use std::fs::{self, File};
 
@@ -41,7 +41,7 @@ fn a_key_is_added_without_a_restart_and_nothing_else_has_it() {
     let project = Project::empty().config("[auth]\nkeyring = false\n[llm]\nlocal_ports = []\n");
     let mut terminal = project.open(&["-v", "-m", "anthropic/claude-sonnet-5"]);
     terminal.prompt("fix the parser");
-    terminal.wait_for("enter add a key");
+    terminal.wait_for(texts::ENTER_ADD_KEY);
     // The key belongs to the requested model, and it is never typed visibly.
     terminal.enter();
     terminal.wait_for("key of anthropic:");
@@ -84,7 +84,7 @@ fn a_key_that_is_kept_elsewhere_meanwhile_is_found_and_a_model_that_needs_none_a
     let project = Project::empty().config(&own);
     let mut terminal = project.open(&[]);
     terminal.prompt("hello");
-    terminal.wait_for("enter add a key");
+    terminal.wait_for(texts::ENTER_ADD_KEY);
     project.aye_with_input(&["auth", "login", "anthropic", "--key-stdin"], "sk-ant-elsewhere-4711").exits(0);
     terminal.enter();
     terminal.wait_for("filter:");
@@ -342,9 +342,9 @@ fn a_store_of_a_newer_aye_is_refused_with_a_sentence_headless_and_on_the_screen(
     let before = fs::read(&path).unwrap();
     let output = project.aye(&["exec", "hello"]);
     assert_ne!(output.code, 0);
-    assert!(output.stderr.contains("written by a newer aye") && output.stderr.contains("AYE_DATA_DIR"), "{}", output.stderr);
+    assert!(output.stderr.contains(texts::NEWER_AYE) && output.stderr.contains("AYE_DATA_DIR"), "{}", output.stderr);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("written by a newer aye");
+    terminal.wait_for(texts::NEWER_AYE);
     assert!(fs::read(&path).unwrap() == before, "it is left as it is");
     assert_eq!(server.requests().len(), 1);
 }

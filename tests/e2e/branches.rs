@@ -1,6 +1,6 @@
 //! Archived sessions, copies from the command line, and branches of a session.
 
-use crate::support::{Answer, Project, Server, TIMEOUT, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, texts, wait_until};
 use serde_json::Value;
 
 fn listed(project: &Project, flags: &[&str]) -> Vec<Value> {
@@ -41,11 +41,11 @@ fn a_session_that_was_put_away_is_among_the_others_again_once_it_is_gone_on_with
     project.aye(&["rewind", &id, "--plan"]).exits(0);
     assert_eq!(titles(&project, &["--archived"]), ["the first thing"], "what only looks leaves it where it is");
     let resumed = project.aye(&["exec", &format!("--resume={id}"), "go on"]).exits(0);
-    assert!(resumed.stderr.contains("is now unarchived"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains(texts::NOW_UNARCHIVED), "{}", resumed.stderr);
     assert_eq!((titles(&project, &["--archived"]), titles(&project, &[])), (vec![], vec!["the first thing".to_owned()]));
     project.aye(&["sessions", "archive", &id]).exits(0);
     let mut terminal = project.open_sized(&[&format!("--resume={id}")], 120, 30);
-    terminal.wait_for("is now unarchived");
+    terminal.wait_for(texts::NOW_UNARCHIVED);
     assert!(terminal.quit().success());
     assert_eq!(titles(&project, &[]), ["the first thing"]);
 }
@@ -132,12 +132,12 @@ fn the_branches_of_a_session_are_a_tree_and_one_of_them_is_gone_on_with() {
     terminal.wait_for("/redo reverts this");
     terminal.wait_for("❯ second request");
     terminal.send("\x15");
-    terminal.wait_for("Ask, or describe a change");
+    terminal.wait_for(texts::EMPTY_DRAFT);
     terminal.prompt("other request");
     terminal.wait_for("Three.");
     terminal.prompt("/tree");
     let screen = terminal.wait_that("the tree is shown", |screen| screen.contains("Branches") && screen.contains("undone"));
-    assert!(screen.contains("after prompt 1") && screen.contains("open here"), "{screen}");
+    assert!(screen.contains("after prompt 1") && screen.contains(texts::OPEN_HERE), "{screen}");
     terminal.send("\x1b[B");
     terminal.wait_for("undone in");
     terminal.enter();

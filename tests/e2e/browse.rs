@@ -1,6 +1,6 @@
 //! Reading back in a session: search, folding, copying to the terminal's clipboard, export.
 
-use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;
 
 const ANSWER: &str = "It is **done**.\n\n```rust\nlet answer = 42;\n```\n";
@@ -38,7 +38,7 @@ fn an_entry_and_its_code_reach_the_terminals_clipboard_and_it_is_said_how() {
     terminal.wait_for("copied code, 16 characters");
     assert_eq!(terminal.copied(), "let answer = 42;\n");
     terminal.send("q");
-    terminal.wait_for("enter send");
+    terminal.wait_for(texts::ENTER_SEND);
     terminal.prompt("/copy code");
     terminal.wait_for("copied the last code");
     assert!(terminal.quit().success());

@@ -1,6 +1,6 @@
 //! Budgets: checked before each request and counted across runs; and the model of a session.
 
-use crate::support::{Answer, Events, Gate, Project, Server};
+use crate::support::{Answer, Events, Gate, Project, Server, texts};
 use serde_json::json;
 
 /// Two dollars for a million input tokens, ten for a million output tokens.
@@ -132,7 +132,7 @@ fn a_request_limit_below_the_system_prompt_and_the_tools_is_an_error_before_anyt
     assert_eq!(failed["kind"], "context_too_long", "{failed}");
     let message = failed["message"].as_str().unwrap();
     assert!(
-        message.contains("`max_input_tokens`") && message.contains("500") && message.contains("nothing was sent"),
+        message.contains("`max_input_tokens`") && message.contains("500") && message.contains(texts::NOTHING_WAS_SENT),
         "{message}"
     );
     let needed: String = message.chars().skip_while(|letter| !letter.is_ascii_digit()).take_while(char::is_ascii_digit).collect();

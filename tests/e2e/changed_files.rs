@@ -1,11 +1,11 @@
 //! Files that change on disk while their approval is open: the prompt says so at once, and takes it back if the file changes back.
 
-use crate::support::{Answer, Project, Server, Terminal};
+use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 const BEFORE: &str = "fn main() {\n    let x = 1;\n}\n";
-const MARK: &str = "changed on disk since the model read it";
+const MARK: &str = texts::CHANGED_ON_DISK;
 
 fn edit() -> Value {
     json!({"path": "src/main.rs", "edits": [{"oldText": "let x = 1;", "newText": "let total = 2;"}]})

@@ -1,6 +1,6 @@
 //! Changes of a session: shown by `/diff`, reported by `aye exec`, printed at the end, and known after `kill -9`.
 
-use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;
 use std::fs;
 
@@ -101,9 +101,9 @@ fn what_a_command_changed_until_it_was_killed_with_aye_is_known() {
     assert!(wait_until(TIMEOUT, || project.exists("begun")), "it never ran\n{}", terminal.screen());
     terminal.kill();
     let mut terminal = project.open_sized(&["--resume"], 100, 30);
-    terminal.wait_for("outcome unknown");
+    terminal.wait_for(texts::OUTCOME_UNKNOWN);
     terminal.send("\x1b");
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     let screen = opened(&mut terminal);
     assert!(screen.contains("A begun") && screen.contains("M run.txt") && screen.contains("a command"), "{screen}");
 }

@@ -1,6 +1,6 @@
 //! The command line: piped input, words that look like commands, help, and the log.
 
-use crate::support::{Answer, Project, Server};
+use crate::support::{Answer, Project, Server, texts};
 use serde_json::json;
 use std::fs::File;
 use std::process::{Output, Stdio};
@@ -144,8 +144,8 @@ fn options_of_other_agents_work_where_they_mean_the_same_and_are_explained_other
     project.aye(&line).exits(0);
     assert_eq!(prompt(&server), "hello");
     for (arguments, hint) in [
-        (&["--yolo", "hi"][..], "no option skips the policy"),
-        (&["-p", "--dangerously-skip-permissions", "hi"], "no option skips the policy"),
+        (&["--yolo", "hi"][..], texts::NO_BYPASS),
+        (&["-p", "--dangerously-skip-permissions", "hi"], texts::NO_BYPASS),
         (&["exec", "--sandbox", "danger-full-access", "hi"], "the policy sets the sandbox"),
         (&["--permission-mode", "bypassPermissions"], "`--mode plan`"),
     ] {

@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::story::{seed, wanted};
-use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, texts, wait_until};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
@@ -206,9 +206,9 @@ fn check_store(project: &Project) {
 /// Resumes a session: calls with unknown outcome are reported to the model, and a paused task continues.
 fn go_on(terminal: &mut Terminal) {
     let screen = terminal.wait_that("it says where it stands", |screen| {
-        screen.contains("outcome unknown") || screen.contains("aye exited during")
+        screen.contains(texts::OUTCOME_UNKNOWN) || screen.contains("aye exited during")
     });
-    if screen.contains("outcome unknown") {
+    if screen.contains(texts::OUTCOME_UNKNOWN) {
         terminal.decide('t');
     } else {
         terminal.prompt("/continue");
@@ -253,7 +253,7 @@ fn going_on_with_a_session_that_is_done_says_once_more_how_it_ended() {
     let server = Server::new([Answer::text("Done.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question"]).exits(0);
-    let output = project.aye(&["exec", "-c"]).exits(0).says(&["nothing to continue"]);
+    let output = project.aye(&["exec", "-c"]).exits(0).says(&[texts::NOTHING_TO_CONTINUE]);
     assert_eq!(output.stdout, "Done.\n");
     let event = project.aye(&["exec", "-c", "--output-format", "json"]).exits(0).json();
     assert_eq!(event["eventType"], "task_completed", "{event}");

@@ -3,7 +3,7 @@
 
 use crate::support::story::Tally;
 use crate::support::trace::{Fault, Point, follow_running};
-use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, texts};
 use nix::sys::signal::Signal;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ fn work(terminal: &mut Terminal, runs: &dyn Fn() -> bool, server: &Server, gate:
         return seen;
     }
     terminal.send("\t");
-    if sees(terminal, &|screen| !screen.contains("tab to review") && Terminal::asks(screen) && !screen.contains('◔')) {
+    if sees(terminal, &|screen| !screen.contains(texts::TAB_TO_REVIEW) && Terminal::asks(screen) && !screen.contains('◔')) {
         terminal.send("y");
         seen.decided = sees(terminal, &|screen| screen.contains("Created made.txt") || screen.contains("Written."));
     }
@@ -134,10 +134,10 @@ fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), Strin
         if Instant::now() > deadline {
             return Err(format!("it does not come to its end\n{screen}"));
         }
-        let unknown = screen.contains("outcome unknown");
-        if unknown && screen.contains("tab to review") {
+        let unknown = screen.contains(texts::OUTCOME_UNKNOWN);
+        if unknown && screen.contains(texts::TAB_TO_REVIEW) {
             terminal.send("\t");
-            terminal.wait_until_gone("tab to review");
+            terminal.wait_until_gone(texts::TAB_TO_REVIEW);
         } else if unknown && screen.lines().any(|row| row.trim_start_matches([' ', '❯', '◔']).starts_with("t  ")) {
             terminal.decide('t');
         } else if Terminal::asks(&screen) {

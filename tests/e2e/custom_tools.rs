@@ -1,6 +1,6 @@
 //! Custom tools from manifests: the user's own, and those of a project after it is trusted.
 
-use crate::support::{Answer, Gate, Output, Project, Server, TIMEOUT, processes_running, wait_until};
+use crate::support::{Answer, Gate, Output, Project, Server, TIMEOUT, processes_running, texts, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -88,18 +88,18 @@ fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
         assert!(message.contains("is new or has changed since you reviewed it"), "{message}");
     }
     let mut terminal = project.open_sized(&[], 100, 30);
-    let screen = terminal.review("Trust the project");
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
     assert!(screen.contains(".aye/tools/lint.toml") && screen.contains(".aye/tools/lint.sh"), "{screen}");
     terminal.decide('y');
-    terminal.wait_for("project trusted");
+    terminal.wait_for(texts::PROJECT_TRUSTED);
     assert!(terminal.quit().success());
     let asked = refused(call(&project, "lint", &json!({}), &[]), "NO_APPROVER");
-    assert!(asked.contains("needs approval until one of your rules"), "{asked}");
+    assert!(asked.contains(texts::NEEDS_APPROVAL), "{asked}");
     // Another program: the approval was not for this one, with or without the flag.
     fs::write(project.path(".aye/tools/lint.sh"), "#!/bin/sh\ntouch evil\n").unwrap();
     refused(call(&project, "lint", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
     let message = refused(call(&project, "lint", &json!({}), &["--trust", "--mode", "auto"]), "NO_APPROVER");
-    assert!(message.contains("has changed since you reviewed it"), "{message}");
+    assert!(message.contains(texts::CHANGED_SINCE_REVIEW), "{message}");
     assert!(!project.exists("evil"));
 }
 
@@ -161,13 +161,9 @@ fn a_bad_manifest_is_said_with_its_line_and_the_rest_works() {
     put(&tools, "good2", &manifest("GOOD", ""), "echo second");
     let list = project.aye(&["tool", "list"]).exits(0);
     assert!(list.stdout.contains("good"));
-    for words in [
-        "a.toml` line 3: unknown field `comand`",
-        "b.toml` line 1",
-        "built-in tool Grep",
-        "c.toml` line 1",
-        "there is already a tool",
-    ] {
+    for words in
+        ["a.toml` line 3: unknown field `comand`", "b.toml` line 1", "built-in tool Grep", "c.toml` line 1", texts::TOOL_EXISTS]
+    {
         assert!(list.stderr.contains(words), "{words}: {}", list.stderr);
     }
     call(&project, "good", &json!({}), &["--yes"]).exits(0);
@@ -184,7 +180,7 @@ fn of_two_tools_with_one_name_the_persons_counts() {
     own(&project, "lint", "", "echo mine");
     brought(&project, "lint", "", "echo theirs");
     let told = call(&project, "lint", &json!({}), &["--trust", "--yes"]).exits(0);
-    assert!(told.stderr.contains("there is already a tool"), "{}", told.stderr);
+    assert!(told.stderr.contains(texts::TOOL_EXISTS), "{}", told.stderr);
     assert_eq!(told.json()["outputText"], "mine");
 }
 
@@ -233,7 +229,7 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     own(&project, "later", "", "echo came later");
     terminal.wait_for("tools reloaded (later, shout)");
     gate.open();
-    let screen = terminal.review("needs approval until one of your rules");
+    let screen = terminal.review(texts::NEEDS_APPROVAL);
     assert!(screen.contains("shout.sh") && screen.contains("your tool"), "{screen}");
     terminal.decide('y');
     terminal.review("the tool `later` needs approval");
@@ -288,7 +284,7 @@ fn a_policy_is_asked_about_custom_tools_as_about_any_other() {
     assert_eq!(judged(&[])["verdict"], "deny", "there is no such tool");
     assert_eq!(judged(&["--trust"])["verdict"], "ask");
     let told = project.aye(&["policy", "explain", "--trust", "--tool", "lint", "--args", "{}"]).exits(0).stdout;
-    assert!(told.contains("lint.sh") && told.contains("has changed since you reviewed it"), "{told}");
+    assert!(told.contains("lint.sh") && told.contains(texts::CHANGED_SINCE_REVIEW), "{told}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `aye acp` and files that an editor has open: unsaved text is read and never overwritten, and the editor follows what is
 //! written. The disk counts where the editor does not answer.
 
-use crate::support::{Answer, Editor, Project, Server};
+use crate::support::{Answer, Editor, Project, Server, texts};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -102,7 +102,7 @@ fn the_model_reads_what_is_unsaved_in_the_editor_and_is_told_so() {
     let (mut editor, session) = editor_with(&project, &open);
     assert_eq!(editor.prompt(&session, "read it"), "end_turn");
     for (_, result) in server.request(1).tool_results() {
-        assert!(result.contains("typed") && result.contains("unsaved changes"), "{result}");
+        assert!(result.contains("typed") && result.contains(texts::UNSAVED_CHANGES), "{result}");
         assert!(!result.contains("two"), "{result}");
     }
     assert_eq!(project.read("a.txt"), DISK);
@@ -116,7 +116,7 @@ fn how_lines_end_and_a_bom_are_no_difference() {
     open.types(project.path("a.txt"), "one\ntwo\nthree");
     let (mut editor, session) = editor_with(&project, &open);
     assert_eq!(editor.prompt(&session, "edit it"), "end_turn");
-    assert!(!server.request(1).tool_results()[0].1.contains("unsaved changes"));
+    assert!(!server.request(1).tool_results()[0].1.contains(texts::UNSAVED_CHANGES));
     editor.wait_for(|editor| !written(editor).is_empty());
     assert_eq!(project.read("a.txt"), "\u{FEFF}one\r\nTWO\r\nthree\r\n");
 }
@@ -218,7 +218,7 @@ fn an_editor_that_answers_nonsense_leaves_the_disk_to_count() {
         let session = editor.new_session(&project.path(""));
         assert_eq!(editor.prompt(&session, "edit it"), "end_turn");
         let shown = &server.request(before + 1).tool_results()[0].1;
-        assert!(shown.contains("two") && !shown.contains("unsaved changes"), "{shown}");
+        assert!(shown.contains("two") && !shown.contains(texts::UNSAVED_CHANGES), "{shown}");
         assert_eq!(project.read("a.txt"), "one\nTWO\nthree\n");
         assert!(!editor.of_files.is_empty() && written(&editor).is_empty());
     }

@@ -1,6 +1,6 @@
 //! `aye acp`: sessions in an editor, each message checked against the protocol's schema.
 
-use crate::support::{Answer, Editor, Gate, Project, Server};
+use crate::support::{Answer, Editor, Gate, Project, Server, texts};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -328,7 +328,7 @@ fn nothing_of_an_untrusted_project_counts_and_one_line_says_so() {
     assert!(!editor.told("available_commands_update").iter().any(|told| told.to_string().contains("\"bad\"")));
     let (_, stderr) = editor.leave();
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
-    assert!(stderr.contains("is not trusted") && stderr.contains("AGENTS.md"), "{stderr}");
+    assert!(stderr.contains(texts::NOT_TRUSTED) && stderr.contains("AGENTS.md"), "{stderr}");
 }
 
 #[test]

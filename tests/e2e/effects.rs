@@ -1,7 +1,7 @@
 //! Approvals of effects on the screen: changes made in a layer, blocked access that can be opened, and background commands.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, texts, wait_until};
 use serde_json::json;
 use std::process::Command;
 
@@ -20,7 +20,7 @@ fn previewed(project: &Project) -> Option<Terminal> {
         return None;
     }
     terminal.decide('p');
-    terminal.review("The command would");
+    terminal.review(texts::COMMAND_WOULD);
     Some(terminal)
 }
 
@@ -69,10 +69,10 @@ fn what_is_typed_while_a_preview_runs_decides_nothing_about_its_effects() {
     terminal.decide('p');
     terminal.wait_for("Previewing");
     terminal.type_text("yes y of course y", 60);
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.wait_for("yes y of course y");
     terminal.send("\t");
-    terminal.review("The command would");
+    terminal.review(texts::COMMAND_WOULD);
     assert!(!project.exists("made.txt"));
     assert_eq!(server.requests().len(), 1, "nothing was decided");
 }
@@ -107,7 +107,7 @@ fn what_the_sandbox_kept_a_command_from_is_opened_for_one_run_by_a_yes() {
             return eprintln!("skipped: no sandbox on this system");
         }
         terminal.decide('y');
-        let screen = terminal.review("Run again with access?");
+        let screen = terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
         assert!(screen.contains("Blocked: writing") && !place.exists(), "{screen}");
         terminal.decide(answer);
         terminal.wait_for("Finished the work.");
@@ -138,7 +138,7 @@ fn the_first_screen_says_what_holds_commands() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
-    terminal.wait_that("what holds a command", |screen| screen.contains("sandbox on") || screen.contains("no sandbox"));
+    terminal.wait_that("what holds a command", |screen| screen.contains(texts::SANDBOX_ON) || screen.contains(texts::NO_SANDBOX));
     let off = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
     let project = Project::with(&server).policy(off);
     let mut terminal = project.open(&[]);
@@ -150,9 +150,9 @@ fn the_sandbox_follows_the_mode() {
     let server = script("echo new > made.txt");
     let project = Project::with(&server);
     let mut terminal = project.open(&["--mode", "plan"]);
-    let screen =
-        terminal.wait_that("what holds a command", |screen| screen.contains("sandbox on") || screen.contains("no sandbox"));
-    if !screen.contains("sandbox on") {
+    let screen = terminal
+        .wait_that("what holds a command", |screen| screen.contains(texts::SANDBOX_ON) || screen.contains(texts::NO_SANDBOX));
+    if !screen.contains(texts::SANDBOX_ON) {
         return eprintln!("skipped: no sandbox on this system");
     }
     assert!(screen.contains("sandbox on: read-only"), "{screen}");
@@ -185,7 +185,7 @@ fn where_nothing_holds_commands_it_is_said_once_and_an_allowed_command_asks() {
     let aye = env!("CARGO_BIN_EXE_aye");
     let mut terminal = project.open_program("unshare", &["-Ur", "bash", "-c", bare, "bash", aye, "--trust"]);
     let screen = terminal.wait_for("Commands always ask");
-    assert!(screen.contains("no sandbox") && screen.contains("aye doctor"), "{screen}");
+    assert!(screen.contains(texts::NO_SANDBOX) && screen.contains("aye doctor"), "{screen}");
     terminal.prompt("do it");
     let screen = terminal.review("y  yes");
     assert!(screen.contains("sandbox NONE"), "{screen}");

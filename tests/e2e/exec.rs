@@ -1,6 +1,6 @@
 //! `aye exec`: events, plain text, exit codes, and what the model is sent.
 
-use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, texts, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -210,7 +210,7 @@ fn an_edit_without_an_approver_is_denied_and_ends_with_3() {
     assert_eq!(project.read("a.txt"), "alpha\n");
     let completed = events.only("tool_completed");
     assert_eq!((&completed["status"], &completed["error"]["code"]), (&json!("denied"), &json!("NO_APPROVER")));
-    assert!(server.request(1).tool_results()[0].1.contains("no one to ask"), "{:?}", server.request(1).tool_results());
+    assert!(server.request(1).tool_results()[0].1.contains(texts::NO_ONE_TO_ASK), "{:?}", server.request(1).tool_results());
     assert_eq!(events.only("task_completed")["text"], "I could not.");
 }
 

@@ -1,7 +1,7 @@
 //! Read-only commands: they write nothing, git starts no program that a repository configures, and no program of the workspace
 //! serves them.
 
-use crate::support::{Answer, Project, Server};
+use crate::support::{Answer, Project, Server, texts};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -171,7 +171,7 @@ fn no_program_that_a_repository_names_is_started_for_a_line_that_reads() {
             let told = call(&project, &json!({"command": line}), flags);
             let text = told.to_string();
             assert_eq!(outcome(&told), "done", "{settings:?} {line}: {text}");
-            let told = text.contains("Exit code: 0") || text.contains("read-only view of the workspace");
+            let told = text.contains("Exit code: 0") || text.contains(texts::READ_ONLY_VIEW);
             assert!(told, "{settings:?} {line}: {text}");
             assert!(!text.contains(RAN) && !project.exists(MARK), "{settings:?} {line}: {text}");
             // Proof that the test can detect it: plain git starts the program.
@@ -263,7 +263,7 @@ fn what_is_allowed_because_it_reads_cannot_write_whatever_it_is() {
     let told = call(&project, &json!({"command": "ls"}), &[]);
     assert!(project.exists("kept") && !project.exists("made"), "{told}");
     let text = told["outputText"].as_str().unwrap();
-    assert!(text.contains("Read-only file system") && text.contains("read-only view of the workspace"), "{text}");
+    assert!(text.contains("Read-only file system") && text.contains(texts::READ_ONLY_VIEW), "{text}");
     // The same without an approver, where the model gets an error.
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": "ls"})), Answer::text("Done.")]);
     let project = Project::with(&server).env("PATH", &path).file("kept", "x\n");

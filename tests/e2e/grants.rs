@@ -1,6 +1,6 @@
 //! "Always allow": the saved rule, what it allows after a restart, how it is revoked, and the decision log.
 
-use crate::support::{Answer, Project, Server, Terminal};
+use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
 
 fn touch() -> Answer {
@@ -15,7 +15,7 @@ fn server(tasks: usize) -> Server {
 fn always(terminal: &mut Terminal, title: &str) -> String {
     terminal.review(title);
     terminal.send("a");
-    terminal.wait_for("Always allow this");
+    terminal.wait_for(texts::ALWAYS_ALLOW);
     let screen =
         terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
     Terminal::react();
@@ -170,7 +170,7 @@ fn the_log_says_who_decided_what() {
     };
     let all = log(&[]);
     let said: Vec<_> = all.iter().map(|one| (one["verdict"].as_str().unwrap(), one["by"].as_str().unwrap())).collect();
-    assert_eq!(said, [("allow", "built-in"), ("deny", "no one to ask"), ("allow", "you"), ("deny", "built-in")], "{all:?}");
+    assert_eq!(said, [("allow", "built-in"), ("deny", texts::NO_ONE_TO_ASK), ("allow", "you"), ("deny", "built-in")], "{all:?}");
     assert_eq!(all[0]["summary"], "Read a.txt");
     assert_eq!(all[0]["mode"], "ask");
     assert!(all[0]["sessionId"].is_string() && all[2].get("sessionId").is_none());
@@ -231,7 +231,7 @@ fn asks_for_directory(terminal: &mut Terminal) -> Option<String> {
         eprintln!("skipped: nothing is hidden on this system\n{screen}");
         return None;
     }
-    Some(terminal.review("Run again with access?"))
+    Some(terminal.review(texts::RUN_AGAIN_WITH_ACCESS))
 }
 
 #[cfg(target_os = "linux")]
@@ -245,7 +245,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
         return;
     }
     terminal.send("a");
-    terminal.wait_for("Always allow this");
+    terminal.wait_for(texts::ALWAYS_ALLOW);
     let screen =
         terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
     assert!(screen.contains("every command of this project reads `"), "{screen}");
@@ -262,7 +262,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     assert_eq!(saved[0]["toml"], format!("readable_paths = [\"{}\"]", notes.display()));
 
     // The next command sees it without another prompt, also in another session.
-    terminal.prompt("read it again");
+    terminal.prompt(texts::READ_AGAIN);
     terminal.wait_for("Finished task 1.");
     assert!(read(3).contains("the plan") && !read(3).contains("kept from"), "{}", read(3));
     assert!(terminal.quit().success());
@@ -276,7 +276,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     assert!(grants(&project).is_empty());
     let mut terminal = project.open(&[]);
     terminal.prompt("read it");
-    terminal.review("Run again with access?");
+    terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
     terminal.send("a");
     terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
     terminal.decide('2');
@@ -287,7 +287,7 @@ fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() 
     terminal.wait_for("rule removed: mine-here:");
     assert!(grants(&project).is_empty());
     terminal.prompt("read it");
-    terminal.review("Run again with access?");
+    terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
     terminal.decide('n');
     terminal.wait_for("Finished task 4.");
     assert!(!read(9).contains("the plan"), "{}", read(9));

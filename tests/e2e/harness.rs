@@ -1,9 +1,10 @@
 //! The test harness: a terminal that answers, a model that follows its script, processes that are counted.
 
-use crate::support::{Answer, Project, Server, Terminal};
+use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 
 /// A shell in a terminal that runs this script, and its directory.
 fn shell(script: &str) -> (Project, Terminal) {
@@ -100,4 +101,28 @@ fn processes_are_counted_by_their_whole_command_line() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(processes_running(&["sleep", &seconds]), 0);
+}
+
+/// The sources below `directory`, without the line breaks within a text.
+fn sources(directory: &Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            text.push_str(&sources(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let source = std::fs::read_to_string(path).unwrap();
+            let mut lines = source.split("\\\n");
+            text.push_str(lines.next().unwrap_or_default());
+            lines.for_each(|line| text.push_str(line.trim_start()));
+        }
+    }
+    text
+}
+
+#[test]
+fn the_program_has_every_text_of_the_table() {
+    let product = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let missing: Vec<_> = texts::ALL.iter().filter(|text| !product.contains(**text)).collect();
+    assert!(missing.is_empty(), "changed in the program, but not in tests/support/texts.rs: {missing:?}");
 }

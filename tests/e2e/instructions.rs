@@ -1,6 +1,6 @@
 //! Instructions: what the model receives about the project before and during its work.
 
-use crate::support::{Answer, Project, Server};
+use crate::support::{Answer, Project, Server, texts};
 use serde_json::json;
 
 const COMMIT: &str = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d";
@@ -55,10 +55,10 @@ fn the_model_knows_the_commit_and_what_is_under_way() {
 /// Trusts the project on the screen.
 fn trusted(project: &Project) {
     let mut terminal = project.open_sized(&[], 100, 40);
-    let screen = terminal.review("Trust the project");
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
     assert!(screen.contains("src/AGENTS.md (instructions") && screen.contains("src/deep/CLAUDE.md (instructions"), "{screen}");
     terminal.decide('y');
-    terminal.wait_for("project trusted");
+    terminal.wait_for(texts::PROJECT_TRUSTED);
     assert!(terminal.quit().success());
 }
 
@@ -81,10 +81,10 @@ fn a_nested_file_that_changed_or_is_new_is_ignored_until_it_is_trusted() {
         assert!(told.stderr.contains(line), "{line}\n{}", told.stderr);
     }
     let mut terminal = project.open_sized(&[], 100, 40);
-    let screen = terminal.review("Trust the project");
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
     assert!(screen.contains("src/AGENTS.md changed") && screen.contains("new/AGENTS.md is new"), "{screen}");
     terminal.decide('y');
-    terminal.wait_for("project trusted");
+    terminal.wait_for(texts::PROJECT_TRUSTED);
     assert!(terminal.quit().success());
     project.aye(&["exec", "look"]).exits(0);
     let texts: String = server.request(5).tool_results().iter().map(|(_, text)| text.clone()).collect();

@@ -1,6 +1,6 @@
 //! Interrupts by the user: they stop the model and the running command at once, and keep the partial response.
 
-use crate::support::{Answer, Gate, Project, Server, TIMEOUT, processes_running, wait_until};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, processes_running, texts, wait_until};
 use serde_json::json;
 
 const MARK: &str = "[The user interrupted your response here.]";
@@ -46,7 +46,7 @@ fn escape_interrupts_the_running_command_and_the_model_gets_its_output() {
     terminal.prompt("and now");
     terminal.wait_for("I see.");
     let (_, told) = server.request(1).tool_results().remove(0);
-    assert!(told.contains("interrupted by the user") && told.contains("begun\ncleaned up"), "{told}");
+    assert!(told.contains(texts::INTERRUPTED) && told.contains("begun\ncleaned up"), "{told}");
     assert!(terminal.quit().success());
 }
 

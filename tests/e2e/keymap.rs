@@ -1,6 +1,6 @@
 //! Custom key bindings: they work on the screen, and mistakes in the file are reported.
 
-use crate::support::{Answer, Project, Server};
+use crate::support::{Answer, Project, Server, texts};
 use std::fs;
 
 fn with_keys(server: &Server, keys: &str) -> Project {
@@ -46,7 +46,7 @@ fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it
     terminal.type_text("next row", 5);
     terminal.wait_that("the key that holds", |screen| screen.contains("ctrl+y") && screen.contains("next row"));
     terminal.send("\x1b");
-    terminal.wait_for("enter send");
+    terminal.wait_for(texts::ENTER_SEND);
     assert!(terminal.quit().success());
     let found = project.aye(&["doctor", "--json"]).json();
     let check = found["checks"].as_array().unwrap().iter().find(|check| check["name"] == "keys").unwrap();
@@ -61,7 +61,7 @@ fn a_file_of_keys_that_is_written_while_aye_runs_counts_at_once() {
     let project = Project::with(&server);
     let file = project.directory("config").join("keymap.toml");
     let mut terminal = project.open_sized(&["--trust"], 120, 30);
-    terminal.wait_for("enter send");
+    terminal.wait_for(texts::ENTER_SEND);
     fs::write(&file, "[composer]\nsend = \"ctrl+e\"\nline-end = []\nnew-line = \"enter\"\n").unwrap();
     terminal.wait_for("ctrl+e send");
     terminal.type_text("hello", 5);
@@ -69,7 +69,7 @@ fn a_file_of_keys_that_is_written_while_aye_runs_counts_at_once() {
     terminal.wait_for("It was sent.");
     fs::write(&file, "[composer]\nsnd = \"ctrl+e\"\n").unwrap();
     terminal.wait_for("no action `snd`");
-    terminal.wait_for("enter send");
+    terminal.wait_for(texts::ENTER_SEND);
     fs::remove_file(&file).unwrap();
     terminal.wait_for("the built-in keys apply");
     assert!(terminal.quit().success());

@@ -1,7 +1,7 @@
 //! Commands whose effects are approved: they run in a layer first, and only their changes need approval.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, processes_running, wait_until};
+use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, processes_running, texts, wait_until};
 use serde_json::{Value, json};
 
 const POLICY: &str = r#"
@@ -137,14 +137,14 @@ fn an_interrupt_discards_the_effects_of_a_layer_and_the_model_gets_the_output() 
     terminal.prompt("and now");
     terminal.wait_for("Finished the work.");
     let (_, told) = server.request(1).tool_results().remove(0);
-    assert!(told.contains("interrupted by the user") && told.contains("said"), "{told}");
+    assert!(told.contains(texts::INTERRUPTED) && told.contains("said"), "{told}");
 }
 
 #[test]
 fn on_the_screen_effects_are_kept_by_a_yes_and_discarded_by_a_no() {
     for (answer, made) in [('y', true), ('n', false)] {
         let Some((server, project, mut terminal)) = opened("echo new > made.txt; rm gone.txt; echo printed-it") else { return };
-        let screen = terminal.review("The command would");
+        let screen = terminal.review(texts::COMMAND_WOULD);
         assert!(screen.contains("made.txt") && screen.contains("gone.txt"), "{screen}");
         assert!(!project.exists("made.txt") && project.exists("gone.txt"), "nothing happened yet");
         terminal.decide(answer);
@@ -167,11 +167,11 @@ fn killed_while_a_layer_runs_nothing_is_kept_and_nothing_runs_again() {
     terminal.kill();
     assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 0));
     let mut terminal = project.open(&["--trust", "-c"]);
-    terminal.wait_for("nothing was applied");
+    terminal.wait_for(texts::NOTHING_APPLIED);
     terminal.prompt("/continue");
     terminal.wait_for("Finished the work.");
     assert!(!project.exists("made.txt"));
-    assert!(server.request(1).tool_results()[0].1.contains("nothing was applied"));
+    assert!(server.request(1).tool_results()[0].1.contains(texts::NOTHING_APPLIED));
     assert_eq!(layers_left(&project), 0);
 }
 
@@ -183,14 +183,14 @@ fn killed_while_effects_are_asked_about_the_same_prompt_is_there_again() {
     for (answer, made) in [('y', true), ('n', false)] {
         let Some((server, project, mut terminal)) = opened(ONCE) else { return };
         for _ in 0..2 {
-            terminal.review("The command would");
+            terminal.review(texts::COMMAND_WOULD);
             terminal.kill();
             assert!(!project.exists("made.txt") && project.exists("gone.txt"), "nothing happened yet");
             let listed = project.aye(&["doctor"]).stdout;
             assert!(listed.contains("wait for your decision: session "), "{listed}");
             terminal = project.open_sized(&["--trust", "-c"], 100, 50);
         }
-        let screen = terminal.review("The command would");
+        let screen = terminal.review(texts::COMMAND_WOULD);
         assert!(screen.contains("made.txt") && screen.contains("gone.txt") && screen.contains("printed-it"), "{screen}");
         terminal.decide(answer);
         terminal.wait_for("Finished the work.");
@@ -209,7 +209,7 @@ fn killed_while_effects_are_asked_about_the_same_prompt_is_there_again() {
 #[test]
 fn undecided_effects_that_no_longer_fit_are_discarded_and_the_model_is_told() {
     let Some((server, project, mut terminal)) = opened(ONCE) else { return };
-    terminal.review("The command would");
+    terminal.review(texts::COMMAND_WOULD);
     terminal.kill();
     let project = project.file("gone.txt", "changed by the user\n");
     let mut terminal = project.open(&["--trust", "-c"]);
@@ -218,14 +218,14 @@ fn undecided_effects_that_no_longer_fit_are_discarded_and_the_model_is_told() {
     terminal.wait_for("Finished the work.");
     assert!(!project.exists("made.txt") && project.exists("gone.txt"));
     let told = &server.request(1).tool_results()[0].1;
-    assert!(told.contains("discarded") && told.contains("nothing was applied"), "{told}");
+    assert!(told.contains("discarded") && told.contains(texts::NOTHING_APPLIED), "{told}");
     assert_eq!(layers_left(&project), 0);
 }
 
 #[test]
 fn undecided_effects_are_deleted_with_their_session() {
     let Some((_server, project, mut terminal)) = opened(ONCE) else { return };
-    terminal.review("The command would");
+    terminal.review(texts::COMMAND_WOULD);
     terminal.kill();
     assert_eq!(layers_left(&project), 1);
     let listed = project.aye(&["sessions", "list", "--json"]).json();
@@ -276,7 +276,7 @@ fn counting(prompts: usize) -> Option<(Server, Project)> {
 fn a_project_without_settings_is_trusted_once_and_then_its_commands_run_in_a_copy() {
     let Some((_server, project)) = counting(2) else { return };
     let mut terminal = project.open_sized(&[], 100, 30);
-    let screen = terminal.review("Trust the project");
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
     assert!(screen.contains("no instructions and no settings") && screen.contains("without asking"), "{screen}");
     terminal.decide('y');
     terminal.prompt("count");
@@ -292,7 +292,7 @@ fn a_project_without_settings_is_trusted_once_and_then_its_commands_run_in_a_cop
 fn a_project_that_is_not_trusted_asks_before_commands_and_not_again_about_trust() {
     let Some((_server, project)) = counting(2) else { return };
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.review("Trust the project");
+    terminal.review(texts::TRUST_THE_PROJECT);
     terminal.decide('n');
     for number in 1..=2 {
         terminal.prompt("count");
@@ -307,7 +307,7 @@ fn a_project_that_is_not_trusted_asks_before_commands_and_not_again_about_trust(
     // With something to review, the question is another one.
     let project = project.file("AGENTS.md", "Use tabs.\n");
     let mut terminal = project.open_sized(&[], 100, 30);
-    let screen = terminal.review("Trust the project");
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
     assert!(screen.contains("AGENTS.md"), "{screen}");
     terminal.send("q");
     terminal.finish();
@@ -375,7 +375,7 @@ fn a_client_runs_a_command_again_after_a_conflict() {
 #[test]
 fn on_the_screen_a_change_is_left_out_and_a_conflict_runs_the_command_again() {
     let Some((server, project, mut terminal)) = opened("echo new > made.txt; rm gone.txt; echo printed-it") else { return };
-    terminal.review("The command would");
+    terminal.review(texts::COMMAND_WOULD);
     std::fs::write(project.path("gone.txt"), "by the user\n").unwrap();
     terminal.decide('y');
     let screen = terminal.wait_for("run it again?");

@@ -1,7 +1,7 @@
 //! Access of commands in layers: the network, with hosts that belong to a command, and the size of a layer.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, wait_until};
+use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -88,7 +88,7 @@ fn a_command_that_needs_a_host_runs_again_in_a_fresh_copy_with_that_host() {
         let server = script(&[&line]);
         let Some(project) = project(&server, &web, "") else { return };
         let mut terminal = opened(&project);
-        let screen = terminal.review("Run again with access?");
+        let screen = terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
         assert!(screen.contains(&format!("Blocked: 127.0.0.1:{}", web.port)), "{screen}");
         assert!(screen.contains("in a fresh copy") && screen.contains("What it sends cannot be"), "{screen}");
         assert!(web.requests() == 0 && !project.exists("count.txt"));
@@ -116,9 +116,9 @@ fn a_host_that_is_remembered_for_a_command_is_open_for_that_command_alone() {
     let server = script(&["mytool sync", "mytool sync", "mytool sync; true"]);
     let Some(project) = project(&server, &web, "") else { return };
     let mut terminal = opened(&project);
-    terminal.review("Run again with access?");
+    terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
     terminal.send("a");
-    terminal.wait_for("Always allow this");
+    terminal.wait_for(texts::ALWAYS_ALLOW);
     let choice = |screen: &str| screen.contains("2  in this project") && !screen.contains('◔');
     let screen = terminal.wait_that("the choice takes keys", choice);
     Terminal::react();
@@ -137,7 +137,7 @@ fn a_host_that_is_remembered_for_a_command_is_open_for_that_command_alone() {
     terminal.wait_for("Finished 1.");
     // Next to another command, it has no network.
     terminal.prompt("and more");
-    terminal.review("Run again with access?");
+    terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
     assert_eq!(web.requests(), 2);
     terminal.decide('n');
     terminal.wait_for("Finished 2.");
@@ -191,7 +191,7 @@ fn a_command_that_wants_to_write_to_the_home_directory_runs_again_with_exactly_t
         let Some(project) = project(&server, &web, "") else { return };
         let notes = project.directory("home").join("notes.txt");
         let mut terminal = opened(&project);
-        let screen = terminal.review("Run again with access?");
+        let screen = terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
         assert!(screen.contains("notes.txt") && !notes.exists(), "{screen}");
         terminal.decide(answer);
         terminal.wait_for("Finished 0.");

@@ -1,6 +1,6 @@
 //! MCP servers on the command line: list, add, remove, and sign-in.
 
-use crate::support::{Project, Server};
+use crate::support::{Project, Server, texts};
 use base64::Engine as _;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -127,19 +127,19 @@ fn cve_2025_59536_the_servers_of_a_project_count_after_a_persons_yes_to_these_ve
     let flagged = list(&["--trust"]);
     let rows = flagged.json();
     assert_eq!((rows[0]["reachedBy"].as_str(), rows[1]["name"].as_str()), (Some("mine"), Some("theirs")));
-    assert!(rows[1]["off"].as_str().unwrap().contains("is not approved"), "{rows}");
+    assert!(rows[1]["off"].as_str().unwrap().contains(texts::NOT_APPROVED), "{rows}");
     assert!(flagged.stderr.contains("the project also has a server `own`; the one"), "{}", flagged.stderr);
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.review("Trust the project");
+    terminal.review(texts::TRUST_THE_PROJECT);
     terminal.decide('y');
-    terminal.wait_for("project trusted");
+    terminal.wait_for(texts::PROJECT_TRUSTED);
     assert!(terminal.quit().success());
     let trusted = list(&[]).json();
     assert_eq!((trusted[1]["off"].as_str(), trusted[1]["ofProject"].as_bool()), (None, Some(true)), "{trusted}");
     // A changed program is another server, whatever the file says.
     fs::write(project.path("serve.js"), "2").unwrap();
     assert_eq!(list(&[]).json().as_array().unwrap().len(), 1);
-    assert!(list(&["--trust"]).json()[1]["off"].as_str().unwrap().contains("is not approved"));
+    assert!(list(&["--trust"]).json()[1]["off"].as_str().unwrap().contains(texts::NOT_APPROVED));
 }
 
 /// An MCP server and its authorization server in one; it records its requests.

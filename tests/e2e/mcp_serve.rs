@@ -1,6 +1,6 @@
 //! `aye mcp serve`: the tools for another agent, through a client that knows only the protocol.
 
-use crate::support::{Project, Rpc};
+use crate::support::{Project, Rpc, texts};
 use serde_json::{Value, json};
 
 /// Disables the keyring.
@@ -247,7 +247,7 @@ fn what_an_untrusted_project_brings_has_no_authority_and_that_is_said() {
     assert!(!tools.contains("evil"), "{tools}");
     client.hang_up();
     assert_eq!(client.next(), None);
-    assert!(client.stderr().contains("is not trusted"), "{}", client.stderr());
+    assert!(client.stderr().contains(texts::NOT_TRUSTED), "{}", client.stderr());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Pickers on the screen: sessions, custom commands, files behind an `@`.
 
-use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::Value;
 
 fn sessions(project: &Project) -> Vec<Value> {
@@ -93,7 +93,7 @@ fn a_new_session_leaves_the_old_one_to_be_resumed() {
     terminal.wait_for("/resume");
     terminal.enter();
     terminal.wait_for("the first thing");
-    terminal.wait_for("open here");
+    terminal.wait_for(texts::OPEN_HERE);
     terminal.send("\x1b[B");
     terminal.enter();
     terminal.wait_for("One.");
@@ -176,7 +176,7 @@ fn a_command_of_ones_own_reaches_the_model_as_its_text() {
     let own = project.directory("config").join("commands/fix.md");
     std::fs::write(own, "---\ndescription: Fix an issue\n---\nFix issue $1, and tell why: $ARGUMENTS\n").unwrap();
     let mut terminal = project.open_sized(&["--trust"], 100, 30);
-    terminal.wait_for("/ commands");
+    terminal.wait_for(texts::COMMANDS_HINT);
     terminal.type_text("/fi", 2);
     terminal.wait_for("Fix an issue");
     terminal.type_text("x 12 now", 2);
@@ -197,7 +197,7 @@ fn commands_of_a_project_that_is_not_trusted_are_none() {
     let server = Server::new([Answer::text("Never.")]);
     let project = Project::with(&server).file(".aye/commands/lint.md", "Lint it");
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.wait_for("Trust the project");
+    terminal.wait_for(texts::TRUST_THE_PROJECT);
     terminal.decide('n');
     terminal.type_text("/lint", 2);
     terminal.wait_for("/lint");
@@ -211,7 +211,7 @@ fn a_command_in_one_burst_runs_and_half_of_one_does_not() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.wait_for("/ commands");
+    terminal.wait_for(texts::COMMANDS_HINT);
     terminal.send("/qui\r");
     terminal.wait_for("unknown command `/qui`");
     terminal.send("\x15");
@@ -231,7 +231,7 @@ fn a_file_whose_name_is_not_ascii_is_chosen_and_read_along() {
         .file(".gitignore", "target\n")
         .file("target/größe.md", "built");
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.wait_for("/ commands");
+    terminal.wait_for(texts::COMMANDS_HINT);
     terminal.type_text("what is in @gröbe", 2);
     terminal.send("\x7f\x7f");
     terminal.type_text("ße", 2);
@@ -252,7 +252,7 @@ fn the_draft_goes_through_the_editor() {
     let server = Server::new([Answer::text("Seen.")]);
     let project = Project::with(&server).env("EDITOR", "sh -c 'printf \" and more\" >> \"$1\"' editor");
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.wait_for("/ commands");
+    terminal.wait_for(texts::COMMANDS_HINT);
     terminal.type_text("a draft", 2);
     terminal.wait_for("a draft");
     terminal.send("\x07");
@@ -269,7 +269,7 @@ fn the_status_says_what_runs_where() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal: Terminal = project.open_sized(&[], 110, 36);
-    terminal.wait_for("/ commands");
+    terminal.wait_for(texts::COMMANDS_HINT);
     terminal.type_text("/status", 2);
     terminal.wait_for("/status");
     terminal.enter();
@@ -306,7 +306,7 @@ fn a_theme_is_saved_only_by_enter() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal: Terminal = project.open_sized(&[], 80, 24);
-    terminal.wait_for("/ commands");
+    terminal.wait_for(texts::COMMANDS_HINT);
     terminal.prompt("/theme");
     terminal.wait_for("Themes ·");
     terminal.type_text("high-contrast-light", 2);

@@ -1,6 +1,6 @@
 //! Line mode: for a dumb terminal, for a pipe, and with `--plain`.
 
-use crate::support::{Answer, Project, Server, Terminal};
+use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -43,7 +43,7 @@ fn in_a_dumb_terminal_an_edit_is_read_out_and_allowed_by_a_word() {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     types(&mut terminal, "");
-    terminal.wait_for("An empty line is not an answer");
+    terminal.wait_for(texts::EMPTY_LINE);
     types(&mut terminal, "y");
     terminal.wait_for("Not a valid answer");
     assert_eq!(project.read("src/main.rs"), BEFORE);
@@ -67,7 +67,7 @@ fn what_is_typed_before_a_question_never_answers_it() {
     terminal.send("rename it\nallow");
     terminal.wait_for("saved for your next message: allow");
     terminal.send("\n");
-    terminal.wait_for("An empty line is not an answer");
+    terminal.wait_for(texts::EMPTY_LINE);
     assert_eq!(project.read("src/main.rs"), BEFORE);
     types(&mut terminal, "deny because it is late");
     terminal.wait_for("aye: Finished the work.");

@@ -1,6 +1,6 @@
 //! `aye policy`: verdicts without running anything, their reasons and sources, and tests of policies.
 
-use crate::support::Project;
+use crate::support::{Project, texts};
 use serde_json::{Value, json};
 
 /// Verdicts on these lines.
@@ -276,9 +276,14 @@ fn tests_of_a_policy_pass_or_say_what_came_instead() {
     assert!(output.stdout.contains("2 tests passed"), "{}", output.stdout);
     let output = project.aye(&["policy", "test", "bundle.toml"]).exits(1);
     let failure = output.stdout.lines().next().unwrap();
-    for words in
-        ["bundle.toml:22", "disks are not written", "env dd if=a of=b", "expected ask, got deny", "policy:9", "blocked command"]
-    {
+    for words in [
+        "bundle.toml:22",
+        "disks are not written",
+        "env dd if=a of=b",
+        "expected ask, got deny",
+        "policy:9",
+        texts::BLOCKED_COMMAND,
+    ] {
         assert!(failure.contains(words), "`{words}` is not in {failure}");
     }
     let json = project.aye(&["policy", "test", "--json", "bundle.toml"]).exits(1).json();

@@ -1,6 +1,6 @@
 //! Messages typed while the agent works: they are shown as queued, reach the next step, and can be retracted.
 
-use crate::support::{Answer, Gate, Project, Server};
+use crate::support::{Answer, Gate, Project, Server, texts};
 use serde_json::json;
 
 /// ctrl+l
@@ -44,7 +44,7 @@ fn a_message_that_waits_is_taken_back_into_the_draft_and_not_sent() {
     terminal.send("\x1b[1;3A");
     terminal.wait_for("❯ the second");
     gate.open();
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.send("\t");
     terminal.review("new.txt");
     // The session gets the answer after the message was taken back, so the task cannot end before that.

@@ -1,7 +1,7 @@
 //! Recovery: calls that a crash left open, and sessions locked by another process.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, Project, Server, TIMEOUT, processes_running, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, processes_running, texts, wait_until};
 use nix::fcntl::OFlag;
 use nix::pty::PtyMaster;
 use nix::sys::signal::Signal;
@@ -87,7 +87,7 @@ fn a_session_that_is_held_is_taken_over_by_having_its_process_save_and_end() {
     let holder = project.start(&["exec", "--trust", "run it"]);
     assert!(wait_until(TIMEOUT, || project.exists("began")), "it never began");
     let refused = project.aye(&["exec", "--trust", "-c"]).exits(2);
-    assert!(refused.stderr.contains("by process") && refused.stderr.contains("--take-over"), "{}", refused.stderr);
+    assert!(refused.stderr.contains(texts::BY_PROCESS) && refused.stderr.contains("--take-over"), "{}", refused.stderr);
     let taken = project.aye(&["exec", "--trust", "-c", "--take-over"]).exits(0);
     assert!(taken.stdout.contains("Done."), "{}", taken.stderr);
     holder.finish().exits(143);
@@ -131,13 +131,13 @@ fn a_session_that_is_held_is_looked_at_or_taken_over_on_the_screen() {
     let holder = project.start(&["exec", "--trust", "run it for me"]);
     assert!(wait_until(TIMEOUT, || project.exists("began")), "it never began");
     let mut terminal = project.open(&["--trust", "-c"]);
-    terminal.wait_for("is open in process");
+    terminal.wait_for(texts::OPEN_IN_PROCESS);
     terminal.decide('r');
     terminal.wait_for("read-only: open in process");
     terminal.wait_for("run it for me");
     assert!(terminal.quit().success());
     let mut terminal = project.open(&["--trust", "-c"]);
-    terminal.wait_for("is open in process");
+    terminal.wait_for(texts::OPEN_IN_PROCESS);
     terminal.decide('t');
     terminal.wait_for("to save and exit");
     holder.finish().exits(143);
@@ -248,5 +248,5 @@ fn on_a_full_disk_it_goes_on_unsaved_where_the_person_says_so_and_all_is_saved_o
     assert_eq!(project.read("ledger"), "2\n3\n");
     assert!(terminal.quit().success());
     let after = project.read("after");
-    assert!(after.contains("nothing to continue"), "{after}");
+    assert!(after.contains(texts::NOTHING_TO_CONTINUE), "{after}");
 }

@@ -1,7 +1,7 @@
 //! Policy files that change while a session runs.
 
 use super::remote_tools::{FAREWELL, SERVER, with_server};
-use crate::support::{Answer, Gate, Project, Server, wait_until};
+use crate::support::{Answer, Gate, Project, Server, texts, wait_until};
 use serde_json::json;
 use std::fs;
 
@@ -29,8 +29,8 @@ fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
     terminal.prompt("read it");
     terminal.wait_for("Reading.");
     put(&project, "schema_version = 1\nbundle_versio = \"two\"\n");
-    let screen = terminal.wait_for("the previous policy applies");
-    for words in ["line 2", "2 │ bundle_versio", "bundle_version", "policy file invalid"] {
+    let screen = terminal.wait_for(texts::PREVIOUS_POLICY);
+    for words in ["line 2", "2 │ bundle_versio", "bundle_version", texts::POLICY_INVALID] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     gate.open();
@@ -38,17 +38,17 @@ fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
     assert!(!server.request(1).tool_results()[0].1.contains("POLICY_DENIED"), "the last good policy lets it read");
     put(&project, &policy("three", "").replace("\"File.Read\"]", "\"File.Read\"]\nblocked_paths = [\"**/notes.txt\"]"));
     terminal.wait_for("policy reloaded: user (bundle three)");
-    terminal.wait_until_gone("policy file invalid");
-    terminal.prompt("read it again");
+    terminal.wait_until_gone(texts::POLICY_INVALID);
+    terminal.prompt(texts::READ_AGAIN);
     terminal.wait_for("Second done.");
     assert!(server.request(3).tool_results().last().is_some_and(|(_, told)| told.contains("POLICY_DENIED")));
     terminal.prompt("/policy");
-    let screen = terminal.wait_for("the files are watched");
+    let screen = terminal.wait_for(texts::FILES_WATCHED);
     assert!(screen.contains("Policy · ") && screen.contains("three"), "{screen}");
     terminal.send("\x1b[F");
     terminal.wait_for("policy.toml");
     terminal.send("\x1b");
-    terminal.wait_until_gone("the files are watched");
+    terminal.wait_until_gone(texts::FILES_WATCHED);
     fs::remove_file(project.directory("config").join("policy.toml")).unwrap();
     terminal.wait_for("policy reloaded: built-in");
     assert!(terminal.quit().success());
@@ -100,7 +100,7 @@ fn a_renewed_policy_lets_the_open_session_go_on() {
     terminal.prompt("hello");
     terminal.wait_for("policy `old` expired");
     put(&project, &policy("for another", "session_id = \"another\""));
-    terminal.wait_for("the previous policy applies");
+    terminal.wait_for(texts::PREVIOUS_POLICY);
     put(&project, &policy("new", ""));
     terminal.wait_for("policy reloaded: user (bundle new)");
     terminal.prompt("/continue");
@@ -117,10 +117,10 @@ fn a_changed_project_policy_is_told_and_not_taken() {
     fs::write(project.path(".aye/policy.toml"), "not a policy at all").unwrap();
     terminal.wait_for("the project's policy changed; the version you trusted");
     terminal.prompt("/policy");
-    let screen = terminal.wait_for("the files are watched");
+    let screen = terminal.wait_for(texts::FILES_WATCHED);
     assert!(screen.lines().any(|row| row.contains("project") && row.contains("p1")), "{screen}");
     terminal.send("\x1b");
-    terminal.wait_until_gone("the files are watched");
+    terminal.wait_until_gone(texts::FILES_WATCHED);
     assert!(terminal.quit().success());
 }
 
@@ -235,7 +235,7 @@ fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trus
     let project = with_server(Project::with(&server), "Says it again.").config("").file(".mcp.json", &entry("server.sh"));
     let project = project.file("other.sh", &SERVER.replace("#!/bin/sh\n", "#!/bin/sh\necho started >> started\n"));
     let mut terminal = project.open_sized(&[], 100, 40);
-    terminal.review("Trust the project");
+    terminal.review(texts::TRUST_THE_PROJECT);
     terminal.decide('y');
     terminal.wait_for("docs: 1 tool");
     terminal.prompt("one");
@@ -253,7 +253,7 @@ fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trus
     terminal.wait_until_gone("MCP servers · 1");
     assert!(!project.exists("started"), "it was started");
     let mut other = project.open_sized(&[], 100, 40);
-    other.review("Trust the project");
+    other.review(texts::TRUST_THE_PROJECT);
     other.decide('y');
     other.wait_for("docs: 1 tool");
     assert!(other.quit().success());

@@ -1,6 +1,6 @@
 //! `--resume` after `kill -9` at any moment.
 
-use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, wait_until};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;
 
 /// A unique command line.
@@ -65,7 +65,7 @@ fn sleep_script(seconds: &str) -> Server {
 fn resumed(project: &Project, server: &Server) -> Terminal {
     let mut terminal = project.open(&["--resume"]);
     terminal.wait_that("the interrupted call is shown with its three ways on", |screen| {
-        screen.contains("outcome unknown") && ["r  ", "s  ", "t  "].iter().all(|choice| screen.contains(choice))
+        screen.contains(texts::OUTCOME_UNKNOWN) && ["r  ", "s  ", "t  "].iter().all(|choice| screen.contains(choice))
     });
     assert_eq!(project.read("ran"), "once\n", "it ran again by itself");
     assert_eq!(server.requests().len(), 1);
@@ -275,13 +275,13 @@ fn a_question_that_a_crash_left_does_not_hold_up_a_rewind() {
     let mut terminal = project.open_sized(&["--resume"], 100, 36);
     terminal.review("new.txt");
     terminal.send("\x1b");
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.prompt("/undo");
     terminal.wait_for("Rewind to before #2 the second");
     terminal.decide('1');
     terminal.wait_for("/redo");
     terminal.wait_that("the question is gone and the prompt is back", |screen| {
-        screen.contains("❯ the second") && !screen.contains("tab to review")
+        screen.contains("❯ the second") && !screen.contains(texts::TAB_TO_REVIEW)
     });
     assert_eq!(project.read("new.txt"), "first\n");
     assert_eq!(server.requests().len(), 3);

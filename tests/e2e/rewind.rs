@@ -1,6 +1,6 @@
 //! `aye rewind`: back to before a prompt and forward again, without a model, without git, and never in git's own files.
 
-use crate::support::{Answer, Gate, Project, Server};
+use crate::support::{Answer, Gate, Project, Server, texts};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
@@ -139,7 +139,7 @@ fn a_session_that_another_process_holds_is_not_rewound() {
     for form in [&["rewind", "--plan"][..], &["rewind", "--to", "1", "--yes"], &["rewind", "--redo", "--yes"]] {
         let refused = project.aye(form).exits(2);
         assert!(!refused.stderr.contains("--take-over"), "rewind has no such flag: {}", refused.stderr);
-        refused.says(&["by process"]);
+        refused.says(&[texts::BY_PROCESS]);
     }
     assert_eq!(project.read("written.txt"), "by a tool\n");
     gate.open();

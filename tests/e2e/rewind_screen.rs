@@ -1,6 +1,6 @@
 //! Rewind and redo with the keys of the screen, and a session that another screen has open.
 
-use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
+use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;
 use std::fs;
 
@@ -66,7 +66,7 @@ fn a_prompt_is_undone_with_its_files_and_done_again() {
     terminal.wait_that("the prompt is back", |screen| screen.contains("❯ do both"));
     // The restored prompt is cleared, not sent.
     terminal.send("\x15");
-    terminal.wait_for("Ask, or describe a change");
+    terminal.wait_for(texts::EMPTY_DRAFT);
     terminal.prompt("/redo");
     terminal.wait_for("Redo: undo the last rewind");
     terminal.decide('1');
@@ -135,7 +135,7 @@ fn a_sentence_typed_over_the_plan_decides_nothing() {
     terminal.wait_for("Rewind to before #1");
     terminal.type_text("1 more thing", 60);
     terminal.wait_for("❯ 1 more thing");
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     assert_eq!(project.read("written.txt"), "by a tool\n");
 }
 
@@ -154,12 +154,12 @@ fn a_session_that_another_screen_has_is_looked_at_and_then_taken_over() {
     assert!(screen.contains("Both are done."), "{screen}");
     second.type_text("and more", 5);
     second.enter();
-    second.wait_for("nothing was sent");
+    second.wait_for(texts::NOTHING_WAS_SENT);
     second.send("\x15");
     assert!(second.quit().success());
 
     let mut third = project.open_sized(&["--resume"], 100, 36);
-    third.wait_for("is open in process");
+    third.wait_for(texts::OPEN_IN_PROCESS);
     third.decide('t');
     third.wait_for("half a thought");
     first.finish();

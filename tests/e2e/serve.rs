@@ -1,6 +1,6 @@
 //! `aye serve`: a session for another program, through a client that knows only the protocol.
 
-use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, wait_until};
+use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
 
 fn write(path: &str, content: &str) -> Answer {
@@ -310,7 +310,7 @@ fn of_an_untrusted_project_nothing_takes_effect_and_stderr_says_so() {
     client.call("Shutdown", json!({}));
     client.code();
     let said = client.stderr();
-    assert!(said.contains("is not trusted") && said.lines().count() == 1, "{said}");
+    assert!(said.contains(texts::NOT_TRUSTED) && said.lines().count() == 1, "{said}");
 }
 
 /// A server that fails all attempts of a request.

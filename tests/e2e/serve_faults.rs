@@ -1,6 +1,6 @@
 //! `aye serve` with clients that vanish, flood, send garbage or do not read; its socket; the page about the protocol.
 
-use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, processes_running, wait_until};
+use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, processes_running, texts, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -129,7 +129,7 @@ fn a_command_that_aye_runs_says_yes_to_nothing_by_a_host_of_its_own() {
     let mut client = Rpc::start(&project, &[]);
     client.create(&project);
     client.call("StartTask", json!({"prompt": "write it"}));
-    assert_eq!(client.event("approval_resolved")["reason"], "no one to ask");
+    assert_eq!(client.event("approval_resolved")["reason"], texts::NO_ONE_TO_ASK);
     client.event("task_completed");
     assert!(!project.exists("a.txt"));
 }

@@ -1,7 +1,7 @@
 //! The promises about opening a session, for every front end: one table of promises, and one way to open per front end.
 
 use super::remote_tools::{FAREWELL, SERVER};
-use crate::support::{Answer, Editor, Gate, Project, Request, Rpc, Server, TIMEOUT, wait_until};
+use crate::support::{Answer, Editor, Gate, Project, Request, Rpc, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Stdio;
@@ -48,7 +48,7 @@ impl FrontEnd {
             Self::Screen => {
                 let mut terminal = project.open_sized(&[&resume], 150, 60);
                 if project.exists("AGENTS.md") {
-                    terminal.wait_for("open read-only");
+                    terminal.wait_for(texts::OPEN_READ_ONLY);
                     terminal.decide('n');
                 }
                 terminal.prompt(&prompt);
@@ -154,7 +154,7 @@ const PROMISES: &[Promise] = &[
     ("an archived session is unarchived", false, |resumed| {
         resumed.project.aye(&["sessions", "list", "--json", "--archived"]).exits(0).json() == json!([])
     }),
-    ("the user is told that it was archived", false, |resumed| resumed.told.contains("is now unarchived")),
+    ("the user is told that it was archived", false, |resumed| resumed.told.contains(texts::NOW_UNARCHIVED)),
     ("a name in the policy that no tool has is reported", false, |resumed| resumed.told.contains("Nonesuch")),
     ("a change of its files since it ended is reported", true, |resumed| resumed.told.contains("written.txt changed")),
     ("secrets in a prompt are not sent", true, |resumed| {
@@ -172,7 +172,7 @@ const PROMISES: &[Promise] = &[
         plan.contains("second.txt")
     }),
     ("the session is free afterwards", false, |resumed| {
-        !resumed.project.aye(&["rewind", &resumed.id, "--plan"]).stderr.contains("by process")
+        !resumed.project.aye(&["rewind", &resumed.id, "--plan"]).stderr.contains(texts::BY_PROCESS)
     }),
 ];
 

@@ -1,6 +1,6 @@
 //! `aye setup`: model and policy, from flags or from answers, and existing settings are kept.
 
-use crate::support::{Answer, Project, Server, Terminal};
+use crate::support::{Answer, Project, Server, Terminal, texts};
 use std::fs;
 
 #[test]
@@ -84,10 +84,10 @@ const ALONE: [&str; 2] = ["--set", "llm.local_ports=[]"];
 fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
     let project = Project::empty();
     let mut terminal = project.open(&ALONE);
-    let screen = terminal.wait_for("Which model do you want to use?");
+    let screen = terminal.wait_for(texts::SETUP_MODEL);
     assert!(screen.contains("No API key was found in the environment"), "{screen}");
     press(&mut terminal, 's');
-    terminal.wait_for("What should aye ask about?");
+    terminal.wait_for(texts::SETUP_APPROVALS);
     // The hints are drawn last.
     let screen = terminal.wait_for("enter finish · left right theme");
     assert!(screen.contains("2  ask about effects · suggested") && screen.contains("sandbox: "), "{screen}");
@@ -97,8 +97,8 @@ fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
     assert!(terminal.quit().success());
     let mut terminal = project.open(&ALONE);
     terminal.prompt("hello");
-    let screen = terminal.wait_for("nothing was sent");
-    assert!(!screen.contains("Which model do you want to use?"), "{screen}");
+    let screen = terminal.wait_for(texts::NOTHING_WAS_SENT);
+    assert!(!screen.contains(texts::SETUP_MODEL), "{screen}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_choice_about_approvals()
     let server = Server::new([Answer::text("ok"), Answer::text("Hello from my server.")]);
     let project = Project::empty();
     let mut terminal = project.open(&ALONE);
-    terminal.wait_for("Which model do you want to use?");
+    terminal.wait_for(texts::SETUP_MODEL);
     press(&mut terminal, 'u');
     terminal.wait_for("address:");
     terminal.send(&format!("\x1b[200~{}/v1 my-model\x1b[201~", server.url()));
@@ -123,13 +123,13 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_choice_about_approvals()
     assert_eq!(server.request(0).header("authorization"), Some("Bearer my-secret-key-of-this-server"));
     assert!(!project.directory("config").join("config.toml").exists(), "nothing is kept before the yes");
     press(&mut terminal, 'y');
-    terminal.wait_for("What should aye ask about?");
+    terminal.wait_for(texts::SETUP_APPROVALS);
     // The hints are drawn last.
     terminal.wait_for("enter finish · left right theme");
     terminal.send("\x1b[C");
     terminal.wait_for("theme dark");
     choose(&mut terminal, '3');
-    terminal.wait_until_gone("What should aye ask about?");
+    terminal.wait_until_gone(texts::SETUP_APPROVALS);
     terminal.wait_that("the choice applies at once", |screen| screen.lines().rev().take(3).any(|row| row.contains("auto")));
     let file = |name: &str| fs::read_to_string(project.directory("config").join(name)).unwrap();
     let config = file("config.toml");
@@ -153,10 +153,10 @@ fn a_first_start_with_a_key_in_the_environment_asks_only_about_approvals_and_onl
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).at_first_start();
     let mut terminal = project.open(&ALONE);
-    terminal.wait_for("What should aye ask about?");
+    terminal.wait_for(texts::SETUP_APPROVALS);
     terminal.wait_for("enter finish · left right theme");
     choose(&mut terminal, '1');
-    terminal.wait_until_gone("What should aye ask about?");
+    terminal.wait_until_gone(texts::SETUP_APPROVALS);
     let config = fs::read_to_string(project.directory("config").join("config.toml")).unwrap();
     assert!(config.contains("approve = \"command\"") && config.contains("mode = \"ask\""), "{config}");
     terminal.prompt("hello");
@@ -174,9 +174,9 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     let server = Server::new([Answer::error(401, "authentication_error", "invalid x-api-key")]);
     let project = Project::empty().env("ANTHROPIC_BASE_URL", &server.url());
     let mut terminal = project.open_sized(&["setup", "--set", "llm.local_ports=[]", "--set", "auth.keyring=false"], 100, 36);
-    terminal.wait_for("Which model do you want to use?");
+    terminal.wait_for(texts::SETUP_MODEL);
     press(&mut terminal, 'k');
-    terminal.wait_for("Its prefix tells which provider");
+    terminal.wait_for(texts::KEY_PREFIX);
     terminal.send("\x1b[200~sk-ant-api03-wrong-wrong-wrong\x1b[201~");
     terminal.wait_for("30 characters · anthropic");
     terminal.enter();
@@ -185,15 +185,15 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     let screen = terminal.wait_for("The test failed:");
     assert!(screen.contains("invalid x-api-key") && !screen.contains("wrong-wrong"), "{screen}");
     press(&mut terminal, 'b');
-    terminal.wait_for("Which model do you want to use?");
+    terminal.wait_for(texts::SETUP_MODEL);
     press(&mut terminal, 'k');
-    terminal.wait_for("Its prefix tells which provider");
+    terminal.wait_for(texts::KEY_PREFIX);
     terminal.send("sk-ant-api03-right-right-right");
     terminal.wait_for("30 characters · anthropic");
     terminal.enter();
     terminal.wait_for("Use anthropic/claude-sonnet-5?");
     press(&mut terminal, 'y');
-    terminal.wait_for("What should aye ask about?");
+    terminal.wait_for(texts::SETUP_APPROVALS);
     // The hints are drawn last.
     terminal.wait_for("enter finish · left right theme");
     press(&mut terminal, 's');

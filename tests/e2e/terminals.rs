@@ -1,6 +1,6 @@
 //! Messages of the terminal itself: replies to queries, focus, resize.
 
-use crate::support::{Project, Server};
+use crate::support::{Project, Server, texts};
 
 #[test]
 fn what_is_typed_while_aye_starts_is_the_draft() {
@@ -21,7 +21,7 @@ fn answers_of_the_terminal_never_stand_in_the_draft() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe a change");
+    terminal.wait_for(texts::EMPTY_DRAFT);
     for answer in [
         "\x1b[?62;22c",
         "\x1b[?2026;2$y\x1b[?2027;2$y\x1b[?2031;2$y",

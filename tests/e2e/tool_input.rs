@@ -1,6 +1,6 @@
 //! Unusual files and arguments: each call ends soon, and says what is wrong and what to do.
 
-use crate::support::Project;
+use crate::support::{Project, texts};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -49,18 +49,18 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
         ("ListDirectory", json!({"path": "text"}), "INVALID_REQUEST", "ReadFile"),
         ("EditFile", edit("sparse", "x"), "FILE_TOO_LARGE", "RunCommand"),
         ("EditFile", edit("binary", "ELF"), "INVALID_REQUEST", "RunCommand"),
-        ("EditFile", edit("directory", "x"), "INVALID_REQUEST", "is a directory"),
+        ("EditFile", edit("directory", "x"), "INVALID_REQUEST", texts::IS_A_DIRECTORY),
         ("EditFile", edit("pipe", "x"), "INVALID_REQUEST", "FIFO"),
         ("EditFile", edit("empty", "x"), "INVALID_REQUEST", "empty `oldText`"),
         ("EditFile", edit("text", ""), "INVALID_REQUEST", "give the text to replace"),
         ("EditFile", edit("text", "twoo"), "INVALID_REQUEST", "from line 2"),
         ("EditFile", json!({"path": "latin", "oldText": "gr", "newText": "→"}), "INVALID_REQUEST", "WriteFile"),
-        ("WriteFile", json!({"path": "directory", "content": ""}), "INVALID_REQUEST", "is a directory"),
-        ("WriteFile", json!({"path": "text/below", "content": ""}), "INVALID_REQUEST", "is not a directory"),
+        ("WriteFile", json!({"path": "directory", "content": ""}), "INVALID_REQUEST", texts::IS_A_DIRECTORY),
+        ("WriteFile", json!({"path": "text/below", "content": ""}), "INVALID_REQUEST", texts::NOT_A_DIRECTORY),
         ("WriteFile", json!({"path": "new", "content": {"a": 1}}), "INVALID_REQUEST", "expected a string"),
         ("WriteFile", json!({"content": ""}), "INVALID_REQUEST", "`path`"),
         ("RunCommand", json!({"command": "true", "cwd": "nowhere"}), "INVALID_REQUEST", "`nowhere` does not exist"),
-        ("RunCommand", json!({"command": "true", "cwd": "text"}), "INVALID_REQUEST", "is not a directory"),
+        ("RunCommand", json!({"command": "true", "cwd": "text"}), "INVALID_REQUEST", texts::NOT_A_DIRECTORY),
         ("RunCommand", json!({"command": "true", "timeout": 60_000}), "INVALID_REQUEST", "1 to 600 seconds"),
         ("RunCommand", json!({"command": ["ls", 1]}), "INVALID_REQUEST", "send one line"),
         ("RunCommand", json!({"command": "trap '' TERM; sleep 60", "timeout": 1}), "TOOL_EXECUTION_TIMEOUT", "`timeout`"),

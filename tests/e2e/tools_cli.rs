@@ -1,6 +1,6 @@
 //! `aye tool`: list, plan and call tools.
 
-use crate::support::{Output, Project};
+use crate::support::{Output, Project, texts};
 use serde_json::{Value, json};
 
 const TOOLS: [&str; 28] = [
@@ -292,7 +292,7 @@ fn a_named_command_runs_its_fixed_program_with_arguments_within_bounds() {
         assert_eq!(result["error"]["code"], code, "{change}: {result}");
     }
     let blocked = call(&project, "wipe", &json!({"out": "x"}), &yes).exits(1).json();
-    assert!(blocked["error"]["message"].as_str().unwrap().contains("blocked command"), "{blocked}");
+    assert!(blocked["error"]["message"].as_str().unwrap().contains(texts::BLOCKED_COMMAND), "{blocked}");
     let shell = call(&project, "RunCommand", &json!({"command": "true"}), &yes).exits(1).json();
     assert_eq!(shell["error"]["code"], "POLICY_DENIED", "there is no shell: {shell}");
 }

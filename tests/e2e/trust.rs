@@ -1,7 +1,7 @@
 //! Trust of a project: its files count after approval, and only while they are unchanged.
 
 use super::remote_tools::with_server;
-use crate::support::{Answer, Project, Server};
+use crate::support::{Answer, Project, Server, texts};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -56,7 +56,7 @@ fn a_broken_policy_of_a_project_fails_nothing_until_it_is_trusted() {
         assert!(told.stderr.contains(words), "{words}: {}", told.stderr);
     }
     let mut terminal = project.open_sized(&[], 100, 30);
-    let screen = terminal.wait_for("open read-only");
+    let screen = terminal.wait_for(texts::OPEN_READ_ONLY);
     assert!(screen.contains("cannot be trusted as it is") && screen.contains("line 3"), "{screen}");
     assert!(!screen.contains("y  trust"), "{screen}");
     terminal.decide('n');
@@ -73,12 +73,12 @@ fn a_yes_is_kept_and_a_change_says_what_changed() {
         .file(".aye/policy.toml", TIGHT)
         .file("notes.txt", "x\n");
     let mut terminal = project.open_sized(&[], 100, 30);
-    let screen = terminal.review("Trust the project");
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
     for words in [".aye/policy.toml (4 rules, all tighten)", ".mcp.json (MCP servers", "AGENTS.md (instructions"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     terminal.decide('y');
-    terminal.wait_for("project trusted");
+    terminal.wait_for(texts::PROJECT_TRUSTED);
     terminal.prompt("hello");
     terminal.wait_for("Done.");
     assert!(server.request(0).body["system"].to_string().contains("Say BEFORE."));
@@ -90,7 +90,7 @@ fn a_yes_is_kept_and_a_change_says_what_changed() {
     let told = project.aye(&["exec", "hi"]).exits(0);
     assert!(told.stderr.contains("this project changed since you trusted it"), "{}", told.stderr);
     let mut terminal = project.open_sized(&[], 100, 30);
-    let screen = terminal.review("Trust the project");
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
     assert!(screen.contains("Changed since you trusted it") && screen.contains(".mcp.json changed"), "{screen}");
     terminal.decide('n');
     terminal.wait_for("read-only");
@@ -104,7 +104,7 @@ fn quitting_at_the_question_leaves_nothing_behind() {
     let server = server(1);
     let project = Project::with(&server).file("AGENTS.md", "Be brief.\n");
     let mut terminal = project.open_sized(&["hello"], 100, 30);
-    terminal.review("Trust the project");
+    terminal.review(texts::TRUST_THE_PROJECT);
     terminal.send("q");
     assert!(terminal.finish().success());
     assert!(server.requests().is_empty());
@@ -165,7 +165,7 @@ fn git_spawn_cve_2025_59041_no_program_is_started_before_trust() {
         eprintln!("skipped: without strace only the programs on the PATH are watched");
         project.open_sized(&[], 100, 30)
     };
-    terminal.review("Trust the project");
+    terminal.review(texts::TRUST_THE_PROJECT);
     terminal.send("q");
     terminal.finish();
     assert!(!mark.exists(), "the screen started a program of the project's choice");
@@ -185,7 +185,7 @@ fn a_server_of_the_project_whose_script_changed_in_the_session_is_not_started_ag
     let entry = json!({"mcpServers": {"docs": {"command": "sh", "args": ["server.sh"]}}}).to_string();
     let project = with_server(Project::with(&server), "Says it again.").config("").file(".mcp.json", &entry);
     let mut terminal = project.open_sized(&[], 100, 30);
-    terminal.review("Trust the project");
+    terminal.review(texts::TRUST_THE_PROJECT);
     terminal.decide('y');
     terminal.wait_for("docs: 1 tool");
     let mark = project.path("mark");
@@ -242,7 +242,7 @@ fn pipes_and_huge_files_in_the_place_of_what_is_read_at_the_start_stop_nothing()
         let mut terminal = project.open_sized(&[], 100, 30);
         if huge {
             // Answered before the quit key: an open question would take that as a key to scroll.
-            let screen = terminal.wait_for("open read-only");
+            let screen = terminal.wait_for(texts::OPEN_READ_ONLY);
             assert!(screen.contains("AGENTS.md"), "{screen}");
             terminal.decide('n');
             terminal.wait_for("│ plan │");
@@ -278,19 +278,17 @@ fn the_question_names_what_other_programs_run_when_they_open_the_folder() {
     let project = Project::with(&server).file("AGENTS.md", "Use tabs.\n");
     let screen = {
         let mut terminal = project.open_sized(&[], 100, 40);
-        let screen = terminal.review("Trust the project");
+        let screen = terminal.review(texts::TRUST_THE_PROJECT);
         terminal.send("q");
         terminal.finish();
         screen
     };
-    assert!(!screen.contains("aye does not run them"), "{screen}");
+    assert!(!screen.contains(texts::NOT_RUN), "{screen}");
     let project = project.file(".vscode/tasks.json", "{}").file(".envrc", "").file("mise.toml", "").file("Makefile", "");
     let project = project.file(".venv/bin/python", "").file(".git/HEAD", "");
     let mut terminal = project.open_sized(&[], 100, 40);
-    let screen = terminal.review("Trust the project");
-    for row in
-        ["aye does not run them", ".vscode (read by", ".envrc (read by", "mise.toml (read by shells and environment loaders)"]
-    {
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
+    for row in [texts::NOT_RUN, ".vscode (read by", ".envrc (read by", "mise.toml (read by shells and environment loaders)"] {
         assert!(screen.contains(row), "{row}: {screen}");
     }
     for name in ["Makefile", ".venv", ".git (", "AGENTS.md (read by"] {
@@ -300,13 +298,13 @@ fn the_question_names_what_other_programs_run_when_they_open_the_folder() {
     terminal.finish();
     // Files listed for other programs are not part of the trust and may change.
     let mut terminal = project.open_sized(&[], 100, 40);
-    terminal.review("Trust the project");
+    terminal.review(texts::TRUST_THE_PROJECT);
     terminal.decide('y');
-    terminal.wait_for("project trusted");
+    terminal.wait_for(texts::PROJECT_TRUSTED);
     assert!(terminal.quit().success());
     let project = project.file(".envrc", "export A=1\n");
     let mut terminal = project.open_sized(&[], 100, 40);
     terminal.wait_for("│ ask │");
-    assert!(!terminal.screen().contains("Trust the project"));
+    assert!(!terminal.screen().contains(texts::TRUST_THE_PROJECT));
     assert!(terminal.quit().success());
 }

@@ -1,6 +1,6 @@
 //! Typing while an approval opens: it decides nothing, and no letter is lost.
 
-use crate::support::{Answer, Gate, Project, Server, Terminal};
+use crate::support::{Answer, Gate, Project, Server, Terminal, texts};
 use serde_json::json;
 
 const SENTENCE: &str = "a yes please also n 1 2 y";
@@ -44,7 +44,7 @@ fn a_sentence_typed_across_an_opening_approval_lands_in_the_draft() {
     terminal.type_text(before, 40);
     gate.open();
     terminal.type_text(after, 40);
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.wait_for(SENTENCE);
     assert_undecided(&server, &project);
     terminal.review("new.txt");
@@ -64,7 +64,7 @@ fn a_pause_in_the_sentence_changes_nothing() {
     terminal.wait_for("Thinking about it");
     terminal.type_text("also fix the", 30);
     gate.open();
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     // Longer than all delays of the guard.
     std::thread::sleep(std::time::Duration::from_millis(1800));
     terminal.type_text(" y", 30);
@@ -77,7 +77,7 @@ fn a_word_typed_into_an_armed_approval_is_not_an_answer() {
     let (server, project, mut terminal) = asked("");
     // In one burst: after a pause, the `y` would be an answer.
     terminal.send("yes");
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.wait_for("❯ yes");
     assert_undecided(&server, &project);
 }
@@ -86,7 +86,7 @@ fn a_word_typed_into_an_armed_approval_is_not_an_answer() {
 fn a_paste_into_an_armed_approval_is_not_an_answer() {
     let (server, project, mut terminal) = asked("");
     terminal.send("\x1b[200~y\x1b[201~");
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     assert_undecided(&server, &project);
 }
 
@@ -99,7 +99,7 @@ fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert!(!project.exists("new.txt"));
     terminal.send("1");
-    terminal.wait_for("enter confirm");
+    terminal.wait_for(texts::ENTER_CONFIRM);
     assert!(!project.exists("new.txt"));
     terminal.enter();
     terminal.wait_for("Finished the work.");
@@ -119,7 +119,7 @@ fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again(
     gate.open();
     terminal.wait_for("◔");
     terminal.send("y");
-    terminal.wait_for("enter confirm");
+    terminal.wait_for(texts::ENTER_CONFIRM);
     std::thread::sleep(std::time::Duration::from_millis(2500));
     assert!(!project.exists("new.txt"), "a mark alone decides nothing");
     terminal.send("y");
@@ -133,13 +133,13 @@ fn escape_returns_to_a_prompt_that_was_typed_over_and_one_word_is_not_sent() {
     // In one burst: after a pause, the `y` would be an answer.
     terminal.send("yes");
     let screen = terminal.wait_for("❯ yes");
-    assert!(screen.contains("new.txt") && screen.contains("tab to review"), "{screen}");
+    assert!(screen.contains("new.txt") && screen.contains(texts::TAB_TO_REVIEW), "{screen}");
     terminal.send("\x1b");
     terminal.review("new.txt");
     terminal.send("\x1b");
     terminal.wait_for("❯ yes");
     terminal.enter();
-    terminal.wait_for("nothing was sent");
+    terminal.wait_for(texts::NOTHING_WAS_SENT);
     terminal.review("new.txt");
     assert_eq!(server.requests().len(), 1, "nothing was decided, stopped or sent");
     terminal.decide('y');
@@ -190,7 +190,7 @@ fn recorded_streams_across_an_opening_approval_land_in_the_draft() {
         gate.open();
         std::thread::sleep(std::time::Duration::from_millis(rest_ms));
         terminal.type_text(parts[1], 40);
-        terminal.wait_for("tab to review");
+        terminal.wait_for(texts::TAB_TO_REVIEW);
         terminal.wait_for(&parts.concat());
         std::thread::sleep(std::time::Duration::from_millis(600));
         assert!(!project.exists("new.txt"), "{parts:?}");
@@ -278,13 +278,13 @@ fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
     terminal.wait_for("2 selected");
     std::thread::sleep(std::time::Duration::from_millis(500));
     terminal.send("y");
-    terminal.wait_for("enter confirm");
+    terminal.wait_for(texts::ENTER_CONFIRM);
     terminal.enter();
     terminal.wait_for("1 waiting for you");
     assert!(project.exists("one.txt") && project.exists("three.txt") || server.requests().len() == 1);
     terminal.send("\x1b");
     // The list releases the keyboard first.
-    terminal.wait_for("tab to review");
+    terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.review("two.txt");
     terminal.decide('n');
     terminal.wait_for("Finished the work.");

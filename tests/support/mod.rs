@@ -16,6 +16,7 @@ mod server;
 #[cfg(target_os = "linux")]
 pub mod story;
 mod terminal;
+pub mod texts;
 #[cfg(target_os = "linux")]
 pub mod trace;
 mod wire;

@@ -10,6 +10,7 @@ mod tally;
 pub use tally::{Tally, seed, wanted};
 
 use super::server::Request;
+use super::texts;
 use super::trace::{Point, Traced, trace};
 use super::{Answer, Project, Server, TIMEOUT, wait_until};
 use acknowledged::Acknowledged;
@@ -198,9 +199,9 @@ impl Story {
         self.known.is_told_to_the_model(&self.server.requests())?;
         // The last message for the user gives the state of the task.
         let before = self.ended;
-        if traced.stderr.contains("nothing to continue") {
+        if traced.stderr.contains(texts::NOTHING_TO_CONTINUE) {
             self.ended = self.ended.max(self.known.all_was_done(self.answered())?);
-        } else if traced.code == 2 && traced.stderr.contains("there is no session") {
+        } else if traced.code == 2 && traced.stderr.contains(texts::NO_SESSION) {
             self.known.all_was_done(0)?;
         }
         self.ended = self.ended.max(self.known.ended());
@@ -247,9 +248,9 @@ impl Story {
         match (asked, self.log.is_empty()) {
             (0, true) => &[FIRST],
             (1, _) if ended == 1 && !self.went_on_in_vain() => &["-c", SECOND],
-            _ if self.said_last("there is no session") => &[FIRST],
-            (0, _) if self.said_last("nothing to continue") => &["-c", FIRST],
-            (1, _) if self.said_last("nothing to continue") => &["-c", SECOND],
+            _ if self.said_last(texts::NO_SESSION) => &[FIRST],
+            (0, _) if self.said_last(texts::NOTHING_TO_CONTINUE) => &["-c", FIRST],
+            (1, _) if self.said_last(texts::NOTHING_TO_CONTINUE) => &["-c", SECOND],
             _ => &["-c"],
         }
     }

@@ -1,6 +1,7 @@
 //! A terminal with aye in it: keys go in, the screen comes out as text, and questions to the terminal are answered.
 
 use super::project::Invocation;
+use super::texts;
 use super::{TIMEOUT, wait_until};
 use base64::Engine as _;
 use nix::sys::signal::{Signal, kill};
@@ -118,7 +119,7 @@ impl Terminal {
 
     /// Whether an approval is open, focused or not.
     pub fn asks(screen: &str) -> bool {
-        row(screen, 'y').is_some() || screen.contains("tab to review")
+        row(screen, 'y').is_some() || screen.contains(texts::TAB_TO_REVIEW)
     }
 
     /// The screen as text, one line for each row, without trailing blanks.
@@ -218,9 +219,9 @@ impl Terminal {
     /// Focuses an approval, and waits until it accepts keys.
     #[track_caller]
     pub fn review(&mut self, title: &str) -> String {
-        let asked = |screen: &str| screen.contains(title) && (takes_keys(screen) || screen.contains("tab to review"));
+        let asked = |screen: &str| screen.contains(title) && (takes_keys(screen) || screen.contains(texts::TAB_TO_REVIEW));
         let screen = self.wait_that(&format!("an approval of `{title}` opens"), asked);
-        if !takes_keys(&screen) && screen.contains("tab to review") {
+        if !takes_keys(&screen) && screen.contains(texts::TAB_TO_REVIEW) {
             self.send("\t");
         }
         let screen = self.wait_that("the approval takes keys", takes_keys);
@@ -348,7 +349,7 @@ fn is_arming(screen: &str) -> bool {
 
 /// Whether an approval accepts keys.
 fn takes_keys(screen: &str) -> bool {
-    row(screen, 'y').is_some() && !is_arming(screen) && !screen.contains("tab to review")
+    row(screen, 'y').is_some() && !is_arming(screen) && !screen.contains(texts::TAB_TO_REVIEW)
 }
 
 /// Processes output until the line is closed.
