@@ -163,7 +163,7 @@ impl Pager {
     }
 
     fn choices(&self) -> Vec<Choice> {
-        let mut choices = vec![choice('b', Confirm::Letter, ChoiceAction::Back, "back to the question".to_owned(), "back")];
+        let mut choices = vec![choice('b', Confirm::Letter, ChoiceAction::Back, "back to the approval".to_owned(), "back")];
         if let Some(next) = self.pages.get((self.at + 1) % self.pages.len()).filter(|_| self.pages.len() > 1) {
             choices.insert(0, choice('o', Confirm::Letter, ChoiceAction::Look, format!("open {}", next.title), "next"));
         }
