@@ -133,7 +133,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Returns the response after its end.
+    /// Returns the complete response.
     pub(crate) fn finish(mut self) -> Result<Completion, ModelError> {
         let usage = self.answer.usage_so_far().map(whole);
         let mut completion = self.answer.complete();

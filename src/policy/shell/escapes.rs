@@ -2,7 +2,7 @@
 
 use super::arg::UNKNOWN;
 
-/// Kind of decoder; they differ in a few escapes.
+/// Program or syntax that decodes the escapes. They differ in a few of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `$'…'`: a NUL ends the text.

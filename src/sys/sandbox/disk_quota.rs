@@ -31,7 +31,7 @@ pub(in crate::sys) struct Room {
 /// Limit of everything that one command writes to its layers.
 struct Quota {
     most_bytes: u64,
-    /// Reason why a command with more is stopped.
+    /// Reason to report if the limit is exceeded.
     excess: Excess,
     next: Instant,
 }

@@ -306,7 +306,7 @@ impl Hunks {
         format!("{what} {} of {}", self.at + 1, self.len())
     }
 
-    /// Returns the hint for the keys that choose what is current.
+    /// Returns the hint for the keys that go to the previous and the next hunk.
     pub(crate) fn hint(&self) -> &'static str {
         if self.effects.is_some() { "[ ] change" } else { "[ ] hunk" }
     }
