@@ -92,7 +92,7 @@ fn failed(failure: &Failure) -> Ends {
         FailureKind::Authentication => AUTH_REQUIRED,
         _ => INTERNAL,
     };
-    let hint = if failure.hint.is_empty() { String::new() } else { format!("; {}", failure.hint) };
-    let data = json!({"kind": failure.kind, "retryable": failure.retryable, "hint": failure.hint});
-    Ends::Failed(Error::new(code, format!("{}{hint}", failure.message)).data(data))
+    let Failure { kind, retryable, hint, remedy, .. } = failure;
+    let data = json!({"kind": kind, "retryable": retryable, "hint": hint, "remedy": remedy});
+    Ends::Failed(Error::new(code, failure.problem().one_line()).data(data))
 }

@@ -2,7 +2,7 @@
 //! directory, as every start does.
 
 use super::policy;
-use crate::config::{Directories, Environment, KeyPlace, NoModel};
+use crate::config::{Directories, Environment, KeyPlace};
 use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::disk_usage::{UsageEntry, taken};
@@ -15,7 +15,7 @@ use crate::host::project::ProjectConfig;
 use crate::host::query::keymap_watch;
 use crate::host::sandbox_host::{SandboxHost, tier};
 use crate::policy::{Approve, Sandbox};
-use crate::protocol::{SandboxTier, size};
+use crate::protocol::{Problem, SandboxTier, size};
 use crate::store::{Health, health};
 use crate::sys::process::Helper;
 use crate::sys::sandbox::{self, Kernel, Probe, UserNamespaces};
@@ -70,6 +70,11 @@ impl Check {
         Self { name, state: State::Missing, says: says.into(), fix: fix.map(str::to_owned) }
     }
 
+    fn of_problem(name: &'static str, problem: Problem) -> Self {
+        let fix = Some(problem.hints.join("; ")).filter(|fix| !fix.is_empty());
+        Self { name, state: State::Missing, says: problem.detailed(), fix }
+    }
+
     fn note(name: &'static str, says: impl Into<String>) -> Self {
         Self { name, state: State::Note, says: says.into(), fix: None }
     }
@@ -96,7 +101,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
             checks.extend(policy.iter().flat_map(|policy| not_kept(place, policy, &probe)));
             checks.push(tools(place, common));
         }
-        Err(trouble) => checks.push(Check::missing("configuration", &trouble.message, None)),
+        Err(error) => checks.push(Check::of_problem("configuration", Problem::joined(error.problems.clone()))),
     }
     checks.push(data(&directories.data));
     checks.push(store(&directories.data));
@@ -237,7 +242,7 @@ fn keys(place: &AppContext) -> Option<Check> {
 fn in_force(policy: &Result<Policy, CliError>) -> Check {
     match policy {
         Ok(policy) => Check::good("policy", &policy.name),
-        Err(trouble) => Check::missing("policy", &trouble.message, Some("run `aye policy validate` to list all errors")),
+        Err(error) => Check::of_problem("policy", Problem::joined(error.problems.clone())),
     }
 }
 
@@ -349,8 +354,7 @@ fn model(place: &AppContext, common: &Common) -> Check {
             Check::good("model", format!("{}, API key from {from}", choice.name()))
         }
         Ok(choice) => Check::good("model", format!("{}, no API key needed", choice.name())),
-        Err(NoModel::NoKey { message } | NoModel::Forbidden { message }) => Check::missing("model", message, None),
-        Err(NoModel::Wrong(error)) => Check::missing("model", error.to_string(), None),
+        Err(error) => Check::of_problem("model", error.into_problem()),
     }
 }
 

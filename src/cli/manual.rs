@@ -4,6 +4,7 @@ use super::args;
 use crate::host::console::print_text;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
+use crate::protocol::Problem;
 use std::path::Path;
 
 pub(crate) fn run(directory: Option<&Path>) -> Result<Exit, CliError> {
@@ -13,10 +14,8 @@ pub(crate) fn run(directory: Option<&Path>) -> Result<Exit, CliError> {
         return Ok(Exit::Completed);
     };
     args::write_manual(directory).map_err(|error| {
-        CliError::usage(format!(
-            "cannot write the manual to `{}`: {error}\nhint: choose an existing directory",
-            directory.display()
-        ))
+        let what = format!("cannot write the manual to `{}`", directory.display());
+        CliError::usage(Problem::new(what).because(error).hint("choose an existing directory"))
     })?;
     print_text(&format!("wrote the manual pages to {}\n", directory.display()));
     Ok(Exit::Completed)

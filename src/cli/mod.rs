@@ -60,7 +60,7 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     match act(&invocation.common, invocation.action) {
         Ok(exit) => exit.into(),
         Err(trouble) => {
-            fail(&trouble.message);
+            fail(&trouble);
             trouble.exit.into()
         }
     }

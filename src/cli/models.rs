@@ -7,7 +7,7 @@ use crate::host::exit::Exit;
 use crate::host::models::ModelCatalog;
 use crate::host::startup::runtime;
 use crate::ports::Models;
-use crate::protocol::ListedModel;
+use crate::protocol::{ListedModel, Problem};
 use crate::text::{clean, width};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -36,7 +36,8 @@ pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str
     }
     warn_all(&notices);
     if models.is_empty() {
-        warn("no model matches; run `aye models --ask` to query the providers and local model servers too");
+        let hint = "run `aye models --ask` to query the providers and local model servers too";
+        warn(Problem::new("no model matches").hint(hint));
         return Ok(Exit::Completed);
     }
     print_text(&table(&models));

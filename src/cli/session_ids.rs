@@ -1,10 +1,12 @@
 //! Session IDs on the command line.
 
-pub(crate) fn session_id(given: &str) -> Result<String, String> {
+use crate::protocol::Problem;
+
+pub(crate) fn session_id(given: &str) -> Result<String, Problem> {
     if looks_like_an_id(given) {
         return Ok(given.to_ascii_lowercase());
     }
-    Err("must be at least 6 hex digits of a session ID\nhint: run `aye sessions list` to list the IDs".to_owned())
+    Err(Problem::new("must be at least 6 hex digits of a session ID").hint("run `aye sessions list` to list the IDs"))
 }
 
 /// Returns true if a word could be a session ID or its first digits.

@@ -1,30 +1,31 @@
 //! Validation of URLs that may receive a key, and of the headers of such a request.
 
+use crate::protocol::Problem;
 use crate::sys::http::is_loopback;
 
+/// Advice for a URL that would send secrets as plain text.
+const ENCRYPTED: &str = "use https://, or http:// only for this machine (localhost, 127.0.0.1)";
+
 /// Returns a base URL without a trailing slash, or the reason why it is invalid.
-pub(super) fn check(given: &str) -> Result<String, String> {
-    let expected = "expected a URL such as https://host/v1";
-    let url = reqwest::Url::parse(given).map_err(|error| format!("invalid URL `{given}` ({error}); {expected}"))?;
+pub(super) fn check(given: &str) -> Result<String, Problem> {
+    let expected = "use a URL such as https://host/v1";
+    let url = reqwest::Url::parse(given)
+        .map_err(|error| Problem::new(format!("invalid URL `{given}`")).because(error).hint(expected))?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(format!(
-            "the URL for `{}` contains a password; {expected}, and the key in its environment variable",
-            host(&url)
-        ));
+        let problem = Problem::new(format!("the URL for `{}` contains a password", host(&url)));
+        return Err(problem.hint(format!("{expected}, and set the key in its environment variable")));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(format!("`{given}` contains a query (`?`) or fragment (`#`); {expected}"));
+        return Err(Problem::new(format!("`{given}` contains a query (`?`) or fragment (`#`)")).hint(expected));
     }
     match url.scheme() {
         "https" => {}
         "http" if is_this_machine(&url) => {}
         "http" => {
-            return Err(format!(
-                "`{given}` would send the key and your prompts unencrypted; use https://, or http:// only for this \
-                machine (localhost, 127.0.0.1)"
-            ));
+            let problem = Problem::new(format!("`{given}` would send the key and your prompts unencrypted"));
+            return Err(problem.hint(ENCRYPTED));
         }
-        other => return Err(format!("`{given}` has the scheme `{other}:`; {expected}")),
+        other => return Err(Problem::new(format!("`{given}` has the scheme `{other}:`")).hint(expected)),
     }
     Ok(given.trim_end_matches('/').to_owned())
 }
@@ -42,11 +43,7 @@ pub(super) fn check_server(given: &str) -> Result<(), String> {
     match url.scheme() {
         "https" => Ok(()),
         "http" if is_this_machine(&url) => Ok(()),
-        "http" => Err(format!(
-            "http to `{}` would send everything unencrypted; use https://, or http:// only for this machine \
-            (localhost, 127.0.0.1)",
-            host(&url)
-        )),
+        "http" => Err(format!("http to `{}` would send everything unencrypted; {ENCRYPTED}", host(&url))),
         other => Err(format!("the URL has the scheme `{other}:`; {expected}")),
     }
 }

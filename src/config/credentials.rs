@@ -2,6 +2,7 @@
 //! key is, so that the keyring is only asked for keys that it has.
 
 use super::{ConfigError, Directories, Secret};
+use crate::protocol::Problem;
 use crate::sys::file::private::{self, PrivateError};
 use crate::sys::keyring::{self, KeyringError};
 use std::collections::BTreeMap;
@@ -63,7 +64,9 @@ pub(crate) struct Credentials {
 
 impl From<PrivateError> for ConfigError {
     fn from(error: PrivateError) -> Self {
-        Self::one(error.to_string())
+        let remedy = error.remedy();
+        let problem = Problem::new(error.to_string());
+        Self::one(remedy.into_iter().fold(problem, Problem::hint))
     }
 }
 
@@ -195,7 +198,10 @@ impl Credentials {
         let kept = self.kept(provider)?;
         if kept == Some(KeyStorage::Keyring) {
             let gone = keyring::delete(provider, CHANGING);
-            gone.map_err(|error| ConfigError::one(format!("cannot delete the key for `{provider}` from the keyring: {error}")))?;
+            gone.map_err(|error| {
+                let what = format!("cannot delete the key for `{provider}` from the keyring");
+                ConfigError::one(Problem::new(what).because(error))
+            })?;
         }
         if kept.is_some() {
             self.change(|entries| {
@@ -212,7 +218,7 @@ impl Credentials {
             change(&mut entries);
             Ok((!entries.is_empty()).then(|| written(&entries).into_bytes()))
         })
-        .map_err(|error: ConfigError| at(path, &error))?;
+        .map_err(|error: ConfigError| at(path, error))?;
         self.look_again();
         Ok(())
     }
@@ -243,16 +249,16 @@ fn parts(key: &Secret) -> Vec<String> {
     found
 }
 
-fn at(path: &Path, error: &ConfigError) -> ConfigError {
-    let (place, text) = (format!("`{}`", path.display()), error.to_string());
-    if text.starts_with(&place) { ConfigError::one(text) } else { ConfigError::one(format!("{place}: {text}")) }
+fn at(path: &Path, error: ConfigError) -> ConfigError {
+    let place = format!("`{}`", path.display());
+    if error.to_string().starts_with(&place) { error } else { error.at(place) }
 }
 
 fn read(path: &Path) -> Result<Entries, ConfigError> {
     match private::read(path, FILE_BYTES) {
         Ok(Some(bytes)) => parse(&bytes, path),
         Ok(None) => Ok(Entries::new()),
-        Err(error) => Err(at(path, &error.into())),
+        Err(error) => Err(at(path, error.into())),
     }
 }
 
@@ -260,10 +266,8 @@ fn read(path: &Path) -> Result<Entries, ConfigError> {
 fn parse(bytes: &[u8], path: &Path) -> Result<Entries, ConfigError> {
     let wrong = |byte: usize| {
         let line = 1 + bytes.iter().take(byte).filter(|byte| **byte == b'\n').count();
-        ConfigError::one(format!(
-            "`{}` line {line}: expected `[PROVIDER]` with `key = \"…\"` or `keyring = true`, as written by `aye auth login`",
-            path.display()
-        ))
+        let expected = "expected `[PROVIDER]` with `key = \"…\"` or `keyring = true`, as written by `aye auth login`";
+        ConfigError::one(Problem::new(format!("`{}` line {line}", path.display())).because(expected))
     };
     let text = std::str::from_utf8(bytes).map_err(|error| wrong(error.valid_up_to()))?;
     let document = DeTable::parse(text).map_err(|error| wrong(error.span().map_or(0, |span| span.start)))?;

@@ -1,6 +1,7 @@
 //! Directories of the user's files.
 
 use super::{ConfigError, Environment};
+use crate::protocol::Problem;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,11 +16,11 @@ impl Directories {
     pub(crate) fn find(environment: &Environment) -> Result<Self, ConfigError> {
         let usual = directories::ProjectDirs::from("", "", "aye");
         let place = |variable: &str, usual: Option<PathBuf>| match environment.get(variable) {
-            Some(given) => {
-                std::path::absolute(given).map_err(|error| ConfigError::one(format!("{variable}: `{given}`: {error}")))
-            }
+            Some(given) => std::path::absolute(given)
+                .map_err(|error| ConfigError::one(Problem::new(format!("{variable}: `{given}`")).because(error))),
             None => usual.ok_or_else(|| {
-                ConfigError::one(format!("cannot find your home directory; set HOME, or set {variable} to a directory"))
+                let hint = format!("set HOME, or set {variable} to a directory");
+                ConfigError::one(Problem::new("cannot find your home directory").hint(hint))
             }),
         };
         Ok(Self {

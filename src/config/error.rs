@@ -1,27 +1,49 @@
 //! Configuration errors: the key, its place, and the expected value.
 
+use crate::protocol::Problem;
 use std::fmt;
 
-/// All configuration errors, one sentence each.
+/// All configuration errors of a file, a variable or an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigError {
-    problems: Vec<String>,
+    problems: Vec<Problem>,
 }
 
 impl ConfigError {
-    pub(crate) fn one(problem: impl Into<String>) -> Self {
+    pub(crate) fn one(problem: impl Into<Problem>) -> Self {
         Self { problems: vec![problem.into()] }
     }
 
+    pub(crate) fn many(problems: Vec<Problem>) -> Self {
+        Self { problems }
+    }
+
     /// Returns `Ok` if there are no problems.
-    pub(super) fn unless_empty(problems: Vec<String>) -> Result<(), Self> {
+    pub(super) fn unless_empty(problems: Vec<Problem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
+    }
+
+    /// Names the file before each error.
+    #[must_use]
+    pub(crate) fn at(self, place: impl fmt::Display) -> Self {
+        Self { problems: self.problems.into_iter().map(|problem| problem.at(&place)).collect() }
+    }
+
+    /// Returns a single error, with the others as its lines.
+    pub(crate) fn into_problem(self) -> Problem {
+        Problem::joined(self.problems)
+    }
+
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.problems
     }
 }
 
+/// One line for each error, for messages that have no lines of their own.
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problems.join("\n"))
+        let lines: Vec<String> = self.problems.iter().map(Problem::one_line).collect();
+        f.write_str(&lines.join("\n"))
     }
 }
 

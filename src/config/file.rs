@@ -2,6 +2,7 @@
 
 use super::ConfigError;
 use super::schema::{self, KEYS, Kind};
+use crate::protocol::Problem;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
@@ -66,9 +67,14 @@ pub(super) fn text<'a>(values: &'a Values, path: &[&str]) -> Option<&'a str> {
     }
 }
 
+/// Returns the error for a file that is not a text.
+pub(super) fn not_text(path: &Path) -> Problem {
+    Problem::new(format!("`{}` is not UTF-8 text", path.display())).because("expected a TOML file")
+}
+
 /// Reads a file. A missing file sets nothing.
 pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
-    let wrong = |reason: &dyn fmt::Display| ConfigError::one(format!("`{}`: {reason}", path.display()));
+    let wrong = |reason: &dyn fmt::Display| ConfigError::one(Problem::new(format!("`{}`", path.display())).because(reason));
     match path.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Values::new()),
         Err(error) => return Err(wrong(&error)),
@@ -95,7 +101,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Values, ConfigError> {
 }
 
 /// Returns the valid keys of a text, and an error for each of the others.
-pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<String>), ConfigError> {
+pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<Problem>), ConfigError> {
     let document = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(text.as_bytes(), span.start));
         ConfigError::one(format!("`{}` line {line}: invalid TOML: {}", path.display(), error.message()))
@@ -109,12 +115,13 @@ pub(super) fn parse_what_fits(text: &str, path: &Path) -> Result<(Values, Vec<St
 pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(), ConfigError> {
     let path: Vec<String> = name.split('.').map(|part| part.trim().to_owned()).collect();
     let Some(key) = schema::find(&path) else {
-        return Err(ConfigError::one(format!("--set: unknown key `{name}`; {}", schema::suggest(&path))));
+        return Err(ConfigError::one(Problem::new(format!("--set: unknown key `{name}`")).hint(schema::suggest(&path))));
     };
     let parsed = DeValue::parse(given).ok();
     let value = parsed.and_then(|value| convert(key.kind, value.get_ref())).or_else(|| from_word(key.kind, given));
     let Some(value) = value else {
-        return Err(ConfigError::one(format!("--set: invalid value `{given}` for `{name}`, expected {}", key.kind.describe())));
+        let problem = Problem::new(format!("--set: invalid value `{given}` for `{name}`"));
+        return Err(ConfigError::one(problem.because(format!("expected {}", key.kind.describe()))));
     };
     values.insert(path, Entry { value, origin: Origin::Flag });
     Ok(())
@@ -137,7 +144,7 @@ struct Walk<'a> {
     text: &'a str,
     path: &'a Path,
     values: Values,
-    problems: Vec<String>,
+    problems: Vec<Problem>,
 }
 
 impl Walk<'_> {
@@ -158,19 +165,21 @@ impl Walk<'_> {
                     let origin = Origin::File { path: self.path.to_owned(), line };
                     self.values.insert(at.clone(), Entry { value, origin });
                 }
-                None => self.problems.push(format!(
-                    "{place}: `{named}` is {}, expected {}",
-                    describe(self.text, value),
-                    key.kind.describe()
-                )),
+                None => {
+                    let found = describe(self.text, value);
+                    self.problems.push(format!("{place}: `{named}` is {found}, expected {}", key.kind.describe()).into());
+                }
             }
         } else if KEYS.iter().any(|key| key.starts_with(at)) {
             match value.get_ref().as_table() {
                 Some(table) => self.table(at, table),
-                None => self.problems.push(format!("{place}: `{named}` is {}, expected a table", describe(self.text, value))),
+                None => {
+                    let found = describe(self.text, value);
+                    self.problems.push(format!("{place}: `{named}` is {found}, expected a table").into());
+                }
             }
         } else {
-            self.problems.push(format!("{place}: unknown key `{named}`; {}", schema::suggest(at)));
+            self.problems.push(Problem::new(format!("{place}: unknown key `{named}`")).hint(schema::suggest(at)));
         }
     }
 }

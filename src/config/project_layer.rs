@@ -4,6 +4,7 @@ use super::ConfigError;
 use super::file::{self, Entry, Origin, Value, Values};
 use super::schema;
 use super::settings::Settings;
+use crate::protocol::Problem;
 use std::path::Path;
 
 /// The way in which a key of a project can tighten the settings.
@@ -67,11 +68,10 @@ pub(crate) struct ProjectLayer {
 impl ProjectLayer {
     /// Reads a project's file. Returns the tightened settings and a report.
     pub(crate) fn read(bytes: &[u8], path: &Path, settings: &Settings) -> Result<(Settings, Self), ConfigError> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; expected a TOML file", path.display())))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| ConfigError::one(file::not_text(path)))?;
         let (said, ignored) = file::parse_what_fits(text, path)?;
         let mut values = settings.values.clone();
-        let mut layer = Self { taken: Vec::new(), ignored };
+        let mut layer = Self { taken: Vec::new(), ignored: ignored.iter().map(Problem::one_line).collect() };
         for (key, entry) in said {
             match tightened(&key, &entry.value, &values) {
                 Ok(value) => {

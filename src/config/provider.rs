@@ -2,6 +2,7 @@
 
 use super::file::Value;
 use super::{ConfigError, Credentials, Environment, KeyStorage, Secret, Settings, address, schema};
+use crate::protocol::Problem;
 use std::fmt;
 
 /// The API that a server implements.
@@ -49,21 +50,28 @@ impl ModelChoice {
 /// The reason why no model is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoModel {
-    /// An API key is missing; the message says which one, and what the alternatives are.
-    NoKey {
-        message: String,
-    },
+    /// An API key is missing; the error says which one, and what the alternatives are.
+    NoKey(Problem),
     /// The policy does not allow the configured model.
-    Forbidden {
-        message: String,
-    },
+    Forbidden(Problem),
     Wrong(ConfigError),
 }
 
+impl NoModel {
+    /// Returns the first error.
+    pub(crate) fn into_problem(self) -> Problem {
+        match self {
+            Self::NoKey(problem) | Self::Forbidden(problem) => problem,
+            Self::Wrong(error) => error.into_problem(),
+        }
+    }
+}
+
+/// One line for each error, for messages that have no lines of their own.
 impl fmt::Display for NoModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoKey { message } | Self::Forbidden { message } => f.write_str(message),
+            Self::NoKey(problem) | Self::Forbidden(problem) => f.write_str(&problem.one_line()),
             Self::Wrong(error) => error.fmt(f),
         }
     }
@@ -303,7 +311,7 @@ impl Settings {
     fn base_url(&self, provider: &str, known: Option<&BuiltIn>, environment: &Environment) -> Result<String, NoModel> {
         let variable = known.map_or("", |known| known.url_variable);
         if let Some(given) = environment.get(variable) {
-            let checked = address::check(given).map_err(|problem| ConfigError::one(format!("{variable}: {problem}")))?;
+            let checked = address::check(given).map_err(|problem| ConfigError::one(problem.at(variable)))?;
             return Ok(checked);
         }
         if let Some(given) = self.text(&["providers", provider, "base_url"]) {
@@ -312,24 +320,29 @@ impl Settings {
         }
         match known {
             Some(known) if !known.home.is_empty() => Ok(known.home.to_owned()),
-            Some(_) => Err(NoModel::NoKey { message: format!("no URL for `{provider}`: set {variable}, {OTHERWISE}") }),
+            Some(_) => {
+                let problem = Problem::new(format!("no URL for `{provider}`")).hint(format!("set {variable}, {OTHERWISE}"));
+                Err(NoModel::NoKey(problem.hint(WITHOUT_MODEL)))
+            }
             None => {
-                Err(ConfigError::one(format!("provider `{provider}` has no URL; set `providers.{provider}.base_url`")).into())
+                let problem = Problem::new(format!("provider `{provider}` has no URL"));
+                Err(ConfigError::one(problem.hint(format!("set `providers.{provider}.base_url`"))).into())
             }
         }
     }
 
     fn unknown_provider(&self, asked: &str) -> ConfigError {
         if self.values.keys().any(|path| path.len() == 3 && path.starts_with(&["providers".to_owned(), asked.to_owned()])) {
-            return ConfigError::one(format!("provider `{asked}` has no `api`; set `providers.{asked}.api`"));
+            let problem = Problem::new(format!("provider `{asked}` has no `api`"));
+            return ConfigError::one(problem.hint(format!("set `providers.{asked}.api`")));
         }
         let known: Vec<&str> = BUILT_IN.iter().map(|known| known.name).collect();
         let nearest = known.iter().find(|name| strsim::damerau_levenshtein(name, asked) <= 2);
         let hint = nearest.map_or_else(
-            || format!("expected {}, or a `[providers.{asked}]` in config.toml", known.join(", ")),
+            || format!("use {}, or add `[providers.{asked}]` to config.toml", known.join(", ")),
             |name| format!("did you mean `{name}`?"),
         );
-        ConfigError::one(format!("unknown provider `{asked}`; {hint}"))
+        ConfigError::one(Problem::new(format!("unknown provider `{asked}`")).hint(hint))
     }
 
     /// Returns the ports on which to look for local model servers.
@@ -373,7 +386,7 @@ impl Settings {
                 && name == "base_url"
             {
                 let problem = address::check(given).err();
-                problems.extend(problem.map(|problem| format!("{}: `{}`: {problem}", entry.origin, path.join("."))));
+                problems.extend(problem.map(|problem| problem.at(format!("{}: `{}`", entry.origin, path.join(".")))));
             }
         }
         ConfigError::unless_empty(problems)
@@ -390,9 +403,10 @@ fn kept_as(provider: &str) -> &str {
     if provider == CHAT { RESPONSES } else { provider }
 }
 
-const OTHERWISE: &str = "or OPENAI_BASE_URL=http://localhost:11434/v1 for a local server; `aye demo` works without a model";
+const OTHERWISE: &str = "or OPENAI_BASE_URL=http://localhost:11434/v1 for a local server";
+const WITHOUT_MODEL: &str = "run `aye demo` to try aye without a model";
 
 fn no_key(what: &str, variable: &str, provider: &str) -> NoModel {
-    let message = format!("{what}: run `aye auth login {provider}`, or set {variable}, {OTHERWISE}");
-    NoModel::NoKey { message }
+    let problem = Problem::new(what).hint(format!("run `aye auth login {provider}`, or set {variable}, {OTHERWISE}"));
+    NoModel::NoKey(problem.hint(WITHOUT_MODEL))
 }

@@ -411,7 +411,7 @@ pub(super) fn suggest(path: &[String]) -> String {
     let mut names: Vec<String> = here.iter().map(|name| format!("`{name}`")).collect();
     names.sort_unstable();
     names.dedup();
-    format!("expected {}", names.join(", "))
+    format!("use {}", names.join(", "))
 }
 
 /// Returns all keys as text, for `aye config schema`.

@@ -102,8 +102,7 @@ impl ToolLists {
 
     /// Reads the tool lists of a project, which can only disable tools. `ProjectLayer` reads all other keys.
     pub(crate) fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; expected a TOML file", path.display())))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| ConfigError::one(file::not_text(path)))?;
         file::parse_what_fits(text, path).map(|(values, _)| Self::from_values(&values))
     }
 }

@@ -52,7 +52,7 @@ fn each_mistake_is_named_with_its_line_and_what_was_expected() {
     for (toml, said) in [
         ("modle = 1", "`config.toml` line 1: unknown key `modle`; did you mean `model`?"),
         ("\n[model]\ndefualt = 'a/b'", "line 3: unknown key `model.defualt`; did you mean `model.default`?"),
-        ("[llm]\nretries = 3", "line 2: unknown key `llm.retries`; expected `connect_timeout_seconds`, `idle_timeout_seconds`"),
+        ("[llm]\nretries = 3", "line 2: unknown key `llm.retries`; use `connect_timeout_seconds`, `idle_timeout_seconds`"),
         ("max_retries = 3", "did you mean `llm.max_retries`?"),
         ("[providers.x]\nurl = 'https://h'", "line 2: unknown key `providers.x.url`"),
         ("[providers.x]\nbase_ulr = 'https://h'", "did you mean `providers.x.base_url`?"),
@@ -86,7 +86,7 @@ fn each_mistake_is_named_with_its_line_and_what_was_expected() {
 fn a_wrong_flag_is_named() {
     for (name, value, said) in [
         ("llm.max_retrys", "3", "did you mean `llm.max_retries`?"),
-        ("llm.max_retries", "many", "--set: invalid value `many` for `llm.max_retries`, expected an integer"),
+        ("llm.max_retries", "many", "--set: invalid value `many` for `llm.max_retries`: expected an integer"),
         ("llm", "3", "unknown key `llm`"),
         ("", "3", "unknown key"),
         ("ui.plain", "1", "expected true or false"),
@@ -351,7 +351,8 @@ fn a_missing_key_is_told_with_what_else_there_is() {
         (Some("gateway/x"), "LLM_GATEWAY_ENDPOINT"),
     ] {
         let error = load("", &[]).unwrap().choose_model(flag, &environment(&[]), &Credentials::none()).unwrap_err();
-        let NoModel::NoKey { message } = error else { panic!("{flag:?}: {error:?}") };
+        let NoModel::NoKey(problem) = error else { panic!("{flag:?}: {error:?}") };
+        let message = problem.one_line();
         for part in [variable, "OPENAI_BASE_URL=http://localhost:11434/v1", "aye demo"] {
             assert!(message.contains(part), "{message}");
         }
@@ -396,7 +397,7 @@ fn keys_leave_this_machine_encrypted_only() {
     ] {
         assert!(address::check(bad).is_err(), "{bad}");
     }
-    assert!(!address::check("https://user:secret@h").unwrap_err().contains("secret"));
+    assert!(!address::check("https://user:secret@h").unwrap_err().one_line().contains("secret"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Output;
 use crate::protocol::tool::hidden_words;
 use crate::protocol::{
-    Budget, BudgetScope, BudgetUnit, CallId, EventKind, Failure, FailureKind, ModelFacts, ServerStatus, Usage,
+    Budget, BudgetScope, BudgetUnit, CallId, EventKind, Failure, FailureKind, ModelFacts, Remedy, ServerStatus, Usage, budget_key,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -41,7 +41,11 @@ impl Plain {
             answer(text, output)?;
         }
         let spent = kind.is_over().then(|| self.spent()).flatten();
-        for line in self.line(kind).into_iter().chain(spent) {
+        let failure = match kind {
+            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => problem(failure, &self.provider),
+            _ => Vec::new(),
+        };
+        for line in self.line(kind).into_iter().chain(failure).chain(spent) {
             let line = one_line(&line, if kind.is_over() { END_CHARS } else { LINE_CHARS });
             // A failure to write progress does not stop the run: the response is written to the other stream.
             drop(writeln!(output.err, "{}", (output.clean)(&line)));
@@ -97,14 +101,14 @@ impl Plain {
             | EventKind::SavingChanged { message, .. }
             | EventKind::Notice { message } => Some(message.clone()),
             EventKind::ModeChanged { mode } => Some(format!("mode {}", mode.as_str())),
-            EventKind::TaskFailed { failure, .. } => Some(failure_line("failed", failure, &self.provider)),
-            EventKind::SessionPaused { failure } => Some(failure_line("paused", failure, &self.provider)),
             EventKind::TaskCancelled { .. } => Some("cancelled".to_owned()),
             EventKind::SessionStarted { .. } => start_line(kind),
             EventKind::SandboxInForce { missing: Some(message), .. } => Some(message.clone()),
             EventKind::ChangedFiles(changed) => changed.counts().map(|counts| format!("changed: {counts}")),
             EventKind::Rewound(done) => Some(done.message.clone()),
             EventKind::ElicitationRequested(asked) => Some(elicitation_line(&asked.server)),
+            // Written as an error.
+            EventKind::TaskFailed { .. } | EventKind::SessionPaused { .. } => None,
             EventKind::SandboxInForce { missing: None, .. }
             | EventKind::OwnCommandStarted { .. }
             | EventKind::OwnCommandEnded { .. }
@@ -271,14 +275,20 @@ fn grouped(count: u64) -> String {
     out
 }
 
-fn failure_line(verb: &str, failure: &Failure, provider: &str) -> String {
-    let message = failure.with_provider(provider);
-    if failure.hint.is_empty() {
-        format!("{verb}: {message}")
-    } else {
-        // The hint is written for all front ends; here, continuing is a command.
-        format!("{verb}: {message} · {}", failure.hint.replace("then continue", "then run `aye exec -c`"))
-    }
+/// Returns the lines of a failure. The last hint is the command that continues the task.
+fn problem(failure: &Failure, provider: &str) -> Vec<String> {
+    let problem = failure.problem_of(provider);
+    let problem = match failure.remedy {
+        Some(Remedy::Continue | Remedy::ChangePolicy | Remedy::SaveKey) => problem.hint("run `aye exec -c` to continue"),
+        Some(Remedy::RaiseBudget { scope: BudgetScope::Session, unit: BudgetUnit::CostUsd, limit }) => {
+            problem.hint(format!("run `aye exec -c --max-budget-usd {limit}` to continue"))
+        }
+        Some(Remedy::RaiseBudget { scope, unit, limit }) => {
+            problem.hint(format!("run `aye exec -c --set {}={limit}` to continue", budget_key(scope, unit)))
+        }
+        None => problem,
+    };
+    problem.lines().into_iter().map(|(_, line)| line).collect()
 }
 
 /// Joins several lines into one, so that no text can pass for another line, and cuts it if it is long.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::protocol::{
-    Arguments, Budget, BudgetScope, BudgetUnit, CallId, Compaction, CompactionTrigger, Failure, Mode, ModelFacts, SessionId,
-    StopReason, ToolError, ToolStatus, Usage, WorkspaceId,
+    Arguments, Budget, BudgetScope, BudgetUnit, CallId, Compaction, CompactionTrigger, Failure, Mode, ModelFacts, Remedy,
+    SessionId, StopReason, ToolError, ToolStatus, Usage, WorkspaceId,
 };
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -242,7 +242,13 @@ fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
 #[test]
 fn a_failure_says_what_happened_and_what_to_do() {
     let told = told(vec![failed_with(FailureKind::Network)], Format::Text, false);
-    assert_eq!((told.out.as_str(), told.err.as_str()), ("", "failed: it said no · try later\n"));
+    assert_eq!((told.out.as_str(), told.err.as_str()), ("", "error: it said no\nhint: try later\n"));
+    let raise = Remedy::RaiseBudget { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: 40.0 };
+    for (remedy, command) in [(Remedy::Continue, "aye exec -c"), (raise, "aye exec -c --set budget.task_steps=40")] {
+        let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", "").with_remedy(remedy);
+        let told = self::told(vec![EventKind::SessionPaused { failure }], Format::Text, false);
+        assert_eq!(told.err, format!("error: used up\nhint: run `{command}` to continue\n"));
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::context::AppContext;
 use super::error::CliError;
 use crate::config::{NotKept, Secret};
+use crate::protocol::Problem;
 use crate::sys::keyring::KeyringError;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,9 +26,8 @@ pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str)
         Some(Ok(())) => format!("saved the key for {name} in the keyring\n"),
         Some(Err(NotKept::File(error))) => return Err(error.into()),
         Some(Err(NotKept::Keyring(error))) if error != KeyringError::Absent => {
-            let otherwise = "the key was not saved; pass `--set auth.keyring=false` to save it in a file that only \
-                you can read";
-            return Err(CliError::failed(format!("{error}; {otherwise}")));
+            let error = CliError::failed(Problem::new("the key was not saved").because(error));
+            return Err(error.hint("pass `--set auth.keyring=false` to save it in a file that only you can read"));
         }
         without => {
             check_place_of_file(place)?;
@@ -52,21 +52,19 @@ fn checked(key: &str) -> Result<&str, CliError> {
         return Err(CliError::usage("no key was given; nothing was saved"));
     }
     if key.len() as u64 > KEY_BYTES || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(CliError::usage(
-            "not an API key: a key is one line of letters, digits and symbols without spaces; \
-            nothing was saved",
-        ));
+        let problem = Problem::new("not an API key; nothing was saved");
+        return Err(CliError::usage(problem.hint("a key is one line of letters, digits and symbols without spaces")));
     }
     Ok(key)
 }
 
 /// Returns an error if the credentials file would be in a directory that is shared with others.
 pub(crate) fn check_place_of_file(place: &AppContext) -> Result<(), CliError> {
-    shared_place(place).map_or(Ok(()), |reason| Err(CliError::usage(reason)))
+    shared_place(place).map_or(Ok(()), |problem| Err(CliError::usage(problem)))
 }
 
 /// Returns the reason why the configuration directory would be shared with others, with a repository.
-fn shared_place(place: &AppContext) -> Option<String> {
+fn shared_place(place: &AppContext) -> Option<Problem> {
     let config = &place.directories.config;
     let real = config.ancestors().find_map(|level| level.canonicalize().ok())?;
     let home = &place.home;
@@ -74,10 +72,8 @@ fn shared_place(place: &AppContext) -> Option<String> {
     let repository = real.ancestors().take_while(|level| !above_home(level)).find(|level| level.join(".git").exists());
     let workspace = place.roots.iter().find(|root| real.starts_with(root) && !above_home(root));
     let shared: PathBuf = repository.map(Path::to_owned).or_else(|| workspace.cloned())?;
-    Some(format!(
-        "your configuration directory `{}` is inside the project `{}`, so a file with keys could be shared with the \
-        project\nhint: set AYE_CONFIG_DIR to another directory",
-        config.display(),
-        shared.display()
-    ))
+    let (config, shared) = (config.display(), shared.display());
+    let what = format!("your configuration directory `{config}` is inside the project `{shared}`");
+    let problem = Problem::new(what).because("a file with keys could be shared with the project");
+    Some(problem.hint("set AYE_CONFIG_DIR to another directory"))
 }

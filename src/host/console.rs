@@ -1,5 +1,7 @@
 //! Output of commands on stdout, and notices and errors on stderr.
 
+use super::error::CliError;
+use crate::protocol::{HINT, Problem};
 use std::io::{IsTerminal, Write};
 
 /// Prints notices on stderr, one a line.
@@ -9,15 +11,18 @@ pub(crate) fn warn_all(messages: &[String]) {
     }
 }
 
-/// Prints a notice on stderr, without control characters.
-pub(crate) fn warn(message: &str) {
+/// Prints a notice on stderr with its hints, without control characters.
+pub(crate) fn warn(notice: impl Into<Problem>) {
+    let notice = notice.into();
+    let message = notice.to_string();
     let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));
-    to_stderr(&format!("aye{message}"));
+    let hints: String = notice.hints.iter().map(|hint| format!("\n{HINT}{hint}")).collect();
+    to_stderr(&format!("aye{message}{hints}"));
 }
 
-/// Prints the reason of a failure on stderr, as `error: …`.
-pub(crate) fn fail(message: &str) {
-    to_stderr(&format!("error: {message}"));
+/// Prints the errors of a failed command on stderr, with their hints.
+pub(crate) fn fail(error: &CliError) {
+    error.problems.iter().for_each(|problem| to_stderr(&problem.text()));
 }
 
 fn to_stderr(message: &str) {

@@ -3,29 +3,59 @@
 use super::exit::Exit;
 use crate::config::ConfigError;
 use crate::policy::BundleError;
+use crate::protocol::Problem;
 use crate::store::StoreError;
 use crate::transfer::error::TransferError;
+use std::fmt;
 
-/// A message for the user, and the exit code for scripts.
+/// The errors for the user, and the exit code for scripts.
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub exit: Exit,
-    pub message: String,
+    pub problems: Vec<Problem>,
 }
 
 impl CliError {
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into() }
+    pub(crate) fn new(exit: Exit, problem: impl Into<Problem>) -> Self {
+        Self { exit, problems: vec![problem.into()] }
     }
 
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, message: message.into() }
+    pub(crate) fn usage(problem: impl Into<Problem>) -> Self {
+        Self::new(Exit::Usage, problem)
+    }
+
+    pub(crate) fn failed(problem: impl Into<Problem>) -> Self {
+        Self::new(Exit::Failed, problem)
+    }
+
+    /// Adds an action for the user.
+    #[must_use]
+    pub(crate) fn hint(mut self, action: impl Into<String>) -> Self {
+        if let Some(last) = self.problems.last_mut() {
+            last.hints.push(action.into());
+        }
+        self
+    }
+}
+
+impl CliError {
+    /// Returns a single error, with the others as its lines.
+    pub(crate) fn into_problem(self) -> Problem {
+        Problem::joined(self.problems)
+    }
+}
+
+/// One line for each error, for messages that have no lines of their own.
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.problems.iter().map(Problem::one_line).collect();
+        f.write_str(&lines.join("\n"))
     }
 }
 
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
-        Self::usage(error.to_string())
+        Self { exit: Exit::Usage, problems: error.into_problems() }
     }
 }
 
@@ -37,16 +67,17 @@ impl From<BundleError> for CliError {
 
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
-        match error {
+        let exit = match error {
             StoreError::NotAnId { .. }
             | StoreError::NoSession { .. }
             | StoreError::Ambiguous { .. }
             // The data directory is a matter of configuration.
             | StoreError::Unusable { .. }
             // The command line offers the solution.
-            | StoreError::Held { .. } => Self::usage(error.to_string()),
-            StoreError::Newer { .. } | StoreError::NoBackup { .. } | StoreError::Database { .. } => Self::failed(error.to_string()),
-        }
+            | StoreError::Held { .. } => Exit::Usage,
+            StoreError::Newer { .. } | StoreError::NoBackup { .. } | StoreError::Database { .. } => Exit::Failed,
+        };
+        Self::new(exit, error)
     }
 }
 
@@ -54,7 +85,7 @@ impl From<TransferError> for CliError {
     fn from(error: TransferError) -> Self {
         match error {
             TransferError::Store(error) => error.into(),
-            TransferError::Failed(message) => Self::failed(message),
+            TransferError::Failed(problem) => Self::failed(problem),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::context::AppContext;
 use super::session::{PIECE_RECORDS, Session};
 use crate::agent;
 use crate::ports::Record;
-use crate::protocol::{ChangedFiles, Command, Event, EventKind, ExportForm, SessionCommand, SessionId, WorkspaceId};
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, ExportForm, Problem, SessionCommand, SessionId, WorkspaceId};
 use crate::session::SessionState;
 use crate::store::{Loaded, SessionPart, Store, StoreError};
 use crate::transfer::export;
@@ -40,7 +40,7 @@ impl SessionHistory {
     pub(crate) fn sum_up(self, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
             Ok(loaded) => self.emit(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
-            Err(error) => self.emit(EventKind::Notice { message: error.to_string() }, &events),
+            Err(error) => self.emit(EventKind::Notice { message: Problem::from(error).one_line() }, &events),
         });
     }
 
@@ -73,7 +73,7 @@ impl SessionHistory {
             };
             let path = path.map(name).or_else(own).unwrap_or_else(|| place.workspace.join("aye-session"));
             let told = export::to_new_file(&self.store, self.session.as_str(), form, &path);
-            let message = told.unwrap_or_else(|error| error.to_string());
+            let message = told.unwrap_or_else(|error| Problem::from(error).one_line());
             self.emit(EventKind::Notice { message }, &events);
         });
     }
@@ -84,7 +84,7 @@ impl SessionHistory {
             let SessionPart { records, before } = match self.store.piece(&self.session, Some(before), PIECE_RECORDS) {
                 Ok(piece) => piece,
                 Err(error) => {
-                    self.emit(EventKind::Notice { message: error.to_string() }, &events);
+                    self.emit(EventKind::Notice { message: Problem::from(error).one_line() }, &events);
                     SessionPart { records: Vec::new(), before: Some(before) }
                 }
             };

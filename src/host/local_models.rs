@@ -5,6 +5,7 @@ use crate::config::{NoModel, Settings};
 use crate::llm::local_discovery::{LocalServer, local_servers};
 use crate::llm::said_of_servers;
 use crate::ports::Model;
+use crate::protocol::Problem;
 use crate::store::SessionSummary;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(crate) async fn instead(
     chosen: ModelSelection,
     open: bool,
 ) -> (ModelSelection, Option<String>) {
-    let Err(NoModel::NoKey { message }) = &chosen else {
+    let Err(NoModel::NoKey(problem)) = &chosen else {
         let warning = match &chosen {
             Ok(model) => warning(model.as_ref()).await,
             Err(_) => None,
@@ -38,9 +39,9 @@ pub(crate) async fn instead(
         return (chosen, None);
     }
     let servers = local_servers(&settings.local_ports()).await;
-    match pick(&servers, message) {
+    match pick(&servers, problem) {
         LocalChoice::Nothing => (chosen, None),
-        LocalChoice::Choose(message) => (Err(NoModel::NoKey { message }), None),
+        LocalChoice::Choose(problem) => (Err(NoModel::NoKey(problem)), None),
         LocalChoice::Ask { name, .. } if models.allowed().forbidden_by(&name).is_some() => (chosen, None),
         LocalChoice::Ask { name, said } => {
             let chosen = models.choose(Some(&name), None);
@@ -56,15 +57,15 @@ pub(crate) async fn instead(
 #[derive(Debug, PartialEq, Eq)]
 enum LocalChoice {
     Nothing,
-    /// There are several; the message lists them.
-    Choose(String),
+    /// There are several; a hint lists them.
+    Choose(Problem),
     Ask {
         name: String,
         said: String,
     },
 }
 
-fn pick(servers: &[LocalServer], otherwise: &str) -> LocalChoice {
+fn pick(servers: &[LocalServer], otherwise: &Problem) -> LocalChoice {
     let able: Vec<(&LocalServer, &str)> =
         servers.iter().filter_map(|server| Some((server, server.first()?.name.as_str()))).collect();
     match able.as_slice() {
@@ -79,10 +80,8 @@ fn pick(servers: &[LocalServer], otherwise: &str) -> LocalChoice {
         }
         [(_, model), ..] => {
             let there = said_of_servers(servers);
-            LocalChoice::Choose(format!(
-                "{otherwise}; found on this machine: {there}. Choose a model, for example `-m \
-                {LOCAL}/{model}`"
-            ))
+            let hint = format!("choose a local model, for example `-m {LOCAL}/{model}`; found on this machine: {there}");
+            LocalChoice::Choose(otherwise.clone().hint(hint))
         }
     }
 }
@@ -115,17 +114,17 @@ mod tests {
 
     #[test]
     fn the_only_server_is_asked_and_of_several_the_person_chooses() {
-        assert_eq!(pick(&[], "none"), LocalChoice::Nothing);
-        assert_eq!(pick(&[server("Ollama", &[])], "none"), LocalChoice::Nothing);
+        assert_eq!(pick(&[], &"none".into()), LocalChoice::Nothing);
+        assert_eq!(pick(&[server("Ollama", &[])], &"none".into()), LocalChoice::Nothing);
         let ollama = server("Ollama", &["nomic-embed-text:latest", "qwen3:8b"]);
-        let LocalChoice::Ask { name, said } = pick(&[ollama.clone(), server("vLLM", &[])], "none") else { panic!() };
+        let LocalChoice::Ask { name, said } = pick(&[ollama.clone(), server("vLLM", &[])], &"none".into()) else { panic!() };
         assert_eq!(name, "local/qwen3:8b");
         assert!(said.contains("Ollama at http://127.0.0.1:1/v1"), "{said}");
-        let LocalChoice::Choose(said) = pick(&[ollama, server("vLLM", &["m"])], "no API key found") else { panic!() };
-        assert!(
-            said.starts_with("no API key found; ") && said.contains("vLLM (m)") && said.ends_with("`-m local/qwen3:8b`"),
-            "{said}"
-        );
+        let none = Problem::new("no API key found").hint("save one");
+        let LocalChoice::Choose(problem) = pick(&[ollama, server("vLLM", &["m"])], &none) else { panic!() };
+        let [first, local] = &problem.hints[..] else { panic!("{problem:?}") };
+        assert_eq!((problem.what.as_str(), first.as_str()), ("no API key found", "save one"));
+        assert!(local.contains("vLLM (m)") && local.contains("`-m local/qwen3:8b`"), "{local}");
     }
 
     #[test]

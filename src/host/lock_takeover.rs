@@ -1,7 +1,7 @@
 //! Takes over a session that another process owns: that process is asked to save and exit, and never killed.
 
 use crate::host::nesting::Nesting;
-use crate::protocol::SessionId;
+use crate::protocol::{Problem, SessionId};
 use crate::store::Store;
 use crate::sys::instance::Instance;
 use std::time::{Duration, Instant};
@@ -12,31 +12,31 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Returns the reason why a session cannot be taken over here at all.
-pub(crate) fn forbidden() -> Option<String> {
+pub(crate) fn forbidden() -> Option<Problem> {
     (Nesting::of_process() == Nesting::InsideAye)
-        .then(|| "a command that aye runs (AYE=1) cannot take over a session; run aye in your own terminal".to_owned())
+        .then(|| Problem::new("a command that aye runs (AYE=1) cannot take over a session").hint("run aye in your own terminal"))
 }
 
 /// Asks the owner of the session to exit, and waits. Returns the reason if it still owns the session.
-pub(crate) fn end_holder(store: &Store, id: &SessionId) -> Result<(), String> {
-    let Some(holder) = store.holder(id).map_err(|error| error.to_string())? else { return Ok(()) };
+pub(crate) fn end_holder(store: &Store, id: &SessionId) -> Result<(), Problem> {
+    let Some(holder) = store.holder(id)? else { return Ok(()) };
     if let Some(reason) = forbidden() {
         return Err(reason);
     }
     let pid = holder.instance.pid;
     if holder.instance == Instance::current() {
-        return Err("this process already has the session open".to_owned());
+        return Err("this process already has the session open".into());
     }
-    let asked =
-        holder.instance.terminate().map_err(|error| format!("cannot ask process {pid} to exit: {error}; exit it there"))?;
+    let asked = holder
+        .instance
+        .terminate()
+        .map_err(|error| Problem::new(format!("cannot ask process {pid} to exit")).because(error).hint("exit it there"))?;
     let until = Instant::now() + TIMEOUT;
     while asked && holder.instance.is_alive() && store.holder(id).is_ok_and(|now| now.as_ref() == Some(&holder)) {
         if Instant::now() >= until {
             let seconds = TIMEOUT.as_secs();
-            return Err(format!(
-                "process {pid} did not exit within {seconds} s. It was not killed, because it may be busy. Exit it \
-                there, or try again."
-            ));
+            let problem = Problem::new(format!("process {pid} did not exit within {seconds} s"));
+            return Err(problem.because("it may be busy, so it was not killed").hint("exit it there, or try again"));
         }
         std::thread::sleep(INTERVAL);
     }

@@ -9,7 +9,7 @@ use crate::host::nesting::Nesting;
 use crate::llm::local_discovery::local_servers;
 use crate::llm::{self, Catalogue, ModelEntry, ProviderSpec};
 use crate::ports::{BoxFuture, Model, Models};
-use crate::protocol::{Failure, FailureKind, KeyText, ListedModel, ModelFacts};
+use crate::protocol::{Failure, FailureKind, KeyText, ListedModel, ModelFacts, Problem};
 use crate::store::SessionSummary;
 use crate::sys::http::Timeouts;
 use futures_util::future::join_all;
@@ -142,9 +142,7 @@ impl ModelCatalog {
         let asked = flag.or(resumed.map(|summary| summary.model.as_str()).filter(|model| !model.is_empty()));
         if asked.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO) {
             let demo = llm::demo::Demo::new(llm::demo::Pace::Recorded);
-            return demo
-                .map(|demo| Arc::new(demo) as Arc<dyn Model>)
-                .map_err(|failure| NoModel::NoKey { message: failure.message });
+            return demo.map(|demo| Arc::new(demo) as Arc<dyn Model>).map_err(|failure| NoModel::NoKey(failure.problem()));
         }
         let catalogue = self.catalogue.clone()?;
         let choice = self.would_use(asked)?;
@@ -155,7 +153,7 @@ impl ModelCatalog {
         } else {
             llm::connect_knowing(spec, &model, &catalogue)
         };
-        connected.map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
+        connected.map_err(|failure| NoModel::NoKey(failure.problem()))
     }
 
     /// Returns the connection settings of a model's provider.
@@ -221,7 +219,7 @@ impl ModelCatalog {
             let lacks = match self.provider(&provider) {
                 _ if twice => continue,
                 Ok(_) => MissingRequirement::default(),
-                Err(NoModel::NoKey { .. }) => self.lack(&provider),
+                Err(NoModel::NoKey(_)) => self.lack(&provider),
                 Err(error) => MissingRequirement { words: Some(error.to_string()), key_of: None },
             };
             let list = if lacks.words.is_some() { &mut lacking } else { &mut ready };
@@ -268,7 +266,7 @@ impl ModelCatalog {
         for (provider, address, told) in answers {
             match told {
                 Ok(Ok(told)) => add(catalogue, models, &provider, &address, told),
-                Ok(Err(failure)) => notices.push(format!("{provider}: {}; {}", failure.message, failure.hint)),
+                Ok(Err(failure)) => notices.push(failure.problem().at(&provider).one_line()),
                 Err(_) => notices.push(format!("{provider}: `{address}` did not respond within {} s", ASKING.as_secs())),
             }
         }
@@ -316,7 +314,7 @@ impl ModelCatalog {
         if let Some(default) = self.default_model() {
             return match self.allowed().forbidden_by(default) {
                 None => by_keys(),
-                Some(rule) => Err(NoModel::Forbidden { message: forbidden_default(default, &rule) }),
+                Some(rule) => Err(NoModel::Forbidden(forbidden_default(default, &rule))),
             };
         }
         let Some(patterns) = self.allowed().patterns() else { return by_keys() };
@@ -331,11 +329,12 @@ impl ModelCatalog {
             }
         }
         let listed = if patterns.is_empty() { "no model".to_owned() } else { format!("only {}", quoted(&patterns)) };
-        let message = match lacks {
-            Some(lacks) => format!("the policy allows {listed} (`allowed_models`), and none of these is usable: {lacks}"),
-            None => format!("the policy allows {listed} (`allowed_models`), and no known model matches"),
-        };
-        Err(NoModel::NoKey { message })
+        Err(NoModel::NoKey(match lacks {
+            Some(lacks) => {
+                lacks.into_problem().at(format!("the policy allows {listed} (`allowed_models`), and none of these is usable"))
+            }
+            None => format!("the policy allows {listed} (`allowed_models`), and no known model matches").into(),
+        }))
     }
 
     /// Returns the models that an entry of `allowed_models` means: the name itself, or the listed models that match a
@@ -349,10 +348,11 @@ impl ModelCatalog {
     }
 }
 
-fn forbidden_default(default: &str, rule: &str) -> String {
-    format!(
-        "the policy does not allow the model `{default}`, which `[model] default` in config.toml names (rule: {rule})\nhint: choose another one with `-m PROVIDER/NAME`, change `[model] default`, or add the model to `allowed_models`"
-    )
+fn forbidden_default(default: &str, rule: &str) -> Problem {
+    let what = "the policy does not allow the model";
+    Problem::new(format!("{what} `{default}`, which `[model] default` in config.toml names (rule: {rule})"))
+        .hint("choose another one with `-m PROVIDER/NAME`")
+        .hint("change `[model] default`, or add the model to `allowed_models`")
 }
 
 fn quoted(patterns: &[&str]) -> String {
@@ -373,21 +373,21 @@ fn listed(facts: ModelFacts, lack: MissingRequirement, source: &str) -> ListedMo
 
 /// Returns the built-in list, extended by the user's.
 fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
-    let wrong = |reason: String| ConfigError::one(format!("`{}`{reason}", own.display()));
+    let wrong = |reason: &dyn std::fmt::Display| ConfigError::one(Problem::new(format!("`{}`", own.display())).because(reason));
     match own.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Catalogue::default()),
-        Err(error) => return Err(wrong(format!(": {error}"))),
-        Ok(metadata) if !metadata.is_file() => return Err(wrong(": not a regular file; expected a TOML file".to_owned())),
-        Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(": larger than 1 MiB".to_owned())),
+        Err(error) => return Err(wrong(&error)),
+        Ok(metadata) if !metadata.is_file() => return Err(wrong(&"not a regular file; expected a TOML file")),
+        Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(&"larger than 1 MiB")),
         Ok(_) => {}
     }
     let mut bytes = Vec::new();
     let read = std::fs::File::open(own).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
-    read.map_err(|error| wrong(format!(": {error}")))?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| wrong(": not UTF-8 text".to_owned()))?;
+    read.map_err(|error| wrong(&error))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| wrong(&"not UTF-8 text"))?;
     Catalogue::with_own(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|problems| {
-        let lines = problems.into_iter().map(|(line, what)| format!("`{}` line {line}: {what}", own.display()));
-        ConfigError::one(lines.collect::<Vec<_>>().join("\n"))
+        let problem = |(line, what)| Problem::new(format!("`{}` line {line}", own.display())).because(what);
+        ConfigError::many(problems.into_iter().map(problem).collect())
     })
 }
 
@@ -414,24 +414,24 @@ impl Models for ModelCatalog {
         });
         opened.map_err(|error: NoModel| {
             let kind = match error {
-                NoModel::NoKey { .. } => FailureKind::Authentication,
-                NoModel::Forbidden { .. } => FailureKind::Permission,
+                NoModel::NoKey(_) => FailureKind::Authentication,
+                NoModel::Forbidden(_) => FailureKind::Permission,
                 NoModel::Wrong(_) => FailureKind::InvalidRequest,
             };
-            Failure::new(kind, error.to_string(), String::new())
+            Failure::of_problem(kind, &error.into_problem())
         })
     }
 
     fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure> {
-        let wrong = |message: String| Failure::new(FailureKind::InvalidRequest, message, String::new());
+        let wrong = |problem: &Problem| Failure::of_problem(FailureKind::InvalidRequest, problem);
         // A program that aye runs could press the keys itself.
         if Nesting::of_process() == Nesting::InsideAye {
-            return Err(wrong("a command that aye runs (AYE=1) cannot change API keys".to_owned()));
+            return Err(wrong(&"a command that aye runs (AYE=1) cannot change API keys".into()));
         }
         let provider = llm::split_name(name).map_or(name, |(provider, _)| provider);
-        let kept_as = self.place.settings.key_name(provider).map_err(|error| wrong(error.to_string()))?;
+        let kept_as = self.place.settings.key_name(provider).map_err(|error| wrong(&error.to_string().into()))?;
         let kept = self.with_new_keys(|| crate::host::api_keys::keep(&self.place, kept_as, &key.0, GOES_BEFORE_LATER));
-        let words = kept.map_err(|trouble| wrong(trouble.message))?;
+        let words = kept.map_err(|error| wrong(&error.into_problem()))?;
         self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), key.clone());
         Ok(words.trim_end().to_owned())
     }

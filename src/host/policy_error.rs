@@ -1,24 +1,21 @@
-//! Error text for an invalid policy: the place, the line, the expected content, and what to do.
+//! The error for an invalid policy: the place, the expected content, the line, and what to do.
 
 use super::error::CliError;
 use crate::policy::{BundleError, entry_at};
+use crate::protocol::Problem;
 
-/// Added at a start only; while aye runs, the last valid policy stays in force.
-pub(crate) const NOTHING_RUNS: &str = "\n  nothing runs under an invalid policy; run `aye policy validate` to list all errors";
 const MAX_CELLS: usize = 160;
 
+/// Returns the error of a start. While aye runs, the last valid policy stays in force, and the hint does not apply.
 pub(crate) fn broken(error: &BundleError, bytes: &[u8]) -> CliError {
-    let mut message = with_its_line(error, bytes);
-    message.push_str(NOTHING_RUNS);
-    CliError::usage(message)
+    let problem = with_its_line(error, bytes);
+    CliError::usage(problem.hint("run `aye policy validate` to list all errors; aye runs nothing under an invalid policy"))
 }
 
 /// Returns the error with the source of its line.
-pub(crate) fn with_its_line(error: &BundleError, bytes: &[u8]) -> String {
-    match excerpt(error, &String::from_utf8_lossy(bytes)) {
-        Some(line) => format!("{error}\n{line}"),
-        None => error.to_string(),
-    }
+pub(crate) fn with_its_line(error: &BundleError, bytes: &[u8]) -> Problem {
+    let line = excerpt(error, &String::from_utf8_lossy(bytes));
+    Problem { excerpt: line.into_iter().collect(), ..Problem::new(error.to_string()) }
 }
 
 /// Returns the numbered source line of an error.

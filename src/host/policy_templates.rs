@@ -1,6 +1,7 @@
 //! Starter policies, and writing one without losing an existing file.
 
 use super::error::CliError;
+use crate::protocol::Problem;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ pub(crate) fn write(
 ) -> Result<Option<PathBuf>, CliError> {
     let cannot = |what: &Path| {
         let what = what.display().to_string();
-        move |error: std::io::Error| CliError::failed(format!("cannot write `{what}`: {error}"))
+        move |error: std::io::Error| CliError::failed(Problem::new(format!("cannot write `{what}`")).because(error))
     };
     // A project could have put a symlink there that leads out of it.
     if !private && directory.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
@@ -107,12 +108,10 @@ pub(crate) fn write(
 fn taken(file: &Path, error: std::io::Error) -> CliError {
     if error.kind() == ErrorKind::AlreadyExists {
         let name = file.display();
-        return CliError::usage(format!(
-            "`{name}` already exists\nhint: pass `--force` to replace it (the old file is backed up), or `--stdout` \
-            to print the policy instead"
-        ));
+        return CliError::usage(format!("`{name}` already exists"))
+            .hint("pass `--force` to replace it (the old file is backed up), or `--stdout` to print the policy instead");
     }
-    CliError::failed(format!("cannot write `{}`: {error}", file.display()))
+    CliError::failed(Problem::new(format!("cannot write `{}`", file.display())).because(error))
 }
 
 /// Creates a new file; fails if it exists.

@@ -8,7 +8,7 @@ use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLi
 use crate::host::options::Trust;
 use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code};
 use crate::ports::{InstructionSource, Instructions};
-use crate::protocol::cut_before;
+use crate::protocol::{Problem, cut_before};
 use crate::tools::RepositoryTrust;
 use crate::tui::ProjectFile;
 use std::collections::{BTreeMap, HashSet};
@@ -339,13 +339,14 @@ impl ProjectConfig {
 
     /// Returns the error in the project's policy, trusted or not.
     pub(crate) fn broken(&self) -> Option<String> {
-        self.parsed().err().map(|trouble| trouble.message)
+        self.parsed().err().map(|error| error.into_problem().detailed())
     }
 
     fn parsed(&self) -> Result<Option<Layer>, CliError> {
         let Some((path, bytes)) = self.project.policy() else { return Ok(None) };
         let bytes = bytes.map_err(|why| {
-            CliError::usage(format!("cannot read the project's policy `{}`: {why}; fix or remove it", path.display()))
+            let what = format!("cannot read the project's policy `{}`", path.display());
+            CliError::usage(Problem::new(what).because(why).hint("fix or remove it"))
         })?;
         let bundle = Bundle::parse_bytes(bytes, &path.display().to_string());
         let bundle = bundle.map_err(|error| CliError::usage(with_its_line(&error, bytes)))?;

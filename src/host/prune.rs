@@ -66,7 +66,7 @@ pub(crate) fn quietly(place: &AppContext, store: &Store) {
     let rules = PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
     match prune(place, store, &rules, false, GiveBack::InSteps) {
         Ok(pruned) => tracing::info!(sessions = pruned.sessions.len(), bytes = pruned.freed_bytes, "pruned"),
-        Err(trouble) => tracing::warn!(trouble = trouble.message, "cannot prune sessions"),
+        Err(trouble) => tracing::warn!(%trouble, "cannot prune sessions"),
     }
 }
 

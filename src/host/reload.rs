@@ -6,7 +6,6 @@ use super::error::CliError;
 use super::mcp_servers;
 use super::mcp_servers::{Offered, Servers};
 use super::offered_tools;
-use super::policy_error::NOTHING_RUNS;
 use super::policy_layers::Policy;
 use super::project::ProjectConfig;
 use super::sandbox_host::SandboxHost;
@@ -226,7 +225,7 @@ impl Reload {
             Err(trouble) => {
                 // The last valid policy, with the current tools.
                 updates.extend(told.map(|told| self.taken(&self.policy, Some(&told))));
-                self.bad(trouble.message, asked)
+                self.bad(&trouble.into_problem().detailed(), asked)
             }
         };
         updates.extend(policy);
@@ -341,12 +340,11 @@ impl Reload {
         (PolicyUpdate::Accepted { change: Box::new(change), router: router.clone(), redactor }, router)
     }
 
-    fn bad(&mut self, message: String, asked: ReloadTrigger) -> Option<PolicyUpdate> {
-        let known = self.broken.replace(message.clone()).is_some_and(|before| before == message);
+    fn bad(&mut self, message: &str, asked: ReloadTrigger) -> Option<PolicyUpdate> {
+        let known = self.broken.replace(message.to_owned()).is_some_and(|before| before == message);
         if known && asked == ReloadTrigger::Change {
             return None;
         }
-        let message = message.replace(NOTHING_RUNS, "");
         let message = format!("{message}\nthe previous policy applies until this is fixed");
         Some(PolicyUpdate::Rejected { message })
     }

@@ -18,8 +18,8 @@ use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
 use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, Tail};
 use crate::protocol::{
-    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, SessionId, Target, ToolDefinition, ToolResult,
-    VerdictKind,
+    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolDefinition,
+    ToolResult, VerdictKind,
 };
 use crate::session::{CallChange, Change, SessionState};
 use crate::store::{Claim, Loaded, NewSession, SessionPart, SessionSummary, Store};
@@ -229,13 +229,13 @@ pub(super) fn choose(
         }
     };
     let Some(summary) = found else {
-        let message = format!("there is no session in `{}` yet\nhint: run `aye` to start one", place.workspace.display());
-        return Err(SessionError::Failed(CliError::usage(message)));
+        let error = CliError::usage(format!("there is no session in `{}` yet", place.workspace.display()));
+        return Err(SessionError::Failed(error.hint("run `aye` to start one")));
     };
     if summary.workspace_id != place.workspace_id() {
         let workspace = std::path::Path::new(&summary.workspace).canonicalize().map_err(|error| {
-            let message = format!("cannot use the directory of this session, `{}`: {error}", summary.workspace);
-            SessionError::Failed(CliError::failed(message))
+            let what = format!("cannot use the directory of this session, `{}`", summary.workspace);
+            SessionError::Failed(CliError::failed(Problem::new(what).because(error)))
         })?;
         place.roots[0].clone_from(&workspace);
         place.workspace = workspace;

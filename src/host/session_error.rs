@@ -36,8 +36,8 @@ impl From<SessionError> for CliError {
         match error {
             SessionError::Store(error) => error.into(),
             SessionError::Locked { id, pid } => StoreError::Held { id: id.to_string(), pid }.into(),
-            SessionError::Model(NoModel::NoKey { message }) => Self { exit: Exit::Authentication, message },
-            SessionError::Model(NoModel::Forbidden { message }) => Self::usage(message),
+            SessionError::Model(NoModel::NoKey(problem)) => Self::new(Exit::Authentication, problem),
+            SessionError::Model(NoModel::Forbidden(problem)) => Self::usage(problem),
             SessionError::Model(NoModel::Wrong(error)) => error.into(),
             SessionError::Policy(error) | SessionError::Failed(error) => error,
         }

@@ -2,6 +2,7 @@
 
 use super::context::AppContext;
 use super::error::CliError;
+use super::exit::Exit;
 use crate::config::{ConfigError, grants, with_theme};
 
 /// Writes the theme to the user's settings. Returns the name of the file.
@@ -11,9 +12,9 @@ pub(crate) fn keep(place: &AppContext, name: &str) -> Result<String, CliError> {
     let keep = || {
         let _only_one = grants::lock(&place.directories.config)?;
         grants::change(&file, |old| {
-            let named = |error: ConfigError| ConfigError::one(format!("`{shown}`: {error}"));
+            let named = |error: ConfigError| error.at(format!("`{shown}`"));
             with_theme(old.unwrap_or_default(), name).map(|text| (text, ())).map_err(named)
         })
     };
-    keep().map(|()| shown.clone()).map_err(|error: ConfigError| CliError::failed(error.to_string()))
+    keep().map(|()| shown.clone()).map_err(|error: ConfigError| CliError { exit: Exit::Failed, ..error.into() })
 }

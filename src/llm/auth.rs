@@ -3,7 +3,7 @@
 use super::error::ErrorContext;
 use super::{Secret, SecretValue};
 use crate::ports::ModelError;
-use crate::protocol::{Failure, FailureKind};
+use crate::protocol::{Failure, FailureKind, Remedy};
 use std::sync::OnceLock;
 
 pub(super) type Headers = Vec<(&'static str, String)>;
@@ -58,7 +58,7 @@ impl Key {
         let key = key.map_err(|message| {
             let hint =
                 format!("run `aye auth login {}` to save a key; an environment variable takes precedence", speaker.provider);
-            Failure::new(FailureKind::Authentication, message, hint)
+            Failure::new(FailureKind::Authentication, message, hint).with_remedy(Remedy::SaveKey)
         })?;
         let _ = self.asked.set(key.clone());
         Ok(self.made.get_or_init(|| (self.make)(Some(key))))

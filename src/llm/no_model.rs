@@ -1,7 +1,7 @@
 //! Null model: a session without a model lists the available ones and waits for a choice.
 
 use crate::ports::{Model, ModelRequest, ModelStream};
-use crate::protocol::{Failure, FailureKind, ModelFacts};
+use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
 use futures_util::{StreamExt, stream};
 
 /// Placeholder for a model. Every request fails with the reason why nothing was sent.
@@ -27,8 +27,8 @@ impl Model for MissingModel {
     }
 
     fn stream(&self, _: ModelRequest) -> ModelStream {
-        let failure =
-            Failure::new(FailureKind::Authentication, self.why.clone(), "choose a model or save its key, then continue");
+        let failure = Failure::new(FailureKind::Authentication, self.why.clone(), "choose a model or save its key")
+            .with_remedy(Remedy::Continue);
         stream::iter([Err(failure.into())]).boxed()
     }
 }

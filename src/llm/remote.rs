@@ -10,7 +10,7 @@ use super::stream_reader::{Answer, Listener};
 use super::thread::Thread;
 use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of, responses};
 use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream};
-use crate::protocol::{Failure, FailureKind, ModelFacts};
+use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
 use crate::sys::http::Server;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,7 +63,7 @@ impl Remote {
                 "run `aye auth login {}`, set `{}`, use a local model server, or try `aye demo`",
                 spec.name, spec.key_variable
             );
-            return Err(Failure::new(FailureKind::Authentication, message, hint));
+            return Err(Failure::new(FailureKind::Authentication, message, hint).with_remedy(Remedy::SaveKey));
         }
         let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
         server.address().clone_into(&mut speaker.base_url);

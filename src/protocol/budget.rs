@@ -18,6 +18,18 @@ pub enum BudgetUnit {
     CostUsd,
 }
 
+/// Returns the configuration key of a limit.
+pub fn budget_key(scope: BudgetScope, unit: BudgetUnit) -> &'static str {
+    match (scope, unit) {
+        (BudgetScope::Session, BudgetUnit::Tokens) => "budget.session_tokens",
+        (BudgetScope::Session, BudgetUnit::Steps) => "budget.session_steps",
+        (BudgetScope::Session, BudgetUnit::CostUsd) => "budget.session_cost_usd",
+        (BudgetScope::Task, BudgetUnit::Tokens) => "budget.task_tokens",
+        (BudgetScope::Task, BudgetUnit::Steps) => "budget.task_steps",
+        (BudgetScope::Task, BudgetUnit::CostUsd) => "budget.task_cost_usd",
+    }
+}
+
 /// One limit and its usage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

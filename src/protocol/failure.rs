@@ -1,5 +1,6 @@
 //! Failures, described for the user.
 
+use super::{BudgetScope, BudgetUnit, Problem};
 use serde::{Deserialize, Serialize};
 
 /// Kinds of failure in `task_failed`. Front ends and exit codes depend on them.
@@ -29,8 +30,27 @@ pub enum FailureKind {
     Internal,
 }
 
+/// Change that lets the task continue, as data. A front end offers it in its own words.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Remedy {
+    /// Follow the hint, then continue the task.
+    Continue,
+    /// Raise this budget, then continue the task.
+    RaiseBudget {
+        scope: BudgetScope,
+        unit: BudgetUnit,
+        /// Suggested limit.
+        limit: f64,
+    },
+    /// Change the policy, which sets the limit, then continue the task; or start a new session.
+    ChangePolicy,
+    /// Save an API key, then continue the task.
+    SaveKey,
+}
+
 /// A failure that ends or pauses a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[error("{message}")]
 pub struct Failure {
@@ -39,6 +59,9 @@ pub struct Failure {
     pub message: String,
     /// Suggested action.
     pub hint: String,
+    /// Change that lets the task continue, if there is a known one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
     /// Whether a retry of the same request may succeed.
     pub retryable: bool,
     /// Request ID at the provider, for support requests.
@@ -60,12 +83,44 @@ impl Failure {
                 | FailureKind::CutStream
                 | FailureKind::Protocol
         );
-        Self { kind, message: message.into(), hint: hint.into(), retryable, request_id: None, status: None }
+        Self { kind, message: message.into(), hint: hint.into(), remedy: None, retryable, request_id: None, status: None }
+    }
+
+    /// Returns a failure with the parts of an error.
+    pub fn of_problem(kind: FailureKind, problem: &Problem) -> Self {
+        Self::new(kind, problem.detailed(), problem.hints.join("; "))
+    }
+
+    /// Adds the change that lets the task continue.
+    #[must_use]
+    pub fn with_remedy(self, remedy: Remedy) -> Self {
+        Self { remedy: Some(remedy), ..self }
+    }
+
+    /// Returns the message without the code for programs before it.
+    pub fn text(&self) -> &str {
+        let (code, text) = self.message.split_once(": ").unwrap_or(("", &self.message));
+        if code.starts_with("LLM_") { text } else { &self.message }
+    }
+
+    /// Returns the failure as an error for the user.
+    pub fn problem(&self) -> Problem {
+        self.as_problem(self.text().to_owned())
+    }
+
+    /// Returns the failure as an error that names the provider.
+    pub fn problem_of(&self, provider: &str) -> Problem {
+        self.as_problem(self.with_provider(provider))
+    }
+
+    fn as_problem(&self, what: String) -> Problem {
+        let hint = Some(self.hint.clone()).filter(|hint| !hint.is_empty());
+        Problem { hints: hint.into_iter().collect(), ..Problem::new(what) }
     }
 
     /// Returns the message with the provider and the status, because a provider's message alone often lacks context.
     pub fn with_provider(&self, provider: &str) -> String {
-        let Some(status) = self.status else { return self.message.clone() };
+        let Some(status) = self.status else { return self.text().to_owned() };
         let did = match self.kind {
             FailureKind::Authentication => "rejected the API key",
             FailureKind::RateLimited => "limited the request rate",
@@ -73,7 +128,7 @@ impl Failure {
             FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout => "failed",
             _ => "rejected the request",
         };
-        format!("{provider} {did} ({status}): {}", self.message)
+        format!("{provider} {did} ({status}): {}", self.text())
     }
 }
 
@@ -94,5 +149,22 @@ mod tests {
             let failure = Failure { status, ..Failure::new(kind, "no", "") };
             assert_eq!(failure.with_provider("acme"), expected);
         }
+    }
+
+    #[test]
+    fn the_code_for_programs_is_no_part_of_the_error_for_the_user() {
+        let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: the session used $5.00", "raise it");
+        assert_eq!(failure.problem().text(), "error: the session used $5.00\nhint: raise it");
+        assert_eq!(Failure::new(FailureKind::Network, "no route: x", "").problem().text(), "error: no route: x");
+    }
+
+    #[test]
+    fn a_failure_of_an_older_version_has_no_remedy_and_a_new_one_is_data() {
+        let old = r#"{"kind":"budget_exceeded","message":"m","hint":"h","retryable":false}"#;
+        let mut failure: Failure = serde_json::from_str(old).unwrap();
+        assert_eq!(failure.remedy, None);
+        failure.remedy = Some(Remedy::RaiseBudget { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: 20.0 });
+        let remedy = &serde_json::to_value(&failure).unwrap()["remedy"];
+        assert_eq!(remedy, &serde_json::json!({"action": "raise_budget", "scope": "task", "unit": "steps", "limit": 20.0}));
     }
 }

@@ -1,6 +1,6 @@
 //! Requests outside a session, and their responses: files to mention, custom commands, other sessions.
 
-use super::{CustomCommand, Image, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
+use super::{CustomCommand, Image, Problem, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// Look-up, or an action on a session other than the current one. The model sees none of it.
@@ -185,9 +185,9 @@ pub enum HostResponse {
         line: Option<String>,
     },
     Setup(SetupTold),
-    /// The look-up failed; the reason as a sentence.
+    /// The look-up failed.
     Failed {
-        message: String,
+        problem: Problem,
     },
 }
 

@@ -1,6 +1,6 @@
 //! First-time setup: model, policy and theme. Its requests and their results.
 
-use super::{KeyText, Mode};
+use super::{KeyText, Mode, Problem};
 use serde::{Deserialize, Serialize};
 
 /// Setup requests that concern the user's files and this machine. No front end accepts them in writing: they contain an API key and choose
@@ -50,7 +50,7 @@ pub enum SetupTold {
     },
     /// The request failed, entirely or in part.
     Failed {
-        message: String,
+        problem: Problem,
     },
 }
 

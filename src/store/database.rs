@@ -71,8 +71,8 @@ impl Database {
         job: impl FnOnce(&mut WriterState) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let Some(written) = self.writer.ask(job) else {
-            let reason = "the writer thread ended; start aye again".to_owned();
-            return Err(StoreError::Database { path: self.path.clone(), reason });
+            let reason = "the writer thread ended".to_owned();
+            return Err(StoreError::Database { path: self.path.clone(), reason, remedy: Some("start aye again") });
         };
         written.map_err(|error| StoreError::database(&self.path, &error))
     }

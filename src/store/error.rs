@@ -1,6 +1,6 @@
 //! Errors of the store.
 
-use crate::protocol::size;
+use crate::protocol::{Problem, size};
 use crate::sys::file::usage::free_bytes;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,33 +10,29 @@ const MIN_FREE_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
-    #[error(
-        "cannot use `{}`: {reason}; make it readable and writable, or set AYE_DATA_DIR to another directory",
-        path.display()
-    )]
+    #[error("cannot use `{}`: {reason}", path.display())]
     Unusable { path: PathBuf, reason: String },
     #[error(
-        "the session store `{}` was written by a newer aye (format {found}; this version supports up to {known}); \
-         use that version, or set AYE_DATA_DIR to another directory",
+        "the session store `{}` was written by a newer aye (format {found}; this version supports up to {known})",
         path.display()
     )]
     Newer { path: PathBuf, found: i64, known: i64 },
     #[error(
         "cannot upgrade the session store `{}` from its older format, because no backup could be made: {reason}; \
-         free some space in its directory and start aye again; nothing was changed",
+         nothing was changed",
         path.display()
     )]
     NoBackup { path: PathBuf, reason: String },
-    #[error("session `{id}` is locked by process {pid}; exit that process, or start another session")]
+    #[error("session `{id}` is locked by process {pid}")]
     Held { id: String, pid: u32 },
-    #[error("invalid session ID `{given}`: expected at least 6 hex digits; `aye sessions list` shows all IDs")]
+    #[error("invalid session ID `{given}`: expected at least 6 hex digits")]
     NotAnId { given: String },
-    #[error("there is no session `{given}`; `aye sessions list` shows all sessions")]
+    #[error("there is no session `{given}`")]
     NoSession { given: String },
-    #[error("`{given}` matches {} sessions: {}; give more digits", ids.len(), ids.join(", "))]
+    #[error("`{given}` matches {} sessions: {}", ids.len(), ids.join(", "))]
     Ambiguous { given: String, ids: Vec<String> },
     #[error("cannot access the session store `{}`: {reason}", path.display())]
-    Database { path: PathBuf, reason: String },
+    Database { path: PathBuf, reason: String, remedy: Option<&'static str> },
 }
 
 impl StoreError {
@@ -45,7 +41,33 @@ impl StoreError {
     }
 
     pub(super) fn database(path: &Path, error: &rusqlite::Error) -> Self {
-        Self::Database { path: path.to_owned(), reason: explain(error) }
+        let (reason, remedy) = explained(error);
+        Self::Database { path: path.to_owned(), reason, remedy }
+    }
+
+    /// Returns what the user can do about it.
+    fn hint(&self) -> Option<&'static str> {
+        let hint = match self {
+            Self::Unusable { .. } => "make it readable and writable, or set AYE_DATA_DIR to another directory",
+            Self::Newer { .. } => "use that version, or set AYE_DATA_DIR to another directory",
+            Self::NoBackup { .. } => "free some space in its directory and start aye again",
+            Self::Held { .. } => "exit that process, or start another session",
+            Self::NotAnId { .. } => "run `aye sessions list` to list the IDs",
+            Self::NoSession { .. } => "run `aye sessions list` to list the sessions",
+            Self::Ambiguous { .. } => "give more digits",
+            Self::Database { remedy, .. } => return *remedy,
+        };
+        Some(hint)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let problem = Self::new(error.to_string());
+        match error.hint() {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
     }
 }
 
@@ -60,22 +82,29 @@ fn system_message(error: &io::Error) -> String {
     }
 }
 
-/// Explains an SQLite error and its remedy.
-pub(super) fn explain(error: &rusqlite::Error) -> String {
+/// Explains an SQLite error, with its remedy if there is one.
+fn explained(error: &rusqlite::Error) -> (String, Option<&'static str>) {
     use rusqlite::ErrorCode;
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => "the disk is full; free some space and try again".to_owned(),
-        Some(ErrorCode::ReadOnly) => "the file is read-only; make it writable".to_owned(),
+    let (reason, remedy) = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => ("the disk is full", "free some space and try again"),
+        Some(ErrorCode::ReadOnly) => ("the file is read-only", "make it writable"),
         Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-            "the file cannot be opened; make it and its directory readable and writable".to_owned()
+            ("the file cannot be opened", "make it and its directory readable and writable")
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another aye process has locked the database; try again".to_owned()
-        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ("another aye process has locked the database", "try again"),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "the database is damaged; move it away and start aye again to create a new one".to_owned()
+            ("the database is damaged", "move it away and start aye again to create a new one")
         }
-        _ => error.to_string(),
+        _ => return (error.to_string(), None),
+    };
+    (reason.to_owned(), Some(remedy))
+}
+
+/// Explains an SQLite error and its remedy in one line.
+pub(super) fn explain(error: &rusqlite::Error) -> String {
+    match explained(error) {
+        (reason, Some(remedy)) => format!("{reason}; {remedy}"),
+        (reason, None) => reason,
     }
 }
 

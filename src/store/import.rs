@@ -27,6 +27,7 @@ pub(super) fn import(database: &Database, foreign: Foreign) -> Result<bool, Stor
     let texts: Vec<String> = texts.collect::<Result<_, _>>().map_err(|error| StoreError::Database {
         path: database.path.clone(),
         reason: format!("cannot encode a record as JSON: {error}"),
+        remedy: None,
     })?;
     let bytes = texts.iter().map(String::len).sum();
     database.write(move |desk| desk.transact(Durability::Power, bytes, |transaction| foreign.write(transaction, &texts)))

@@ -1,5 +1,6 @@
 //! Errors of an export, an import or a fork.
 
+use crate::protocol::Problem;
 use crate::store::StoreError;
 
 #[derive(Debug, thiserror::Error)]
@@ -7,5 +8,14 @@ pub(crate) enum TransferError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{0}")]
-    Failed(String),
+    Failed(Problem),
+}
+
+impl From<TransferError> for Problem {
+    fn from(error: TransferError) -> Self {
+        match error {
+            TransferError::Store(error) => error.into(),
+            TransferError::Failed(problem) => problem,
+        }
+    }
 }

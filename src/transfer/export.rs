@@ -7,7 +7,7 @@ use super::format::in_bytes;
 use super::transcript::Transcript;
 use super::{html, markdown};
 use crate::ports::{ARTIFACT_BYTES, Artifacts};
-use crate::protocol::{ExportForm, SessionId, SessionStatus, cut_before};
+use crate::protocol::{ExportForm, Problem, SessionId, SessionStatus, cut_before};
 use crate::session::{SessionState, without_authority};
 use crate::store::{ArtifactStore, SessionSummary, Store};
 use base64::Engine as _;
@@ -18,14 +18,14 @@ use std::path::Path;
 /// Exports a session to a new file. Returns its path and size as text.
 pub(crate) fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path) -> Result<String, TransferError> {
     let text = page(store, &store.find(id)?, form, None)?;
-    let failed = |error: &dyn std::fmt::Display| TransferError::Failed(format!("cannot write `{}`: {error}", path.display()));
+    let failed = |error: &dyn std::fmt::Display| Problem::new(format!("cannot write `{}`", path.display())).because(error);
     match write(path, text.as_bytes(), Present::Stays) {
         Ok(()) => Ok(format!("exported to {}, {}", path.display(), in_bytes(text.len() as u64))),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            let ending = form.ending();
-            Err(failed(&format!("the file already exists; choose another name: /export {ending} FILE.{ending}")))
+            let hint = format!("choose another name: FILE.{}", form.ending());
+            Err(TransferError::Failed(failed(&"the file already exists").hint(hint)))
         }
-        Err(error) => Err(failed(&error)),
+        Err(error) => Err(TransferError::Failed(failed(&error))),
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn write(path: &Path, content: &[u8], present: Present) -> std::io::R
 /// Returns JSON without characters that a terminal obeys; its meaning is unchanged.
 pub(crate) fn as_json(checkpoint: &Checkpoint) -> Result<String, TransferError> {
     let text = serde_json::to_string_pretty(checkpoint)
-        .map_err(|error| TransferError::Failed(format!("cannot write the session as JSON: {error}")))?;
+        .map_err(|error| TransferError::Failed(Problem::new("cannot write the session as JSON").because(error)))?;
     Ok(crate::headless::lines::harmless(&text) + "\n")
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn fork(
         ForkUntil::Records { count } => (Some(*count), None),
         ForkUntil::Prompt { task_id } => {
             let Some((count, prompt)) = before(store, &summary.session_id, task_id)? else {
-                return Err(TransferError::Failed("the session no longer contains this prompt".to_owned()));
+                return Err(TransferError::Failed("the session no longer contains this prompt".into()));
             };
             (Some(count), Some(prompt))
         }

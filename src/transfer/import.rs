@@ -7,7 +7,7 @@ use super::format::{counted, one_line};
 use super::incoming::{Incoming, IncomingEntry};
 use super::records_from_messages;
 use crate::ports::{Artifacts, NewArtifact, Record};
-use crate::protocol::SessionId;
+use crate::protocol::{Problem, SessionId};
 use crate::session::{SessionState, without_authority};
 use crate::store::{ArtifactStore, Foreign, NewSession, Parent, Store, TimedRecord};
 use crate::workspace::identity::workspace_id;
@@ -49,7 +49,7 @@ pub(crate) fn copy(
     parent: Parent,
 ) -> Result<SessionId, TransferError> {
     let Ready { mut foreign, artifacts, .. } =
-        ready(workspace, text).map_err(|reason| TransferError::Failed(format!("cannot copy the session: {reason}")))?;
+        ready(workspace, text).map_err(|problem| TransferError::Failed(problem.at("cannot copy the session")))?;
     foreign.parent = Some(parent);
     foreign.session.id = new_id();
     keep(&artifacts_of(&foreign.session.id), artifacts);
@@ -60,7 +60,7 @@ pub(crate) fn copy(
 }
 
 /// Parses and checks a file. Changes nothing.
-pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
+pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_form(text)?;
     let mut incoming: Incoming<'_> = parse(text)?;
@@ -90,7 +90,7 @@ pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
         None => (None, String::new(), String::new(), first, Vec::new()),
     };
     if records.is_empty() && draft.trim().is_empty() {
-        return Err("nothing to import: the session is empty".to_owned());
+        return Err(Problem::new("nothing to import").because("the session is empty"));
     }
     let state = SessionState::from_records(records.iter().map(|written| &written.record));
     if let count @ 1.. = state.queue.len() {
@@ -109,31 +109,32 @@ pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, String> {
     Ok(Ready { foreign: Foreign { session, created, title, draft, parent: None, records }, artifacts, said })
 }
 
-fn check_form(text: &str) -> Result<(), String> {
+fn check_form(text: &str) -> Result<(), Problem> {
     let form: Form = parse(text)?;
     match form.checkpoint_version {
         Some(serde_json::Value::String(version)) if version == VERSION => {}
         Some(version) => {
-            return Err(format!(
-                "unsupported checkpointVersion {}: this aye reads \"{VERSION}\"; export the session again with a \
-                matching version of aye",
-                one_line(&version.to_string())
-            ));
+            let problem = Problem::new(format!("unsupported checkpointVersion {}", one_line(&version.to_string())));
+            let problem = problem.because(format!("this aye reads \"{VERSION}\""));
+            return Err(problem.hint("export the session again with a matching version of aye"));
         }
-        None => return Err(format!("missing checkpointVersion: expected \"{VERSION}\", as written by `aye sessions export`")),
+        None => {
+            let expected = format!("expected \"{VERSION}\", as written by `aye sessions export`");
+            return Err(Problem::new("missing checkpointVersion").because(expected));
+        }
     }
     match form.aye.map(|own| own.format) {
-        Some(Some(format)) if format != OWN_FORMAT => Err(format!(
-            "unsupported format {} of `aye`: this aye reads {OWN_FORMAT}; use a newer aye, or remove `aye` from the \
-            file to import the thread alone",
-            one_line(&format.to_string())
-        )),
+        Some(Some(format)) if format != OWN_FORMAT => {
+            let problem = Problem::new(format!("unsupported format {} of `aye`", one_line(&format.to_string())));
+            let problem = problem.because(format!("this aye reads {OWN_FORMAT}"));
+            Err(problem.hint("use a newer aye, or remove `aye` from the file to import the thread alone"))
+        }
         _ => Ok(()),
     }
 }
 
 /// Parses JSON. The error has the line, the column and the expected content.
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();
@@ -142,10 +143,11 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
         let reason = inner.to_string();
         let reason = reason.strip_suffix(&at).unwrap_or(&reason);
         let path = if path == "." { String::new() } else { format!("`{}`: ", one_line(&path)) };
-        format!("line {}, column {}: {path}{}", inner.line(), inner.column(), one_line(reason))
+        Problem::new(format!("line {}, column {}", inner.line(), inner.column())).because(format!("{path}{}", one_line(reason)))
     })?;
     reader.end().map_err(|error| {
-        format!("line {}, column {}: unexpected text after the session; expected one JSON object", error.line(), error.column())
+        let place = format!("line {}, column {}", error.line(), error.column());
+        Problem::new("unexpected text after the session").because("expected one JSON object").at(place)
     })?;
     Ok(parsed)
 }

@@ -362,7 +362,8 @@ fn what_is_wrong_with_a_file_is_said_with_its_place_and_what_was_expected() {
         ("{\"checkpointVersion\": \"1.0\", \"thread\": [{\"role\": \"\\u001bx\", \"content\": \"\"}]}", "unknown variant"),
         ("{\"checkpointVersion\": \"1.0\", \"thread\": []} more", "unexpected text after the session"),
     ] {
-        let Err(reason) = ready(Path::new("/w"), text) else { panic!("{text}") };
+        let Err(problem) = ready(Path::new("/w"), text) else { panic!("{text}") };
+        let reason = problem.one_line();
         assert!(reason.contains(words), "{text}\n{reason}");
         assert!(!reason.contains('\u{1b}'));
     }

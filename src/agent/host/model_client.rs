@@ -6,7 +6,7 @@ use crate::agent::redaction::{RequestRedactor, hide_in_failure};
 use crate::agent::turn::Input;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, Delta, Model, ModelError, ModelRequest, ModelStream, Models};
-use crate::protocol::{EventKind, Failure, FailureKind, KeyText, ModelFacts};
+use crate::protocol::{EventKind, Failure, FailureKind, KeyText, ModelFacts, Remedy};
 use futures_util::{StreamExt, TryStreamExt};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -85,11 +85,9 @@ impl ModelClient {
             Some(Ok(delta)) => Input::Delta(delta),
             Some(Err(error)) => Input::ModelFailed(error),
             None => {
-                let failure = Failure::new(
-                    FailureKind::CutStream,
-                    "the response was cut off before it ended",
-                    "check the connection, then continue",
-                );
+                let failure =
+                    Failure::new(FailureKind::CutStream, "the response was cut off before it ended", "check the connection")
+                        .with_remedy(Remedy::Continue);
                 Input::ModelFailed(ModelError::from(failure))
             }
         }

@@ -3,7 +3,7 @@
 use super::event_sender::EventSender;
 use crate::agent::limits::UNSAVED_BYTES;
 use crate::ports::{Durability, Journal, JournalError, Record, Tail};
-use crate::protocol::{CallId, EventKind, Failure, FailureKind, size};
+use crate::protocol::{CallId, EventKind, Failure, FailureKind, Remedy, size};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn not_saved(error: &JournalError, also: &str) -> Failure {
         );
     }
     let message = format!("Cannot save this session ({}){also}. Paused before the next step.", error.message);
-    Failure::new(FailureKind::NotSaved, message, "free some space or fix the data directory, then continue")
+    Failure::new(FailureKind::NotSaved, message, "free some space or fix the data directory").with_remedy(Remedy::Continue)
 }
 
 /// Journal of the session, and the buffer used while the user continues unsaved.

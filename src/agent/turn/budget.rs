@@ -2,11 +2,10 @@
 //! requests. A step that exceeds a limit is finished, and the next request is not sent.
 
 use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
-use super::options::Approver;
 use super::turn_context::TurnContext;
 use super::usage::TaskUsage;
 use crate::policy::LowestLimit;
-use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Failure, FailureKind, Usage};
+use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Failure, FailureKind, Remedy, Usage};
 use crate::session::Totals;
 use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
@@ -213,37 +212,27 @@ impl BudgetCheck<'_> {
             Steps => String::new(),
         };
         let message = format!("LLM_BUDGET_EXCEEDED: {whose} used {used_words} of its budget of {amount_words}{next}");
-        Failure::new(FailureKind::BudgetExceeded, message, self.raise(limit, used + more))
+        let (hint, remedy) = self.raise(limit, used + more);
+        Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(remedy)
     }
 
-    /// Returns how to continue: raise the budget if the policy allows it, or something else.
-    fn raise(&self, limit: &InForce, least: f64) -> String {
+    /// Returns how to continue: raise the budget if the policy allows it, or change the policy.
+    fn raise(&self, limit: &InForce, least: f64) -> (String, Remedy) {
         let most = limit.most.as_ref();
         if let Some(most) = most.filter(|most| limit.limit >= most.limit || least > most.limit) {
             let (key, place, amount) = (most.key, &most.place, worth(limit.unit, most.limit));
-            return format!(
-                "the policy allows no more than {amount} per session: change `{key}` in {place} and continue, or start a new session"
+            let hint = format!(
+                "the policy allows at most {amount} per session; change `{key}` in {place} and continue, or start a new session"
             );
+            return (hint, Remedy::ChangePolicy);
         }
         let wanted = rounded_up(limit.unit, (limit.limit * BUDGET_FACTOR).max(least));
         let wanted = most.map_or(wanted, |most| wanted.min(most.limit));
         let allows =
             most.map_or_else(String::new, |most| format!(" (the policy allows up to {})", worth(limit.unit, most.limit)));
-        if self.cx.options.approver == Approver::Person {
-            let words = match (limit.scope, limit.unit) {
-                (Session, CostUsd) => format!("{wanted}"),
-                (Session, Tokens) => format!("tokens {wanted}"),
-                (Session, Steps) => format!("steps {wanted}"),
-                (Task, CostUsd) => format!("task {wanted}"),
-                (Task, Tokens) => format!("task tokens {wanted}"),
-                (Task, Steps) => format!("task steps {wanted}"),
-            };
-            return format!("raise the budget to `{words}` to continue{allows}; a new prompt abandons this task");
-        }
-        match (limit.scope, limit.unit) {
-            (Session, CostUsd) => format!("`aye exec -c --max-budget-usd {wanted}` continues{allows}"),
-            (scope, unit) => format!("`aye exec -c --set {}={wanted}` continues{allows}", key(scope, unit)),
-        }
+        let (scope, unit) = (limit.scope, limit.unit);
+        let hint = format!("raise the budget of {} to {}{allows}", whose(scope), worth(unit, wanted));
+        (hint, Remedy::RaiseBudget { scope, unit, limit: wanted })
     }
 
     /// Returns the failure of a dollar limit that cannot be enforced because the price is unknown.
@@ -254,9 +243,9 @@ impl BudgetCheck<'_> {
             "LLM_BUDGET_EXCEEDED: {whose} has a budget of {amount} (set by {place}), but the price of `{model}` is unknown, so nothing \
              was sent"
         );
-        let hint = "set its `price` in models.toml (zeros if it is free), choose a model with a known price, or remove the budget; \
-                    then continue";
-        Failure::new(FailureKind::BudgetExceeded, message, hint)
+        let hint =
+            "set its `price` in models.toml (zeros if it is free), choose a model with a known price, or remove the budget";
+        Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(Remedy::Continue)
     }
 }
 
@@ -264,18 +253,6 @@ fn whose(scope: BudgetScope) -> &'static str {
     match scope {
         Session => "the session",
         Task => "the task",
-    }
-}
-
-/// Returns the configuration key of a limit.
-fn key(scope: BudgetScope, unit: BudgetUnit) -> &'static str {
-    match (scope, unit) {
-        (Session, Tokens) => "budget.session_tokens",
-        (Session, Steps) => "budget.session_steps",
-        (Session, CostUsd) => "budget.session_cost_usd",
-        (Task, Tokens) => "budget.task_tokens",
-        (Task, Steps) => "budget.task_steps",
-        (Task, CostUsd) => "budget.task_cost_usd",
     }
 }
 

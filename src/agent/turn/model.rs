@@ -47,8 +47,7 @@ impl ModelChoice {
             Ok(facts) => facts,
             Err(failure) => {
                 self.opening = None;
-                let hint = if failure.hint.is_empty() { String::new() } else { format!("; {}", failure.hint) };
-                cx.out.notice(format!("{}: {}{hint}", stays(cx), failure.message));
+                cx.out.notice(failure.problem().at(stays(cx)).one_line());
                 return ModelUpdate::None;
             }
         };

@@ -4,7 +4,7 @@ use super::super::limits::PARTIAL_SAVE_MS;
 use super::super::retry::Backoff;
 use super::outputs::Outputs;
 use crate::ports::{Durability, ModelError, Record};
-use crate::protocol::{CallId, EventKind, Failure, FailureKind, Part, StepId, StopReason};
+use crate::protocol::{CallId, EventKind, Failure, FailureKind, Part, Remedy, StepId, StopReason};
 use crate::session::Spent;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -134,7 +134,8 @@ pub(super) fn continuation(stop_reason: StopReason, empty: bool) -> Continuation
 pub(super) fn not_retried(error: ModelError, attempt: u32, backoff: &Backoff) -> Failure {
     let mut failure = error.failure;
     if let Some(wait) = error.retry_after.filter(|_| attempt <= backoff.max_retries) {
-        failure.hint = format!("the provider asks to wait {}; then continue", in_minutes(wait));
+        failure.hint = format!("the provider asks to wait {}", in_minutes(wait));
+        failure.remedy = Some(Remedy::Continue);
     }
     failure
 }

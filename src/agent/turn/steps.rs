@@ -718,7 +718,7 @@ impl TurnMachine {
     /// Returns whether a compaction started.
     fn compact_now(&mut self, focus: Option<String>, then: AfterSummary, at: InputTime) -> bool {
         if let Some(failure) = self.preflight(at) {
-            self.cx.out.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
+            self.cx.out.notice(failure.problem().at("not compacted").one_line());
             return false;
         }
         match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
@@ -838,7 +838,7 @@ impl TurnMachine {
             self.compactor.finish();
             return self.forbidden(failure);
         }
-        self.cx.out.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
+        self.cx.out.notice(failure.problem().at("not compacted").one_line());
         self.cx.out.record(Record::CompactionGivenUp);
         self.after_compaction(at);
     }

@@ -5,7 +5,7 @@ use super::options::Options;
 use super::outputs::Outputs;
 use crate::policy::Enforcer;
 use crate::ports::{Durability, Record};
-use crate::protocol::{Failure, FailureKind, Message, Part, Role, StepId, TaskId};
+use crate::protocol::{Failure, FailureKind, Message, Part, Remedy, Role, StepId, TaskId};
 use jiff::Timestamp;
 
 /// Shared facts of the session, and the buffer for what the sub-machines want done.
@@ -97,7 +97,7 @@ impl TurnContext {
     /// Returns why no request may be sent, apart from the budgets and the size.
     pub(crate) fn forbids(&self, now: Timestamp) -> Option<Failure> {
         if let Some(message) = self.policy.expired(now) {
-            return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then continue"));
+            return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle").with_remedy(Remedy::Continue));
         }
         if let Err(denial) = self.policy.may_call(&self.options.model.name) {
             return Some(Failure::new(

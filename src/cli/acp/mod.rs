@@ -25,6 +25,7 @@ use crate::host::session_error::SessionError;
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
 use crate::host::stored_sessions;
+use crate::protocol::Problem;
 use crate::store::{Store, StoreError};
 use crate::sys::signals::hang_up_is_ignored;
 use crate::tools::InEditor;
@@ -195,9 +196,9 @@ async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + S
 
 fn refusal(trouble: CliError) -> Refusal {
     match trouble.exit {
-        Exit::Usage => Refusal::Wrong(trouble.message),
-        Exit::Authentication => Refusal::NoKey(trouble.message),
-        _ => Refusal::Failed(trouble.message),
+        Exit::Usage => Refusal::Wrong(trouble.to_string()),
+        Exit::Authentication => Refusal::NoKey(trouble.to_string()),
+        _ => Refusal::Failed(trouble.to_string()),
     }
 }
 
@@ -212,14 +213,14 @@ fn refusal_of_store(error: StoreError) -> Refusal {
         StoreError::NotAnId { given } => {
             Refusal::NoSession(format!("`{given}` is not a session ID; `session/list` lists the sessions"))
         }
-        error => Refusal::Failed(error.to_string()),
+        error => Refusal::Failed(Problem::from(error).one_line()),
     }
 }
 
 fn no_model(error: NoModel) -> Refusal {
     match error {
-        NoModel::NoKey { message } => Refusal::NoKey(message),
-        NoModel::Forbidden { message } => Refusal::Wrong(message),
+        NoModel::NoKey(problem) => Refusal::NoKey(problem.one_line()),
+        NoModel::Forbidden(problem) => Refusal::Wrong(problem.one_line()),
         NoModel::Wrong(error) => Refusal::Wrong(error.to_string()),
     }
 }
@@ -228,7 +229,7 @@ fn refusal_of_session(error: SessionError) -> Refusal {
     match error {
         SessionError::Store(error) => refusal_of_store(error),
         SessionError::Locked { id, pid } => refusal_of_store(StoreError::Held { id: id.to_string(), pid }),
-        SessionError::Policy(trouble) => Refusal::Policy(trouble.message),
+        SessionError::Policy(trouble) => Refusal::Policy(trouble.to_string()),
         SessionError::Model(error) => no_model(error),
         SessionError::Failed(trouble) => refusal(trouble),
     }

@@ -7,7 +7,7 @@ use crate::cli::rewind::args::RewindArgs;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
 use crate::cli::usage::args::UsageArgs;
-use crate::protocol::{Effort, Mode};
+use crate::protocol::{Effort, Mode, Problem};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -384,29 +384,31 @@ fn dollars(given: &str) -> Result<String, String> {
     }
 }
 
-fn model(given: &str) -> Result<String, String> {
+fn model(given: &str) -> Result<String, Problem> {
+    let problem = Problem::new("must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`");
     match given.split_once('/') {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => Ok(given.to_owned()),
         _ if given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) && !given.is_empty() => {
-            Err(format!(
-                "must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`\nhint: run `aye models {given}` to list the models with that name"
-            ))
+            Err(problem.hint(format!("run `aye models {given}` to list the models with that name")))
         }
-        _ => Err("must be PROVIDER/NAME, for example `anthropic/claude-sonnet-5`".to_owned()),
+        _ => Err(problem),
     }
 }
 
-fn assignment(given: &str) -> Result<(String, String), String> {
+fn assignment(given: &str) -> Result<(String, String), Problem> {
     match given.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
-        _ => Err("must be KEY=VALUE, for example `llm.max_retries=5`\nhint: run `aye config schema` to list the keys".to_owned()),
+        _ => {
+            let problem = Problem::new("must be KEY=VALUE, for example `llm.max_retries=5`");
+            Err(problem.hint("run `aye config schema` to list the keys"))
+        }
     }
 }
 
-fn resume(given: &str) -> Result<Resume, String> {
+fn resume(given: &str) -> Result<Resume, Problem> {
     if given == PICK { Ok(Resume::Pick) } else { session_id(given).map(Resume::Id) }
 }
 
-fn fork(given: &str) -> Result<Fork, String> {
+fn fork(given: &str) -> Result<Fork, Problem> {
     if given == PICK { Ok(Fork::Latest) } else { session_id(given).map(Fork::Id) }
 }

@@ -13,7 +13,7 @@ use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
 use crate::cli::usage::args::UsageRequest;
 use crate::host::options::{Answers, Color, Common, SessionChoice, Trust};
-use crate::protocol::Mode;
+use crate::protocol::{Mode, Problem};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -112,14 +112,14 @@ pub(super) enum PromptPosition {
 }
 
 impl Line {
-    pub(super) fn check(self, written: PromptPosition) -> Result<Invocation, String> {
+    pub(super) fn check(self, written: PromptPosition) -> Result<Invocation, Problem> {
         let (take_over, is_new) = match &self.subcommand {
             Some(Sub::Exec { session, .. }) => (session.take_over, session.choice() == SessionChoice::New),
             Some(Sub::Resume(args)) => (args.take_over, false),
             Some(_) | None => (self.session.take_over, self.session.choice() == SessionChoice::New),
         };
         if take_over && is_new {
-            return Err("`--take-over` needs a session to continue\nhint: add `-c` or `--resume`".to_owned());
+            return Err(Problem::new("`--take-over` needs a session to continue").hint("add `-c` or `--resume`"));
         }
         let common = Common { take_over, ..self.common.into() };
         let action = match self.subcommand {
@@ -134,15 +134,15 @@ impl Line {
             }
             Some(subcommand) => {
                 if let Some(prompt) = self.prompt {
-                    return Err(format!(
-                        "unexpected prompt `{prompt}` before a subcommand\nhint: put a prompt of several words in quotes, or after `--`"
-                    ));
+                    let problem = Problem::new(format!("unexpected prompt `{prompt}` before a subcommand"));
+                    return Err(problem.hint("put a prompt of several words in quotes, or after `--`"));
                 }
                 if self.print && !matches!(subcommand, Sub::Exec { .. }) {
-                    return Err("`-p` cannot be combined with another subcommand\nhint: put `--` before a prompt that looks like a subcommand".to_owned());
+                    let problem = Problem::new("`-p` cannot be combined with another subcommand");
+                    return Err(problem.hint("put `--` before a prompt that looks like a subcommand"));
                 }
                 if self.session.choice() != SessionChoice::New || self.session.take_over || self.output.format().is_some() {
-                    return Err("session and output options go after the subcommand".to_owned());
+                    return Err("session and output options go after the subcommand".into());
                 }
                 subcommand.check(written)?
             }
@@ -151,17 +151,17 @@ impl Line {
     }
 }
 
-fn interactive(prompt: Option<String>, session: SessionChoice, output: &OutputArgs, no_stdin: bool) -> Result<Action, String> {
+fn interactive(prompt: Option<String>, session: SessionChoice, output: &OutputArgs, no_stdin: bool) -> Result<Action, Problem> {
     let misplaced = if output.format().is_some() { Some("`--json` and `--output-format` need") } else { None };
     if let Some(options) = misplaced.or(no_stdin.then_some("`--no-stdin` needs")) {
-        return Err(format!("{options} `-p` or `aye exec`\nhint: run `aye exec` with these options"));
+        return Err(Problem::new(format!("{options} `-p` or `aye exec`")).hint("run `aye exec` with these options"));
     }
     Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
 }
 
 /// Rejects a word that is a command. In a session that continues, a word such as `continue` or `apply` is a valid
 /// prompt.
-fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: PromptPosition, start: &str) -> Result<(), String> {
+fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: PromptPosition, start: &str) -> Result<(), Problem> {
     let is_plain = written == PromptPosition::Plainly && *session == SessionChoice::New;
     prompt.filter(|_| is_plain).and_then(|prompt| single_word::refuse(prompt, start)).map_or(Ok(()), Err)
 }
@@ -171,20 +171,20 @@ fn exec(
     session: SessionChoice,
     format: Option<OutputFormat>,
     takes_input: bool,
-) -> Result<Action, String> {
+) -> Result<Action, Problem> {
     let prompt = match (prompt, &session) {
         (Some(dash), _) if dash == "-" && !takes_input => {
-            return Err("`-` reads the prompt from stdin, which `--no-stdin` forbids\nhint: leave one of them out".to_owned());
+            let problem = Problem::new("`-` reads the prompt from stdin, which `--no-stdin` forbids");
+            return Err(problem.hint("leave one of them out"));
         }
         (Some(dash), _) if dash == "-" => ExecPrompt::Stdin,
         (Some(text), _) if text.trim().is_empty() => {
-            return Err(
-                "the prompt is empty\nhint: run `aye exec PROMPT`, or `aye exec -` to read the prompt from stdin".to_owned()
-            );
+            let problem = Problem::new("the prompt is empty");
+            return Err(problem.hint("run `aye exec PROMPT`, or `aye exec -` to read the prompt from stdin"));
         }
         (Some(text), _) => ExecPrompt::Text(text),
         (None, SessionChoice::New) if !takes_input => {
-            return Err("missing prompt\nhint: run `aye exec --no-stdin PROMPT`".to_owned());
+            return Err(Problem::new("missing prompt").hint("run `aye exec --no-stdin PROMPT`"));
         }
         (None, SessionChoice::New) => ExecPrompt::Piped,
         (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
@@ -193,7 +193,7 @@ fn exec(
 }
 
 impl Sub {
-    fn check(self, written: PromptPosition) -> Result<Action, String> {
+    fn check(self, written: PromptPosition) -> Result<Action, Problem> {
         Ok(match self {
             Self::Resume(args) => args.check()?,
             Self::Exec { session, output, print: _, no_stdin, prompt } => {
@@ -253,19 +253,21 @@ impl SessionArgs {
 
 impl ResumeArgs {
     /// A word that cannot be an ID is a mistyped one, several words are a prompt.
-    fn check(self) -> Result<Action, String> {
+    fn check(self) -> Result<Action, Problem> {
         let (session, prompt) = match (self.id, self.last) {
             (Some(words), last) if words.contains(char::is_whitespace) => {
                 if let Some(more) = self.prompt {
-                    return Err(format!("unexpected argument `{more}`\nhint: put the whole prompt in quotes"));
+                    let problem = Problem::new(format!("unexpected argument `{more}`"));
+                    return Err(problem.hint("put the whole prompt in quotes"));
                 }
                 (if last { SessionChoice::Latest } else { SessionChoice::Pick }, Some(words))
             }
             (Some(id), true) => {
-                return Err(format!("`--last` and the ID `{id}` both name a session\nhint: leave one of them out"));
+                let problem = Problem::new(format!("`--last` and the ID `{id}` both name a session"));
+                return Err(problem.hint("leave one of them out"));
             }
             (Some(id), false) => {
-                let known = session_id(&id).map_err(|why| format!("invalid session ID `{id}`: {why}"))?;
+                let known = session_id(&id).map_err(|problem| problem.at(format!("invalid session ID `{id}`")))?;
                 (SessionChoice::Id(known), self.prompt)
             }
             (None, true) => (SessionChoice::Latest, None),
@@ -312,7 +314,7 @@ impl From<CommonArgs> for Common {
 
 impl Invocation {
     /// Rejects options with which a command that aye runs would extend its own permissions.
-    pub(super) fn refuse_widening(&self) -> Result<(), String> {
+    pub(super) fn refuse_widening(&self) -> Result<(), Problem> {
         let says_yes = match &self.action {
             Action::Demo { answers } | Action::ToolCall { answers, .. } => *answers == Answers::Yes,
             Action::Rewind(rewind) => rewind.form == RewindForm::Yes,
@@ -351,9 +353,11 @@ impl Invocation {
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_the_policy())),
         ];
         match checks.iter().find(|(_, given)| *given) {
-            Some((flag, _)) => Err(format!(
-                "`{flag}` was refused: a command that aye runs (AYE=1) cannot extend its own permissions\nhint: run it yourself, outside aye"
-            )),
+            Some((flag, _)) => {
+                let problem = Problem::new(format!("`{flag}` was refused"));
+                let problem = problem.because("a command that aye runs (AYE=1) cannot extend its own permissions");
+                Err(problem.hint("run it yourself, outside aye"))
+            }
             None => Ok(()),
         }
     }

@@ -14,6 +14,7 @@ pub(crate) use invocation::{Action, ExecPrompt, Invocation, OutputFormat};
 pub(crate) use pages::{completions, manual, write_manual};
 
 use crate::host::nesting::Nesting;
+use crate::protocol::Problem;
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use definition::Line;
@@ -43,18 +44,20 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
         let at = words.iter().rposition(|known| known == word)?;
         words.get(at.checked_sub(1)?)?.to_str()
     };
-    let usage = |message: String| ParseExit::Usage(usage_error::own(&message, &words));
+    let usage = |problem: Problem| ParseExit::Usage(usage_error::own(problem, &words));
     let line = line.map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
         Some(word) if explains(&error) => {
-            usage(format!("unexpected argument `{word}`\nhint: put the command after `--`: aye policy explain -- {word} …"))
+            usage(unexpected(word).hint(format!("put the command after `--`: aye policy explain -- {word} …")))
         }
         Some(word) => match before(word).and_then(|first| Some((first, single_word::elsewhere(first)?))) {
-            Some((first, instead)) if !is_literal => usage(format!("`{first}` is not an aye command\nhint: {instead}")),
-            _ => usage(format!("unexpected argument `{word}`\nhint: put a prompt of several words in quotes")),
+            Some((first, instead)) if !is_literal => {
+                usage(Problem::new(format!("`{first}` is not an aye command")).hint(instead))
+            }
+            _ => usage(unexpected(word).hint("put a prompt of several words in quotes")),
         },
         None if error.use_stderr() => {
-            if let Some(hint) = foreign_option(&error, &words) {
-                return usage(hint);
+            if let Some(problem) = foreign_option(&error, &words) {
+                return usage(problem);
             }
             let of_help =
                 usage_error::unknown_help(&words).filter(|_| asks_for_help && error.kind() == ErrorKind::InvalidSubcommand);
@@ -92,11 +95,15 @@ fn unknown_option(error: &clap::Error) -> Option<String> {
     }
 }
 
+fn unexpected(word: &str) -> Problem {
+    Problem::new(format!("unexpected argument `{word}`"))
+}
+
 /// Returns the error for an option that only other agents have.
-fn foreign_option(error: &clap::Error, words: &[OsString]) -> Option<String> {
+fn foreign_option(error: &clap::Error, words: &[OsString]) -> Option<Problem> {
     let option = unknown_option(error)?;
     match other_agents::translate(words, &option)? {
-        Translation::Hint(hint) => Some(format!("unexpected argument `{option}`: it is an option of other agents\nhint: {hint}")),
+        Translation::Hint(hint) => Some(unexpected(&option).because("it is an option of other agents").hint(hint)),
         Translation::Line(_) => None,
     }
 }

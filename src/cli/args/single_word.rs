@@ -1,6 +1,7 @@
 //! Prompts of a single word that is a command of aye or of another agent, which are not sent to a model.
 
 use super::definition::Line;
+use crate::protocol::Problem;
 use clap::CommandFactory;
 use strsim::osa_distance;
 
@@ -57,16 +58,15 @@ const LONG_NAME: usize = 7;
 
 /// Returns an error with hints if the prompt is a single word that is a command. `start`: the command that would send it, such as
 /// `aye exec`.
-pub(super) fn refuse(prompt: &str, start: &str) -> Option<String> {
+pub(super) fn refuse(prompt: &str, start: &str) -> Option<Problem> {
     let given = prompt.trim();
     let word = given.to_ascii_lowercase();
     if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'_') {
         return None;
     }
     let (what, instead) = meant(&word)?;
-    Some(format!(
-        "`{given}` was not sent as a prompt: it {what}\nhint: {instead}\nhint: run `{start} -- {given}` to send it as a prompt"
-    ))
+    let problem = Problem::new(format!("`{given}` was not sent as a prompt: it {what}")).hint(instead);
+    Some(problem.hint(format!("run `{start} -- {given}` to send it as a prompt")))
 }
 
 /// Returns a description of the word, and what to use instead.
@@ -151,7 +151,7 @@ mod tests {
             ("lgoin", "`aye auth login`"),
             (" login ", "`aye auth login`"),
         ] {
-            let message = refuse(word, "aye").unwrap_or_else(|| panic!("{word}"));
+            let message = refuse(word, "aye").unwrap_or_else(|| panic!("{word}")).text();
             assert!(message.contains(hint), "{word}: {message}");
             assert!(message.contains(&format!("`aye -- {}`", word.trim())), "{word}: {message}");
         }

@@ -2,18 +2,16 @@
 
 use super::definition::Line;
 use super::single_word;
+use crate::protocol::{HINT, Problem};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-const ERROR: &str = "error: ";
-const HINT: &str = "hint: ";
-
-/// Returns the text of an error of aye. If the message has no hint, the hint is the help of the command.
-pub(super) fn own(message: &str, line: &[OsString]) -> String {
-    let hint = if message.contains(&format!("\n{HINT}")) { String::new() } else { help_hint(line) };
-    format!("{ERROR}{message}\n{hint}")
+/// Returns the text of an error of aye. If it has no hint, the hint is the help of the command.
+pub(super) fn own(problem: Problem, line: &[OsString]) -> String {
+    let problem = if problem.hints.is_empty() { problem.hint(help_hint(line)) } else { problem };
+    problem.text() + "\n"
 }
 
 /// Returns the text of a clap error in the same form. A group without a subcommand prints the help of clap.
@@ -38,8 +36,13 @@ pub(super) fn of_clap(error: &clap::Error, line: &[OsString]) -> String {
             let _ = writeln!(said, "{row}");
         }
     }
-    let help = if said.contains(&format!("\n{HINT}")) { String::new() } else { help_hint(line) };
-    format!("{said}{hints}{help}")
+    // The error of a value, which clap wraps.
+    let own = std::error::Error::source(error).and_then(|error| error.downcast_ref::<Problem>());
+    let own = own.map(|problem| problem.hints.clone()).filter(|hints| !hints.is_empty());
+    for hint in own.unwrap_or_else(|| vec![help_hint(line)]) {
+        let _ = writeln!(hints, "{HINT}{hint}");
+    }
+    format!("{said}{hints}")
 }
 
 /// Returns a hint with the usage of a command, for errors about a missing argument.
@@ -48,7 +51,7 @@ fn usage_hint(error: &clap::Error, form: &str) -> String {
 }
 
 fn help_hint(line: &[OsString]) -> String {
-    format!("{HINT}run `{} --help` for usage\n", named_command(line))
+    format!("run `{} --help` for usage", named_command(line))
 }
 
 /// Returns the command that a line names, such as `aye policy explain`.
@@ -69,7 +72,7 @@ fn named_command(line: &[OsString]) -> String {
 }
 
 /// Returns the error for `aye help` with a command that does not exist.
-pub(super) fn unknown_help(line: &[OsString]) -> Option<String> {
+pub(super) fn unknown_help(line: &[OsString]) -> Option<Problem> {
     let root = Line::command();
     let (mut command, mut path) = (&root, "aye help".to_owned());
     let asked = line.iter().filter_map(|word| word.to_str()).skip_while(|word| *word != "help").skip(1);
@@ -85,7 +88,7 @@ pub(super) fn unknown_help(line: &[OsString]) -> Option<String> {
             (None, Some(instead)) if path == "aye help" => instead.to_owned(),
             (None, _) => format!("run `{path}` to list the commands"),
         };
-        return Some(format!("unrecognized subcommand `{word}`\n{HINT}{hint}"));
+        return Some(Problem::new(format!("unrecognized subcommand `{word}`")).hint(hint));
     }
     None
 }

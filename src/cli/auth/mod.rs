@@ -76,10 +76,8 @@ fn which(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
     let names = names.join(", ");
     if key_on_stdin || !std::io::stdin().is_terminal() {
-        return Err(CliError::usage(format!(
-            "missing provider: stdin is not a terminal to ask on\nhint: run `aye auth \
-            login PROVIDER` with one of {names}"
-        )));
+        return Err(CliError::usage("missing provider: stdin is not a terminal to ask on")
+            .hint(format!("run `aye auth login PROVIDER` with one of {names}")));
     }
     let answer = secret_prompt::ask_openly(&format!("Provider ({names}): "));
     let answer = answer.map_err(|error| CliError::usage(format!("cannot read from the terminal: {error}")))?;
@@ -91,20 +89,20 @@ fn key_name(place: &AppContext, provider: &str) -> Result<String, CliError> {
     let long = provider.len() > 20 && provider.contains(|letter: char| letter.is_ascii_digit());
     match place.settings.key_name(provider) {
         Ok(name) => Ok(name.to_owned()),
-        Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => Err(CliError::usage(
-            "the provider looks like an API key. Replace the key: your shell history contains it now.\nhint: run `aye \
-            auth login PROVIDER` and type the key when asked, or pass it on stdin with `--key-stdin`",
-        )),
+        Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => {
+            Err(CliError::usage("the provider looks like an API key")
+                .hint("replace the key: your shell history contains it now")
+                .hint("run `aye auth login PROVIDER` and type the key when asked, or pass it on stdin with `--key-stdin`"))
+        }
         Err(error) => Err(error.into()),
     }
 }
 
 fn typed(name: &str) -> Result<String, CliError> {
     if !std::io::stdin().is_terminal() {
-        return Err(CliError::usage(
-            "cannot ask for the key: stdin is not a terminal\nhint: pass the key on stdin with \
-            `--key-stdin`",
-        ));
+        return Err(
+            CliError::usage("cannot ask for the key: stdin is not a terminal").hint("pass the key on stdin with `--key-stdin`")
+        );
     }
     let typed = secret_prompt::ask(&format!("API key for {name} (hidden): "));
     let typed = typed.map_err(|error| CliError::usage(format!("cannot read from the terminal: {error}")))?;

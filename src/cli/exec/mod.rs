@@ -5,7 +5,6 @@ pub(crate) mod piped_input;
 use super::args::{ExecPrompt, OutputFormat};
 use crate::agent::{self, Approver, Unfinished};
 use crate::headless::{self, Format, Output};
-use crate::host::console;
 use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -16,7 +15,7 @@ use crate::host::session_builder::{ClaimedSession, PreparedSession, SessionBuild
 use crate::host::session_error::SessionError;
 use crate::host::startup;
 use crate::host::startup::start_log;
-use crate::protocol::{Command, Event, EventKind};
+use crate::protocol::{Command, Event, EventKind, Problem};
 use crate::store::Store;
 use crate::sys::signals::hang_up_is_ignored;
 use piped_input::Piped;
@@ -39,8 +38,13 @@ pub(crate) struct Request {
     pub approver: Approver,
 }
 
-const NO_PROMPT: &str = "missing prompt\nhint: run `aye exec PROMPT`, `aye exec -` to read it from standard input, or \
-    `aye exec -c` to continue the latest session";
+const NEW_TASK: &str = "run `aye exec -c PROMPT` to start a new task";
+
+fn no_prompt() -> CliError {
+    CliError::usage("missing prompt")
+        .hint("run `aye exec PROMPT`, or `aye exec -` to read the prompt from standard input")
+        .hint("run `aye exec -c` to continue the latest session")
+}
 
 /// The input for the model: a prompt, piped input, both, or nothing if the session just continues.
 struct ExecInput {
@@ -56,7 +60,7 @@ impl ExecInput {
             ExecPrompt::Text(text) => Self { prompt: Some(text), ..nothing },
             ExecPrompt::Stdin => Self { prompt: Some(stdin()?), ..nothing },
             ExecPrompt::Piped => {
-                let input = piped_input::read(&mut console::warn)?.ok_or_else(|| CliError::usage(NO_PROMPT))?;
+                let input = piped_input::read(&mut |notice| warn(notice))?.ok_or_else(no_prompt)?;
                 Self { input: Some(input), ..nothing }
             }
             ExecPrompt::GoOn => nothing,
@@ -76,7 +80,7 @@ impl ExecInput {
                     artifacts: setup.artifacts.as_deref(),
                     context_window: setup.options.model.context_window,
                 };
-                Ok(Some(piped_input::attach(&prompt, &input, &room, &mut console::warn)))
+                Ok(Some(piped_input::attach(&prompt, &input, &room, &mut |notice| warn(notice))))
             }
             (prompt, input) => Ok(prompt.or(input.map(|input| input.text))),
         }
@@ -96,7 +100,7 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let builder = SessionBuilder::find(front_end, common.clone(), place, store, &request.session).map_err(refusal)?;
     let builder = runtime.block_on(builder.with_model())?;
     if request.takes_input && words.input.is_none() && !from_stdin {
-        words.input = piped_input::read(&mut console::warn)?;
+        words.input = piped_input::read(&mut |notice| warn(notice))?;
     }
     let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
     let claimed = builder.with_unfinished(unfinished).claim().map_err(refusal)?;
@@ -116,10 +120,8 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
 /// Returns the error for a session that cannot be opened, with the way to take it over if another process owns it.
 fn refusal(error: SessionError) -> CliError {
     match error {
-        SessionError::Locked { id, pid } => {
-            let help = "exit it there, pass `--take-over` to make it exit, or start another session";
-            CliError::usage(format!("session `{id}` is in use by process {pid}; {help}"))
-        }
+        SessionError::Locked { id, pid } => CliError::usage(format!("session `{id}` is in use by process {pid}"))
+            .hint("exit it there, pass `--take-over` to make it exit, or start another session"),
         error => error.into(),
     }
 }
@@ -196,13 +198,13 @@ fn told_again(runtime: &Runtime, claimed: &ClaimedSession, format: OutputFormat)
     let session = claimed.session();
     let events = claimed.history().events(&session.records);
     let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
-        return Err(CliError::usage("nothing to continue; run `aye exec -c PROMPT` to start a new task"));
+        return Err(CliError::usage("nothing to continue").hint(NEW_TASK));
     };
     if let EventKind::TaskCompleted { text, usage, cost_usd, .. } = &mut end.kind {
         session.state.last_response().clone_into(text);
         (*usage, *cost_usd) = (session.state.task_totals.usage, session.state.task_totals.cost_usd);
     }
-    warn("nothing to continue: this is the result of the last task; run `aye exec -c PROMPT` to start a new one");
+    warn(Problem::new("nothing to continue: this is the result of the last task").hint(NEW_TASK));
     let (tell, told) = mpsc::unbounded_channel();
     let _ = tell.send(end);
     drop(tell);
@@ -223,11 +225,11 @@ impl From<OutputFormat> for Format {
 fn stdin() -> Result<String, CliError> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(piped_input::MAX_READ as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| CliError::usage(format!("cannot read the prompt from standard input: {error}")))?;
+    read.map_err(|error| CliError::usage(Problem::new("cannot read the prompt from standard input").because(error)))?;
     if bytes.len() > piped_input::MAX_READ {
         return Err(piped_input::too_large());
     }
-    let text = piped_input::decode(&bytes, &mut console::warn)?;
+    let text = piped_input::decode(&bytes, &mut |notice| warn(notice))?;
     if text.trim().is_empty() {
         return Err(CliError::usage("the prompt on standard input is empty"));
     }

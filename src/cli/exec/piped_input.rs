@@ -3,7 +3,7 @@
 use crate::host::error::CliError;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, NewArtifact};
-use crate::protocol::{ArtifactKind, cut_after, cut_before, size, with_input};
+use crate::protocol::{ArtifactKind, Problem, cut_after, cut_before, size, with_input};
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use std::borrow::Cow;
 use std::fs::File;
@@ -48,7 +48,7 @@ pub(crate) struct Piped {
 /// # Errors
 ///
 /// If standard input cannot be read, is larger than [`MAX_READ`], or is not text.
-pub(crate) fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, CliError> {
+pub(crate) fn read(say: &mut dyn FnMut(Problem)) -> Result<Option<Piped>, CliError> {
     if !is_connected() {
         return Ok(None);
     }
@@ -73,7 +73,7 @@ pub(crate) fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, CliError>
         }
     });
     let collected = collect(&told, TIMEOUT, say);
-    let bytes = collected.map_err(|error| CliError::usage(format!("cannot read standard input: {error}")))?;
+    let bytes = collected.map_err(|error| CliError::usage(Problem::new("cannot read standard input").because(error)))?;
     let text = decode(&bytes.ok_or_else(too_large)?, say)?;
     Ok((!text.trim().is_empty()).then_some(Piped { text }))
 }
@@ -81,9 +81,9 @@ pub(crate) fn read(say: &mut dyn FnMut(&str)) -> Result<Option<Piped>, CliError>
 /// Returns the error for an input that is larger than [`MAX_READ`].
 pub(crate) fn too_large() -> CliError {
     let most = size(MAX_READ as u64);
-    CliError::usage(format!(
-        "standard input is larger than {most}\nhint: save it to a file in the workspace and name the file in the prompt\nhint: pass `--no-stdin` to run without it"
-    ))
+    CliError::usage(format!("standard input is larger than {most}"))
+        .hint("save it to a file in the workspace and name the file in the prompt")
+        .hint("pass `--no-stdin` to run without it")
 }
 
 /// Returns whether standard input is a pipe or a file. What a terminal, a device or a socket has to say is not for this run.
@@ -96,7 +96,11 @@ fn is_connected() -> bool {
 }
 
 /// Returns the bytes up to the end, or `None` if there are more than [`MAX_READ`].
-fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut dyn FnMut(&str)) -> io::Result<Option<Vec<u8>>> {
+fn collect(
+    chunks: &Receiver<io::Result<Vec<u8>>>,
+    patience: Patience,
+    say: &mut dyn FnMut(Problem),
+) -> io::Result<Option<Vec<u8>>> {
     let start = Instant::now();
     let mut bytes = Vec::new();
     let mut is_said = false;
@@ -113,13 +117,13 @@ fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut
             Err(RecvTimeoutError::Disconnected) => return Ok(Some(bytes)),
             Err(RecvTimeoutError::Timeout) if is_said => {
                 let seconds = patience.first_byte.as_secs();
-                say(&format!(
-                    "nothing came on standard input for {seconds} s; continuing without it\nhint: pass `--no-stdin` if there is no input; for a slow program, write its output to a file first"
-                ));
+                let notice = Problem::new(format!("nothing came on standard input for {seconds} s; continuing without it"));
+                let notice = notice.hint("pass `--no-stdin` if there is no input");
+                say(notice.hint("write the output of a slow program to a file first"));
                 return Ok(Some(Vec::new()));
             }
             Err(RecvTimeoutError::Timeout) => {
-                say("reading standard input…");
+                say("reading standard input…".into());
                 is_said = true;
             }
         }
@@ -134,7 +138,7 @@ fn collect(chunks: &Receiver<io::Result<Vec<u8>>>, patience: Patience, say: &mut
 /// # Errors
 ///
 /// If it is binary data.
-pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, CliError> {
+pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(Problem)) -> Result<String, CliError> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes)
         && (encoding == UTF_16LE || encoding == UTF_16BE)
     {
@@ -143,10 +147,8 @@ pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, 
     }
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     if looks_binary(bytes) {
-        let what = "standard input is not text: it contains binary data";
-        return Err(CliError::usage(format!(
-            "{what}\nhint: save it to a file and name the file in the prompt, as in `@data.bin`"
-        )));
+        let problem = Problem::new("standard input is not text").because("it contains binary data");
+        return Err(CliError::usage(problem.hint("save it to a file and name the file in the prompt, as in `@data.bin`")));
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Ok(text.to_owned());
@@ -156,10 +158,10 @@ pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(&str)) -> Result<String, 
         (wide + more, invalid + usize::from(!chunk.invalid().is_empty()))
     });
     if wide >= invalid {
-        say("standard input is not valid UTF-8 everywhere; invalid bytes were replaced");
+        say("standard input is not valid UTF-8 everywhere; invalid bytes were replaced".into());
         return Ok(String::from_utf8_lossy(bytes).into_owned());
     }
-    say("standard input is not UTF-8; it was read as latin-1");
+    say("standard input is not UTF-8; it was read as latin-1".into());
     Ok(WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned())
 }
 
@@ -179,10 +181,10 @@ pub(crate) struct Room<'a> {
 
 /// Returns the prompt with the input after it. Of a long input, the prompt gets the beginning and the end; the whole
 /// input becomes an artifact.
-pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(&str)) -> String {
+pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn FnMut(Problem)) -> String {
     let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
     if input.text.len() <= most {
-        say(&format!("attached standard input ({})", size(input.text.len() as u64)));
+        say(format!("attached standard input ({})", size(input.text.len() as u64)).into());
         return with_input(prompt, &input.text);
     }
     // Redacted before the text is cut, so that no part of a secret is left.
@@ -199,12 +201,13 @@ pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn
         }
         None => ("The rest is not available".to_owned(), String::new()),
     };
-    say(&format!(
+    let notice = format!(
         "standard input is too long for the prompt ({}): the prompt has its first {} and last {}{told}",
         size(text.len() as u64),
         size(head.len() as u64),
         size(tail.len() as u64),
-    ));
+    );
+    say(notice.into());
     let marker = format!("[... {left_out} of {} bytes are left out here. {way} ...]", text.len());
     with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
 }
@@ -241,9 +244,9 @@ mod tests {
     fn an_input_that_never_begins_is_given_up_and_both_waits_are_reported() {
         let (tell, told) = sync_channel(1);
         let mut said = Vec::new();
-        let collected = collect(&told, SHORT, &mut |line| said.push(line.to_owned())).unwrap();
+        let collected = collect(&told, SHORT, &mut |notice| said.push(notice.text())).unwrap();
         assert_eq!(collected, Some(Vec::new()));
-        assert!(matches!(&said[..], [wait, end] if wait.starts_with("reading") && end.contains("`--no-stdin`")), "{said:?}");
+        assert!(matches!(&said[..], [wait, end] if wait.contains("reading") && end.contains("`--no-stdin`")), "{said:?}");
         drop(tell);
     }
 
@@ -266,12 +269,12 @@ mod tests {
         let (tell, told) = sync_channel(1);
         thread::spawn(move || while tell.send(Ok(vec![b'y'; 1 << 20])).is_ok() {});
         assert_eq!(collect(&told, TIMEOUT, &mut |_| {}).unwrap(), None);
-        assert!(too_large().message.contains("10.0 MB"), "{}", too_large().message);
+        assert!(too_large().to_string().contains("10.0 MB"), "{}", too_large());
     }
 
     #[test]
     fn an_input_is_decoded_or_refused() {
-        let decoded = |bytes: &[u8]| decode(bytes, &mut |_| {}).map_err(|trouble| trouble.message);
+        let decoded = |bytes: &[u8]| decode(bytes, &mut |_| {}).map_err(|error| error.to_string());
         assert_eq!(decoded("grüße".as_bytes()).unwrap(), "grüße");
         assert_eq!(decoded(b"\xEF\xBB\xBFhi").unwrap(), "hi");
         assert_eq!(decoded(b"\xFF\xFEh\0i\0").unwrap(), "hi");
@@ -288,7 +291,7 @@ mod tests {
         let lines = (0..1000).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();
         let mut said = Vec::new();
         let piped = Piped { text: lines.clone() };
-        let prompt = attach("explain", &piped, &room, &mut |line| said.push(line.to_owned()));
+        let prompt = attach("explain", &piped, &room, &mut |notice| said.push(notice.text()));
         assert!(prompt.starts_with("explain\n\n<stdin>\nline 0\n") && prompt.ends_with("line 999\n</stdin>"), "{prompt}");
         assert!(prompt.len() < 1300, "{}", prompt.len());
         let left_out: usize = prompt.split("[... ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();

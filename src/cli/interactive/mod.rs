@@ -19,7 +19,7 @@ use crate::host::options::{Common, SessionChoice};
 use crate::host::policy_layers::Policy;
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
-use crate::protocol::{Mode, SessionId};
+use crate::protocol::{Mode, Problem, SessionId};
 use crate::sys::allocator;
 use crate::tui::{self, ExitReason, SessionTarget, TuiOutcome};
 use session_open::SessionOpener;
@@ -70,7 +70,7 @@ pub(crate) fn run(common: &Common, mut request: Request) -> Result<Exit, CliErro
             AfterScreen::Setup(session) => {
                 // Errors of the setup are shown, and the session continues anyway.
                 if let Err(trouble) = super::setup::run(&Common { policy: None, model: None, ..common.clone() }, false) {
-                    fail(&trouble.message);
+                    fail(&trouble);
                 }
                 request = Request::new(None, session.map_or(SessionChoice::New, |id| SessionChoice::Id(id.to_string())));
             }
@@ -89,9 +89,8 @@ enum AfterScreen {
 /// Runs a screen to its end.
 fn screen(common: &Common, request: Request, watch: &Watch) -> Result<AfterScreen, CliError> {
     if !(io::stdin().is_terminal() || common.plain) {
-        let words = "stdin is not a terminal\nhint: run `aye exec PROMPT` for a single task, or `aye --plain` to read \
-            lines from stdin";
-        return Err(CliError::usage(words));
+        return Err(CliError::usage("stdin is not a terminal")
+            .hint("run `aye exec PROMPT` for a single task, or `aye --plain` to read lines from stdin"));
     }
     // A new session starts in the directory of the previous one, wherever aye was started.
     let moved = request.before.as_ref().filter(|_| request.session == SessionChoice::New);
@@ -168,7 +167,9 @@ fn leaves_nothing(outcome: &TuiOutcome) -> bool {
 fn terminal_failed(error: &io::Error, session: Option<&SessionId>, logs: &Path) -> CliError {
     let resume = session.map_or_else(|| "--resume".to_owned(), |id| format!("--resume={id}"));
     let logs = logs.display();
-    CliError::failed(format!("terminal error: {error}. Run `aye {resume}` to continue. Details: {logs}"))
+    CliError::failed(Problem::new("terminal error").because(error))
+        .hint(format!("run `aye {resume}` to continue"))
+        .hint(format!("details are in {logs}"))
 }
 
 /// Returns the action after a screen. `prompt`: the prompt of the command line.
@@ -182,9 +183,11 @@ fn left(
     let by_signal = matches!(outcome.ended, ExitReason::Signal(_));
     if let Some(trouble) = remains.trouble.filter(|_| !by_signal) {
         let typed: Vec<String> = unsent.into_iter().chain(Some(outcome.typed).filter(|typed| !typed.trim().is_empty())).collect();
-        let kept =
-            if typed.is_empty() { String::new() } else { format!("\nwhat you typed in the meantime: {}", typed.join("\n\n")) };
-        return Err(CliError { message: trouble.message + &kept, ..trouble });
+        let mut trouble = trouble;
+        if let Some(last) = trouble.problems.last_mut().filter(|_| !typed.is_empty()) {
+            last.excerpt.push(format!("Text you typed in the meantime: {}", typed.join("\n\n")));
+        }
+        return Err(trouble);
     }
     let session = match &outcome.ended {
         ExitReason::Another => SessionChoice::Pick,

@@ -4,7 +4,7 @@ use crate::host::error::CliError;
 use crate::host::lock_takeover;
 use crate::host::session::{PIECE_RECORDS, Session};
 use crate::host::session_builder::{ClaimedSession, SessionBuilder};
-use crate::protocol::SessionId;
+use crate::protocol::{Problem, SessionId};
 use crate::store::{Holder, SessionPart};
 use crate::tui::{LockAnswer, LockQuestion, StartupQuestion};
 use tokio::sync::{mpsc, oneshot};
@@ -61,7 +61,7 @@ impl LockedSession {
                 }
             };
             let (answer, answered) = oneshot::channel();
-            let stays = lock_takeover::forbidden();
+            let stays = lock_takeover::forbidden().map(|problem| problem.one_line());
             let question = LockQuestion { session: id.clone(), pid, since, problem: problem.take(), stays, answer };
             if ahead.send(StartupQuestion::Held(question)).is_err() {
                 return LockOutcome::Left;
@@ -79,7 +79,8 @@ impl LockedSession {
                 }
                 Ok(LockAnswer::TakeOver) => {
                     let (store, id) = (store.clone(), id.clone());
-                    problem = beside(move || lock_takeover::end_holder(&store, &id)).await.err();
+                    problem =
+                        beside(move || lock_takeover::end_holder(&store, &id).map_err(|problem| problem.one_line())).await.err();
                 }
                 Ok(LockAnswer::Another | LockAnswer::Quit) | Err(_) => return LockOutcome::Left,
             }
@@ -91,10 +92,10 @@ impl LockedSession {
 async fn try_again(builder: &SessionBuilder, id: &SessionId) -> LockAttempt {
     let (store, id, attempt) = (builder.store().clone(), id.clone(), builder.claim_attempt());
     let tried = beside(move || {
-        if let Some(holder) = store.holder(&id).map_err(|error| error.to_string())? {
+        if let Some(holder) = store.holder(&id).map_err(|error| Problem::from(error).one_line())? {
             return Ok(LockAttempt::By(holder));
         }
-        attempt().map(|session| LockAttempt::Ours(Box::new(session))).map_err(|error| CliError::from(error).message)
+        attempt().map(|session| LockAttempt::Ours(Box::new(session))).map_err(|error| CliError::from(error).to_string())
     });
     tried.await.unwrap_or_else(LockAttempt::Failed)
 }

@@ -15,7 +15,7 @@ use crate::host::query::QueryHandler;
 use crate::host::query_service::QueryService;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session_builder::ClaimedSession;
-use crate::protocol::{ChangedFiles, Command, Event, EventKind, SessionCommand, SessionId};
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, Problem, SessionCommand, SessionId};
 use crate::tui::{Header, ModelAccess, Start, TrustAnswer, TrustQuestion};
 use tokio::sync::{mpsc, oneshot};
 
@@ -101,14 +101,14 @@ impl SessionRunner {
         // The screen is visible, and input waits: nothing is sent before the whole history is known.
         match loading.await {
             Ok(Ok(loaded)) => claimed.add_history(loaded),
-            Ok(Err(error)) => return history::unreadable(past, error.to_string(), &events, commands).await,
+            Ok(Err(error)) => return history::unreadable(past, Problem::from(error).one_line(), &events, commands).await,
             Err(_) => return nothing(),
         }
         let sum = older.map(|_| EventKind::HistorySummed(claimed.session().state.history_sum()));
         let draft = Some(claimed.session().draft.clone()).filter(|draft| !draft.is_empty());
         let mut prepared = match claimed.prepare().await {
             Ok(prepared) => prepared,
-            Err(error) => return history::unreadable(past, CliError::from(error).message, &events, commands).await,
+            Err(error) => return history::unreadable(past, CliError::from(error).to_string(), &events, commands).await,
         };
         let notices = prepared.take_notices().into_iter().map(|message| EventKind::Notice { message });
         for kind in sum.into_iter().chain(notices).chain(draft.map(|text| EventKind::DraftRestored { text })) {

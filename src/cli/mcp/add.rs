@@ -19,7 +19,7 @@ pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Resu
     let mut words = given.command.into_iter();
     let (command, args) = (words.next(), words.collect());
     if command.as_ref().is_some_and(|command| command.trim().is_empty()) {
-        return Err(CliError::usage("the command is empty\nhint: run `aye mcp add NAME -- COMMAND ARGS…`"));
+        return Err(CliError::usage("the command is empty").hint("run `aye mcp add NAME -- COMMAND ARGS…`"));
     }
     let literal: Vec<&str> = given
         .headers
@@ -49,10 +49,8 @@ pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Resu
     let file = place.directories.config_file();
     let added = change(place, |old| with_server(old, name, &server))?;
     if !added {
-        return Err(CliError::usage(format!(
-            "`{}` already has a server `{name}`\nhint: run `aye mcp remove {name}` first",
-            file.display()
-        )));
+        return Err(CliError::usage(format!("`{}` already has a server `{name}`", file.display()))
+            .hint(format!("run `aye mcp remove {name}` first")));
     }
     let _ = writeln!(text, "added `{name}` to {}", file.display());
     let _ = writeln!(
@@ -67,10 +65,8 @@ pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Resu
 pub(crate) fn remove(place: &AppContext, name: &str) -> Result<Exit, CliError> {
     let file = place.directories.config_file();
     if !change(place, |old| without_server(old, name))? {
-        return Err(CliError::usage(format!(
-            "`{}` has no server `{name}`\nhint: run `aye mcp list` to list the servers",
-            file.display()
-        )));
+        return Err(CliError::usage(format!("`{}` has no server `{name}`", file.display()))
+            .hint("run `aye mcp list` to list the servers"));
     }
     let forgotten = super::login::forget(place, name)?;
     let tokens = if forgotten { ", and deleted its tokens" } else { "" };
@@ -84,7 +80,7 @@ fn change(place: &AppContext, edit: impl Fn(&str) -> Result<Option<String>, Conf
     let _only_one = grants::lock(&place.directories.config)?;
     let changed = grants::change(&file, |old| {
         let old = old.unwrap_or_default();
-        let new = edit(old).map_err(|error| ConfigError::one(format!("`{}`: {error}", file.display())))?;
+        let new = edit(old).map_err(|error| error.at(format!("`{}`", file.display())))?;
         Ok(match new {
             Some(new) => (new, true),
             None => (old.to_owned(), false),

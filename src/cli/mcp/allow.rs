@@ -14,11 +14,11 @@ use std::path::Path;
 
 pub(crate) fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
     if common.policy.is_some() {
-        return Err(CliError::usage("`aye mcp allow` changes your policy.toml; leave out `--policy`"));
+        return Err(CliError::usage("`aye mcp allow` changes your policy.toml").hint("leave out `--policy`"));
     }
     named(place, common, name)?;
     let file = grants::user_file(&place.directories.config);
-    let change = allow(place, &file, name).map_err(|error| CliError::usage(error.to_string()))?;
+    let change = allow(place, &file, name)?;
     let file = file.display();
     print_text(&clean(&match change {
         Change::None => format!("{file} already allows the tools of `{name}`\n"),

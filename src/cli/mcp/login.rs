@@ -14,6 +14,7 @@ use crate::mcp::Spec;
 use crate::mcp::auth::{LogIn, sign_in};
 use crate::policy::redact::names_a_secret;
 use crate::ports::BoxFuture;
+use crate::protocol::Problem;
 use crate::sys::opener::{Address, Desktop, Opening};
 use crate::text::clean;
 use std::collections::BTreeSet;
@@ -64,8 +65,8 @@ pub(crate) fn log_in(place: &AppContext, common: &Common, name: &str, no_browser
     }
     let shown = SignInPage { place, server: &spec.name, no_browser };
     let done = runtime()?.block_on(sign_in(&spec, &vault(place), &shown));
-    let done =
-        done.map_err(|why| CliError { exit: Exit::Authentication, message: format!("cannot sign in to `{name}`: {why}") })?;
+    let done = done
+        .map_err(|why| CliError::new(Exit::Authentication, Problem::new(format!("cannot sign in to `{name}`")).because(why)))?;
     let scopes = if done.scopes.is_empty() { String::new() } else { format!(" for {}", done.scopes.join(" ")) };
     let lasts = if done.lasts { "" } else { "; the sign-in cannot be renewed, so sign in again when it expires" };
     print_text(&clean(&format!("signed in to `{name}`{scopes}{lasts}\n")));
@@ -99,8 +100,8 @@ pub(super) fn named(place: &AppContext, common: &Common, name: &str) -> Result<S
         warn(problem);
     }
     let spec = specs.into_iter().find(|spec| spec.name == name).ok_or_else(|| {
-        let untrusted = project.ignored().map(|ignored| format!("\n{ignored}")).unwrap_or_default();
-        CliError::usage(format!("there is no server `{name}`{untrusted}\nhint: run `aye mcp list` to list the servers"))
+        let problem = Problem::new(format!("there is no server `{name}`")).hint("run `aye mcp list` to list the servers");
+        CliError::usage(Problem { excerpt: project.ignored().into_iter().collect(), ..problem })
     })?;
     match &spec.off {
         Some(why) if spec.of_project => Err(CliError::usage(format!("server `{name}` is off: {why}"))),

@@ -17,7 +17,7 @@ use crate::mcp::auth::Keeper;
 use crate::mcp::{Identity, McpDeps, Reach, Servers, Spec};
 use crate::policy::Enforcer;
 use crate::ports::{Launcher, RemoteServers, RemoteTool};
-use crate::protocol::{Action, ServerState, VerdictKind, counted};
+use crate::protocol::{Action, Problem, ServerState, VerdictKind, counted};
 use crate::text::clean;
 use crate::tools::ServerLauncher;
 use serde::Serialize;
@@ -109,11 +109,11 @@ async fn probe(spec: Spec, wires: McpDeps) -> Result<ServerProbe, CliError> {
                 break Ok(ServerProbe { tools, notes, identity: servers.identity(&name) });
             }
             Some(ServerState::NeedsLogin) => {
-                let message = format!("server `{name}` requires sign-in\nhint: run `aye mcp login {name}`");
-                break Err(CliError { exit: Exit::Authentication, message });
+                let problem = Problem::new(format!("server `{name}` requires sign-in"));
+                break Err(CliError::new(Exit::Authentication, problem.hint(format!("run `aye mcp login {name}`"))));
             }
             Some(ServerState::Unreachable { why }) => {
-                break Err(CliError::failed(format!("cannot connect to server `{name}`: {why}")));
+                break Err(CliError::failed(Problem::new(format!("cannot connect to server `{name}`")).because(why)));
             }
             Some(ServerState::Off { why }) => break Err(CliError::failed(format!("server `{name}` is off: {why}"))),
             Some(ServerState::Asleep | ServerState::Starting) => {}
@@ -125,7 +125,7 @@ async fn probe(spec: Spec, wires: McpDeps) -> Result<ServerProbe, CliError> {
             },
             done = tokio::signal::ctrl_c() => {
                 drop(done);
-                break Err(CliError { exit: Exit::Interrupted, message: "stopped".to_owned() });
+                break Err(CliError::new(Exit::Interrupted, "stopped"));
             }
         }
     };

@@ -115,10 +115,8 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
         let before = gone.len();
         gone.extend(saved.iter().filter(reachable).filter(|named| named.name == *name));
         if gone.len() == before {
-            return Err(CliError::usage(format!(
-                "there is no saved rule `{name}` in this project\nhint: run `aye policy grants list` to list the \
-                rules; for another project, pass `-C DIR`"
-            )));
+            return Err(CliError::usage(format!("there is no saved rule `{name}` in this project"))
+                .hint("run `aye policy grants list` to list the rules; for another project, pass `-C DIR`"));
         }
     }
     let mut files: Vec<&PathBuf> = gone.iter().map(|named| &named.file).collect();

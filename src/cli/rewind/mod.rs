@@ -47,6 +47,8 @@ pub(crate) enum Form {
     Yes,
 }
 
+const SEE_LOG: &str = "see the log in the data directory";
+
 pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
     let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
@@ -73,10 +75,8 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
         } else {
             print_text(&describe_plan(&plan));
         }
-        return Err(CliError::usage(
-            "nothing was rewound: there is no terminal to confirm on\nhint: pass `--yes` to \
-            rewind, or `--plan` to see what it would do",
-        ));
+        return Err(CliError::usage("nothing was rewound: there is no terminal to confirm on")
+            .hint("pass `--yes` to rewind, or `--plan` to see what it would do"));
     }
     if asks && !confirmed(&plan) {
         return Err(CliError::usage("nothing was rewound"));
@@ -108,11 +108,11 @@ impl RewindSession {
 
     /// Sends a command and waits for its response; a notice to the user counts as one if there is no other.
     async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, CliError> {
-        let gone = || CliError::failed("the session ended unexpectedly; see the log in the data directory");
+        let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(command.into()).await.map_err(|_| gone())?;
         while let Some(event) = self.events.recv().await {
             match event.kind {
-                EventKind::SessionPaused { failure } => return Err(CliError::failed(failure.message)),
+                EventKind::SessionPaused { failure } => return Err(CliError::failed(failure.problem())),
                 EventKind::Notice { message } => return Err(CliError::failed(message)),
                 kind => {
                     if let Some(answer) = answer(kind) {
@@ -127,12 +127,12 @@ impl RewindSession {
     /// Returns the prompts of the session. Earlier events are ignored, except that an interrupted rewind has been
     /// completed by then.
     async fn points(&mut self) -> Result<Vec<RewindPoint>, CliError> {
-        let gone = || CliError::failed("the session ended unexpectedly; see the log in the data directory");
+        let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(Command::ListRewindPoints.into()).await.map_err(|_| gone())?;
         while let Some(event) = self.events.recv().await {
             match event.kind {
                 EventKind::RewindPointsListed { points, .. } => return Ok(points),
-                EventKind::SessionPaused { failure } => return Err(CliError::failed(failure.message)),
+                EventKind::SessionPaused { failure } => return Err(CliError::failed(failure.problem())),
                 _ => {}
             }
         }

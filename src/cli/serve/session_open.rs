@@ -9,7 +9,7 @@ use crate::host::policy_layers::Policy;
 use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{PreparedSession, SessionBuilder};
 use crate::host::session_error::SessionError;
-use crate::protocol::{Event, EventKind, Mode, StepId, TaskState, TaskStatus};
+use crate::protocol::{Event, EventKind, Mode, Problem, StepId, TaskState, TaskStatus};
 use crate::serve::{CreateSession, Fault, FaultCode, OpenedSession, OpeningRequest, ResumeSession};
 use crate::session::SessionState;
 use crate::store::{Store, StoreError};
@@ -153,17 +153,17 @@ fn fault(error: SessionError, is_named: bool) -> Fault {
     match error {
         SessionError::Store(
             error @ (StoreError::NotAnId { .. } | StoreError::NoSession { .. } | StoreError::Ambiguous { .. }),
-        ) => Fault::new(FaultCode::NoSession, error.to_string()),
+        ) => Fault::new(FaultCode::NoSession, Problem::from(error).one_line()),
         SessionError::Locked { id, pid } => {
             let message = format!("session `{id}` is open in process {pid}; it becomes available when that process exits");
             Fault::new(FaultCode::SessionHeld, message).with(json!({"pid": pid}))
         }
         SessionError::Policy(trouble) => policy(&trouble),
-        SessionError::Model(NoModel::NoKey { message }) => {
-            Fault::new(FaultCode::Internal, message).with(json!({"kind": "authentication"}))
+        SessionError::Model(NoModel::NoKey(problem)) => {
+            Fault::new(FaultCode::Internal, problem.one_line()).with(json!({"kind": "authentication"}))
         }
-        SessionError::Model(NoModel::Forbidden { message }) => {
-            Fault::new(FaultCode::Internal, message).with(json!({"kind": "permission"}))
+        SessionError::Model(NoModel::Forbidden(problem)) => {
+            Fault::new(FaultCode::Internal, problem.one_line()).with(json!({"kind": "permission"}))
         }
         SessionError::Model(NoModel::Wrong(error)) if is_named => Fault::new(FaultCode::InvalidParams, error.to_string()),
         error => internal(&error.into()),
@@ -188,9 +188,9 @@ fn version_of(policy: &Policy) -> String {
 }
 
 fn internal(trouble: &CliError) -> Fault {
-    Fault::new(FaultCode::Internal, trouble.message.clone())
+    Fault::new(FaultCode::Internal, trouble.to_string())
 }
 
 fn policy(trouble: &CliError) -> Fault {
-    Fault::new(FaultCode::PolicyInvalid, trouble.message.clone())
+    Fault::new(FaultCode::PolicyInvalid, trouble.to_string())
 }

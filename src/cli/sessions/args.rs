@@ -2,6 +2,7 @@
 
 use crate::cli::session_ids::session_id;
 pub(crate) use crate::protocol::ExportForm;
+use crate::protocol::Problem;
 use clap::{Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -152,17 +153,17 @@ pub(crate) enum PruneRun {
 }
 
 impl SessionsSub {
-    pub(crate) fn check(self) -> Result<SessionsAction, String> {
+    pub(crate) fn check(self) -> Result<SessionsAction, Problem> {
         let scope = |all| if all { SessionScope::All } else { SessionScope::Project };
         Ok(match self {
             Self::List { json, all, archived } => SessionsAction::List { json, scope: scope(all), archived },
             Self::Show { id, json } => SessionsAction::Show { id, json },
             Self::Search { text, .. } if text.trim().is_empty() => {
-                return Err("nothing to search for: the text is empty\nhint: run `aye sessions search TEXT`".to_owned());
+                return Err(Problem::new("nothing to search for: the text is empty").hint("run `aye sessions search TEXT`"));
             }
             Self::Search { text, all, json } => SessionsAction::Search { text, json, scope: scope(all) },
             Self::Export { format: FormArg::Md | FormArg::Html, with_artifacts: true, .. } => {
-                return Err("`--with-artifacts` cannot be used: it requires `--format json`".to_owned());
+                return Err("`--with-artifacts` cannot be used: it requires `--format json`".into());
             }
             Self::Export { id, format, output, with_artifacts } => SessionsAction::Export {
                 id,
@@ -177,7 +178,8 @@ impl SessionsSub {
             Self::Import { file } => SessionsAction::Import { file },
             Self::Fork { id } => SessionsAction::Fork { id },
             Self::Rename { title, .. } if title.trim().is_empty() => {
-                return Err("cannot rename the session: the title is empty\nhint: run `aye sessions rename ID TITLE`".to_owned());
+                let problem = Problem::new("cannot rename the session: the title is empty");
+                return Err(problem.hint("run `aye sessions rename ID TITLE`"));
             }
             Self::Rename { id, title } => SessionsAction::Rename { id, title },
             Self::Archive { id } => SessionsAction::Archive { id, archived: true },

@@ -18,7 +18,7 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
     let text = read(file).map_err(|reason| CliError::usage(format!("cannot read `{name}`: {reason}")))?;
     let store = open_store(place)?;
     let Ready { mut foreign, artifacts, mut said } =
-        ready(&place.workspace, &text).map_err(|reason| CliError::usage(format!("`{name}`: {reason}")))?;
+        ready(&place.workspace, &text).map_err(|problem| CliError::usage(problem.at(format!("`{name}`"))))?;
     let given = foreign.session.id.clone();
     if !is_an_id(given.as_str()) || is_there(&store, &given) {
         foreign.session.id = new_id();
@@ -41,7 +41,7 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
     for line in &said {
         warn(line);
     }
-    warn(&format!("to continue: `aye --resume {}`", id.as_str().get(..8).unwrap_or(id.as_str())));
+    warn(format!("to continue: `aye --resume {}`", id.as_str().get(..8).unwrap_or(id.as_str())));
     Ok(Exit::Completed)
 }
 

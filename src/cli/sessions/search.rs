@@ -8,6 +8,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::session_search::{pattern, search_session};
 use crate::host::startup::open_store;
+use crate::protocol::Problem;
 use crate::store::StoreError;
 use crate::transfer::format::one_line;
 use serde::Serialize;
@@ -66,15 +67,16 @@ pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScop
         found |= hits > 0;
     }
     if !found && !json {
-        let (looked_in, hint) = where_looked(scope);
-        warn(&format!("no session {looked_in} contains `{text}`{hint}"));
+        warn(nothing_found(&text, scope));
     }
     Ok(if found { Exit::Completed } else { Exit::Failed })
 }
 
-fn where_looked(scope: SessionScope) -> (&'static str, &'static str) {
+fn nothing_found(text: &str, scope: SessionScope) -> Problem {
     match scope {
-        SessionScope::Project => ("of this project", "; use `--all` to search all projects"),
-        SessionScope::All => ("on this machine", ""),
+        SessionScope::Project => {
+            Problem::new(format!("no session of this project contains `{text}`")).hint("use `--all` to search all projects")
+        }
+        SessionScope::All => Problem::new(format!("no session on this machine contains `{text}`")),
     }
 }

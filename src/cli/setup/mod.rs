@@ -4,7 +4,7 @@
 mod screen;
 
 use crate::config::{Edited, with_default_model};
-use crate::host::console::print_text;
+use crate::host::console::{fail, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -35,7 +35,7 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let chosen = if yes {
         Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)), approvals: None }
     } else if !std::io::stdin().is_terminal() {
-        return Err(CliError::usage("setup needs a terminal\nhint: run `aye setup --yes` to use the options without asking"));
+        return Err(CliError::usage("setup needs a terminal").hint("run `aye setup --yes` to use the options without asking"));
     } else if asks_all && !crate::cli::screen::is_plain(common, &place) {
         return screen::run(common, &place);
     } else {
@@ -88,7 +88,7 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
             match ask_for_key(place) {
                 Ok(Some(model)) => return Ok(Some(model)),
                 Ok(None) => {}
-                Err(trouble) => print_text(&format!("{}\n", crate::text::reveal(&trouble.message))),
+                Err(error) => fail(&error),
             }
             continue;
         }

@@ -57,7 +57,7 @@ async fn answers(place: AppContext, mut queries: mpsc::Receiver<Query>, events: 
         let told = answer(&place, asked).await;
         match &told {
             SetupTold::Taken { lines, .. } | SetupTold::Ended { lines, .. } => all.extend(lines.iter().cloned()),
-            SetupTold::Failed { message } if events.is_closed() => all.push(message.clone()),
+            SetupTold::Failed { problem } if events.is_closed() => all.push(problem.text()),
             SetupTold::Found(_) | SetupTold::Tested { .. } | SetupTold::Failed { .. } => {}
         }
         send_answer(&place, &events, told);

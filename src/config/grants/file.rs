@@ -1,6 +1,7 @@
 //! Atomic changes of the user's policy files, by one process at a time.
 
 use crate::config::ConfigError;
+use crate::protocol::Problem;
 use crate::sys::file::{Parents, PreImage, ReadError, WriteError, replace};
 use crate::sys::path::{Kind, Resolved, resolve};
 use std::fs::File;
@@ -23,7 +24,10 @@ pub(super) enum Existing {
 pub(crate) fn lock(config_dir: &Path) -> Result<File, ConfigError> {
     let path = config_dir.join("grants.lock");
     let taken = make_private(config_dir).and_then(|()| crate::sys::file::lock(&path));
-    taken.map_err(|error| ConfigError::one(format!("cannot lock `{}`: {error}; {}", path.display(), what_to_do(&error))))
+    taken.map_err(|error| {
+        let problem = Problem::new(format!("cannot lock `{}`", path.display())).because(&error);
+        ConfigError::one(problem.hint(what_to_do(&error)))
+    })
 }
 
 fn what_to_do(error: &std::io::Error) -> &'static str {
@@ -70,7 +74,7 @@ pub(crate) fn change<T>(
             Err(error) => return Err(wrong(path, "write", &error)),
         }
     }
-    Err(ConfigError::one(format!("`{}` is being changed by another program; try again", path.display())))
+    Err(ConfigError::one(Problem::new(format!("`{}` is being changed by another program", path.display())).hint("try again")))
 }
 
 /// Creates a file that only its owner can read, atomically.
@@ -99,10 +103,8 @@ fn make_private(directory: &Path) -> std::io::Result<()> {
 
 fn located(path: &Path) -> Result<Resolved, ConfigError> {
     let Some(given) = path.to_str() else {
-        return Err(ConfigError::one(format!(
-            "the name of `{}` is not UTF-8 text; set AYE_CONFIG_DIR to another directory",
-            path.display()
-        )));
+        let problem = Problem::new(format!("the name of `{}` is not UTF-8 text", path.display()));
+        return Err(ConfigError::one(problem.hint("set AYE_CONFIG_DIR to another directory")));
     };
     resolve(given, Path::new("/"), None).map_err(|error| wrong(path, "read", &error))
 }
@@ -111,7 +113,7 @@ fn bytes_of(place: &Resolved, path: &Path) -> Result<Option<Vec<u8>>, ConfigErro
     match place.kind {
         Kind::Missing => Ok(None),
         Kind::Directory | Kind::Special | Kind::Link { .. } => {
-            Err(ConfigError::one(format!("`{}` is not a regular file; move it away", path.display())))
+            Err(ConfigError::one(Problem::new(format!("`{}` is not a regular file", path.display())).hint("move it away")))
         }
         Kind::File { .. } => match crate::sys::file::read(&place.real, MAX_BYTES) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -122,9 +124,10 @@ fn bytes_of(place: &Resolved, path: &Path) -> Result<Option<Vec<u8>>, ConfigErro
 }
 
 fn text(bytes: Vec<u8>, path: &Path) -> Result<String, ConfigError> {
-    String::from_utf8(bytes).map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; fix the file", path.display())))
+    let wrong = |_| ConfigError::one(Problem::new(format!("`{}` is not UTF-8 text", path.display())).hint("fix the file"));
+    String::from_utf8(bytes).map_err(wrong)
 }
 
 fn wrong(path: &Path, done: &str, error: &dyn std::fmt::Display) -> ConfigError {
-    ConfigError::one(format!("cannot {done} `{}`: {error}", path.display()))
+    ConfigError::one(Problem::new(format!("cannot {done} `{}`", path.display())).because(error))
 }

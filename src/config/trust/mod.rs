@@ -10,6 +10,7 @@ mod tests;
 pub(crate) use contents::{Content, Item, Kind, programs_of};
 
 use super::{ConfigError, InstructionFile, instructions};
+use crate::protocol::Problem;
 use contents::{collect, instruction_item, relative};
 use nested::Nested;
 use record::{Note, StoredTrust};
@@ -207,11 +208,8 @@ impl Project {
         let path = self.note_path(config_dir);
         let nested = if self.nested.is_some() { self.now_nested() } else { self.kept_nested(config_dir) };
         let kept = Note { nested, ..self.note() }.keep(&path).map_err(|error| {
-            ConfigError::one(format!(
-                "cannot save your decision to trust this project in `{}`: {error}; make its \
-                directory writable",
-                path.display()
-            ))
+            let what = format!("cannot save your decision to trust this project in `{}`", path.display());
+            ConfigError::one(Problem::new(what).because(error).hint("make its directory writable"))
         });
         kept.map(|()| Trusted(()))
     }
@@ -225,10 +223,8 @@ impl Project {
     pub(crate) fn decline(&self, config_dir: &Path) -> Result<(), ConfigError> {
         let path = self.declined_path(config_dir);
         record::write(&path, &inode(&self.real)).map_err(|error| {
-            ConfigError::one(format!(
-                "cannot save your decision not to trust this project in `{}`: {error}; make its directory writable",
-                path.display()
-            ))
+            let what = format!("cannot save your decision not to trust this project in `{}`", path.display());
+            ConfigError::one(Problem::new(what).because(error).hint("make its directory writable"))
         })
     }
 

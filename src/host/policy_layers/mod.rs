@@ -3,7 +3,7 @@
 use super::error::CliError;
 use super::project::ProjectConfig;
 use crate::policy::{Bundle, BundleError, Layer, Scope, redact};
-use crate::protocol::SessionId;
+use crate::protocol::{Problem, SessionId};
 use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -94,11 +94,8 @@ impl Policy {
         let only = self.layers.iter().filter_map(Layer::session_id);
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
             None => Ok(()),
-            Some(only) => Err(CliError::usage(format!(
-                "the policy ({}) applies to session `{only}` only\nhint: resume that session, or remove `session_id` \
-                from the policy file",
-                self.name
-            ))),
+            Some(only) => Err(CliError::usage(format!("the policy ({}) applies to session `{only}` only", self.name))
+                .hint("resume that session, or remove `session_id` from the policy file")),
         }
     }
 }
@@ -128,7 +125,8 @@ pub(crate) fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
 
 fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), CliError>) -> Result<Option<Vec<u8>>, CliError> {
     let name = path.display().to_string();
-    let unreadable = |error: &std::io::Error| CliError::usage(format!("cannot read the policy `{name}`: {error}"));
+    let unreadable =
+        |error: &std::io::Error| CliError::usage(Problem::new(format!("cannot read the policy `{name}`")).because(error));
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -114,7 +114,7 @@ impl QueryHandler {
                 let is_last = || inner.searches.load(Ordering::Relaxed) == number;
                 match sessions::list(store, place, (&words, all, archived), &is_last, &|told| self.emit(told)) {
                     Ok(()) => return,
-                    Err(message) => HostResponse::Failed { message },
+                    Err(error) => HostResponse::Failed { problem: error.into() },
                 }
             }
             HostRequest::Session { session_id } => {
@@ -149,7 +149,7 @@ impl QueryHandler {
             ),
             HostRequest::Places => HostResponse::Places { rows: places(place) },
             HostRequest::KeepTheme { name } => {
-                let kept = super::theme::keep(place, &name).map_err(|trouble| trouble.message);
+                let kept = super::theme::keep(place, &name).map_err(|error| error.to_string());
                 HostResponse::ThemeKept { name, kept }
             }
             // Handled elsewhere.
@@ -172,7 +172,7 @@ impl QueryHandler {
 }
 
 fn response_or_failure(found: Result<HostResponse, CliError>) -> HostResponse {
-    found.unwrap_or_else(|trouble| HostResponse::Failed { message: trouble.message })
+    found.unwrap_or_else(|error| HostResponse::Failed { problem: error.into_problem() })
 }
 
 /// Returns the paths of the user's files; optional ones are marked if they are missing.

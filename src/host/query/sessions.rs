@@ -37,10 +37,9 @@ pub(crate) fn list(
     (words, all, archived): (&str, bool, bool),
     is_last: &dyn Fn() -> bool,
     tell: &dyn Fn(HostResponse),
-) -> Result<(), String> {
+) -> Result<(), StoreError> {
     let here = place.workspace_id();
-    let said = |error: StoreError| error.to_string();
-    let mut everywhere = store.sessions(None).map_err(said)?;
+    let mut everywhere = store.sessions(None)?;
     everywhere.retain(|session| session.archived == archived);
     let count_here = everywhere.iter().filter(|session| session.workspace_id == here).count() as u64;
     let counts = (count_here, everywhere.len() as u64);
@@ -82,7 +81,7 @@ pub(crate) fn list(
                 Ok(Some(hit)) => found.push(ListedSession { hit: Some(hit), ..listed(session, place, repository.as_ref()) }),
                 // Another process has deleted it.
                 Ok(None) | Err(StoreError::NoSession { .. }) => {}
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(error),
             }
         }
     }

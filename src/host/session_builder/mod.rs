@@ -167,7 +167,7 @@ impl SessionBuilder {
 /// Returns an error if another process owns the session. With `takes_over`, asks that process to exit first.
 fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over: bool) -> Result<(), SessionError> {
     if takes_over {
-        lock_takeover::end_holder(store, id).map_err(|message| SessionError::Failed(CliError::usage(message)))?;
+        lock_takeover::end_holder(store, id).map_err(|problem| SessionError::Failed(CliError::usage(problem)))?;
     }
     // A session that this process is closing becomes free in turn.
     let other = store.holder(id)?.filter(|holder| holder.instance != Instance::current());
@@ -198,12 +198,12 @@ fn allowed_model(
 ) -> Result<ModelSelection, SessionError> {
     match chosen {
         Err(NoModel::Wrong(error)) => Err(SessionError::Model(NoModel::Wrong(error))),
-        Err(NoModel::Forbidden { message }) => Ok(match models.without_forbidden_default() {
+        Err(NoModel::Forbidden(problem)) => Ok(match models.without_forbidden_default() {
             Some(model) => {
-                notices.add(format!("{message}\nThis session uses `{}`.", model.name()));
+                notices.add(format!("{problem}\nThis session uses `{}`.", model.name()));
                 Ok(model)
             }
-            None => Err(NoModel::NoKey { message }),
+            None => Err(NoModel::NoKey(problem)),
         }),
         other => Ok(other),
     }
@@ -225,7 +225,8 @@ fn with_project(
     let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(session).map(|()| policy));
     place.with_tools_of(project);
     policy.unwrap_or_else(|trouble| {
-        notices.add(format!("{}\nthis session is in plan mode until the policy is fixed", trouble.message));
+        let problem = trouble.into_problem().detailed();
+        notices.add(format!("{problem}\nthis session is in plan mode until the policy is fixed"));
         place.mode = Mode::Plan;
         own
     })

@@ -8,7 +8,9 @@ use crate::host::models::ModelCatalog;
 use crate::host::nesting::Nesting;
 use crate::llm;
 use crate::ports::{Model, ModelRequest, Models};
-use crate::protocol::{Failure, FailureKind, Message, MessageId, Part, Reach, Role, SetupAsked, SetupTold, TaskId, TestOutcome};
+use crate::protocol::{
+    Failure, FailureKind, Message, MessageId, Part, Problem, Reach, Role, SetupAsked, SetupTold, TaskId, TestOutcome,
+};
 use futures_util::StreamExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,26 +27,26 @@ const ANSWER_TOKENS: u64 = 256;
 const ATTEMPTS: usize = 3;
 
 pub(crate) async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
-    let failed = |message: String| SetupTold::Failed { message };
+    let failed = |problem: Problem| SetupTold::Failed { problem };
     // A program that aye runs could press the keys itself.
     if Nesting::of_process() == Nesting::InsideAye {
-        return failed("a command that aye runs (AYE=1) cannot change the setup".to_owned());
+        return failed("a command that aye runs (AYE=1) cannot change the setup".into());
     }
     // The settings may have been changed by earlier steps of the setup.
     let place = match place.anew(&[]) {
         Ok(place) => place,
-        Err(error) => return failed(error.to_string()),
+        Err(error) => return failed(error.into_problem()),
     };
     match asked {
         SetupAsked::Look => SetupTold::Found(detect::all(&place).await),
         SetupAsked::Test { reach, number } => SetupTold::Tested { number, outcome: test(&place, &reach).await },
-        SetupAsked::Take { reach } => take(place, reach).await.unwrap_or_else(|trouble| failed(trouble.message)),
+        SetupAsked::Take { reach } => take(place, reach).await.unwrap_or_else(|error| failed(error.into_problem())),
         SetupAsked::End { approvals, theme } => {
             let ended = tokio::task::spawn_blocking(move || end(&place, approvals.as_deref(), theme.as_deref())).await;
             match ended {
                 Ok(Ok(told)) => told,
-                Ok(Err(trouble)) => failed(trouble.message),
-                Err(error) => failed(error.to_string()),
+                Ok(Err(error)) => failed(error.into_problem()),
+                Err(error) => failed(error.to_string().into()),
             }
         }
     }
@@ -98,8 +100,7 @@ async fn first_listed(place: &AppContext, address: &str) -> Result<String, Strin
 }
 
 fn describe_failure(failure: &Failure) -> String {
-    let parts = [failure.message.as_str(), failure.hint.as_str()];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    failure.problem().one_line()
 }
 
 async fn test(place: &AppContext, reach: &Reach) -> TestOutcome {

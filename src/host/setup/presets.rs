@@ -1,16 +1,16 @@
 //! Names of the policy presets.
 
 use crate::host::policy_templates::Preset;
+use crate::protocol::Problem;
 
 const PRESETS: [(Preset, &str); 4] =
     [(Preset::Ask, "ask"), (Preset::Strict, "strict"), (Preset::Relaxed, "relaxed"), (Preset::Readonly, "readonly")];
 
-pub(crate) fn named(name: &str) -> Result<Preset, String> {
+pub(crate) fn named(name: &str) -> Result<Preset, Problem> {
     let known = PRESETS.iter().find(|(_, known)| *known == name || name == "default" && *known == "ask");
     known.map(|(preset, _)| *preset).ok_or_else(|| {
-        format!(
-            "unknown preset `{name}`: must be ask, strict, relaxed or readonly\nhint: pass a policy file to `aye \
-            --policy FILE` instead"
-        )
+        Problem::new(format!("unknown preset `{name}`"))
+            .because("must be ask, strict, relaxed or readonly")
+            .hint("pass a policy file to `aye --policy FILE` instead")
     })
 }

@@ -17,7 +17,7 @@ const TYPES: &[(&str, &[&str])] = &[
         include_str!("../../protocol/tool.rs"),
         &["Proposal", "RunsCode", "RunsWhen", "ToolStatus", "ToolError", "ErrorCode", "Redaction"],
     ),
-    (include_str!("../../protocol/failure.rs"), &["Failure", "FailureKind"]),
+    (include_str!("../../protocol/failure.rs"), &["Failure", "Remedy", "FailureKind"]),
     (include_str!("../../protocol/usage.rs"), &["Usage"]),
     (include_str!("../../protocol/mode.rs"), &["Mode"]),
     (include_str!("../../protocol/message.rs"), &["StopReason"]),

@@ -1,6 +1,7 @@
 //! Opening of the store with unexpected files in its place.
 
 use super::*;
+use crate::protocol::Problem;
 use std::collections::BTreeMap;
 
 /// Returns all files of a directory with their bytes.
@@ -130,7 +131,7 @@ fn an_unusable_data_directory_is_named_with_what_to_do() {
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     for place in [file.clone(), file.join("below")] {
-        let message = Store::open(&place).err().unwrap().to_string();
+        let message = Problem::from(Store::open(&place).err().unwrap()).one_line();
         assert!(message.contains(&format!("`{}`", place.display())), "{message}");
         assert!(message.contains("not a directory") && message.contains("AYE_DATA_DIR"), "{message}");
     }

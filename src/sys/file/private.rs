@@ -14,11 +14,11 @@ const OTHERS: u32 = 0o077;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PrivateError {
-    #[error("it is a symlink; replace it with the file itself")]
+    #[error("it is a symlink")]
     Link,
     #[error("it is not a regular file")]
     NotAFile,
-    #[error("others can access it (mode {mode:03o}); run `chmod 600 {}`", quoted(path))]
+    #[error("others can access it (mode {mode:03o})")]
     OpenToOthers { path: PathBuf, mode: u32 },
     #[error("it belongs to another user (uid {owner})")]
     NotOwn { owner: u32 },
@@ -26,6 +26,17 @@ pub(crate) enum PrivateError {
     TooLarge(u64),
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+impl PrivateError {
+    /// Returns what makes the file usable.
+    pub(crate) fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Link => Some("replace it with the file itself".to_owned()),
+            Self::OpenToOthers { path, .. } => Some(format!("run `chmod 600 {}`", quoted(path))),
+            Self::NotAFile | Self::NotOwn { .. } | Self::TooLarge(_) | Self::Io(_) => None,
+        }
+    }
 }
 
 /// Reads the content; `None` if the file does not exist.

@@ -294,9 +294,9 @@ impl Onboarding {
                 [Out::Use { model, lines }].into_iter().chain(shown).collect()
             }
             SetupTold::Ended { mode, lines } => vec![Out::End { mode, lines }],
-            SetupTold::Failed { message } => {
+            SetupTold::Failed { problem } => {
                 self.waits = false;
-                self.problem = Some(message);
+                self.problem = Some(problem.text());
                 vec![Out::Words]
             }
         }

@@ -29,7 +29,7 @@ fn input(word: &str, at_end: bool) -> Input<'_> {
         "right" => Input::Turn(1),
         "told:taken" => Input::Told(SetupTold::Taken { model: "a/m".to_owned(), lines: vec!["wrote it".to_owned()] }),
         "told:ended" => Input::Told(SetupTold::Ended { mode: Some(Mode::Ask), lines: Vec::new() }),
-        "told:failed" => Input::Told(SetupTold::Failed { message: "the disk is full".to_owned() }),
+        "told:failed" => Input::Told(SetupTold::Failed { problem: "the disk is full".into() }),
         word => Input::Pasted(word.strip_prefix("paste:").expect("a word of the script")),
     }
 }

@@ -9,7 +9,8 @@ pub(crate) fn live(kind: &Kind) -> Option<(bool, String)> {
         Kind::User(text) => Some((false, format!("You: {text}"))),
         Kind::Note { text, tone: Tone::Plain } => Some((true, format!("Note: {text}"))),
         Kind::Note { text, tone: Tone::Warning } => Some((true, format!("Warning: {text}"))),
-        Kind::Note { text, tone: Tone::Failure } => Some((true, format!("Error: {text}"))),
+        Kind::Note { text, tone: Tone::Failure } => Some((true, format!("error: {text}"))),
+        Kind::Problem { problem, .. } => Some((true, problem.text())),
         Kind::Greeting(lines) => {
             // There are no keys to press in line mode.
             let without_key = |line: &'_ str| match line.strip_suffix("? keys") {

@@ -3,7 +3,7 @@
 use super::card::Card;
 use super::text_rows::{cut, folded, more, wrapped};
 use super::{Fold, Recovery, RenderContext, context_meter, recovery};
-use crate::protocol::{ContextUse, StepId, TaskId};
+use crate::protocol::{ContextUse, Problem, ProblemLine, StepId, TaskId};
 use crate::text;
 use crate::tui::format::counted;
 use crate::tui::markdown::Document;
@@ -35,6 +35,16 @@ pub(crate) enum Tone {
     Failure,
 }
 
+impl Tone {
+    fn token(self) -> Token {
+        match self {
+            Self::Plain => Token::Muted,
+            Self::Warning => Token::Warn,
+            Self::Failure => Token::Danger,
+        }
+    }
+}
+
 pub(crate) enum Kind {
     User(String),
     Answer {
@@ -49,6 +59,11 @@ pub(crate) enum Kind {
     Card(Card),
     Note {
         text: String,
+        tone: Tone,
+    },
+    /// Error, with its lines as the command line prints them. Only clean text.
+    Problem {
+        problem: Problem,
         tone: Tone,
     },
     Greeting(Vec<StyledText>),
@@ -102,7 +117,7 @@ pub(crate) struct DrawnRows {
 pub(crate) fn stands_apart(before: &Kind, after: &Kind) -> bool {
     match after {
         Kind::User(_) | Kind::Answer { .. } => true,
-        Kind::Card(_) | Kind::Note { .. } | Kind::Summary { .. } | Kind::Window(_) | Kind::Recovery(_) => {
+        Kind::Card(_) | Kind::Note { .. } | Kind::Problem { .. } | Kind::Summary { .. } | Kind::Window(_) | Kind::Recovery(_) => {
             matches!(before, Kind::User(_) | Kind::Greeting(_))
         }
         Kind::Greeting(_) => true,
@@ -174,6 +189,7 @@ impl Entry {
             Kind::Answer { document, .. } => document.text().len() * 3 / (width * 2) + 1,
             Kind::Note { text, .. } if text.is_empty() => 0,
             Kind::Note { text, .. } => text.len() / width + 1,
+            Kind::Problem { problem, .. } => problem.lines().len(),
             Kind::Greeting(lines) => lines.len(),
             Kind::Window(_) => 10,
             Kind::Card(_) | Kind::Reasoning { .. } | Kind::Summary { .. } | Kind::Recovery(_) => 1,
@@ -207,7 +223,12 @@ impl Entry {
                 Some(if is_open { Fold::Quiet } else { Fold::Full })
             }
             Kind::Summary { .. } => Some(own.unwrap_or(rest).next()),
-            Kind::Answer { .. } | Kind::Note { .. } | Kind::Greeting(_) | Kind::Window(_) | Kind::Recovery(_) => None,
+            Kind::Answer { .. }
+            | Kind::Note { .. }
+            | Kind::Problem { .. }
+            | Kind::Greeting(_)
+            | Kind::Window(_)
+            | Kind::Recovery(_) => None,
         };
         if let Some(next) = next {
             self.fold_by_itself(next, round);
@@ -308,9 +329,9 @@ impl Entry {
             Kind::Card(card) => card.sign(look.glyphs),
             Kind::Summary { .. } | Kind::Window(_) => (look.glyphs.note, Token::Muted),
             Kind::Recovery(_) => (look.glyphs.waits, Token::Warn),
-            Kind::Note { tone: Tone::Plain, .. } => (look.glyphs.note, Token::Muted),
-            Kind::Note { tone: Tone::Warning, .. } => (look.glyphs.note, Token::Warn),
-            Kind::Note { tone: Tone::Failure, .. } => (look.glyphs.failed, Token::Danger),
+            Kind::Note { tone, .. } | Kind::Problem { tone, .. } => {
+                (if *tone == Tone::Failure { look.glyphs.failed } else { look.glyphs.note }, tone.token())
+            }
         }
     }
 
@@ -343,13 +364,13 @@ impl Entry {
             Kind::Window(filled) => context_meter::rows(filled, full, look).into_iter().map(Row::from_line).collect(),
             Kind::Recovery(recovery) => recovery::rows(recovery, full, look),
             Kind::Note { text, .. } if text.is_empty() => Vec::new(),
-            Kind::Note { text, tone } => {
-                let token = match tone {
-                    Tone::Plain => Token::Muted,
-                    Tone::Warning => Token::Warn,
-                    Tone::Failure => Token::Danger,
+            Kind::Note { text, tone } => wrapped(text, width, look, tone.token()),
+            Kind::Problem { problem, tone } => {
+                let rows = |(line, text): (ProblemLine, String)| match line {
+                    ProblemLine::Message => wrapped(&text, width, look, tone.token()),
+                    ProblemLine::Excerpt | ProblemLine::Hint => wrapped(&text, width, look, Token::Muted),
                 };
-                wrapped(text, width, look, token)
+                problem.lines().into_iter().flat_map(rows).collect()
             }
         };
         self.laid = Some(LayoutCache { width: full, version: look.version, rows });

@@ -40,6 +40,7 @@ impl Query {
                 [card.summary(), card.message(), card.output(), card.changed()].into_iter().map(|text| self.count(text)).sum()
             }
             Kind::Summary { head, text } => self.count(head) + self.count(text),
+            Kind::Problem { problem, .. } => self.count(&problem.text()),
             Kind::Greeting(_) | Kind::Window(_) | Kind::Recovery(_) => 0,
         }
     }

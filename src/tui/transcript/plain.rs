@@ -19,6 +19,7 @@ impl super::Entry {
             Kind::Window(filled) => {
                 filled.shares.iter().map(|share| format!("- {}: {}\n", share.name, share.tokens)).collect::<Vec<_>>().concat()
             }
+            Kind::Problem { problem, .. } => problem.text(),
             Kind::Recovery(recovery) => recovery.lines().join("\n"),
         }
     }
@@ -31,7 +32,7 @@ impl super::Entry {
             }
             Kind::User(text) | Kind::Summary { text, .. } | Kind::Reasoning { text, .. } => code_blocks(text),
             Kind::Answer { document, .. } => code_blocks(document.text()),
-            Kind::Note { .. } | Kind::Greeting(_) | Kind::Window(_) | Kind::Recovery(_) => Vec::new(),
+            Kind::Note { .. } | Kind::Problem { .. } | Kind::Greeting(_) | Kind::Window(_) | Kind::Recovery(_) => Vec::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Effects of session events on the screen.
 
 use super::draft::draft_changed;
-use super::notes::note;
+use super::notes::{note, note_problem};
 use super::{
     amend, artifacts, call_events, changes, commands, compaction, models, overview, policy, response_events, rewind, save_errors,
     servers, spending, task_events,
@@ -123,7 +123,7 @@ fn session_changed(model: &mut Model, kind: EventKind, now: u64) {
             note(model, &message, Tone::Warning);
             model.info.policy.broken = Some(message);
         }
-        EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
+        EventKind::PolicyExpired { message } => note_problem(model, &message.into(), Tone::Failure),
         EventKind::ModeChanged { mode } => {
             model.info.header.mode = mode;
             note(model, &format!("mode {}", mode.as_str()), Tone::Plain);

@@ -1,23 +1,20 @@
 //! Texts for failures of a task or the session, and how to continue.
 
-use super::notes::note;
+use super::notes::note_problem;
 use super::{retry, save_errors, streaming};
-use crate::protocol::{Failure, FailureKind};
+use crate::protocol::{BudgetScope, BudgetUnit, Failure, FailureKind, Problem, Remedy};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::task::Paused;
 use crate::tui::transcript::{AnswerState, Kind, Tone};
 
-/// Beginning of the hint if the policy sets the budget.
-const NO_MORE: &str = "the policy allows no more";
-
 pub(crate) fn failed(model: &mut Model, failure: &Failure) {
-    let words = failure_words(model, failure);
-    model.task.paused = (is_of_provider(failure.kind) && !words.contains("/continue")).then(|| match failure.kind {
+    let problem = problem(model, failure);
+    model.task.paused = is_of_provider(failure.kind).then(|| match failure.kind {
         FailureKind::Authentication => refused(model),
         _ => Paused::new("failed; nothing is lost"),
     });
-    note(model, &words, Tone::Failure);
+    note_problem(model, &problem, Tone::Failure);
 }
 
 pub(crate) fn paused(model: &mut Model, failure: &Failure, now: u64) {
@@ -25,30 +22,22 @@ pub(crate) fn paused(model: &mut Model, failure: &Failure, now: u64) {
         // How to continue is shown above the composer as long as it applies.
         model.task.paused = None;
         if save_errors::stopped(model, failure, now) {
-            note(model, &failure.message, Tone::Failure);
+            note_problem(model, &Problem::new(failure.text()), Tone::Failure);
         }
         return;
     }
     if failure.kind == FailureKind::NotHeld {
         save_errors::lost(model);
     }
-    let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
-    model.task.paused = match failure.kind {
-        FailureKind::BudgetExceeded => Some(over_budget(&failure.hint)),
+    model.task.paused = Some(match failure.kind {
+        FailureKind::BudgetExceeded => over_budget(failure.remedy),
         // It may take long until then, so this row stays visible.
         kind if retry::is_passing(kind) => {
-            Some(Paused::new(format!("{} {} /continue when it is back", where_it_paused(model), model.screen.glyphs.dot)))
+            Paused::new(format!("{} {} /continue when it is back", where_it_paused(model), model.screen.glyphs.dot))
         }
-        _ => (!said).then(|| Paused::new(where_it_paused(model))),
-    };
-    let words = match failure.kind {
-        // The expiry of the policy was reported before.
-        FailureKind::PolicyExpired => {
-            format!("paused: {} {} /policy reload to read it again", failure.hint, model.screen.glyphs.dot)
-        }
-        _ => format!("paused: {}", failure_words(model, failure)),
-    };
-    note(model, &words, Tone::Warning);
+        _ => Paused::new(where_it_paused(model)),
+    });
+    note_problem(model, &problem(model, failure), Tone::Warning);
 }
 
 /// Returns the pause after a rejected API key; Enter in the empty draft replaces the key.
@@ -63,18 +52,34 @@ fn refused(model: &Model) -> Paused {
 }
 
 /// Returns the pause after a reached budget, with the command that raises it if the user can raise it.
-fn over_budget(hint: &str) -> Paused {
-    let amount = hint.strip_prefix("raise the budget to `").and_then(|rest| Some(rest.split_once('`')?.0));
-    let said = hint.split_once(" continues").map_or("/budget", |(raise, _)| raise);
-    let raise = amount.map_or_else(|| said.to_owned(), |amount| format!("/budget {amount}"));
-    let ways = if raise.starts_with("/budget ") {
-        vec![format!("paused: budget reached, {raise} to continue"), format!("budget reached, {raise}"), raise]
-    } else if hint.starts_with(NO_MORE) {
-        vec!["paused: budget reached, and the policy allows no more".into(), "the policy allows no more".into()]
-    } else {
-        vec!["paused: budget reached, /budget to raise it".into(), "budget reached, /budget".into()]
+fn over_budget(remedy: Option<Remedy>) -> Paused {
+    let ways = match remedy {
+        Some(Remedy::RaiseBudget { scope, unit, limit }) => {
+            let raise = budget_command(scope, unit, limit);
+            vec![format!("paused: budget reached, {raise} to continue"), format!("budget reached, {raise}"), raise]
+        }
+        Some(Remedy::ChangePolicy) => {
+            vec!["paused: budget reached, and the policy allows no more".into(), "the policy allows no more".into()]
+        }
+        Some(Remedy::Continue | Remedy::SaveKey) | None => {
+            vec!["paused: budget reached, /budget to raise it".into(), "budget reached, /budget".into()]
+        }
     };
     Paused { ways, wants_key: false }
+}
+
+/// Returns the command that sets a limit: `/budget task steps 40`.
+fn budget_command(scope: BudgetScope, unit: BudgetUnit, limit: f64) -> String {
+    let scope = match scope {
+        BudgetScope::Session => "",
+        BudgetScope::Task => "task ",
+    };
+    let unit = match unit {
+        BudgetUnit::CostUsd => "",
+        BudgetUnit::Tokens => "tokens ",
+        BudgetUnit::Steps => "steps ",
+    };
+    format!("/budget {scope}{unit}{limit}")
 }
 
 pub(crate) fn where_it_paused(model: &Model) -> String {
@@ -109,27 +114,33 @@ fn is_of_provider(kind: FailureKind) -> bool {
     }
 }
 
-/// Returns the failure and its hint. The code before some messages is for programs.
-fn failure_words(model: &Model, failure: &Failure) -> String {
-    let message = failure
-        .message
-        .strip_prefix("LLM_BUDGET_EXCEEDED")
-        .map_or(failure.message.as_str(), |rest| rest.trim_start_matches([':', ' ']));
-    let message = if message.is_empty() { "the budget is used up" } else { message };
+/// Returns the failure with the commands of the screen that solve it.
+fn problem(model: &Model, failure: &Failure) -> Problem {
+    let provider = model.info.header.model.split_once('/').map(|(provider, _)| provider);
     // Key and account failures do not name the provider themselves.
     let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
-    let provider = model.info.header.model.split_once('/').map(|(provider, _)| provider);
-    let message = match provider {
-        Some(provider) if failure.status.is_some() => failure.with_provider(provider),
-        Some(provider) if of_account => format!("{provider} says: {message}"),
-        _ => message.to_owned(),
+    let mut problem = match provider {
+        Some(provider) if failure.status.is_none() && of_account => failure.problem().at(format!("{provider} says")),
+        Some(provider) => failure.problem_of(provider),
+        None => failure.problem(),
     };
-    let login = failure.kind == FailureKind::Authentication && !failure.hint.contains("aye auth");
-    let login = if login { "\n`aye auth login` stores another key · /model selects another model" } else { "" };
-    let other = matches!(failure.kind, FailureKind::NotFound | FailureKind::Billing | FailureKind::RateLimited);
-    let other = if other { "\n/model selects another model" } else { "" };
-    let request = failure.request_id.as_ref().map(|id| format!("\nrequest {id}")).unwrap_or_default();
-    format!("{message}\n{}{login}{other}{request}", failure.hint)
+    if failure.kind == FailureKind::Authentication && failure.remedy != Some(Remedy::SaveKey) {
+        problem = problem.hint("run `aye auth login` to save another key");
+    }
+    match failure.kind {
+        FailureKind::Authentication | FailureKind::NotFound | FailureKind::Billing | FailureKind::RateLimited => {
+            problem = problem.hint("use /model to choose another model");
+        }
+        // Reading it again is all that is left to do here.
+        FailureKind::PolicyExpired => problem = problem.hint("use /policy reload to read it again"),
+        _ => {}
+    }
+    if let Some(Remedy::RaiseBudget { scope, unit, limit }) = failure.remedy {
+        problem =
+            problem.hint(format!("use {} to continue; a new prompt abandons this task", budget_command(scope, unit, limit)));
+    }
+    problem.excerpt.extend(failure.request_id.iter().map(|id| format!("request {id}")));
+    problem
 }
 
 /// Marks the streamed response as discarded; it stays visible.

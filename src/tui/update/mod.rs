@@ -81,7 +81,7 @@ use super::keymap::Focus;
 use super::model::{Activity, EditFile, Editable, Effect, Model};
 use super::transcript::{Kind, Tone};
 use super::typeahead_guard::GuardInput;
-use crate::protocol::{Command, Event, EventKind};
+use crate::protocol::{Command, Event, EventKind, Problem};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Size;
@@ -200,9 +200,9 @@ fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>
 
 fn on_session_gone(model: &mut Model, now: u64) {
     model.screen.dirty = true;
-    let text = "the session has ended; the conversation is saved. ctrl+d to quit";
-    let text = model.keymap.sentence(Focus::Composer, text).into_owned();
-    model.transcript.push(Kind::Note { text, tone: Tone::Failure });
+    let hint = model.keymap.sentence(Focus::Composer, "press ctrl+d to quit").into_owned();
+    let problem = Problem::new("the session has ended; the conversation is saved").hint(hint);
+    model.transcript.push(Kind::Problem { problem, tone: Tone::Failure });
     model.set_activity(Activity::Idle, now);
 }
 

@@ -1,5 +1,6 @@
 //! The setup on the screen: `/setup`, and the first start.
 
+use super::notes::note_problem;
 use crate::protocol::{Command, Mode, Query, SetupAsked, SetupFound, SetupTold};
 use crate::text;
 use crate::tui::approval::{Question, refresh_setup};
@@ -37,7 +38,7 @@ pub(crate) fn apply_answer(model: &mut Model, told: SetupTold, now: u64, effects
         told if state(model).is_some() => feed(model, Input::Told(told), now, effects),
         // The setup is over; only what was written, or could not be, is reported.
         SetupTold::Ended { lines, .. } | SetupTold::Taken { lines, .. } => note(model, &lines, Tone::Plain),
-        SetupTold::Failed { message } => note(model, &[message], Tone::Failure),
+        SetupTold::Failed { problem } => note_problem(model, &problem, Tone::Failure),
         SetupTold::Found(_) | SetupTold::Tested { .. } => {}
     }
 }

@@ -1,5 +1,6 @@
 //! Results of look-ups, each passed to the part of the screen that asked.
 
+use super::notes::note_problem;
 use super::{attachments, help, menu, onboarding, overview, servers, sessions, theme_command, tree, user_commands, worktree};
 use crate::protocol::HostResponse;
 use crate::text;
@@ -8,7 +9,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::overview::Topic;
 use crate::tui::sessions::Sessions;
 use crate::tui::text_viewer::TextViewer;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::Tone;
 
 /// Applies the result of a lookup.
 pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, effects: &mut Vec<Effect>) {
@@ -68,12 +69,11 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
         HostResponse::ThemeKept { name, kept } => theme_command::kept(model, &name, kept, now),
         HostResponse::Setup(told) => onboarding::apply_answer(model, told, now, effects),
         HostResponse::Places { rows } => overview::open(model, Topic::Status(rows)),
-        HostResponse::Failed { message } => {
-            let text = text::clean(&message).trim_end().to_owned();
+        HostResponse::Failed { problem } => {
             if model.has_list() {
-                model.show_toast(text, now);
+                model.show_toast(text::clean(&problem.one_line()).into_owned(), now);
             } else {
-                model.transcript.push(Kind::Note { text, tone: Tone::Failure });
+                note_problem(model, &problem, Tone::Failure);
             }
         }
     }

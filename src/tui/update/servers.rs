@@ -2,9 +2,9 @@
 
 use super::draft::{draft_changed, take_draft};
 use super::menu;
-use super::notes::{note, show_called_for};
+use super::notes::{note, note_problem, show_called_for};
 use super::readiness::is_ready;
-use crate::protocol::{CustomCommand, HostCommand, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
+use crate::protocol::{CustomCommand, HostCommand, Problem, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::PickerResult;
@@ -188,7 +188,10 @@ pub(crate) fn worded(model: &mut Model, server: &str, name: &str, words: Result<
     let words = match words {
         Ok(words) if !words.trim().is_empty() => words,
         Ok(_) => return note(model, &format!("{command} returned no text"), Tone::Warning),
-        Err(why) => return note(model, &format!("{command} failed: {why}"), Tone::Failure),
+        Err(why) => {
+            let problem = Problem::new(format!("{command} failed")).because(why);
+            return note_problem(model, &problem, Tone::Failure);
+        }
     };
     // Text that is being typed must not mix with other text.
     if !typeahead_guard::may_take_focus(model.composer.is_empty(), model.keys.last_key, now) {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::protocol::{BudgetScope, BudgetUnit, Remedy};
 
 fn retry(kind: FailureKind, delay_ms: u64, message: &str) -> EventKind {
     crate::tui::tests::fixtures::retry(kind, delay_ms, message, None, None)
@@ -73,20 +74,20 @@ fn an_r_that_begins_a_word_or_came_with_the_wait_is_text() {
 fn the_end_of_a_task_says_what_happened_and_what_can_be_done() {
     let budget = "LLM_BUDGET_EXCEEDED: Budget of $5.00 reached";
     for (kind, message, hint, expected) in [
-        (FailureKind::BudgetExceeded, budget, "/budget 10 and /continue go on", "paused: Budget of $5.00 reached"),
+        (FailureKind::BudgetExceeded, budget, "raise it", "error: Budget of $5.00 reached"),
         (
             FailureKind::Authentication,
             "rejected the API key (401)",
             "check `ANTHROPIC_API_KEY`",
-            "`aye auth login` stores another key",
+            "hint: run `aye auth login` to save another key",
         ),
-        (FailureKind::Network, "`acme` cannot be reached", "/continue when it is back", "paused: `acme` cannot be reached"),
+        (FailureKind::Network, "`acme` cannot be reached", "check the network", "error: `acme` cannot be reached"),
     ] {
         let mut model = model(100, 24);
         tell(&mut model, started("x"), 1000);
         tell(&mut model, EventKind::SessionPaused { failure: Failure::new(kind, message, hint) }, 2000);
         let screen = draw(&mut model, 3000);
-        assert!(screen.contains(expected) && screen.contains(hint), "{screen}");
+        assert!(screen.contains(expected) && screen.contains(&format!("hint: {hint}")), "{screen}");
         assert!(!screen.contains("LLM_BUDGET"), "{screen}");
         assert_eq!(model.deadline(3000), None);
     }
@@ -141,7 +142,7 @@ fn a_task_that_its_provider_ended_says_how_it_goes_on() {
     let screen = failed(FailureKind::Authentication);
     assert!(screen.contains("the API key was rejected; nothing is lost · enter to replace it · /continue to resume"), "{screen}");
     assert!(!failed(FailureKind::InvalidRequest).contains("/continue"));
-    let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", "/budget 10 continues");
+    let failure = over_budget(Remedy::RaiseBudget { scope: BudgetScope::Session, unit: BudgetUnit::CostUsd, limit: 10.0 });
     let mut model = retrying(EventKind::SessionPaused { failure });
     let screen = draw(&mut model, 11_000);
     assert!(screen.contains("budget reached, /budget 10 to continue") && !screen.contains("/continue"), "{screen}");
@@ -235,18 +236,25 @@ fn a_refused_key_is_replaced_with_enter_and_the_task_waits_for_continue() {
     assert_eq!(play(&mut model, 6000, "<enter>"), [""; 0]);
 }
 
+fn over_budget(remedy: Remedy) -> Failure {
+    Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", "").with_remedy(remedy)
+}
+
 #[test]
 fn a_budget_that_the_policy_keeps_is_not_said_to_be_raised() {
-    for (hint, width, expected) in [
-        ("/budget 0.02 continues; another prompt leaves it", 100, "budget reached, /budget 0.02 to continue"),
-        ("/budget 0.02 continues; another prompt leaves it", 40, "budget reached, /budget 0.02"),
-        ("the policy allows no more than $5.00 a session: change it", 100, "and the policy allows no more"),
-        ("the policy allows no more than $5.00 a session: change it", 40, "the policy allows no more"),
+    let raise = Remedy::RaiseBudget { scope: BudgetScope::Session, unit: BudgetUnit::CostUsd, limit: 0.02 };
+    let steps = Remedy::RaiseBudget { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: 40.0 };
+    for (remedy, width, expected) in [
+        (raise, 100, "budget reached, /budget 0.02 to continue"),
+        (raise, 40, "budget reached, /budget 0.02"),
+        (steps, 100, "budget reached, /budget task steps 40 to continue"),
+        (Remedy::ChangePolicy, 100, "and the policy allows no more"),
+        (Remedy::ChangePolicy, 40, "the policy allows no more"),
+        (Remedy::Continue, 100, "budget reached, /budget to raise it"),
     ] {
         let mut model = model(width, 12);
         tell(&mut model, started("x"), 1000);
-        let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", hint);
-        tell(&mut model, EventKind::SessionPaused { failure }, 2000);
+        tell(&mut model, EventKind::SessionPaused { failure: over_budget(remedy) }, 2000);
         let screen = draw(&mut model, 3000);
         let row = screen.lines().rev().nth(5).unwrap_or_default();
         assert!(row.contains(expected) && !row.contains('…'), "{screen}");

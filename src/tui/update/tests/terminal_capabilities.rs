@@ -66,8 +66,7 @@ fn how_to_go_on_is_said_once_and_never_beside_a_question() {
     let said = |screen: &str| screen.matches("/continue").count();
     let mut model = resumed();
     assert_eq!(said(&draw(&mut model, 100)), 1);
-    let failure =
-        Failure::new(FailureKind::Internal, "aye ended in the middle of this task", "/continue goes on, or say something else");
+    let failure = Failure::new(FailureKind::Internal, "aye exited during this task", "continue it, or send another prompt");
     tell(&mut model, EventKind::SessionPaused { failure }, 200);
     assert_eq!(said(&draw(&mut model, 300)), 1);
     let mut model = resumed();

@@ -1,0 +1,158 @@
+//! Errors for the user as data: what failed, why, and what to do.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Label of the first line of an error.
+pub const ERROR: &str = "error: ";
+/// Label of a line that says what to do.
+pub const HINT: &str = "hint: ";
+
+/// An error for the user. Library code fills in the parts, and front ends lay them out with [`Problem::lines`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// Failed action, with the value: ``cannot write `/etc/x` ``.
+    pub what: String,
+    /// Cause: `permission denied`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Lines that show the place of the error, such as a numbered line of a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excerpt: Vec<String>,
+    /// Actions that solve it, one each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<String>,
+}
+
+/// Part of an error that a line shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemLine {
+    Message,
+    Excerpt,
+    Hint,
+}
+
+impl Problem {
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), why: None, excerpt: Vec::new(), hints: Vec::new() }
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn because(self, why: impl fmt::Display) -> Self {
+        Self { why: Some(why.to_string()), ..self }
+    }
+
+    /// Adds an action for the user.
+    #[must_use]
+    pub fn hint(mut self, action: impl Into<String>) -> Self {
+        self.hints.push(action.into());
+        self
+    }
+
+    /// Names the place of the error before it: ``/etc/x line 3: …``.
+    #[must_use]
+    pub fn at(self, place: impl fmt::Display) -> Self {
+        Self { what: format!("{place}: {}", self.what), ..self }
+    }
+
+    /// Joins several errors into the first one; the others become its lines.
+    pub fn joined(problems: Vec<Self>) -> Self {
+        let mut problems = problems.into_iter();
+        let mut first = problems.next().unwrap_or_else(|| Self::new("unknown error"));
+        first.excerpt.extend(problems.map(|problem| problem.one_line()));
+        first
+    }
+
+    /// Returns the error in one line with its hints, for messages that have no lines.
+    pub fn one_line(&self) -> String {
+        let mut line = self.to_string();
+        for hint in &self.hints {
+            line.push_str("; ");
+            line.push_str(hint);
+        }
+        line
+    }
+
+    /// Returns the message and the excerpt, without labels and hints.
+    pub fn detailed(&self) -> String {
+        self.excerpt.iter().fold(self.to_string(), |text, line| format!("{text}\n{line}"))
+    }
+
+    /// Returns the lines for a screen: the message, the excerpt, and each hint, with their labels.
+    pub fn lines(&self) -> Vec<(ProblemLine, String)> {
+        let message = (ProblemLine::Message, format!("{ERROR}{self}"));
+        let excerpt = self.excerpt.iter().map(|line| (ProblemLine::Excerpt, line.clone()));
+        let hints = self.hints.iter().map(|hint| (ProblemLine::Hint, format!("{HINT}{hint}")));
+        [message].into_iter().chain(excerpt).chain(hints).collect()
+    }
+
+    /// Returns the lines as text, without a line break at the end.
+    pub fn text(&self) -> String {
+        let lines: Vec<String> = self.lines().into_iter().map(|(_, line)| line).collect();
+        lines.join("\n")
+    }
+}
+
+/// The message without the hints: `what failed: why`.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why {
+            Some(why) => write!(f, "{}: {why}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl From<String> for Problem {
+    fn from(what: String) -> Self {
+        Self::new(what)
+    }
+}
+
+impl From<&str> for Problem {
+    fn from(what: &str) -> Self {
+        Self::new(what)
+    }
+}
+
+impl From<&String> for Problem {
+    fn from(what: &String) -> Self {
+        Self::new(what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_a_line_for_what_failed_and_one_for_each_hint() {
+        let problem = Problem::new("cannot write `/etc/x`").because("permission denied").hint("choose another path");
+        let problem = problem.hint("run as the owner");
+        assert_eq!(
+            problem.text(),
+            "error: cannot write `/etc/x`: permission denied\nhint: choose another path\nhint: run as the owner"
+        );
+        assert_eq!(problem.one_line(), "cannot write `/etc/x`: permission denied; choose another path; run as the owner");
+        assert_eq!(problem.to_string(), "cannot write `/etc/x`: permission denied");
+    }
+
+    #[test]
+    fn the_place_of_an_error_comes_first_and_its_lines_before_the_hints() {
+        let problem = Problem { excerpt: vec!["    3 │ x = 1".to_owned()], ..Problem::new("unknown key `x`") };
+        let problem = problem.at("`config.toml` line 3").hint("remove it");
+        assert_eq!(problem.text(), "error: `config.toml` line 3: unknown key `x`\n    3 │ x = 1\nhint: remove it");
+    }
+
+    #[test]
+    fn an_error_without_hints_stays_short_as_data() {
+        assert_eq!(
+            serde_json::to_string(&Problem::new("no").because("it is full")).unwrap(),
+            r#"{"what":"no","why":"it is full"}"#
+        );
+    }
+}
