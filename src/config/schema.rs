@@ -151,8 +151,7 @@ pub(super) const KEYS: &[Key] = &[
         &["ui", "notifications"],
         Kind::Choice(&NOTIFICATIONS),
         "\"auto\"",
-        "what to do when a question waits or a task ends while the terminal is unfocused: desktop notification, bell \
-        or nothing",
+        "notification of pending approvals and finished tasks while the terminal is not focused: desktop, bell or none",
     ),
     key(
         &["status", "items"],

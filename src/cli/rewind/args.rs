@@ -13,7 +13,7 @@ pub(crate) struct RewindArgs {
     /// Rewind to before this prompt (number or task) [default: last]
     #[arg(long, value_name = "N|TASK", conflicts_with = "redo")]
     pub to: Option<String>,
-    /// Rewind files only; the model is told
+    /// Rewind files only, and tell the model
     #[arg(long, conflicts_with_all = ["conversation", "redo"])]
     pub files: bool,
     /// Rewind the conversation only; files stay as they are
