@@ -10,6 +10,14 @@ use serde::{Deserialize, Serialize};
 
 /// Shown in place of a rule if the user approved the call itself.
 pub const APPROVED_BY_YOU: &str = "approved by you";
+/// Beginning of the notice about a rule that was saved in a file.
+pub const RULE_SAVED: &str = "rule saved: ";
+/// Beginning of the notice about a rule that applies until aye quits.
+pub const RULE_UNTIL_QUIT: &str = "allowed until aye quits: ";
+/// Beginning of the notice about a compaction that did not happen.
+pub const NOT_COMPACTED: &str = "not compacted";
+/// Beginning of a notice about a compaction that has not ended.
+pub const COMPACTION_IS: &str = "compaction is ";
 /// Rule of a command that the user let run outside the sandbox.
 pub const APPROVED_UNSANDBOXED: &str = "approved by you, outside the sandbox";
 

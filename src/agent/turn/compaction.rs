@@ -14,7 +14,9 @@ use super::context_window::ContextWindow;
 use super::io::InputTime;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, ModelRequest, Record};
-use crate::protocol::{Compaction, CompactionTrigger, EventKind, Message, MessageId, Part, Role, StopReason, TaskId};
+use crate::protocol::{
+    Compaction, CompactionTrigger, EventKind, Message, MessageId, NOT_COMPACTED, Part, Role, StopReason, TaskId,
+};
 use crate::session::Spent;
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -307,7 +309,7 @@ impl Compactor {
             CompactionTrigger::Threshold => "the oldest messages are left out if they no longer fit",
             CompactionTrigger::TooLong => "the oldest messages are left out",
         };
-        cx.out.notice(format!("not compacted: {why}; {follows}"));
+        cx.out.notice(format!("{NOT_COMPACTED}: {why}; {follows}"));
         cx.out.record(Record::CompactionGivenUp);
         window.be_quiet(cx);
         if work.trigger == CompactionTrigger::TooLong {

@@ -4,7 +4,7 @@ use super::io::Effect;
 use super::rule_files::{Grant, RuleFileResult};
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, Record};
-use crate::protocol::{Always, GrantRule, GrantScope, Remember};
+use crate::protocol::{Always, GrantRule, GrantScope, RULE_SAVED, RULE_UNTIL_QUIT, Remember};
 
 /// Rules that the user saved in this run.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Grants {
                 }
                 let words = join_rules(&grant.rules);
                 self.saved.push(grant);
-                out.notice(format!("allowed until aye quits: {words}"));
+                out.notice(format!("{RULE_UNTIL_QUIT}{words}"));
             }
             (GrantScope::Project | GrantScope::Everywhere, Some(why)) => {
                 out.notice(format!("no rule was saved: {why}; allowed this once"));
@@ -85,7 +85,7 @@ impl Grants {
                 out.record(Record::RuleSaved { rules: grant.rules.clone(), scope: grant.scope, names: grant.names.clone() });
                 out.commit(Durability::Process);
                 self.saved.push(grant);
-                out.notice(format!("rule saved: {names}"));
+                out.notice(format!("{RULE_SAVED}{names}"));
             }
             RuleFileResult::Saved(_, Err(why)) => {
                 out.notice(format!("the rule was not saved, so aye asks again next time: {why}"));

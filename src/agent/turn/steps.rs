@@ -16,8 +16,8 @@ use super::user_command::UserCommand;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
 use crate::protocol::{
-    CompactionTrigger, EventKind, Failure, FailureKind, Message, Part, Role, SessionStatus, StopReason, TaskStatus, ToolCall,
-    ToolError, ToolResult, Usage, counted,
+    COMPACTION_IS, CompactionTrigger, EventKind, Failure, FailureKind, Message, NOT_COMPACTED, Part, Role, SessionStatus,
+    StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, counted,
 };
 use crate::session::Spent;
 use jiff::Timestamp;
@@ -702,7 +702,7 @@ impl TurnMachine {
     pub(super) fn compact(&mut self, focus: Option<String>, at: InputTime) {
         let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
         if self.compactor.is_running() {
-            return self.cx.out.notice("compaction is already running");
+            return self.cx.out.notice(format!("{COMPACTION_IS}already running"));
         }
         if self.rewinds.is_running() {
             return self.cx.out.notice("a rewind is restoring files; try again in a moment");
@@ -718,7 +718,7 @@ impl TurnMachine {
     /// Returns whether a compaction started.
     fn compact_now(&mut self, focus: Option<String>, then: AfterSummary, at: InputTime) -> bool {
         if let Some(failure) = self.preflight(at) {
-            self.cx.out.notice(failure.problem().at("not compacted").one_line());
+            self.cx.out.notice(failure.problem().at(NOT_COMPACTED).one_line());
             return false;
         }
         match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
@@ -838,7 +838,7 @@ impl TurnMachine {
             self.compactor.finish();
             return self.forbidden(failure);
         }
-        self.cx.out.notice(failure.problem().at("not compacted").one_line());
+        self.cx.out.notice(failure.problem().at(NOT_COMPACTED).one_line());
         self.cx.out.record(Record::CompactionGivenUp);
         self.after_compaction(at);
     }
@@ -874,14 +874,14 @@ impl TurnMachine {
         self.cx.out.record(Record::CompactionGivenUp);
         self.cx.out.commit(Durability::Process);
         self.window.be_quiet(&self.cx);
-        self.cx.out.notice("not compacted: stopped by you; the conversation is unchanged");
+        self.cx.out.notice(format!("{NOT_COMPACTED}: stopped by you; the conversation is unchanged"));
         !matches!(then, AfterSummary::Request { .. })
     }
 
     /// Restores the messages that the last compaction replaced.
     pub(super) fn undo_compaction(&mut self) {
         if self.compactor.is_running() {
-            return self.cx.out.notice("compaction is running; stop it first");
+            return self.cx.out.notice(format!("{COMPACTION_IS}running; stop it first"));
         }
         if self.rewinds.is_running() {
             return self.cx.out.notice("a rewind is restoring files; try again in a moment");

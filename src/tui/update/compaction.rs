@@ -3,7 +3,7 @@
 use super::draft::take_draft;
 use super::notes::show_called_for;
 use super::readiness::is_ready;
-use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse};
+use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse, NOT_COMPACTED};
 use crate::text;
 use crate::tui::format::{counted, tokens};
 use crate::tui::model::{Activity, Effect, Model};
@@ -11,8 +11,6 @@ use crate::tui::transcript::{Kind, Tone};
 
 /// Percentage from which the usage is shown in percent.
 const FULL_PERCENT: u64 = 50;
-/// Beginning of a notice that ends a compaction.
-const GIVEN_UP: &str = "not compacted";
 
 /// Handles `/compact`, `/compact FOCUS` and `/compact undo`.
 pub(crate) fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
@@ -94,7 +92,7 @@ pub(crate) fn truncated(model: &mut Model, removed: u64) {
 
 /// Handles a notice that says why there will be no summary.
 pub(crate) fn noticed(model: &mut Model, words: &str, now: u64) {
-    if words.starts_with(GIVEN_UP) {
+    if words.starts_with(NOT_COMPACTED) {
         ends(model, now);
     }
 }

@@ -6,7 +6,7 @@ use super::{
     amend, artifacts, call_events, changes, commands, compaction, models, overview, policy, response_events, rewind, save_errors,
     servers, spending, task_events,
 };
-use crate::protocol::{Budget, Event, EventKind};
+use crate::protocol::{Budget, COMPACTION_IS, Event, EventKind, RULE_SAVED, RULE_UNTIL_QUIT};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::overview::Topic;
@@ -149,9 +149,9 @@ fn session_changed(model: &mut Model, kind: EventKind, now: u64) {
 
 /// Adds the command that undoes or stops it to notices about saved rules and summaries.
 fn with_commands(message: String) -> String {
-    if message.starts_with("rule saved: ") || message.starts_with("allowed until aye quits: ") {
+    if message.starts_with(RULE_SAVED) || message.starts_with(RULE_UNTIL_QUIT) {
         format!("{message} — /policy undo removes it")
-    } else if message.starts_with("compaction is ") {
+    } else if message.starts_with(COMPACTION_IS) {
         format!("{message} (esc to stop)")
     } else {
         message
