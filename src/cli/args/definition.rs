@@ -50,7 +50,7 @@ pub(super) struct CommonArgs {
     /// The default is `[model] default` of the configuration. Without it, aye uses the first provider that has an API key.
     #[arg(short = 'm', long, value_name = "PROVIDER/NAME", global = true, value_parser = model)]
     pub model: Option<String>,
-    /// Set the approval mode: which actions need approval [default: from config.toml]
+    /// Set which actions need approval [default: from config.toml]
     #[arg(long, value_name = "MODE", global = true, value_parser = modes())]
     pub mode: Option<Mode>,
     /// Use this policy file instead of your own policy.toml

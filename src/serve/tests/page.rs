@@ -18,6 +18,7 @@ const TYPES: &[(&str, &[&str])] = &[
         &["Proposal", "RunsCode", "RunsWhen", "ToolStatus", "ToolError", "ErrorCode", "Redaction"],
     ),
     (include_str!("../../protocol/failure.rs"), &["Failure", "Remedy", "FailureKind"]),
+    (include_str!("../../protocol/budget.rs"), &["BudgetScope", "BudgetUnit"]),
     (include_str!("../../protocol/usage.rs"), &["Usage"]),
     (include_str!("../../protocol/mode.rs"), &["Mode"]),
     (include_str!("../../protocol/message.rs"), &["StopReason"]),
