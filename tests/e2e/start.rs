@@ -66,7 +66,7 @@ fn why_there_is_no_session_is_told_on_the_main_screen_with_what_was_typed() {
     drop(lock);
     let screen = terminal.wait_for("there is no session `abcdef12`");
     assert_eq!(terminal.finish().exit_code(), 2, "{screen}");
-    terminal.wait_for("what you typed in the meantime: half a thought");
+    terminal.wait_for("your unsent text: half a thought");
     terminal.assert_restored();
 }
 

@@ -185,7 +185,7 @@ fn left(
         let typed: Vec<String> = unsent.into_iter().chain(Some(outcome.typed).filter(|typed| !typed.trim().is_empty())).collect();
         let mut trouble = trouble;
         if let Some(last) = trouble.problems.last_mut().filter(|_| !typed.is_empty()) {
-            last.excerpt.push(format!("Text you typed in the meantime: {}", typed.join("\n\n")));
+            last.excerpt.push(format!("your unsent text: {}", typed.join("\n\n")));
         }
         return Err(trouble);
     }
