@@ -84,6 +84,24 @@ fn programs_and_the_model_read_no_key_names_and_no_slash_commands() {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
+/// Lays out errors, with their labels.
+const LAYS_OUT_ERRORS: &str = "src/protocol/problem.rs";
+
+#[test]
+fn the_labels_of_errors_and_hints_are_written_in_one_place() {
+    let mut wrong = Vec::new();
+    for source in products().iter().filter(|source| source.path != LAYS_OUT_ERRORS) {
+        for (number, line) in lines(source) {
+            // The text for the model has no other lines, and other programs print the label too.
+            let is_other = line.contains("trim_start_matches(") || source.module() == Some("tools");
+            if ["\"error: ", "\"hint: ", "\\nerror: ", "\\nhint: "].iter().any(|label| line.contains(label)) && !is_other {
+                wrong.push(format!("{}:{number}: use `Problem`: {}", source.path, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
 #[test]
 fn a_slash_command_is_told_from_a_path() {
     assert_eq!(slash_command("\"renew it, then /continue\""), Some("continue"));

@@ -1,5 +1,6 @@
 //! Transcript entries as text.
 
+use crate::protocol::Problem;
 use crate::text;
 use crate::tui::transcript::{CardState, Kind, Tone};
 
@@ -9,7 +10,7 @@ pub(crate) fn live(kind: &Kind) -> Option<(bool, String)> {
         Kind::User(text) => Some((false, format!("You: {text}"))),
         Kind::Note { text, tone: Tone::Plain } => Some((true, format!("Note: {text}"))),
         Kind::Note { text, tone: Tone::Warning } => Some((true, format!("Warning: {text}"))),
-        Kind::Note { text, tone: Tone::Failure } => Some((true, format!("error: {text}"))),
+        Kind::Note { text, tone: Tone::Failure } => Some((true, Problem::new(text).text())),
         Kind::Problem { problem, .. } => Some((true, problem.text())),
         Kind::Greeting(lines) => {
             // There are no keys to press in line mode.
