@@ -2,8 +2,11 @@
 
 use super::path_words::{as_path, path_in};
 use super::paths::{Context, is_secret_name};
-use super::shell::{Arg, read};
-use std::path::Path;
+use super::shell::builtins::destination;
+use super::shell::option_verdict::Reading;
+use super::shell::options::reading;
+use super::shell::{Arg, Invocation, read};
+use std::path::{Path, PathBuf};
 
 /// Directories outside the workspace that every command sees, or has its own copy of.
 const SEEN: &[&str] = &[
@@ -25,19 +28,56 @@ const SEEN: &[&str] = &[
     "/var/tmp",
 ];
 
+/// Programs whose first operand is a pattern or a program of their own language.
+const TAKING_PATTERNS: &[&str] =
+    &["ack", "ag", "awk", "egrep", "fgrep", "gawk", "grep", "gsed", "jq", "mawk", "nawk", "rg", "sed", "yq"];
+/// Maximum number of directories that the commands of a line may be in.
+const MAX_DIRECTORIES: usize = 8;
+
 /// Returns whether a word of the line is a path that is hidden from a command without approval: outside the workspace and the
 /// system directories, or a file with a name typical of secrets.
 pub(crate) fn names_hidden_place(line: &str, cwd: &Path, context: &Context) -> bool {
     let line = read(line);
-    let words = line.parts.iter().flat_map(|part| &part.invocations).flat_map(|invocation| &invocation.argv);
+    let invocations = || line.parts.iter().flat_map(|part| &part.invocations);
+    let mut directories = vec![cwd.to_owned()];
+    for to in invocations().filter_map(|invocation| destination(&invocation.argv)) {
+        let reached: Vec<PathBuf> = directories.iter().map(|from| context.resolve(&as_path(to), from)).collect();
+        directories.extend(reached);
+        directories.truncate(MAX_DIRECTORIES);
+    }
+    let words = invocations().flat_map(places);
     let targets = line.parts.iter().flat_map(|part| &part.redirects).filter_map(|redirect| redirect.target.as_ref());
-    words.chain(targets).filter(|word| word.is_known()).any(|word| is_hidden(word, cwd, context))
+    words.chain(targets).filter(|word| word.is_known()).any(|word| is_hidden(word, &directories, context))
 }
 
-fn is_hidden(word: &Arg, cwd: &Path, context: &Context) -> bool {
+/// Returns the words of a command that may be paths.
+fn places(invocation: &Invocation) -> Vec<&Arg> {
+    let argv = &invocation.argv;
+    if let Reading::Reads { paths } = reading(argv) {
+        return argv.iter().filter(|word| paths.iter().any(|path| word.text.ends_with(path))).collect();
+    }
+    let mut words: Vec<&Arg> = argv.iter().collect();
+    if TAKING_PATTERNS.contains(&invocation.base()) {
+        let is_given = |word: &Arg| matches!(word.text.as_str(), "-e" | "--expression" | "--regexp");
+        let given = argv.windows(2).position(|pair| is_given(&pair[0])).map(|at| at + 1);
+        let first = argv.iter().skip(1).position(|word| !word.text.starts_with('-')).map(|at| at + 1);
+        if let Some(pattern) = given.or(first) {
+            words.remove(pattern);
+        }
+    }
+    words
+}
+
+/// Returns whether a text can be a path rather than code or a pattern.
+fn is_path(text: &str) -> bool {
+    !text.trim_matches('/').is_empty() && !text.contains(|c: char| c.is_whitespace() || "{}()|^$\\,;\"'<>".contains(c))
+}
+
+/// Returns whether a word is a path that is hidden in all of these directories.
+fn is_hidden(word: &Arg, directories: &[PathBuf], context: &Context) -> bool {
     // The value of an option and of `name=value` may be a path too.
     let parts = [path_in(&word.text), word.text.split_once('=').map_or("", |(_, value)| value), word.text.as_str()];
-    parts.into_iter().filter(|text| !text.is_empty()).any(|text| {
+    parts.into_iter().filter(|text| is_path(text)).any(|text| {
         let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
         if is_secret_name(name) {
             return true;
@@ -46,8 +86,11 @@ fn is_hidden(word: &Arg, cwd: &Path, context: &Context) -> bool {
         if !tilde && !text.starts_with('/') && !text.split('/').any(|part| part == "..") {
             return false;
         }
-        let path = context.resolve(&as_path(&Arg { text: text.to_owned(), tilde, ..word.clone() }), cwd);
-        !context.in_workspace(&path) && !SEEN.iter().any(|seen| path.starts_with(seen))
+        let text = as_path(&Arg { text: text.to_owned(), tilde, ..word.clone() });
+        directories
+            .iter()
+            .map(|from| context.resolve(&text, from))
+            .all(|path| !context.in_workspace(&path) && !SEEN.iter().any(|seen| path.starts_with(seen)))
     })
 }
 
@@ -74,6 +117,11 @@ mod tests {
             "wc /var/log/syslog",
             "ls /mnt",
             "bash -c 'cat ~/x'",
+            "cd src && cat ../../other",
+            "sed -n '/a/p' /home/me/notes",
+            "sed -e '/a/d' ../notes | sort",
+            "cut -d/ -f2 ~/notes",
+            "sort '/home/me/my notes' /home/me/notes",
         ] {
             assert!(names_hidden_place(line, &root, &context), "{line}");
         }
@@ -87,6 +135,17 @@ mod tests {
             "sed s/a/b/ x",
             "cd src && make",
             "echo x > /tmp/y",
+            "cd src && cat ../Makefile",
+            "cd src && ls && cd .. && make",
+            "cd src/deep && make && cd ../..",
+            "awk '/fn /{n++} END{print n}' a",
+            "sed -i '/TODO/d' a",
+            "sed -n '/start/,/end/p' a",
+            "grep -rn '/api/users' src | sort",
+            "grep -rn id_token src | sort",
+            "jq .. a.json",
+            "cut -d/ -f2 a",
+            "tr / -",
         ] {
             assert!(!names_hidden_place(line, &root, &context), "{line}");
         }
