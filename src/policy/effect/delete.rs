@@ -1,6 +1,7 @@
 //! Effects of programs that delete files.
 
 use super::{Arg, Effect, Place, find_places, is_temporary, listed, plain_words, quoted};
+use crate::policy::paths::Sandbox;
 use crate::protocol::{Containment, Risk};
 
 /// Verb of a phrase with its object in the middle.
@@ -30,7 +31,11 @@ fn of_targets(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
     let outside: Vec<String> =
         targets.iter().filter(|target| place.is_outside(target)).map(|target| target.text.clone()).collect();
     if let Some(names) = listed(&outside) {
-        let effect = Effect::critical(format!("{}, outside the workspace", phrase(verb, &names)));
+        let sentence = format!("{}, outside the workspace", phrase(verb, &names));
+        if targets.iter().filter(|target| place.is_outside(target)).all(|target| is_own_temporary(target, place)) {
+            return Effect::new(Risk::Medium, sentence);
+        }
+        let effect = Effect::critical(sentence);
         let blocked = |target: &&Arg| target.is_known() && place.is_outside(target) && !is_temporary(&place.path(target));
         // A line that deletes in the workspace as well would partly succeed.
         return if targets.iter().all(blocked) { effect.contained(Containment::Blocked) } else { effect };
@@ -41,6 +46,13 @@ fn of_targets(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
         Some(names) => Effect::new(risk, phrase(verb, &names)),
         None => Effect::new(Risk::High, phrase(verb, unnamed(verb))),
     }
+}
+
+/// Returns whether a target is below a directory for temporary files that a command in the sandbox has for itself.
+fn is_own_temporary(target: &Arg, place: Place<'_>) -> bool {
+    let path = place.path(target);
+    let is_below = |directory: &str| path.strip_prefix(directory).is_ok_and(|below| below.components().next().is_some());
+    place.context.sandbox == Sandbox::Present && !target.glob && ["/tmp", "/var/tmp"].into_iter().any(is_below)
 }
 
 /// Joins a verb and its object.
