@@ -228,7 +228,7 @@ impl<'a> Work<'a> {
         path: &Path,
     ) -> Result<(), SkipReason> {
         let Some(now) = now else { return Ok(()) };
-        if !before.is_still(&now) {
+        if !before.is_still_among_links(&now) {
             // A later step may have created it before a crash.
             return if self.was_placed(path) { Ok(()) } else { Err(SkipReason::Foreign(CHANGED)) };
         }
@@ -283,7 +283,7 @@ impl<'a> Work<'a> {
         match (before, now) {
             (_, Some(now)) if now.inode == file.inode && now.kind == Kind::File => return Ok(()),
             (None, None) => {}
-            (Some(before), Some(now)) if before.is_still(&now) => {}
+            (Some(before), Some(now)) if before.is_still_among_links(&now) => {}
             (None, Some(_)) => return Err(SkipReason::Foreign(TAKEN).into()),
             (Some(_), _) => return Err(SkipReason::Foreign(CHANGED).into()),
         }
@@ -318,7 +318,7 @@ fn place(
             renamed => Ok(renamed?),
         },
         (None, Some(_)) => Err(SkipReason::Foreign(TAKEN)),
-        (Some(before), Some(now)) if before.is_still(&now) => Ok(renameat(source.0, source.1, target.0, target.1)?),
+        (Some(before), Some(now)) if before.is_still_among_links(&now) => Ok(renameat(source.0, source.1, target.0, target.1)?),
         (Some(_), _) => Err(SkipReason::Foreign(CHANGED)),
     }
 }

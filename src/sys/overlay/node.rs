@@ -77,6 +77,12 @@ impl Node {
             || (self.bytes, self.modified, self.changed) == (now.bytes, now.modified, now.changed))
     }
 
+    /// Like `is_still`, while names of the same file may be added or removed: each changes the file's own time of change.
+    pub(super) fn is_still_among_links(&self, now: &Self) -> bool {
+        let attributes = |node: &Self| (node.kind, node.inode, node.bytes, node.mode, node.owners(), node.modified);
+        self.is_still(now) || self.links > 1 && attributes(self) == attributes(now)
+    }
+
     /// Returns whether owner or group differ.
     pub(crate) fn owners_differ(&self, other: &Self) -> bool {
         self.owners() != other.owners()
