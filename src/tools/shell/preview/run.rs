@@ -99,7 +99,7 @@ pub(in crate::tools) async fn run(
             changes.push(found.map_err(|error| trouble("cannot read the changes of the command", &error))?);
         }
         let (wanted, note) = outside.wanted(began, &settings);
-        let mut run_end = looked_at(&finished, &work, &confinement, &settings);
+        let (mut run_end, blocked) = looked_at(&finished, &work, &confinement, &settings);
         run_end.direct = view.direct().map(|direct| direct.written(&settings)).unwrap_or_default();
         let ended_at = overlay::mark(view.path()).map_err(|error| trouble("cannot read the time", &error))?;
         run_end.denied.extend(wanted);
@@ -107,7 +107,8 @@ pub(in crate::tools) async fn run(
         let RunEffects { effects, proposal, parts, listed, build, end } = run_end.clone().effects(&mut changes, &settings);
         let limit = settings.max_output_bytes;
         let output = wholes.put_to(work.result(&finished, limit), &finished, limit);
-        let output = with_words(output, note.map(|note| format!("[sandbox: {note}]")).into_iter(), Vec::new());
+        let notes = blocked.into_iter().chain(note.map(|note| format!("[sandbox: {note}]")));
+        let output = with_words(output, notes, Vec::new());
         let result = hide_in_result(&settings.redactor, result_of(output, id, &name));
         let unlisted = effects.unlisted();
         let error = result.error.clone().filter(|_| run_end.stopped);
@@ -268,8 +269,8 @@ fn trouble(what: &str, error: &io::Error) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, format!("{what}: {error}; nothing was changed"))
 }
 
-/// Describes the end of the run.
-fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> RunEnd {
+/// Describes the end of the run, and what the sandbox blocked.
+fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> (RunEnd, Option<String>) {
     let told = match work.result(finished, settings.max_output_bytes) {
         Ok(told) => told.text,
         Err(failed) => failed.printed,
@@ -308,14 +309,16 @@ fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settin
         End::Exited(_) | End::Signalled(_) => {}
     }
     notes.extend(limits(&output).map(str::to_owned));
-    RunEnd {
+    let blocked = denied.sentence();
+    let run_end = RunEnd {
         ended: ended(finished.end, work.timeout_seconds, confinement),
         output,
         denied: denied.outside.into_iter().chain(secrets_named(finished, confinement, &output_seen, settings)).collect(),
         notes,
         stopped: is_stopped(finished.end),
         direct: DirectlyWritten::default(),
-    }
+    };
+    (run_end, blocked)
 }
 
 pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {

@@ -14,6 +14,27 @@ const MAX_ENTRIES: usize = 10_000;
 /// Maximum number of paths that are reported.
 const MAX_PATHS: usize = 8;
 
+/// Caches, locks and histories in the home directory, which programs write whatever they are run for; they are not reported.
+const INCIDENTAL: &[&str] = &[
+    ".bash_history",
+    ".cache",
+    ".cargo/.global-cache",
+    ".cargo/.package-cache",
+    ".cargo/.package-cache-mutate",
+    ".cargo/git",
+    ".cargo/registry",
+    ".config/go/telemetry",
+    ".gradle",
+    ".lesshst",
+    ".local/share/pnpm",
+    ".m2/repository",
+    ".node_repl_history",
+    ".npm",
+    ".python_history",
+    ".wget-hsts",
+    "go/pkg",
+];
+
 /// The private home directory of one run.
 #[derive(Debug)]
 pub(super) struct ThrowawayHome {
@@ -92,7 +113,11 @@ impl ThrowawayHome {
                 let real = self.home.join(&below);
                 let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 let is_there = || real.symlink_metadata().is_ok_and(|data| data.is_dir());
-                if is_directory && (self.made.contains(&below) || is_there()) {
+                let is_above = || INCIDENTAL.iter().any(|place| Path::new(place).starts_with(&below));
+                if INCIDENTAL.iter().any(|place| below == Path::new(place)) {
+                    continue;
+                }
+                if is_directory && (self.made.contains(&below) || is_there() || is_above()) {
                     open.push(below);
                 } else if !self.made.contains(&below) {
                     found.push(if is_directory { real.join("") } else { real });
@@ -132,7 +157,12 @@ mod tests {
         fs::create_dir_all(content.join("notes")).unwrap();
         fs::write(content.join("notes/a"), "").unwrap();
         fs::write(content.join(".bin/y"), "").unwrap();
+        fs::create_dir_all(content.join(".cargo/registry")).unwrap();
+        fs::write(content.join(".cargo/.package-cache"), "").unwrap();
+        fs::create_dir_all(content.join(".npm/_logs")).unwrap();
         assert_eq!(made.written(), [home.join(".bin/y"), home.join(".config/app/"), home.join("notes/a")]);
+        fs::write(content.join(".cargo/config.toml"), "").unwrap();
+        assert!(made.written().contains(&home.join(".cargo/config.toml")));
         // A home directory that is visible as a whole is not replaced.
         let mut visible = Confinement::new(Strength::Namespaces, vec![ground.path().to_owned()]);
         visible.hidden = vec![home.clone()];
