@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
+use std::path::Component;
 
 /// Number of changed paths above which approval is required, because they are not judged individually.
 const MAX_ACTIONS: usize = 5_000;
@@ -32,6 +33,15 @@ const ALONE: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("PYTHONPYCACHEPREFIX", "/tmp/.pycache"),
+    // Looking for newer versions, and counting uses, is not what a command is run for: it would ask about the network.
+    ("CHECKPOINT_DISABLE", "1"),
+    ("DENO_NO_UPDATE_CHECK", "1"),
+    ("DO_NOT_TRACK", "1"),
+    ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"),
+    ("NEXT_TELEMETRY_DISABLED", "1"),
+    ("NO_UPDATE_NOTIFIER", "1"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("npm_config_update_notifier", "false"),
 ];
 
 /// Tells programs that they run unattended.
@@ -97,7 +107,7 @@ impl Rest {
         let is_large = change.before.is_some_and(|node| node.bytes > SNAPSHOT_BYTES);
         let lost = change.before.is_some() && (deletes || is_replaced) && (is_large || ignored.ignores(change));
         self.beyond_edits |= deletes || is_link || is_mode || is_replaced || is_moved;
-        self.beyond_rewind |= is_link || opened || lost;
+        self.beyond_rewind |= leads_out(change, changes) || opened || lost;
         if self.actions.len() >= MAX_ACTIONS {
             self.is_too_much = true;
             return;
@@ -117,6 +127,24 @@ impl Rest {
             digest: String::new(),
         }
     }
+}
+
+/// Returns whether a change makes a link whose text leads out of its workspace directory.
+fn leads_out(change: &Change, changes: &Changes) -> bool {
+    if change.after.is_none_or(|node| node.kind != Kind::Link) {
+        return false;
+    }
+    let Ok(to) = std::fs::read_link(changes.new_content(&change.path)) else { return true };
+    let mut place = changes.old(&change.path);
+    place.pop();
+    for part in to.components() {
+        match part {
+            Component::ParentDir => drop(place.pop()),
+            Component::CurDir => {}
+            part => place.push(part),
+        }
+    }
+    !place.starts_with(changes.directory())
 }
 
 /// Computes a digest of all effects with their new content, and of the output.
