@@ -2,7 +2,7 @@
 
 use super::calls;
 use super::client::Sanitizers;
-use crate::protocol::{Approval, Decision, GrantScope, Offer, Remember};
+use crate::protocol::{Amendment, Approval, Decision, DiscardedEffect, GrantScope, Offer, Remember};
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionResponse, ToolCallContent,
 };
@@ -13,6 +13,10 @@ const REJECT: &str = "reject";
 const RUN_AGAIN: &str = "run_again";
 const ALWAYS: &str = "always-session";
 const ALWAYS_HERE: &str = "always-project";
+/// Begins the name of an option that leaves out one path, followed by its position.
+const WITHOUT: &str = "without-";
+/// Maximum number of paths of which each can be left out by an option of its own.
+const MAX_SELECTABLE: usize = 4;
 /// Maximum bytes in the label of an option.
 const OPTION_BYTES: usize = 160;
 const REASON_BYTES: usize = 2_000;
@@ -38,6 +42,10 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
     if approval.effects.as_ref().is_none_or(|effects| effects.obstacle().is_none()) {
         options.push(PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce));
     }
+    for (at, path) in selectable(approval).into_iter().enumerate() {
+        let label = calls::title(&(looks.reveal)(&calls::shown(&format!("Allow all but {path}"), OPTION_BYTES)));
+        options.push(PermissionOption::new(format!("{WITHOUT}{at}"), label, PermissionOptionKind::AllowOnce));
+    }
     if let Some(offer) = approval.always.offers.first() {
         let rules = offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let rules = calls::title(&(looks.reveal)(&calls::shown(&rules, OPTION_BYTES)));
@@ -52,6 +60,23 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
     }
     options.push(PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce));
     options
+}
+
+/// Returns the paths of which each can be left out; none if there are too many for one option each.
+fn selectable(approval: &Approval) -> Vec<&str> {
+    let effects = approval.effects.as_deref().filter(|effects| effects.obstacle().is_none());
+    let paths: Vec<&str> = effects.map(|effects| effects.listed().collect()).unwrap_or_default();
+    if (2..=MAX_SELECTABLE).contains(&paths.len()) { paths } else { Vec::new() }
+}
+
+/// Returns the decisions of the options that leave out one path, in order.
+pub(crate) fn partial_decisions(approval: &Approval) -> Vec<Decision> {
+    let digest = approval.effects.as_ref().map(|effects| effects.digest.clone()).unwrap_or_default();
+    let without = |path: &str| {
+        let discarded = vec![DiscardedEffect { path: path.to_owned(), hunks: Vec::new() }];
+        Decision::Amended { amendment: Amendment::Effects { digest: digest.clone(), discarded } }
+    };
+    selectable(approval).into_iter().map(without).collect()
 }
 
 /// Returns whether effects could not be applied, because files changed since the command ran.
@@ -121,8 +146,9 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
     contents
 }
 
-/// Returns the meaning of an answer. An answer that is not understood is a denial.
-pub(crate) fn answered(result: Result<RequestPermissionResponse, String>) -> Answered {
+/// Returns the meaning of an answer. An answer that is not understood is a denial. `partial`: the decisions of the options that
+/// leave out one path.
+pub(crate) fn answered(result: Result<RequestPermissionResponse, String>, partial: &[Decision]) -> Answered {
     let denied = |reason: Option<String>| Answered::Decided(Decision::Denied { reason });
     let response = match result {
         Ok(response) => response,
@@ -139,10 +165,17 @@ pub(crate) fn answered(result: Result<RequestPermissionResponse, String>) -> Ans
             ALWAYS => always(GrantScope::Session),
             ALWAYS_HERE => always(GrantScope::Project),
             REJECT => denied(reason(response.meta.as_ref())),
-            other => denied(Some(format!("the editor answered with an unknown option `{}`", calls::shown(other, 80)))),
+            other => match chosen(other, partial) {
+                Some(decision) => Answered::Decided(decision.clone()),
+                None => denied(Some(format!("the editor answered with an unknown option `{}`", calls::shown(other, 80)))),
+            },
         },
         _ => Answered::Stopped,
     }
+}
+
+fn chosen<'a>(option: &str, partial: &'a [Decision]) -> Option<&'a Decision> {
+    partial.get(option.strip_prefix(WITHOUT)?.parse::<usize>().ok()?)
 }
 
 /// Returns the reason of a denial, which some editors let the user enter.

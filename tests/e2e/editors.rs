@@ -120,6 +120,31 @@ fn a_command_is_asked_about_word_for_word_and_a_no_is_told_to_the_model() {
     assert!(server.request(1).tool_results()[0].1.contains("not on a Monday"));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn one_of_several_changes_of_a_command_is_left_out() {
+    let line = "echo new > b.txt; echo four >> a.txt; echo said";
+    let run = Answer::call("call_1", "RunCommand", json!({"command": line}));
+    let server = Server::new([run, Answer::text("Then so.")]);
+    let project = project(&server).approving_effects();
+    if project.aye(&["doctor", "--json"]).json()["tier"] != "preview" {
+        eprintln!("skipped: no previews");
+        return;
+    }
+    let mut editor = Editor::start(&project, &["--trust", "-m", "anthropic/scripted"]);
+    let session = editor.new_session(&project.path(""));
+    let prompt = editor.ask_prompt(&session, "run it");
+    editor.wait_for(|editor| !editor.questions.is_empty());
+    let options = editor.questions[0]["params"]["options"].as_array().unwrap().clone();
+    let names: Vec<&str> = options.iter().map(|option| option["name"].as_str().unwrap()).collect();
+    assert_eq!(names[..3], ["Allow once", "Allow all but a.txt", "Allow all but b.txt"], "{names:?}");
+    editor.decide(0, json!({"outcome": "selected", "optionId": options[1]["optionId"]}));
+    assert_eq!(editor.answer(prompt).unwrap()["stopReason"], "end_turn");
+    assert_eq!((project.read("a.txt"), project.read("b.txt")), ("one\ntwo\nthree\n".to_owned(), "new\n".to_owned()));
+    let told = server.request(1).tool_results()[0].1.clone();
+    assert!(told.contains("said") && told.contains("discarded, so unchanged: `a.txt`"), "{told}");
+}
+
 #[test]
 fn always_is_as_narrow_as_it_can_be_and_the_same_is_not_asked_again() {
     let server = Server::new([edit("call_1"), Answer::text("One."), edit("call_2"), Answer::text("Two.")]);

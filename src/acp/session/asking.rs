@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 /// The subject of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Question {
-    Approval(ApprovalId),
+    /// An approval, and the decisions of the options that leave out one path.
+    Approval(ApprovalId, Vec<Decision>),
     Rewind(RewindTarget, RewindScope),
 }
 
@@ -56,7 +57,7 @@ impl Asking {
 
     /// Withdraws a question and tells the editor.
     pub(crate) fn withdraw(&mut self, id: &ApprovalId) {
-        let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Approval(asked) if asked == id);
+        let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Approval(asked, _) if asked == id);
         self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
@@ -89,7 +90,8 @@ impl Session {
             .content(content);
         let call = ToolCallUpdate::new(self.told.name(&approval.tool_call_id), fields);
         let request = RequestPermissionRequest::new(self.id.to_string(), call, permission::options(approval, looks));
-        self.asking.ask(&self.client, Question::Approval(approval.approval_id.clone()), request);
+        let question = Question::Approval(approval.approval_id.clone(), permission::partial_decisions(approval));
+        self.asking.ask(&self.client, question, request);
     }
 
     /// Asks whether to rewind, and shows the effects.
@@ -116,9 +118,14 @@ impl Session {
 
     pub(super) async fn answered(&mut self, (number, answer): Answer) {
         let (Some((question, _)), Some(answer)) = (self.asking.open.remove(&number), answer) else { return };
-        match (question, permission::answered(answer)) {
+        let partial = match &question {
+            Question::Approval(_, partial) => partial.as_slice(),
+            Question::Rewind(..) => &[],
+        };
+        let answered = permission::answered(answer, partial);
+        match (question, answered) {
             (_, Answered::Stopped) => self.cancel().await,
-            (Question::Approval(approval_id), Answered::Decided(decision)) => {
+            (Question::Approval(approval_id, _), Answered::Decided(decision)) => {
                 self.send(Command::Decide { approval_id, decision }).await;
             }
             (Question::Rewind(target, scope), Answered::Decided(Decision::Approved)) => {
