@@ -117,6 +117,10 @@ impl UpdateMapper {
         let kind = &event.kind;
         let told = match kind {
             EventKind::ToolCompleted { .. } => return self.completed(kind),
+            EventKind::ToolStarted { note: Some(note), .. } => {
+                let note = self.notice(NoticeSeverity::Info, note);
+                self.call(kind).into_iter().chain([note]).collect()
+            }
             EventKind::ToolRequested { .. }
             | EventKind::ToolStarted { .. }
             | EventKind::ToolOutputChunk { .. }

@@ -154,7 +154,8 @@ impl<'a> Replay<'a> {
             }),
             CallChange::Started { rule, edited } => {
                 let summary = edited.map(|edited| edited.summary.clone());
-                self.emit(EventKind::ToolStarted { tool_call_id: id.clone(), rule: rule.to_owned(), summary });
+                let (tool_call_id, rule) = (id.clone(), rule.to_owned());
+                self.emit(EventKind::ToolStarted { tool_call_id, rule, summary, effects: None, note: None });
             }
             CallChange::Finished { result, latency_ms, proposal } => self.emit(EventKind::ToolCompleted {
                 tool_call_id: id.clone(),

@@ -155,11 +155,12 @@ impl Plain {
                 self.summaries.insert(tool_call_id.clone(), summary.clone());
                 None
             }
-            EventKind::ToolStarted { tool_call_id, summary, .. } => {
+            EventKind::ToolStarted { tool_call_id, summary, note, .. } => {
                 if let Some(summary) = summary {
                     self.summaries.insert(tool_call_id.clone(), summary.clone());
                 }
-                self.summaries.get(tool_call_id).map(|summary| format!("→ {summary}"))
+                let note = note.as_ref().map(|note| format!("\n  {note}")).unwrap_or_default();
+                self.summaries.get(tool_call_id).map(|summary| format!("→ {summary}{note}"))
             }
             EventKind::ToolCompleted { tool_call_id, tool_name, error, redactions, .. } => {
                 let summary = self.summaries.remove(tool_call_id).unwrap_or_else(|| tool_name.clone());

@@ -141,7 +141,13 @@ fn plain_text_is_the_answer_and_progress_stands_beside_it() {
             started(),
             EventKind::TextChunk { text: "do".to_owned() },
             requested("$ cargo test"),
-            EventKind::ToolStarted { tool_call_id: CallId::new("c1"), rule: "built-in".to_owned(), summary: None },
+            EventKind::ToolStarted {
+                tool_call_id: CallId::new("c1"),
+                rule: "built-in".to_owned(),
+                summary: None,
+                effects: None,
+                note: None,
+            },
             refused(ErrorCode::NoApprover),
             EventKind::LlmRetry {
                 attempt: 1,
@@ -256,7 +262,13 @@ fn escape_sequences_reach_no_terminal_and_text_makes_no_lines_of_its_own() {
     let kinds = || {
         vec![
             requested("$ echo \u{1b}]0;x\u{7}\nfailed: nothing"),
-            EventKind::ToolStarted { tool_call_id: CallId::new("c1"), rule: String::new(), summary: None },
+            EventKind::ToolStarted {
+                tool_call_id: CallId::new("c1"),
+                rule: String::new(),
+                summary: None,
+                effects: None,
+                note: None,
+            },
             completed("\u{1b}[31mred\n"),
         ]
     };

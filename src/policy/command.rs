@@ -407,7 +407,7 @@ fn loosened(decided: Decided, danger: &danger::Danger, remember: Option<&Grant>,
         return decided;
     }
     if mode == Mode::Auto && danger.runs_unattended() && scene.context.sandbox == Sandbox::Present {
-        return Decided { by_name: decided.by_name, ..Decided::allow("auto mode", decided.reason) };
+        return decided.allowed_by_mode(mode);
     }
     decided
 }

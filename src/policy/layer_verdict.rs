@@ -3,7 +3,7 @@
 use super::bundle::Approve;
 use super::layer::Ready;
 use super::permit::Grant;
-use crate::protocol::{CommandPart, Risk, VerdictKind};
+use crate::protocol::{CommandPart, Mode, Risk, VerdictKind};
 
 /// Verdict of one layer on one action.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub(crate) struct Decided {
     /// Whether the user's rules let the command run in a copy of the workspace without a prompt, if the verdict is ask; true for
     /// an allow verdict.
     pub in_a_copy: bool,
+    /// Whether only the mode allows it: no rule and no grant does.
+    pub by_mode: bool,
 }
 
 impl Decided {
@@ -38,6 +40,7 @@ impl Decided {
             is_uncovered: false,
             approve: if verdict == VerdictKind::Ask { Approve::Command } else { Approve::Effects },
             in_a_copy: verdict == VerdictKind::Allow,
+            by_mode: false,
         }
     }
 
@@ -64,6 +67,13 @@ impl Decided {
         self
     }
 
+    /// Returns the verdict of a mode that allows what the rules ask about. Its terms for a run in a copy stay.
+    pub(crate) fn allowed_by_mode(self, mode: Mode) -> Self {
+        let Self { by_name, approve, in_a_copy, reason, .. } = self;
+        let rule = format!("{} mode", mode.as_str());
+        Self { by_name, approve, in_a_copy, by_mode: true, ..Self::allow(rule, reason) }
+    }
+
     /// Marks the verdict as given because of the program's name.
     pub(crate) fn by_name(mut self) -> Self {
         self.by_name = true;
@@ -84,8 +94,9 @@ impl Decided {
         // A rule that asks before a command runs counts, even if another rule asks too.
         let approve = self.approve.min(other.approve);
         let in_a_copy = self.in_a_copy && other.in_a_copy;
+        let by_mode = self.by_mode || other.by_mode;
         let stricter = if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self };
-        Self { by_name, approve, in_a_copy, ..stricter }
+        Self { by_name, approve, in_a_copy, by_mode, ..stricter }
     }
 }
 

@@ -13,6 +13,8 @@ pub struct Permit {
     reads_only: bool,
     unasked: Option<Unasked>,
     unsandboxed: bool,
+    /// Whether the command runs in a layer first, because only the mode allows it.
+    in_layer: bool,
 }
 
 /// Conditions of an allow verdict without approval.
@@ -26,7 +28,7 @@ pub struct Unasked {
 
 impl Permit {
     pub(super) fn new(actions: Vec<Action>, rule: String) -> Self {
-        Self { actions, rule, reads_only: false, unasked: None, unsandboxed: false }
+        Self { actions, rule, reads_only: false, unasked: None, unsandboxed: false, in_layer: false }
     }
 
     /// Restricts the permit to reading, in plan mode.
@@ -37,6 +39,17 @@ impl Permit {
     /// Marks the permit as given by the policy alone.
     pub(super) fn unasked(self, unasked: Unasked) -> Self {
         Self { reads_only: self.reads_only || unasked.as_reading, unasked: Some(unasked), ..self }
+    }
+
+    /// Marks the permit as given by the mode: the command runs in a layer, and its effects are decided about.
+    pub(super) fn first_in_layer(self) -> Self {
+        Self { in_layer: true, ..self }
+    }
+
+    /// Returns a permit to run the command in a layer first; `None` if a rule or the user allows it.
+    pub fn layer(&self) -> Option<PreviewPermit> {
+        let run = PreviewRun::BeforeApproval;
+        self.in_layer.then(|| PreviewPermit { actions: self.actions.clone(), run, hosts: Vec::new() })
     }
 
     /// Returns whether an action under this permit may change nothing.

@@ -2,9 +2,9 @@
 
 use super::{
     Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger, ContextUse, Decision,
-    Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, HostResponse, ListedModel, Mode, ModelFacts, PolicyLayer,
-    Proposal, Redaction, RewindPlan, RewindPoint, Rewound, RuleTold, RunningCommand, SandboxTier, ServerStatus, SessionId,
-    SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, Waiting, WorkspaceId,
+    Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, HostResponse, ListedModel, Mode, ModelFacts,
+    PolicyLayer, Proposal, Redaction, RewindPlan, RewindPoint, Rewound, RuleTold, RunningCommand, SandboxTier, ServerStatus,
+    SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, Waiting, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -184,6 +184,12 @@ pub enum EventKind {
         /// Summary of what runs, if the user edited the command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
+        /// Effects that are applied without an approval, of a command that ran in a copy; without its output.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effects: Option<Box<Effects>>,
+        /// Reason why the command did not ask, for the user. Only the first such command of a session explains it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// Output of a running command, as it arrives. The front end must neutralize escape sequences.
     ToolOutputChunk {

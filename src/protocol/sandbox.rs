@@ -1,6 +1,6 @@
 //! Sandbox reports: confinement of a command, blocked access, and effects of a preview.
 
-use super::CallId;
+use super::{CallId, counted};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -145,12 +145,33 @@ impl Effects {
         self.files.iter().map(|file| file.path.as_str()).chain(self.groups.iter().map(|group| group.folder.as_str()))
     }
 
+    /// Names the changed paths in one row: `created a.rs, deleted b.rs and 3 more; build output in target/: 12 files`.
+    pub fn brief(&self) -> String {
+        const MAX_NAMED: usize = 3;
+        let files = self.files.iter().map(|file| format!("{} {}", file.kind.verb(), file.path));
+        let group = |group: &CreatedFiles| format!("created {} in {}", file_count(group.files.len() as u64), group.folder);
+        let all = self.files.len() + self.groups.len();
+        let mut named = files.chain(self.groups.iter().map(group)).take(MAX_NAMED).collect::<Vec<_>>().join(", ");
+        if all > MAX_NAMED {
+            named.push_str(&format!(" and {} more", all - MAX_NAMED));
+        }
+        let build = |one: &CountedEffects| {
+            format!("build output in {}/: {}", one.path, file_count(one.created + one.changed + one.deleted))
+        };
+        let parts = Some(named).filter(|named| !named.is_empty()).into_iter().chain(self.counted.iter().map(build));
+        parts.collect::<Vec<_>>().join("; ")
+    }
+
     /// Returns the number of changed paths, including unlisted ones.
     pub fn paths(&self) -> u64 {
         let grouped: u64 = self.groups.iter().map(|group| group.files.len() as u64).sum();
         let counted: u64 = self.counted.iter().map(|one| one.created + one.changed + one.deleted).sum();
         self.files.len() as u64 + grouped + self.more_files + counted
     }
+}
+
+fn file_count(files: u64) -> String {
+    counted(files, "file", "files")
 }
 
 /// Effect on one path.

@@ -51,7 +51,8 @@ impl Screen {
             arguments: Arguments::parse(""),
             summary: format!("$ cargo test number-{number}"),
         });
-        self.send_event(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: "user:12".to_owned(), summary: None });
+        let (tool_call_id, rule) = (tool_call_id.clone(), "user:12".to_owned());
+        self.send_event(EventKind::ToolStarted { tool_call_id, rule, summary: None, effects: None, note: None });
         self.send_event(EventKind::ToolCompleted {
             tool_call_id,
             tool_name: "RunCommand".to_owned(),

@@ -8,7 +8,9 @@ use super::sandbox_escalation::BlockedRun;
 use super::side_effects::{self, SideEffects};
 use crate::policy::Question;
 use crate::ports::{Edited, LayerRun, Plan, Tail, touched};
-use crate::protocol::{Action, Always, Amendment, ApprovalId, ErrorCode, Outside, Proposal, ToolCall, ToolError, ToolResult};
+use crate::protocol::{
+    Action, Always, Amendment, ApprovalId, Effects, ErrorCode, Outside, Proposal, ToolCall, ToolError, ToolResult,
+};
 use jiff::Timestamp;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -50,6 +52,8 @@ pub(super) struct Call {
     pub layer_digest: Option<String>,
     /// Reason why the layer was discarded; then approval is required before the command runs.
     pub no_layer: Option<String>,
+    /// Explanation for the user why the call did not ask.
+    pub note: Option<String>,
     /// Reason why the effects of its last run could not be applied. It runs again only if the user wants that.
     pub conflict: Option<String>,
     /// Result of a run that the sandbox blocked.
@@ -113,6 +117,7 @@ impl Call {
             hosts: Vec::new(),
             layer_digest: None,
             no_layer: None,
+            note: None,
             conflict: None,
             held: None,
             row: RepeatCount::default(),
@@ -123,6 +128,12 @@ impl Call {
             polls: false,
             state,
         }
+    }
+
+    /// Returns the effects of its run in a copy that are applied without an approval.
+    pub(super) fn unasked_effects(&self, plan: &Plan) -> Option<Effects> {
+        let effects = plan.effects.as_deref().filter(|_| !self.asked)?;
+        Some(Effects { output: String::new(), ..effects.clone() })
     }
 
     pub(crate) fn runs(&mut self) {

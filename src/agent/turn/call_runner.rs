@@ -229,6 +229,9 @@ impl CallRunner<'_> {
         if let Some(reason) = &call.no_preview {
             return Some(format!("no preview: {reason}"));
         }
+        if let Some(reason) = call.no_layer.as_ref().filter(|_| call.layered) {
+            return Some(reason.clone());
+        }
         let effects = plan.effects.as_ref()?;
         (call.asked || !is_quiet(effects)).then(|| "its changes are applied only with your approval".to_owned())
     }
@@ -367,8 +370,10 @@ impl CallRunner<'_> {
         }
         for (index, plan, permit) in batch.runs {
             let tool_call_id = calls[index].call.tool_call_id.clone();
-            let summary = calls[index].edited(&plan).map(|edited| edited.summary);
-            self.cx.out.event(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned(), summary });
+            let call = &calls[index];
+            let summary = call.edited(&plan).map(|edited| edited.summary);
+            let (effects, note) = (call.unasked_effects(&plan).map(Box::new), call.note.clone());
+            self.cx.out.event(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned(), summary, effects, note });
             self.cx.out.effect(Effect::Run { index, plan, permit, most_bytes: self.cx.options.result_bytes(calls.len()) });
         }
     }

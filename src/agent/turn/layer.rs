@@ -7,7 +7,7 @@ use super::io::{Effect, InputTime};
 use super::options::Approver;
 use super::preview::ActivePreview;
 use super::sandbox_escalation::names;
-use crate::policy::{Approve, PreviewPermit, Question, Verdict};
+use crate::policy::{Approve, Permit, PreviewPermit, Question, Verdict};
 use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record};
 use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
 
@@ -19,11 +19,15 @@ const INTERRUPTED: &str = "interrupted by the user; it ran in a copy of the work
 impl CallRunner<'_> {
     /// Returns the permit to run a command in a layer before approval.
     pub(super) fn layer_permit(&self, verdict: &Verdict, call: &Call, plan: &Plan) -> Option<PreviewPermit> {
-        let Verdict::Ask(question) = verdict else { return None };
+        let wanted = match verdict {
+            Verdict::Ask(question) => question.layer(),
+            Verdict::Allow(permit) => permit.layer(),
+            Verdict::Deny(_) => None,
+        };
         let is_first = !call.layered && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
         let is_asked = self.cx.options.approver != Approver::Everyone && !self.typed && self.goes_in_circles(call).is_none();
         let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
-        let permit = question.layer().filter(|_| is_first && is_asked && may)?;
+        let permit = wanted.filter(|_| is_first && is_asked && may)?;
         // A rule knows a program by its name; the one that would run must not be another program of that name.
         Some(if plan.doubts.by_name.is_some() { permit.without_hosts() } else { permit })
     }
@@ -61,7 +65,9 @@ impl CallRunner<'_> {
             return self.end_killed(call, end, effects);
         }
         // A run with access that is blocked again has done what it could, unless more can be allowed.
-        if call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied)) {
+        let is_blocked = call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied));
+        // Where nobody can allow more, a command that the mode allows has done what it could.
+        if is_blocked && !(Self::is_by_mode(&verdict) && !self.may_be_opened(call, &blocked(call, effects))) {
             let access = if call.hosts.is_empty() { ", without network," } else { "" };
             call.no_layer = Some(format!("in a copy{access} the sandbox blocked {}", names(&effects.denied)));
             let blocked = blocked(call, effects);
@@ -71,18 +77,30 @@ impl CallRunner<'_> {
                 self.ask_before(call, index);
             };
         }
+        let keeps = self.keeps(effects, end, at);
         match verdict {
-            Verdict::Ask(question) if self.keeps(effects, end, at) => match question.keep() {
-                Ok(permit) => {
-                    self.tell_of_layers(call, effects);
-                    self.permit(call, index, plan, permit, batch);
-                }
+            Verdict::Ask(question) if keeps => match question.keep() {
+                Ok(permit) => self.keep_effects(call, index, plan, permit, batch),
                 Err(question) => self.ask_about_effects(question, call, index, plan, batch, at),
             },
             Verdict::Ask(question) => self.ask_about_effects(question, call, index, plan, batch, at),
-            Verdict::Allow(permit) => self.permit(call, index, plan, permit, batch),
+            Verdict::Allow(permit) if permit.layer().is_none() => self.permit(call, index, plan, permit, batch),
+            Verdict::Allow(permit) if keeps => self.keep_effects(call, index, plan, permit, batch),
+            Verdict::Allow(_) => self.ask_anyway(call, index, plan, ASKED_ABOUT.to_owned(), batch, at),
             Verdict::Deny(_) => {}
         }
+    }
+
+    /// Returns whether only the mode allows a command.
+    fn is_by_mode(verdict: &Verdict) -> bool {
+        matches!(verdict, Verdict::Allow(permit) if permit.layer().is_some())
+    }
+
+    fn keep_effects(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+        if let Some(effects) = plan.effects.as_deref() {
+            self.tell_of_layers(call, effects);
+        }
+        self.permit(call, index, plan, permit, batch);
     }
 
     fn ask_about_effects(
@@ -109,7 +127,7 @@ impl CallRunner<'_> {
             Mode::Auto => !end.beyond_rewind,
         };
         let Some(actions) = end.actions.as_ref().filter(|actions| is_in_mode && !actions.is_empty()) else { return false };
-        effects.unlisted().is_none() && matches!(self.cx.policy.judge(actions, at.now), Verdict::Allow(_))
+        effects.unlisted().is_none() && self.cx.policy.applies_effects(actions, at.now)
     }
 
     /// Asks whether to run a command again, if its approved effects could not be applied. Nothing was written.
@@ -245,23 +263,27 @@ impl CallRunner<'_> {
     }
 
     /// Tells the user once about a command that ran without approval.
-    fn tell_of_layers(&mut self, call: &Call, effects: &Effects) {
+    fn tell_of_layers(&mut self, call: &mut Call, effects: &Effects) {
         if call.asked || std::mem::replace(&mut self.layers.told_of_layers, true) {
             return;
         }
-        let what = if effects.is_empty() { "changed no file" } else { "changed nothing that needs an approval" };
+        let what = match (effects.is_empty(), effects.is_build_output()) {
+            (true, _) => "and changed no file",
+            (false, true) => "and changed only build output",
+            (false, false) => "and the mode applies its changes",
+        };
         let access = match call.hosts.as_slice() {
             [] => "without network".to_owned(),
             hosts => format!("with access to {}", names(hosts)),
         };
-        let message = format!("`{}` ran in a copy, {access}, and {what}, so aye did not ask; see docs/POLICY.md", call.summary);
-        self.cx.out.notice(message);
+        // One row of a narrow terminal.
+        call.note = Some(format!("not asked: it ran in a copy {access} {what}"));
     }
 
     /// Returns how a call takes turns with others; `None` if commands are approved before they run.
     pub(super) fn takes_turns(&self, verdict: &Verdict) -> Option<Turn> {
         let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
-        let in_a_copy = matches!(verdict, Verdict::Ask(question) if question.layer().is_some());
+        let in_a_copy = Self::is_by_mode(verdict) || matches!(verdict, Verdict::Ask(question) if question.layer().is_some());
         (in_a_copy || self.cx.policy.approve() == Approve::Effects).then_some(if reads { Turn::Reads } else { Turn::Writes })
     }
 }

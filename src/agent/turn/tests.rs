@@ -773,6 +773,9 @@ fn sim_of(text: &str) -> Sim {
         sim.window = 10_000;
         sim.machine.cx.options.model.context_window = sim.window;
     }
+    if options.contains("laxest=auto") {
+        sim.machine.cx.options.laxest = Mode::Auto;
+    }
     sim.states = options.contains("states");
     if !sim.states {
         let begun = sim.machine.begin_session();
@@ -781,7 +784,8 @@ fn sim_of(text: &str) -> Sim {
     sim
 }
 
-/// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700 window=10000`.
+/// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700 window=10000
+/// laxest=auto`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);

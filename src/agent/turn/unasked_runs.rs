@@ -44,8 +44,7 @@ impl UnaskedRuns {
             None => format!("allowed by {rule}"),
             Some((effects, hosts)) if effects.is_empty() => format!("in a copy{}; changed no file", reaching(hosts)),
             Some((effects, hosts)) => {
-                let (count, what) = (effects.paths(), if effects.is_build_output() { "build output: " } else { "" });
-                format!("in a copy{}; {what}{count} {} applied", reaching(hosts), if count == 1 { "change" } else { "changes" })
+                format!("in a copy{}; applied: {}", reaching(hosts), effects.brief())
             }
         };
         let (tool_call_id, summary) = (tool_call_id.clone(), summary.to_owned());

@@ -27,7 +27,7 @@ impl ApproveSetting {
         }
     }
 
-    /// Returns when a call that needs approval is approved; `None` if nothing asks or it is not a command.
+    /// Returns when a call that needs approval, or that only the mode allows, is approved; `None` if nothing asks or it is not a command.
     pub(crate) fn timing(
         self,
         finding: &Finding,
@@ -36,7 +36,9 @@ impl ApproveSetting {
         stack: &LayerStack,
     ) -> Option<ApproveWhen> {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
-        if finding.decided.verdict != VerdictKind::Ask || actions.is_empty() || !actions.iter().all(is_line) {
+        let is_asked = finding.decided.verdict == VerdictKind::Ask;
+        let is_by_mode = finding.decided.verdict == VerdictKind::Allow && finding.decided.by_mode;
+        if !(is_asked || is_by_mode) || actions.is_empty() || !actions.iter().all(is_line) {
             return None;
         }
         let terms = stack.terms();

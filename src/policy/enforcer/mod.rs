@@ -40,6 +40,7 @@ use layer_stack::LayerStack;
 use sandbox_requirements::RequirementSource;
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::time::Duration;
 
 const NO_SANDBOX: &str = "this system has no sandbox for the command, so aye asks";
@@ -89,6 +90,9 @@ pub struct Explanation {
     /// Conditions of an allow verdict, for the permit.
     #[serde(skip)]
     unasked: Unasked,
+    /// Whether only the mode allows a command, which then runs in a layer first.
+    #[serde(skip)]
+    in_layer: bool,
 }
 
 /// Writes places as text: `index.example.com:443`.
@@ -118,6 +122,7 @@ impl Explanation {
             head: ApprovalRule { title: String::new(), description: None },
             remember: None,
             unasked: Unasked::default(),
+            in_layer: false,
         }
     }
 
@@ -235,7 +240,8 @@ impl Enforcer {
         let reads_only = self.context.mode == Mode::Plan;
         match told.verdict {
             VerdictKind::Allow => {
-                Verdict::Allow(Permit::new(actions.to_vec(), told.rule).reading(reads_only).unasked(told.unasked))
+                let permit = Permit::new(actions.to_vec(), told.rule).reading(reads_only).unasked(told.unasked);
+                Verdict::Allow(if told.in_layer { permit.first_in_layer() } else { permit })
             }
             VerdictKind::Ask => Verdict::Ask(told.question(actions, reads_only)),
             VerdictKind::Deny => Verdict::Deny(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
@@ -288,7 +294,8 @@ impl Enforcer {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         let as_reading = finding.reads_only && !actions.is_empty() && actions.iter().all(is_line);
         let unasked = Unasked { as_reading, by_name: finding.decided.by_name };
-        let approve = self.approve.timing(&finding, actions, &self.context, &self.stack);
+        let timing = self.approve.timing(&finding, actions, &self.context, &self.stack);
+        let asks = finding.decided.verdict == VerdictKind::Ask;
         Explanation {
             verdict: finding.decided.verdict,
             rule: finding.decided.rule,
@@ -298,11 +305,12 @@ impl Enforcer {
             parts: finding.parts,
             needs,
             is_uncovered: finding.decided.is_uncovered,
-            approve,
+            approve: timing.filter(|_| asks),
             hosts: Vec::new(),
             head,
             remember: finding.remember,
             unasked,
+            in_layer: !asks && !as_reading && timing == Some(ApproveWhen::Effects),
         }
     }
 
@@ -434,9 +442,31 @@ impl Enforcer {
         if granted {
             finding.decided = Decided::allow("session", "allowed by you until aye quits");
         } else if by_mode {
-            finding.decided = Decided::allow(format!("{} mode", mode.as_str()), finding.decided.reason);
+            finding.decided = finding.decided.allowed_by_mode(mode);
         }
         finding
+    }
+
+    /// Returns whether the mode applies these effects of a command without approval. A deletion counts as a change: what cannot be
+    /// restored is not among them.
+    pub fn applies_effects(&self, actions: &[Action], now: Timestamp) -> bool {
+        let applies = |action: &Action| {
+            let is_allowed = |action: &Action| self.explain(slice::from_ref(action), now).verdict == VerdictKind::Allow;
+            match action {
+                Action::Delete { target } if self.context.mode == Mode::Auto => {
+                    is_allowed(action)
+                        || self.asks_only_by_default(action, now) && is_allowed(&Action::Write { target: target.clone() })
+                }
+                _ => is_allowed(action),
+            }
+        };
+        self.context.mode > Mode::Ask && actions.iter().all(applies)
+    }
+
+    /// Returns whether an action asks only because its capability requires approval of everything.
+    fn asks_only_by_default(&self, action: &Action, now: Timestamp) -> bool {
+        let finding = self.one(action, now);
+        finding.decided.is_question() && finding.decided.is_uncovered && !finding.decided.locked && !finding.critical
     }
 
     /// Returns whether a capability is granted at all.

@@ -2,7 +2,7 @@
 
 use super::writer::LineWriter;
 use crate::protocol::{
-    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, ChangedFiles, ContextUse, Decision, EventKind, ListedModel, Proposal,
+    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, ChangedFiles, ContextUse, Decision, Effects, EventKind, ListedModel, Proposal,
     RewindPoint, TaskId, ToolError, ToolStatus,
 };
 use crate::text;
@@ -66,13 +66,16 @@ impl EventPrinter {
                 let call = Call { summary, printed: text::Cleaner::new(), last: String::new() };
                 self.calls.insert(tool_call_id.clone(), call);
             }
-            EventKind::ToolStarted { tool_call_id, rule, summary } => {
+            EventKind::ToolStarted { tool_call_id, rule, summary, effects, note } => {
                 if let (Some(call), Some(summary)) = (self.calls.get_mut(tool_call_id), summary) {
                     call.summary = text::reveal_line(summary);
                 }
                 let rule = if rule.is_empty() { String::new() } else { format!(" ({})", allowed_by(rule)) };
                 if let Some(call) = self.calls.get(tool_call_id) {
                     paper.write_text(&format!("Tool: {} started{rule}", call.summary))?;
+                    for line in unasked(effects.as_deref(), note.as_deref()) {
+                        paper.write_text(&line)?;
+                    }
                 }
             }
             EventKind::PreviewStarted { tool_call_id, .. } => {
@@ -220,6 +223,13 @@ fn allowed_by(rule: &str) -> String {
     } else {
         format!("allowed by {}", text::reveal_line(rule))
     }
+}
+
+/// Returns a line each about what a command changes without an approval, and about why it does not ask.
+fn unasked(effects: Option<&Effects>, note: Option<&str>) -> impl Iterator<Item = String> {
+    let applied = effects.map(Effects::brief).filter(|applied| !applied.is_empty());
+    let applied = applied.map(|applied| format!("Changed without an approval: {}", text::reveal_line(&applied)));
+    applied.into_iter().chain(note.map(|note| format!("Note: {}", text::reveal_line(note))))
 }
 
 /// Reports whether an event ends the response text printed so far.

@@ -372,7 +372,13 @@ fn status_comes_on_demand_and_no_line_moves_the_cursor() {
     let mut session = Session::new();
     session.tell(started("test it"));
     session.tell(requested("c", "RunCommand", "$ cargo test"));
-    session.tell(EventKind::ToolStarted { tool_call_id: call("c"), rule: "user:12".to_owned(), summary: None });
+    session.tell(EventKind::ToolStarted {
+        tool_call_id: call("c"),
+        rule: "user:12".to_owned(),
+        summary: None,
+        effects: None,
+        note: None,
+    });
     session.tell(EventKind::ToolOutputChunk { tool_call_id: call("c"), text: "one\rtwo\u{1b}[1Athree\n".to_owned() });
     session.read();
     session.types("/status");

@@ -108,7 +108,7 @@ fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, M
         let mut model = with(vec![
             started("go"),
             requested("a", "RunCommand", "$ run"),
-            EventKind::ToolStarted { tool_call_id: call("a"), rule: own("built-in"), summary: None },
+            EventKind::ToolStarted { tool_call_id: call("a"), rule: own("built-in"), summary: None, effects: None, note: None },
             EventKind::ToolOutputChunk { tool_call_id: call("a"), text: own(text) },
             completed("a", status, text, None),
         ]);
@@ -141,7 +141,13 @@ fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, M
                 with(vec![
                     started("go"),
                     requested("a", "RunCommand", "$ run"),
-                    EventKind::ToolStarted { tool_call_id: call("a"), rule: own("built-in"), summary: Some(own(&one_line)) },
+                    EventKind::ToolStarted {
+                        tool_call_id: call("a"),
+                        rule: own("built-in"),
+                        summary: Some(own(&one_line)),
+                        effects: None,
+                        note: None,
+                    },
                     EventKind::ToolOutputChunk { tool_call_id: call("a"), text: own(text) },
                 ])
             }),

@@ -5,7 +5,7 @@ use super::read_group::{ReadGroup, ReadKind};
 use super::text_rows::{more, wrapped};
 use super::{Fold, RenderContext};
 use crate::protocol::tool::hidden_words;
-use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Proposal, Redaction, behind_changes};
+use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Effects, Proposal, Redaction, behind_changes};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::format::counted;
@@ -93,6 +93,10 @@ pub(crate) struct Card {
     pub by_person: Option<&'static str>,
     /// Whether the command runs in the background.
     pub is_in_background: bool,
+    /// Changes of the command without an approval, and whether they are build output alone.
+    applied: Option<(String, bool)>,
+    /// Reason why it did not ask.
+    note: Option<String>,
     /// Kind of what the call reads, if it changes nothing.
     pub reads: Option<ReadKind>,
     /// Row that this call shares with its neighbours, and whether it is the first of them.
@@ -125,6 +129,8 @@ impl Card {
             keeps_whole: false,
             by_person: None,
             is_in_background: false,
+            applied: None,
+            note: None,
             reads: None,
             group: None,
             leads_group: false,
@@ -149,6 +155,14 @@ impl Card {
         self.rule = text::clean_line(rule);
         (self.is_preview, self.is_layer) = (false, false);
         self.state = CardState::Running { since: now };
+    }
+
+    /// Adds the changes of the command without an approval, and why it does not ask.
+    pub(crate) fn applies(&mut self, effects: Option<&Effects>, note: Option<&str>) {
+        let applied = effects.filter(|effects| !effects.is_empty());
+        self.applied =
+            applied.map(|effects| (text::clean_line(&format!("applied: {}", effects.brief())), effects.is_build_output()));
+        self.note = note.map(text::clean_line);
     }
 
     pub(crate) fn printed(&mut self, chunk: &str) {
@@ -392,7 +406,7 @@ impl Card {
             let lines = self.live.tail().into_iter().filter(|_| is_open);
             return lines.map(|line| cut(&painted(&line), width, look)).collect();
         }
-        let mut rows = Vec::new();
+        let mut rows = self.unasked_rows(is_open, width, look);
         if is_open || !look.is_own {
             let token = if matches!(self.state, CardState::Failed { .. }) { Token::Danger } else { Token::Warn };
             let message = self.message();
@@ -420,6 +434,14 @@ impl Card {
             rows.extend(wrapped(&words, width, look, Token::Faint));
         }
         rows
+    }
+
+    /// Returns a row each about what the command changed without an approval, and about why it did not ask.
+    fn unasked_rows(&self, is_open: bool, width: u16, look: RenderContext<'_>) -> Vec<Row> {
+        let style = look.theme.style(Token::Muted);
+        let applied = self.applied.as_ref().filter(|(_, is_build)| is_open || !is_build).map(|(words, _)| words);
+        let row = |words: &String| Row::from_line(Line::styled(text::truncate(words, width.into()).into_owned(), style));
+        applied.into_iter().chain(&self.note).map(row).collect()
     }
 
     /// Returns the exit code, the rule that allowed the call, and the sandbox.

@@ -22,8 +22,11 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             card.by_person = user_shell::mark(model, &card.id);
             model.transcript.push(Kind::Card(card));
         }
-        EventKind::ToolStarted { tool_call_id, rule, summary } => {
+        EventKind::ToolStarted { tool_call_id, rule, summary, effects, note } => {
             tool_started(model, &tool_call_id, &rule, summary.as_deref(), now);
+            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+                card.applies(effects.as_deref(), note.as_deref());
+            }
         }
         EventKind::PreviewStarted { approval_id, tool_call_id } => {
             let is_layer = approval_id.is_none();

@@ -301,7 +301,7 @@ fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
         started("fix it"),
         text("I look.\n"),
         requested("1", "RunCommand", "$ cargo publish"),
-        EventKind::ToolStarted { tool_call_id: call("1"), rule: "built-in".to_owned(), summary: None },
+        EventKind::ToolStarted { tool_call_id: call("1"), rule: "built-in".to_owned(), summary: None, effects: None, note: None },
         EventKind::ApprovalRequested(edit_approval("a")),
     ];
     let start = Start { history: history.into_iter().map(event).collect(), ..crate::tui::tests::fixtures::start() };

@@ -59,7 +59,11 @@ fn cards(model: &mut Model) {
     let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the command ended with exit code 101");
     tell(model, completed("2", ToolStatus::Failed, &output, Some(error)), 2800);
     tell(model, requested("3", "RunCommand", "$ cargo test --workspace"), 2900);
-    tell(model, EventKind::ToolStarted { tool_call_id: call("3"), rule: "user:12".to_owned(), summary: None }, 7_200);
+    tell(
+        model,
+        EventKind::ToolStarted { tool_call_id: call("3"), rule: "user:12".to_owned(), summary: None, effects: None, note: None },
+        7_200,
+    );
     tell(
         model,
         EventKind::ToolOutputChunk { tool_call_id: call("3"), text: "running 12 tests\ntest lexer::empty ... ok\n".to_owned() },

@@ -130,3 +130,53 @@ fn nothing_runs_first_where_nothing_holds_it_or_where_it_would_have_more_than_a_
     plan.set_mode(Mode::Plan);
     assert_ne!(when(&plan, "make"), Some(ApproveWhen::Effects));
 }
+
+#[test]
+fn in_auto_what_only_the_mode_allows_runs_in_a_layer() {
+    let auto = |table: &str| {
+        let mut enforcer = shell(table);
+        enforcer.set_mode(Mode::Auto);
+        enforcer
+    };
+    let in_layer = |enforcer: &Enforcer, line: &str| match enforcer.judge(&exec(line), now()) {
+        Verdict::Allow(permit) => Some(permit.layer().is_some()),
+        Verdict::Ask(_) | Verdict::Deny(_) => None,
+    };
+    let effects = auto(EFFECTS);
+    for (line, expected) in [
+        ("make", Some(true)),
+        ("sed -i s/a/b/ x", Some(true)),
+        // Git needs its repository, and a server its terminal.
+        ("git commit -m x", Some(false)),
+        ("npm run dev", Some(false)),
+        // It reads, so the read-only view is enough.
+        ("echo x", Some(false)),
+        // It asks because of its effects, which the mode may apply.
+        ("rm -r old", None),
+        ("git push origin", None),
+    ] {
+        assert_eq!(in_layer(&effects, line), expected, "{line}");
+    }
+    assert_eq!(in_layer(&auto("requires_approval = true\napprove = \"command\"\n"), "make"), Some(false));
+    assert_eq!(in_layer(&shell("requires_approval = false\n"), "make"), Some(false), "a rule allows it");
+}
+
+#[test]
+fn auto_applies_deletions_that_the_policy_asks_about_only_by_default() {
+    let bundle = |delete: &str| {
+        parsed(&format!(
+            "schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"${{workspace}}\"]\nrequires_approval = true\n\
+             [capabilities.\"File.Delete\"]\nallowed_paths = [\"${{workspace}}\"]\n{delete}"
+        ))
+    };
+    let applies = |delete: &str, mode: Mode| {
+        let mut enforcer = Enforcer::new(vec![Layer::new(Scope::User, bundle(delete))], context());
+        enforcer.set_mode(mode);
+        enforcer.applies_effects(&[Action::Delete { target: target("a.txt") }], now())
+    };
+    let asks = "requires_approval = true\n";
+    assert!(applies(asks, Mode::Auto));
+    assert!(!applies(asks, Mode::AutoEdit) && !applies(asks, Mode::Ask));
+    let rule = "requires_approval = true\n[[capabilities.\"File.Delete\".rules]]\npaths = [\"a.txt\"]\ndecision = \"ask\"\n";
+    assert!(!applies(rule, Mode::Auto), "a rule asks about it");
+}

@@ -336,7 +336,11 @@ fn what_waits_is_said_beside_what_runs() {
     let mut model = model(100, 24);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
-    tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: String::new(), summary: None }, 1000);
+    tell(
+        &mut model,
+        EventKind::ToolStarted { tool_call_id: call("1"), rule: String::new(), summary: None, effects: None, note: None },
+        1000,
+    );
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 1000);
     assert!(draw(&mut model, 2000).contains("Running make · 1 s · 1 waiting for you"));
     tell(&mut model, crate::tui::tests::fixtures::completed("1", ToolStatus::Succeeded, "", None), 2000);

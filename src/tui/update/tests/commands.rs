@@ -79,7 +79,11 @@ fn ctrl_b_puts_a_running_command_in_the_background_and_else_moves_the_cursor() {
     assert_eq!(play(&mut model, 0, "ab<b>c"), [""; 0]);
     assert_eq!(model.composer.text(), "acb");
     tell(&mut model, requested("1", "RunCommand", "$ npm run dev"), 1000);
-    tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: "user:1".to_owned(), summary: None }, 1100);
+    tell(
+        &mut model,
+        EventKind::ToolStarted { tool_call_id: call("1"), rule: "user:1".to_owned(), summary: None, effects: None, note: None },
+        1100,
+    );
     assert_eq!(play(&mut model, 2000, "<b>"), ["background { tool_call_id: none }"]);
 }
 

@@ -64,7 +64,11 @@ fn running() -> Model {
     let mut model = idle();
     tell(&mut model, started("x"), 100);
     tell(&mut model, requested("r", "RunCommand", "$ make"), 100);
-    tell(&mut model, EventKind::ToolStarted { tool_call_id: call("r"), rule: String::new(), summary: None }, 100);
+    tell(
+        &mut model,
+        EventKind::ToolStarted { tool_call_id: call("r"), rule: String::new(), summary: None, effects: None, note: None },
+        100,
+    );
     let waiting = vec![crate::protocol::Waiting { id: 1, text: "and then".to_owned(), steer: false }];
     tell(&mut model, EventKind::QueueChanged { waiting }, 100);
     model

@@ -11,7 +11,7 @@ fn resumed(history: Vec<EventKind>) -> Model {
 }
 
 fn runs(id: &str) -> EventKind {
-    EventKind::ToolStarted { tool_call_id: call(id), rule: "user:1".to_owned(), summary: None }
+    EventKind::ToolStarted { tool_call_id: call(id), rule: "user:1".to_owned(), summary: None, effects: None, note: None }
 }
 
 #[test]

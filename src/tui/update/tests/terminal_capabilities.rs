@@ -6,7 +6,11 @@ fn calls_at_the_same_time_are_counted() {
     tell(&mut model, started("x"), 1000);
     for id in ["1", "2"] {
         tell(&mut model, requested(id, "RunCommand", "$ make"), 1000);
-        tell(&mut model, EventKind::ToolStarted { tool_call_id: call(id), rule: String::new(), summary: None }, 1000);
+        tell(
+            &mut model,
+            EventKind::ToolStarted { tool_call_id: call(id), rule: String::new(), summary: None, effects: None, note: None },
+            1000,
+        );
     }
     assert!(draw(&mut model, 2000).contains("Running make · 1 more · 1 s"));
     for id in ["2", "1"] {

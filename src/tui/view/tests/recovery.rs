@@ -80,7 +80,13 @@ fn a_session_that_another_process_has() {
 fn what_was_in_flight() {
     for (width, height) in SIZES {
         let mut model = Model::new(options(), None, Size::new(width, height));
-        let runs = EventKind::ToolStarted { tool_call_id: call("2"), rule: "user:1".to_owned(), summary: None };
+        let runs = EventKind::ToolStarted {
+            tool_call_id: call("2"),
+            rule: "user:1".to_owned(),
+            summary: None,
+            effects: None,
+            note: None,
+        };
         let history = vec![
             started("Make greet() reject empty names"),
             requested("1", "EditFile", "Edit src/main.rs"),
