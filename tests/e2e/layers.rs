@@ -122,7 +122,7 @@ fn opened(line: &str) -> Option<(Server, Project, Terminal)> {
 fn on_the_screen_a_run_without_effects_is_not_asked_about_and_says_so_once() {
     let Some((server, _project, mut terminal)) = opened("cat gone.txt | tr a-z A-Z") else { return };
     let screen = terminal.wait_for("Finished the work.");
-    assert!(screen.contains("ran in a copy, without network, and changed no file"), "{screen}");
+    assert!(screen.contains("not asked: it ran in a copy without network and changed no file"), "{screen}");
     assert!(server.request(1).tool_results()[0].1.contains("GONE"));
 }
 
@@ -401,4 +401,51 @@ fn a_layered_command_that_reaches_its_time_limit_gives_its_output_and_asks_nothi
     let told = &server.request(1).tool_results()[0].1;
     assert!(told.contains("TOOL_EXECUTION_TIMEOUT") && told.contains("so-far") && told.contains("discarded"), "{told}");
     assert!(!project.exists("made.txt"));
+}
+
+#[test]
+fn a_command_in_a_copy_starts_again_in_the_background_after_an_approval() {
+    for (answer, runs) in [('y', 1), ('n', 0)] {
+        let seconds = format!("98302{runs}");
+        let Some((server, project, mut terminal)) = opened(&format!("echo run >> count.txt; sleep {seconds}")) else { return };
+        assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 1));
+        terminal.send("\x02");
+        let screen = terminal.review("in the background");
+        assert!(screen.contains(&format!("sleep {seconds}")), "{screen}");
+        assert_eq!(processes_running(&["sleep", &seconds]), 0, "the run in the copy has ended");
+        assert!(!project.exists("count.txt"), "and its changes are discarded");
+        terminal.decide(answer);
+        terminal.wait_for("Finished the work.");
+        let told = &server.request(1).tool_results()[0].1;
+        assert_eq!(told.contains("runs in the background"), runs == 1, "{told}");
+        assert_eq!(processes_running(&["sleep", &seconds]), runs);
+        assert_eq!(project.exists("count.txt").then(|| project.read("count.txt")).unwrap_or_default(), "run\n".repeat(runs));
+        terminal.quit();
+        assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 0), "it ends with aye");
+    }
+}
+
+#[test]
+fn two_sessions_in_one_workspace_do_not_overwrite_each_other() {
+    let Some((_first_server, project, mut first, approval)) = served("echo first >> a.txt; echo first > b.txt") else { return };
+    // Another session changes one of the files while the first waits for an answer.
+    let second_server = script("echo second >> a.txt; echo second > c.txt");
+    let other = project.connected_to(&second_server);
+    let mut second = Rpc::start(&other, &["--trust"]);
+    second.create(&other);
+    second.call("StartTask", json!({"prompt": "do it too"}));
+    let second_approval = second.event("approval_requested");
+    second.call("ApproveAction", json!({"approvalId": second_approval["approvalId"], "decision": "approved"}));
+    second.event("task_completed");
+    assert_eq!((other.read("a.txt"), other.read("c.txt")), ("one\nsecond\n".to_owned(), "second\n".to_owned()));
+    first.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
+    let conflict = first.event("approval_requested");
+    assert!(conflict["effects"]["conflict"].as_str().is_some_and(|why| why.contains("a.txt")), "{conflict}");
+    assert!(!other.exists("b.txt"), "nothing is written");
+    first.call("ApproveAction", json!({"approvalId": conflict["approvalId"], "decision": "run_again"}));
+    let fresh = first.event("approval_requested");
+    first.call("ApproveAction", json!({"approvalId": fresh["approvalId"], "decision": "approved"}));
+    first.event("task_completed");
+    assert_eq!((other.read("a.txt"), other.read("b.txt")), ("one\nsecond\nfirst\n".to_owned(), "first\n".to_owned()));
+    assert_eq!((first.leave(), second.leave()), (0, 0));
 }

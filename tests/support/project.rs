@@ -74,6 +74,14 @@ impl Project {
         Self::empty().env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", server.url()))
     }
 
+    /// The same project for a client of another scripted server.
+    pub fn connected_to(mut self, server: &Server) -> Self {
+        let url = server.url();
+        let known = self.environment.iter_mut().find(|(name, _)| name == "ANTHROPIC_BASE_URL");
+        known.expect("the project uses a server").1 = url;
+        self
+    }
+
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.environment.retain(|(known, _)| known != name);
         self.environment.push((name.to_owned(), value.to_owned()));
