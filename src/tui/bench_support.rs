@@ -52,7 +52,13 @@ impl Screen {
             summary: format!("$ cargo test number-{number}"),
         });
         let (tool_call_id, rule) = (tool_call_id.clone(), "user:12".to_owned());
-        self.send_event(EventKind::ToolStarted { tool_call_id, rule, summary: None, effects: None, note: None });
+        self.send_event(EventKind::ToolStarted {
+            tool_call_id: tool_call_id.clone(),
+            rule,
+            summary: None,
+            effects: None,
+            note: None,
+        });
         self.send_event(EventKind::ToolCompleted {
             tool_call_id,
             tool_name: "RunCommand".to_owned(),
