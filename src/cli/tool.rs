@@ -68,7 +68,7 @@ fn asks_servers(place: &AppContext, name: Option<&str>) -> bool {
 /// Prepares the tools. `name`: the tool the command is about; `None` for all.
 fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored_policy().iter().for_each(|line| warn(line));
+    project.ignored_policy().iter().for_each(warn);
     let found = asks_servers(place, name).then(|| specs::specs(place, Some(&project))).filter(|(specs, _)| !specs.is_empty());
     // An MCP server may be a program.
     let starts = if found.is_some() { Starts::Programs } else { starts };

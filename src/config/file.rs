@@ -160,23 +160,19 @@ impl Walk<'_> {
         let named = at.join(".");
         let place = format!("`{}` line {line}", self.path.display());
         if let Some(key) = schema::find(at) {
-            match convert(key.kind, value.get_ref()) {
-                Some(value) => {
-                    let origin = Origin::File { path: self.path.to_owned(), line };
-                    self.values.insert(at.clone(), Entry { value, origin });
-                }
-                None => {
-                    let found = describe(self.text, value);
-                    self.problems.push(format!("{place}: `{named}` is {found}, expected {}", key.kind.describe()).into());
-                }
+            if let Some(value) = convert(key.kind, value.get_ref()) {
+                let origin = Origin::File { path: self.path.to_owned(), line };
+                self.values.insert(at.clone(), Entry { value, origin });
+            } else {
+                let found = describe(self.text, value);
+                self.problems.push(format!("{place}: `{named}` is {found}, expected {}", key.kind.describe()).into());
             }
         } else if KEYS.iter().any(|key| key.starts_with(at)) {
-            match value.get_ref().as_table() {
-                Some(table) => self.table(at, table),
-                None => {
-                    let found = describe(self.text, value);
-                    self.problems.push(format!("{place}: `{named}` is {found}, expected a table").into());
-                }
+            if let Some(table) = value.get_ref().as_table() {
+                self.table(at, table);
+            } else {
+                let found = describe(self.text, value);
+                self.problems.push(format!("{place}: `{named}` is {found}, expected a table").into());
             }
         } else {
             self.problems.push(Problem::new(format!("{place}: unknown key `{named}`")).hint(schema::suggest(at)));

@@ -16,8 +16,9 @@ pub(crate) fn warn(notice: impl Into<Problem>) {
     let notice = notice.into();
     let message = notice.to_string();
     let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));
-    let hints: String = notice.hints.iter().map(|hint| format!("\n{HINT}{hint}")).collect();
-    to_stderr(&format!("aye{message}{hints}"));
+    let hints = notice.hints.iter().map(|hint| format!("{HINT}{hint}"));
+    let lines: Vec<String> = std::iter::once(format!("aye{message}")).chain(hints).collect();
+    to_stderr(&lines.join("\n"));
 }
 
 /// Prints the errors of a failed command on stderr, with their hints.

@@ -204,7 +204,7 @@ impl ToolRunner {
                 Ok(Err(error)) => error.to_string(),
                 Err(error) => error.to_string(),
             };
-            warn(&format!("cannot log the decision: {why}"));
+            warn(format!("cannot log the decision: {why}"));
         }
     }
 }

@@ -212,27 +212,8 @@ impl BudgetCheck<'_> {
             Steps => String::new(),
         };
         let message = format!("LLM_BUDGET_EXCEEDED: {whose} used {used_words} of its budget of {amount_words}{next}");
-        let (hint, remedy) = self.raise(limit, used + more);
+        let (hint, remedy) = how_to_continue(limit, used + more);
         Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(remedy)
-    }
-
-    /// Returns how to continue: raise the budget if the policy allows it, or change the policy.
-    fn raise(&self, limit: &InForce, least: f64) -> (String, Remedy) {
-        let most = limit.most.as_ref();
-        if let Some(most) = most.filter(|most| limit.limit >= most.limit || least > most.limit) {
-            let (key, place, amount) = (most.key, &most.place, worth(limit.unit, most.limit));
-            let hint = format!(
-                "the policy allows at most {amount} per session; change `{key}` in {place} and continue, or start a new session"
-            );
-            return (hint, Remedy::ChangePolicy);
-        }
-        let wanted = rounded_up(limit.unit, (limit.limit * BUDGET_FACTOR).max(least));
-        let wanted = most.map_or(wanted, |most| wanted.min(most.limit));
-        let allows =
-            most.map_or_else(String::new, |most| format!(" (the policy allows up to {})", worth(limit.unit, most.limit)));
-        let (scope, unit) = (limit.scope, limit.unit);
-        let hint = format!("raise the budget of {} to {}{allows}", whose(scope), worth(unit, wanted));
-        (hint, Remedy::RaiseBudget { scope, unit, limit: wanted })
     }
 
     /// Returns the failure of a dollar limit that cannot be enforced because the price is unknown.
@@ -247,6 +228,24 @@ impl BudgetCheck<'_> {
             "set its `price` in models.toml (zeros if it is free), choose a model with a known price, or remove the budget";
         Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(Remedy::Continue)
     }
+}
+
+/// Returns how to continue: raise the budget if the policy allows it, or change the policy.
+fn how_to_continue(limit: &InForce, least: f64) -> (String, Remedy) {
+    let most = limit.most.as_ref();
+    if let Some(most) = most.filter(|most| limit.limit >= most.limit || least > most.limit) {
+        let (key, place, amount) = (most.key, &most.place, worth(limit.unit, most.limit));
+        let hint = format!(
+            "the policy allows at most {amount} per session; change `{key}` in {place} and continue, or start a new session"
+        );
+        return (hint, Remedy::ChangePolicy);
+    }
+    let wanted = rounded_up(limit.unit, (limit.limit * BUDGET_FACTOR).max(least));
+    let wanted = most.map_or(wanted, |most| wanted.min(most.limit));
+    let allows = most.map_or_else(String::new, |most| format!(" (the policy allows up to {})", worth(limit.unit, most.limit)));
+    let (scope, unit) = (limit.scope, limit.unit);
+    let hint = format!("raise the budget of {} to {}{allows}", whose(scope), worth(unit, wanted));
+    (hint, Remedy::RaiseBudget { scope, unit, limit: wanted })
 }
 
 fn whose(scope: BudgetScope) -> &'static str {

@@ -67,7 +67,7 @@ impl CallRunner<'_> {
         // A run with access that is blocked again has done what it could, unless more can be allowed.
         let is_blocked = call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied));
         // Where nobody can allow more, a command that the mode allows has done what it could.
-        if is_blocked && !(Self::is_by_mode(&verdict) && !self.may_be_opened(call, &blocked(call, effects))) {
+        if is_blocked && (!Self::is_by_mode(&verdict) || self.may_be_opened(call, &blocked(call, effects))) {
             let access = if call.hosts.is_empty() { ", without network," } else { "" };
             call.no_layer = Some(format!("in a copy{access} the sandbox blocked {}", names(&effects.denied)));
             let blocked = blocked(call, effects);

@@ -46,7 +46,7 @@ pub(crate) enum Asks {
 pub(crate) fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exit, CliError> {
     let _log = start_log(place, common.verbosity);
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored().iter().for_each(|line| warn(line));
+    project.ignored().iter().for_each(warn);
     let ground = ToolEnvironment::find(place, common, &project, Starts::Programs)?;
     let set = place.settings.approval.timeout;
     let patience = ground.policy.approval_timeout().map_or(set, |bundle| bundle.min(set));

@@ -54,7 +54,7 @@ pub(crate) fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliErro
 /// Returns the layers in force.
 pub(super) fn in_force(place: &AppContext, common: &Common) -> Result<Policy, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    project.ignored_policy().iter().for_each(|line| warn(line));
+    project.ignored_policy().iter().for_each(warn);
     place.policy(common.policy.as_deref(), Some(&project))
 }
 

@@ -74,7 +74,7 @@ fn plain(redactor: &Redactor, text: &str) -> Exit {
     print_text(&hidden.text);
     let kinds: Vec<String> = hidden.found.iter().map(|found| format!("{} {}", found.count, found.kind)).collect();
     match (kinds.is_empty(), has_marker(text)) {
-        (false, _) => warn(&format!("redacted {}", kinds.join(", "))),
+        (false, _) => warn(format!("redacted {}", kinds.join(", "))),
         (true, None) => warn("nothing to redact"),
         (true, Some(_)) => warn("nothing to redact except what is already redacted"),
     }

@@ -57,7 +57,7 @@ pub(crate) fn run(common: &Common, door: &Door) -> Result<Exit, CliError> {
 /// connect.
 async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) -> Result<Exit, CliError> {
     let listener = Listener::bind(path).map_err(|message| CliError::usage(format!("--socket: {message}")))?;
-    warn(&format!("listening on `{}`", path.display()));
+    warn(format!("listening on `{}`", path.display()));
     loop {
         let stream = tokio::select! {
             peer = listener.accept() => match peer {

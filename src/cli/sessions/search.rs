@@ -67,7 +67,7 @@ pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScop
         found |= hits > 0;
     }
     if !found && !json {
-        warn(nothing_found(&text, scope));
+        warn(nothing_found(text, scope));
     }
     Ok(if found { Exit::Completed } else { Exit::Failed })
 }
