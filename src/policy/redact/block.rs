@@ -145,11 +145,15 @@ pub(super) fn putty(text: &str, at: usize) -> Option<Range<usize>> {
 
 /// Returns whether one line opens or closes a private block, for callers that read line by line.
 pub fn opens_or_closes(line: &str) -> Option<bool> {
-    if let Some(at) = line.find(BEGIN) {
+    let opens = |at: usize| {
         let name = &line[at + BEGIN.len()..];
         let title = name.split('-').next().unwrap_or_default().trim_end();
         let after = name[title.len()..].trim_start_matches([' ', '-']);
-        return (is_private(title) && !is_only_named(after)).then(|| !name.contains("-----END "));
+        is_private(title) && !is_only_named(after)
+    };
+    if line.contains(BEGIN) {
+        let last = line.match_indices(BEGIN).map(|(at, _)| at).filter(|at| opens(*at)).last();
+        return last.map(|at| !line[at..].contains("-----END "));
     }
     line.contains("-----END ").then_some(false)
 }

@@ -400,6 +400,7 @@ fn a_line_that_ends_one_key_and_begins_another_block_is_hidden_over_every_cut() 
     for text in [
         "-----BEGIN PRIVATE KEY-----\naNN7EXAMPLE -----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n",
         "-----BEGIN PRIVATE KEY-----\naNN7EXAMPLE -----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n",
+        "-----BEGIN A KEYS -----BEGIN A PRIVATE KEY-----\nabc\n-----END PRIVATE KEY----- and more",
         "-----BEGIN A PRIVATE KEY-----\nab KEY-----\nabcDEF123\n-----END PRIVATE KEY-----xyz and more",
     ] {
         let whole = plain().hide(text).into_owned();
