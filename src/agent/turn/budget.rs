@@ -135,7 +135,7 @@ impl BudgetCheck<'_> {
             };
             // A free request is always allowed.
             if more > 0.0 && used + more > limit.limit * (1.0 + f64::EPSILON) {
-                return Some(self.exceeded(&limit, used, more));
+                return Some(exceeded(&limit, used, more));
             }
         }
         None
@@ -145,7 +145,7 @@ impl BudgetCheck<'_> {
     pub(crate) fn out_of_steps(&self) -> Option<Failure> {
         let limit = self.limits().find(|limit| limit.unit == Steps)?;
         let used = self.used(limit.scope, limit.unit);
-        (used + 1.0 > limit.limit).then(|| self.exceeded(&limit, used, 1.0))
+        (used + 1.0 > limit.limit).then(|| exceeded(&limit, used, 1.0))
     }
 
     fn limits(&self) -> impl Iterator<Item = InForce> {
@@ -202,20 +202,6 @@ impl BudgetCheck<'_> {
         }
     }
 
-    fn exceeded(&self, limit: &InForce, used: f64, more: f64) -> Failure {
-        let whose = whose(limit.scope);
-        let InForce { unit, limit: amount, .. } = limit;
-        let (used_words, amount_words) = (worth(*unit, used), worth(*unit, *amount));
-        let next = match unit {
-            CostUsd => format!(", and the next request may cost {}", worth(CostUsd, more)),
-            Tokens => format!(", and the next request may use {}", worth(Tokens, more)),
-            Steps => String::new(),
-        };
-        let message = format!("LLM_BUDGET_EXCEEDED: {whose} used {used_words} of its budget of {amount_words}{next}");
-        let (hint, remedy) = how_to_continue(limit, used + more);
-        Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(remedy)
-    }
-
     /// Returns the failure of a dollar limit that cannot be enforced because the price is unknown.
     fn unpriced(&self, limit: &InForce) -> Failure {
         let (model, amount, place) = (&self.cx.options.model.name, worth(CostUsd, limit.limit), &limit.set_by);
@@ -228,6 +214,20 @@ impl BudgetCheck<'_> {
             "set its `price` in models.toml (zeros if it is free), choose a model with a known price, or remove the budget";
         Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(Remedy::Continue)
     }
+}
+
+fn exceeded(limit: &InForce, used: f64, more: f64) -> Failure {
+    let whose = whose(limit.scope);
+    let InForce { unit, limit: amount, .. } = limit;
+    let (used_words, amount_words) = (worth(*unit, used), worth(*unit, *amount));
+    let next = match unit {
+        CostUsd => format!(", and the next request may cost {}", worth(CostUsd, more)),
+        Tokens => format!(", and the next request may use {}", worth(Tokens, more)),
+        Steps => String::new(),
+    };
+    let message = format!("LLM_BUDGET_EXCEEDED: {whose} used {used_words} of its budget of {amount_words}{next}");
+    let (hint, remedy) = how_to_continue(limit, used + more);
+    Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(remedy)
 }
 
 /// Returns how to continue: raise the budget if the policy allows it, or change the policy.
