@@ -32,7 +32,8 @@ pub(super) fn amended(plan: Plan, amendment: &Amendment, tools: &Toolset) -> Res
             (with(Plan::bare(plan.call, plan.tool_name, Box::new(())), draft, &*tool, &settings), told)
         }
     };
-    plan.amends.offer.edited = true;
+    // A run in the background is the same command.
+    plan.amends.offer.edited = *amendment != Amendment::Background;
     let told = settings.redactor.redact(&told).text.into_owned();
     // A replaced command line makes earlier amendments obsolete.
     let earlier = earlier.filter(|_| !amendment.is_another_line());

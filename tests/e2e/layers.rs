@@ -410,8 +410,8 @@ fn a_command_in_a_copy_starts_again_in_the_background_after_an_approval() {
         let Some((server, project, mut terminal)) = opened(&format!("echo run >> count.txt; sleep {seconds}")) else { return };
         assert!(wait_until(TIMEOUT, || processes_running(&["sleep", &seconds]) == 1));
         terminal.send("\x02");
-        let screen = terminal.review("in the background");
-        assert!(screen.contains(&format!("sleep {seconds}")), "{screen}");
+        let screen = terminal.review("Run a command in the background");
+        assert!(screen.contains(&format!("sleep {seconds}")) && !screen.contains("edited by you"), "{screen}");
         assert_eq!(processes_running(&["sleep", &seconds]), 0, "the run in the copy has ended");
         assert!(!project.exists("count.txt"), "and its changes are discarded");
         terminal.decide(answer);

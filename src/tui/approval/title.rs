@@ -77,6 +77,7 @@ pub(crate) fn title(approval: &Approval) -> String {
     match tool {
         "CliSession" => "Start a session".to_owned(),
         "CliWrite" => "Type into a session".to_owned(),
+        "RunCommand" if approval.action_summary.ends_with(" (in the background)") => "Run a command in the background".to_owned(),
         "RunCommand" => "Run a command".to_owned(),
         // A custom tool, or one of a policy, has its own name.
         own => format!("Run the tool {}", text::reveal_line(own)),
