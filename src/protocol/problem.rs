@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Label of the first line of an error.
-pub const ERROR: &str = "error: ";
+const ERROR: &str = "error: ";
 /// Label of a line that says what to do.
 pub const HINT: &str = "hint: ";
 

@@ -153,7 +153,7 @@ impl Effects {
         let all = self.files.len() + self.groups.len();
         let mut named = files.chain(self.groups.iter().map(group)).take(MAX_NAMED).collect::<Vec<_>>().join(", ");
         if all > MAX_NAMED {
-            named.push_str(&format!(" and {} more", all - MAX_NAMED));
+            named = format!("{named} and {} more", all - MAX_NAMED);
         }
         let build = |one: &CountedEffects| {
             format!("build output in {}/: {}", one.path, file_count(one.created + one.changed + one.deleted))

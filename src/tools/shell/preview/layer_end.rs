@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::path::Component;
+use std::path::{Component, Path, PathBuf};
 
 /// Number of changed paths above which approval is required, because they are not judged individually.
 const MAX_ACTIONS: usize = 5_000;
@@ -21,6 +21,8 @@ const MAX_ACTIONS: usize = 5_000;
 const SNAPSHOT_BYTES: u64 = 64 << 20;
 /// Number of bytes of new content in the digest; beyond that, size and time are used.
 const DIGEST_BYTES: u64 = 256 << 20;
+/// Directories with programs and libraries, which every command can read and no ordinary user can change.
+const SYSTEM_DIRECTORIES: &[&str] = &["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
 /// Signals that end a faulty program.
 const CRASHES: &[&str] = &["SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGPIPE"];
 /// Environment variables for unattended commands, which should leave nothing in the workspace.
@@ -107,7 +109,7 @@ impl Rest {
         let is_large = change.before.is_some_and(|node| node.bytes > SNAPSHOT_BYTES);
         let lost = change.before.is_some() && (deletes || is_replaced) && (is_large || ignored.ignores(change));
         self.beyond_edits |= deletes || is_link || is_mode || is_replaced || is_moved;
-        self.beyond_rewind |= leads_out(change, changes) || opened || lost;
+        self.beyond_rewind |= leads_out(change, changes, settings) || opened || lost;
         if self.actions.len() >= MAX_ACTIONS {
             self.is_too_much = true;
             return;
@@ -129,8 +131,9 @@ impl Rest {
     }
 }
 
-/// Returns whether a change makes a link whose text leads out of its workspace directory.
-fn leads_out(change: &Change, changes: &Changes) -> bool {
+/// Returns whether a change makes a link whose text leads out of its workspace directory, except to programs of the system or of a
+/// toolchain, as in a virtual environment.
+fn leads_out(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     if change.after.is_none_or(|node| node.kind != Kind::Link) {
         return false;
     }
@@ -144,7 +147,8 @@ fn leads_out(change: &Change, changes: &Changes) -> bool {
             part => place.push(part),
         }
     }
-    !place.starts_with(changes.directory())
+    let programs = SYSTEM_DIRECTORIES.iter().map(Path::new).chain(settings.command.sandbox.shown.iter().map(PathBuf::as_path));
+    !place.starts_with(changes.directory()) && !programs.into_iter().any(|directory| place.starts_with(directory))
 }
 
 /// Computes a digest of all effects with their new content, and of the output.
