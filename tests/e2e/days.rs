@@ -247,7 +247,7 @@ fn run(day: &Day, mode: &str) -> (Project, Vec<Ended>) {
     client.call("StartTask", json!({"prompt": "do the work of today"}));
     let (mut ended, mut asked) = (Vec::new(), Vec::new());
     loop {
-        let message = client.next().expect("the task completes");
+        let message = client.next().unwrap_or_else(|| panic!("the task does not complete"));
         let (event, payload) = (&message["params"]["eventType"], &message["params"]["payload"]);
         match event.as_str() {
             Some("approval_requested") => {
@@ -275,7 +275,7 @@ fn difference(call: &Call, ended: &Ended, project: &Project, expected: Option<&(
     let wanted = comparable(&format!("Exit code: {code}\n--- stdout ---\n{stdout}\n--- stderr ---\n{stderr}"), project);
     // The result of a command in a copy ends with a line about its changes.
     let is_told = |line: &&str| !line.is_empty() && *line != "[no file changed]" && !line.starts_with("[files: ");
-    let lines = |text: &str| text.lines().filter(is_told).map(|line| format!("{line}\n")).collect::<String>();
+    let lines = |text: &str| text.lines().filter(is_told).map(str::to_owned).collect::<Vec<_>>();
     let told = comparable(ended.completed["outputText"].as_str().unwrap(), project);
     (lines(&told) != lines(&wanted)).then(|| format!("told:\n{told}\nplain:\n{wanted}"))
 }

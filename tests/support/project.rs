@@ -78,7 +78,7 @@ impl Project {
     pub fn connected_to(mut self, server: &Server) -> Self {
         let url = server.url();
         let known = self.environment.iter_mut().find(|(name, _)| name == "ANTHROPIC_BASE_URL");
-        known.expect("the project uses a server").1 = url;
+        known.unwrap_or_else(|| panic!("the project uses no server")).1 = url;
         self
     }
 

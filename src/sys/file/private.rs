@@ -154,8 +154,10 @@ mod tests {
         let path = dir.path().join("it's");
         put(&path, "x");
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
-        let said = read(&path, 100).unwrap_err().to_string();
-        assert!(said.contains("mode 640") && said.contains("chmod 600 '") && said.contains("it'\\''s'"), "{said}");
+        let error = read(&path, 100).unwrap_err();
+        let remedy = error.remedy().unwrap();
+        assert!(matches!(error, PrivateError::OpenToOthers { mode: 0o640, .. }), "{error}");
+        assert!(remedy.contains("chmod 600 '") && remedy.contains("it'\\''s'"), "{remedy}");
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert!(matches!(read(&link, 100), Err(PrivateError::Link)));

@@ -1,69 +1,66 @@
 use super::*;
-use std::io::{Read, Write};
-use std::process::{Child, ChildStdout, Stdio};
-use std::time::{Duration, Instant};
+use crate::sys::overlay::recovery::recover_at_pace;
+use std::io::Read;
+use std::process::{Child, Stdio};
 
-const KILLS: usize = 60;
+const KILLS: usize = 100;
 /// Maximum number of kills per round, so that some rounds complete.
 const KILLS_OF_ONE: usize = 6;
 const CHILD: &str = "sys::overlay::tests::kills::the_process_that_is_killed";
 const DIRECTORY: &str = "AYE_TEST_LAYER";
 const BEGAN: &str = "AYE_TEST_LAYER_BEGAN";
-/// Printed by the process once it has read what it will commit.
-const READY: &str = "ready to commit";
+/// Number of changes after which the process waits to be killed.
+const STOP_AT: &str = "AYE_TEST_LAYER_STOP_AT";
+/// Printed by the process when it waits to be killed.
+const WAITING: &str = "waiting to be killed";
 
-/// Commits, or continues a commit, when it is told to.
+/// Commits, or continues a commit, up to the change where it is killed.
 #[test]
 fn the_process_that_is_killed() {
     let Some(root) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
     let preview = root.join("preview");
     let layered = Layered { directory: root.join("ws"), upper: preview.join("upper"), work: preview.join("work") };
     let began = serde_json::from_str(&std::env::var(BEGAN).unwrap()).unwrap();
-    let changes = if has_begun(&preview) { None } else { Some(changes(&layered, began).unwrap()) };
-    println!("{READY}");
-    let mut line = String::new();
-    io::stdin().read_line(&mut line).unwrap();
-    let outcome = match changes {
-        Some(changes) => commit(&preview, &[changes]).unwrap(),
-        None => recover(&preview).unwrap().unwrap(),
+    let mut left: usize = std::env::var(STOP_AT).unwrap().parse().unwrap();
+    let mut pace = || {
+        if left == 0 {
+            println!("{WAITING}");
+            loop {
+                std::thread::park();
+            }
+        }
+        left -= 1;
+        Ok(())
+    };
+    let outcome = if has_begun(&preview) {
+        recover_at_pace(&preview, &mut pace).unwrap().unwrap()
+    } else {
+        commit_at_pace(&preview, &[changes(&layered, began).unwrap()], &mut pace).unwrap()
     };
     assert!(outcome.is_whole(), "{outcome:?}");
 }
 
-fn start(root: &Path, began: Time) -> Child {
+fn start(place: &Place, stop_at: usize) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", CHILD, "--nocapture"]).env(DIRECTORY, root).env(BEGAN, serde_json::to_string(&began).unwrap());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command.args(["--exact", CHILD, "--nocapture"]).env(DIRECTORY, place.lower.parent().unwrap());
+    command.env(BEGAN, serde_json::to_string(&place.began).unwrap()).env(STOP_AT, stop_at.to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until the process is ready, and lets it begin. Returns its output, which must stay open while it runs.
-fn begin(child: &mut Child) -> ChildStdout {
+/// Kills the process where it waits; returns whether it came to that point.
+fn is_killed(mut child: Child) -> bool {
     let mut output = child.stdout.take().unwrap();
     let (mut printed, mut byte) = (Vec::new(), [0]);
-    while !printed.ends_with(READY.as_bytes()) && output.read(&mut byte).unwrap() > 0 {
+    while !printed.ends_with(WAITING.as_bytes()) && output.read(&mut byte).unwrap() > 0 {
         printed.extend(byte);
     }
-    child.stdin.take().unwrap().write_all(b"\n").unwrap();
-    output
-}
-
-/// Returns how long a commit takes that is not killed.
-fn duration(root: &Path, began: Time) -> Duration {
-    let mut child = start(root, began);
-    let _output = begin(&mut child);
-    let start = Instant::now();
-    assert!(child.wait().unwrap().success());
-    start.elapsed()
-}
-
-/// Lets the process work for a while and kills it; returns whether it was still running.
-fn killed_after(mut child: Child, while_it_works: Duration) -> bool {
-    let _output = begin(&mut child);
-    std::thread::sleep(while_it_works);
-    child.kill().unwrap();
+    let waits = printed.ends_with(WAITING.as_bytes());
+    if waits {
+        child.kill().unwrap();
+    }
     let ended = child.wait_with_output().unwrap();
-    assert!(ended.status.success() || ended.status.code().is_none(), "{}", String::from_utf8_lossy(&ended.stderr));
-    !ended.status.success()
+    assert!(waits || ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    waits
 }
 
 #[test]
@@ -79,23 +76,17 @@ fn a_commit_that_is_killed_again_and_again_is_whole_in_the_end() {
     let line = "cd many; for d in 0 1 2; do for f in $d/*; do echo new >> $f; done; done; rm -r 3 4; mkdir 4; echo x > 4/x; \
                 mv 5/5 5/moved; ln 6/6 6/again; chmod 700 6/13; mkdir -p new/er; for n in {1..40}; do echo $n > new/er/$n; done; \
                 rm -r 1; echo file > 1; rm ../a; mkdir ../a; touch -d 2001-01-01 ../b";
-    let whole = Place::new(many);
-    if whole.view(line).is_none() {
-        return;
-    }
-    let duration = duration(whole.lower.parent().unwrap(), whole.began);
-    let (mut kills, mut begun) = (0, 0);
-    let mut wait = 0_u32;
+    let (mut kills, mut begun, mut ended) = (0, 0, 0);
+    let mut stop_at = 0;
     while kills < KILLS {
         let place = Place::new(many);
         let Some(seen) = place.view(line) else { return };
         let before = place.tree();
-        let root = place.lower.parent().unwrap().to_owned();
         for _ in 0..KILLS_OF_ONE {
-            // Spread evenly over the whole duration, without randomness.
-            wait = (wait + 617) % 1_000;
-            let child = start(&root, place.began);
-            if !killed_after(child, duration * wait / 1_000) {
+            // Spread evenly over all changes, without randomness.
+            stop_at = (stop_at + 61) % 307;
+            if !is_killed(start(&place, stop_at)) {
+                ended += 1;
                 break;
             }
             kills += 1;
@@ -110,5 +101,5 @@ fn a_commit_that_is_killed_again_and_again_is_whole_in_the_end() {
         }
         assert_eq!(own_names(&place.lower), [""; 0]);
     }
-    assert!(begun > KILLS / 10, "only {begun} of {kills} kills hit a commit that had begun");
+    assert!(begun > kills / 2 && ended > 0, "{begun} of {kills} kills hit a commit that had begun, and {ended} commits ended");
 }
