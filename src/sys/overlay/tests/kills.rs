@@ -90,7 +90,11 @@ fn a_commit_that_is_killed_again_and_again_is_whole_in_the_end() {
                 break;
             }
             kills += 1;
-            begun += usize::from(has_begun(&place.preview));
+            // What was not begun is discarded, and not begun again.
+            if !has_begun(&place.preview) {
+                break;
+            }
+            begun += 1;
         }
         match recover(&place.preview).unwrap() {
             Some(outcome) => {
