@@ -3,7 +3,7 @@ use crate::sys::overlay::recovery::recover_at_pace;
 use std::io::Read;
 use std::process::{Child, Stdio};
 
-const KILLS: usize = 100;
+const KILLS: usize = 40;
 /// Maximum number of kills per round, so that some rounds complete.
 const KILLS_OF_ONE: usize = 6;
 const CHILD: &str = "sys::overlay::tests::kills::the_process_that_is_killed";
