@@ -17,6 +17,7 @@ use crate::protocol::{
 use jiff::Timestamp;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const NO_COPY: &str = "interpreters and task runners are remembered only where a sandbox holds them, and this system has none";
 const ALREADY_IN_A_COPY: &str =
@@ -88,7 +89,7 @@ impl Enforcer {
         let rules = unique(rules.into_iter());
         let Ok(bundle) = Bundle::parse_rules(&text(&rules), "the rule") else { return Always::default() };
         let mut trial = self.clone();
-        trial.stack.push(Layer::new(Scope::Mine, bundle), &trial.context);
+        Arc::make_mut(&mut trial.stack).push(Layer::new(Scope::Mine, bundle), &trial.context);
         let readable = trial.held_by(&[], now).readable;
         if let Some(path) = paths.iter().find(|path| !readable.iter().any(|place| place == *path)) {
             return never(path, "would stay hidden, because your policy does not let a project add it");
@@ -139,7 +140,7 @@ impl Enforcer {
     pub(super) fn offer_hosts(&self, rules: Vec<GrantRule>, exec: &Action, now: Timestamp) -> Result<Offer, String> {
         let bundle = Bundle::parse_rules(&text(&rules), "the rule").map_err(|error| error.message)?;
         let mut trial = self.clone();
-        trial.stack.push(Layer::new(Scope::Mine, bundle), &trial.context);
+        Arc::make_mut(&mut trial.stack).push(Layer::new(Scope::Mine, bundle), &trial.context);
         let reached: Vec<String> = trial.explain(std::slice::from_ref(exec), now).hosts.iter().map(ToString::to_string).collect();
         let wanted = rules.iter().flat_map(|rule| match rule {
             GrantRule::Command(rule) => rule.hosts.as_slice(),
@@ -195,7 +196,7 @@ impl Enforcer {
             trial.context.mode = Mode::Ask;
             trial.context.sandbox = sandbox;
             trial.grants.clear();
-            trial.stack.push(Layer::new(scope, bundle), &trial.context);
+            Arc::make_mut(&mut trial.stack).push(Layer::new(scope, bundle), &trial.context);
             let told = trial.explain(actions, now);
             match told.verdict {
                 VerdictKind::Allow => Ok(()),
@@ -330,7 +331,7 @@ impl Enforcer {
         }
         if !others.is_empty() {
             let bundle = Bundle::parse_rules(&text(&others), "the rule")?;
-            self.stack.push(Layer::new(Scope::Session, bundle), &self.context);
+            Arc::make_mut(&mut self.stack).push(Layer::new(Scope::Session, bundle), &self.context);
         }
         Ok(())
     }
@@ -349,7 +350,7 @@ impl Enforcer {
             {
                 let gone = Grant::Command { words: words.clone(), directory: directory.to_owned() };
                 self.grants.retain(|grant| *grant != gone);
-            } else if self.stack.remove_last_grant(&self.context) {
+            } else if Arc::make_mut(&mut self.stack).remove_last_grant(&self.context) {
                 break;
             }
         }
@@ -357,7 +358,7 @@ impl Enforcer {
 
     /// Replaces one of the user's policy files in memory.
     pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope) {
-        self.stack.put(layer, scope, &self.context);
+        Arc::make_mut(&mut self.stack).put(layer, scope, &self.context);
     }
 }
 

@@ -41,6 +41,7 @@ use sandbox_requirements::RequirementSource;
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::sync::Arc;
 use std::time::Duration;
 
 const NO_SANDBOX: &str = "this system has no sandbox for the command, so aye asks";
@@ -50,7 +51,8 @@ const UNHELD_REPOSITORY: &str =
 /// Evaluates actions by its layers; the strictest verdict wins.
 #[derive(Debug, Clone)]
 pub struct Enforcer {
-    stack: LayerStack,
+    /// Shared by all copies of an enforcer: a policy can have thousands of rules.
+    stack: Arc<LayerStack>,
     context: Context,
     grants: Vec<Grant>,
     /// Limits on tools, whatever the layers say.
@@ -147,7 +149,7 @@ impl Explanation {
 
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
-        let stack = LayerStack::new(layers, &context);
+        let stack = Arc::new(LayerStack::new(layers, &context));
         let (grants, limits) = (Vec::new(), Vec::new());
         Self { stack, context, grants, limits, other_shell: None, approve: ApproveSetting::default() }
     }
@@ -533,7 +535,7 @@ impl Enforcer {
         self.limits = new.limits;
         self.other_shell = new.other_shell;
         self.approve.config = new.approve.config;
-        self.stack.replace(new.stack, &self.context);
+        Arc::make_mut(&mut self.stack).replace(Arc::unwrap_or_clone(new.stack), &self.context);
     }
 
     pub fn mode(&self) -> Mode {

@@ -8,6 +8,7 @@ use crate::policy::paths::literal;
 use crate::policy::shell::hides;
 use crate::protocol::{Action, CommandRule, GrantRule, Offer, Target, VerdictKind};
 use jiff::Timestamp;
+use std::sync::Arc;
 
 const WORKSPACE: &str = "${workspace}";
 
@@ -63,7 +64,7 @@ impl Enforcer {
     pub fn lets_through(&self, rules: &[GrantRule], lines: &[String], cwd: &Target, now: Timestamp) -> Vec<String> {
         let Ok(bundle) = Bundle::parse_rules(&text(rules), "the rule") else { return Vec::new() };
         let mut with = self.clone();
-        with.stack.push(Layer::new(Scope::Mine, bundle), &with.context);
+        Arc::make_mut(&mut with.stack).push(Layer::new(Scope::Mine, bundle), &with.context);
         let allows = |enforcer: &Self, line: &String| {
             let actions = [Action::Exec { command: line.clone(), cwd: cwd.clone() }];
             enforcer.explain(&actions, now).verdict == VerdictKind::Allow
