@@ -19,7 +19,7 @@ fn saved(scope: Scope, rule: &str) -> Result<Enforcer, String> {
     let text = format!("schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\n{rule}\n");
     let bundle = Bundle::parse_rules(&text, "policy.toml").map_err(|error| error.to_string())?;
     let mut enforcer = by_effects();
-    enforcer.stack.push(Layer::new(scope, bundle), &enforcer.context);
+    Arc::make_mut(&mut enforcer.stack).push(Layer::new(scope, bundle), &enforcer.context);
     Ok(enforcer)
 }
 
@@ -70,7 +70,7 @@ fn managed_rules_modes_and_projects_count_more_than_a_remembered_host() {
             "schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{table}\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"cargo\"]\ndecision = \"ask\""
         );
         let mut enforcer = saved(Scope::Mine, CARGO).unwrap();
-        enforcer.stack.push(Layer::new(Scope::Managed, parsed(&managed)), &enforcer.context);
+        Arc::make_mut(&mut enforcer.stack).push(Layer::new(Scope::Managed, parsed(&managed)), &enforcer.context);
         assert_eq!(reached(&enforcer, "cargo fetch"), [""; 0], "{table}");
     }
     for mode in [Mode::Plan, Mode::Auto] {
