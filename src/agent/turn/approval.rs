@@ -341,7 +341,7 @@ fn discarded(plan: &Plan) -> String {
     if !is_conflict && !matches!(plan.layer, LayerRun::Ended(_)) {
         return String::new();
     }
-    let rest = plan.effects.as_ref().map(|effects| stays(effects, "; ")).unwrap_or_default();
+    let rest = plan.effects.as_ref().map(|effects| stays(effects)).unwrap_or_default();
     format!("{DISCARDED}{rest}")
 }
 

@@ -188,7 +188,7 @@ impl CallRunner<'_> {
             Some(error) => (error.code, error.message.clone()),
             None => (ErrorCode::ToolExecutionFailed, format!("{}; its output until then follows", effects.ended)),
         };
-        let error = ToolError::new(code, format!("{how}. {KILLED}{}.", stays(effects, "; ")));
+        let error = ToolError::new(code, format!("{how}. {KILLED}{}.", stays(effects)));
         let result = ToolResult::refused(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
         call.settle(ToolResult { output_text: effects.output.clone(), ..result });
         self.report(call, 0);
@@ -209,7 +209,7 @@ impl CallRunner<'_> {
         let (output_text, rest) = match outcome {
             Ok(plan) => {
                 self.note_layer(call, &plan);
-                plan.effects.map(|effects| (effects.output.clone(), stays(&effects, "; "))).unwrap_or_default()
+                plan.effects.map(|effects| (effects.output.clone(), stays(&effects))).unwrap_or_default()
             }
             Err(_) => (String::new(), String::new()),
         };
@@ -288,11 +288,11 @@ impl CallRunner<'_> {
     }
 }
 
-/// Returns a clause about build output that the command wrote directly, after this separator; empty if there is none.
-pub(super) fn stays(effects: &Effects, separator: &str) -> String {
+/// Returns a clause about build output that the command wrote directly, to follow another clause; empty if there is none.
+pub(super) fn stays(effects: &Effects) -> String {
     let direct = effects.counted.iter().filter(|counted| counted.direct).map(|counted| format!("`{}/`", counted.path));
     let direct: Vec<String> = direct.collect();
-    if direct.is_empty() { String::new() } else { format!("{separator}what it wrote to {} stays", direct.join(", ")) }
+    if direct.is_empty() { String::new() } else { format!("; what it wrote to {} stays", direct.join(", ")) }
 }
 
 /// Returns the result of a command that was blocked in its layer.
@@ -305,7 +305,7 @@ fn blocked(call: &Call, effects: &Effects) -> ToolResult {
     };
     let text = format!(
         "[The command ran in a copy of the workspace, {access}. Its changes were discarded{}.]\n{}\n{output}",
-        stays(effects, "; "),
+        stays(effects),
         effects.ended
     );
     let result = ToolResult::succeeded(call.call.tool_call_id.clone(), call.call.tool_name.clone(), text);

@@ -38,6 +38,6 @@ fn was_built(changes: &Changes, since: Time) -> bool {
 }
 
 /// Returns the directories below another one, relative to it.
-pub(super) fn below(root: &Path, directories: &[PathBuf]) -> Vec<PathBuf> {
+fn below(root: &Path, directories: &[PathBuf]) -> Vec<PathBuf> {
     directories.iter().filter_map(|directory| directory.strip_prefix(root).ok().map(Path::to_owned)).collect()
 }
