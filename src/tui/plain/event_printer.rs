@@ -78,12 +78,13 @@ impl EventPrinter {
                     }
                 }
             }
-            EventKind::PreviewStarted { tool_call_id, .. } => {
+            EventKind::PreviewStarted { approval_id, tool_call_id } => {
                 if let Some(call) = self.calls.get(tool_call_id) {
-                    paper.write_text(&format!(
-                        "Tool: {} runs in a preview; no changes are applied until you approve",
-                        call.summary
-                    ))?;
+                    let how = match approval_id {
+                        Some(_) => "runs in a preview; no changes are applied until you approve",
+                        None => "runs in a copy of the workspace",
+                    };
+                    paper.write_text(&format!("Tool: {} {how}", call.summary))?;
                 }
             }
             EventKind::ToolOutputChunk { tool_call_id, text } => {

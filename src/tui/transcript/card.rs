@@ -320,6 +320,7 @@ impl Card {
             CardState::Running { .. } if self.offers_background(look.now) => {
                 ("ctrl+b  run in the background   esc  stop".to_owned(), Token::Accent)
             }
+            CardState::Running { .. } if self.is_layer => ("in a copy".to_owned(), Token::Muted),
             CardState::Running { .. } if self.is_preview => ("preview: no changes applied yet".to_owned(), Token::Muted),
             CardState::Requested | CardState::Running { .. } => (String::new(), Token::Muted),
             CardState::Waiting => (format!("{} waiting for you", glyphs.dash), Token::Warn),

@@ -128,10 +128,13 @@ fn tool_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str
 fn preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
-    card.started("preview in a copy; nothing is applied until you approve", now);
+    let rule =
+        if is_layer { "runs in a copy of the workspace" } else { "preview in a copy; nothing is applied until you approve" };
+    card.started(rule, now);
     (card.is_preview, card.is_layer) = (true, is_layer);
     let summary = card.summary();
-    let words = format!("Previewing {}", summary.strip_prefix("$ ").unwrap_or(summary));
+    let words =
+        if is_layer { summary.to_owned() } else { format!("Previewing {}", summary.strip_prefix("$ ").unwrap_or(summary)) };
     runs(model, (id.clone(), words), now);
 }
 

@@ -33,6 +33,18 @@ fn p_asks_for_a_preview_and_the_question_about_its_effects_arms_anew() {
 }
 
 #[test]
+fn a_command_that_nobody_approved_runs_in_a_copy_and_says_so() {
+    let mut model = model(100, 40);
+    tell(&mut model, requested("call-a", "RunCommand", "$ cargo test"), 0);
+    tell(&mut model, EventKind::PreviewStarted { approval_id: None, tool_call_id: call("call-a") }, 100);
+    let drawn = draw(&mut model, 1_000);
+    assert!(drawn.contains("Running") && drawn.contains("$ cargo test  in a copy"), "{drawn}");
+    assert!(!drawn.to_lowercase().contains("preview"), "{drawn}");
+    let drawn = draw(&mut model, 11_000);
+    assert!(drawn.contains("ctrl+b  run in the background"), "{drawn}");
+}
+
+#[test]
 fn what_cannot_be_previewed_says_why_at_every_size() {
     for (width, height) in [(120, 36), (80, 24), (60, 20), (40, 12)] {
         let mut model = model(width, height);
