@@ -246,7 +246,7 @@ impl ExplainedCall {
             notes.push(format!("needs a sandbox: {until}"));
         }
         if self.by_rules.approve == Some(ApproveWhen::Effects) {
-            notes.push("approved by its effects: runs in a preview first, and asks if it would change files".to_owned());
+            notes.push("approved by its effects: it runs in a copy first, and aye asks only if it would change files".to_owned());
         }
         if !self.by_rules.hosts.is_empty() {
             let hosts: Vec<String> = self.by_rules.hosts.iter().map(ToString::to_string).collect();
