@@ -150,7 +150,8 @@ async fn show(
     let (header, model_access) = head(place, policy, (model, wanted), &sandbox);
     // A user who has named a model by a flag or in the settings may still lack a key for it.
     let has_questions = match model {
-        Ok(_) => !crate::host::setup::approvals::are_set(&place.settings),
+        // A user who names the mode of this session knows the question.
+        Ok(_) => !claimed.is_mode_named() && !crate::host::setup::approvals::are_set(&place.settings),
         Err(_) => claimed.may_choose_model(),
     };
     let may_set_up = sets_up && claimed.session().is_new() && has_questions;

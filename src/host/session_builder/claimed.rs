@@ -94,6 +94,11 @@ impl ClaimedSession {
         self.may_choose_model
     }
 
+    /// Returns true if the command line names the mode of the session.
+    pub(crate) fn is_mode_named(&self) -> bool {
+        self.common.mode.is_some()
+    }
+
     /// Returns the stored history of the session, for display.
     pub(crate) fn history(&self) -> SessionHistory {
         SessionHistory::new(&self.session.store, self.session.id(), &self.place)
