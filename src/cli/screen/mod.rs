@@ -27,7 +27,10 @@ pub(crate) struct TuiChannels {
 
 /// Creates a screen, and the other ends of its channels.
 pub(crate) fn connect(options: tui::Options, prompt: Option<String>, typed: String) -> (TuiHandles, TuiChannels) {
-    tui::on_let_go(allocator::give_back);
+    tui::on_let_go(|| {
+        allocator::let_go_of_code();
+        allocator::give_back();
+    });
     fatal_signals::before_death(tui::give_back_at_once);
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (queries, receive_queries) = mpsc::channel(agent::CHANNEL_DEPTH);
