@@ -1,7 +1,7 @@
 //! Literal secrets that aye itself knows, in every form in which they may appear.
 
 use super::Span;
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
@@ -31,8 +31,10 @@ impl LiteralSecrets {
         }
         forms.sort_unstable();
         forms.dedup();
+        // A DFA would take several megabytes for a few keys.
+        let kind = AhoCorasickKind::ContiguousNFA;
         let forms = (!forms.is_empty())
-            .then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok())
+            .then(|| AhoCorasick::builder().kind(Some(kind)).match_kind(MatchKind::LeftmostLongest).build(&forms).ok())
             .flatten();
         Self { forms, has_spaces }
     }
