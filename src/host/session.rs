@@ -18,8 +18,7 @@ use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
 use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, Tail};
 use crate::protocol::{
-    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolDefinition,
-    ToolResult, VerdictKind,
+    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolDefinition, ToolResult,
 };
 use crate::session::{CallChange, Change, SessionState};
 use crate::store::{Claim, Loaded, NewSession, SessionPart, SessionSummary, Store};
@@ -502,7 +501,7 @@ fn path_access(place: &AppContext, policy: &Enforcer) -> PathAccess {
         let judge = policy.clone();
         Arc::new(move |path| {
             let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
-            judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
+            !judge.denies_file(&action(target), jiff::Timestamp::UNIX_EPOCH)
         })
     };
     let (entries, opened, shown, followed) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());

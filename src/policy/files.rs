@@ -49,14 +49,7 @@ pub(crate) fn judge(
         return kept_content(action, layers);
     }
     let guarded = guard(access, path, layers, context);
-    let scene = Scene { access, capability: action.capability(), target, guarded: guarded.as_ref(), context, now };
-    let decided = across(action.capability(), layers, |layer| scene.in_layer(layer));
-    let decided = everywhere(access, target, context).into_iter().chain([decided]).reduce(Decided::stricter);
-    let special = (target.place == Place::Special)
-        .then(|| Decided::deny("built-in", format!("`{}` is a device, pipe or socket, which aye never opens", target.given)));
-    // Last of equal verdicts: nothing is revealed about paths outside the workspace.
-    let decided = special.into_iter().chain(decided).reduce(|special, decided| decided.stricter(special));
-    let decided = decided.unwrap_or_else(|| Decided::deny("built-in", "no policy grants this"));
+    let decided = by_layers(access, action, target, guarded.as_ref(), layers, context, now);
     let decided = if access == Access::Read { decided } else { asked_where_opened(decided, target, layers, context, now) };
     let risk = match access {
         Access::Read => Risk::Low,
@@ -73,6 +66,42 @@ pub(crate) fn judge(
         remember: plain.then(|| Grant::Write { path: target.real.clone() }),
         parts: Vec::new(),
     }
+}
+
+/// Returns whether one file action is denied, which is part of [`judge`].
+pub(crate) fn denies(
+    access: Access,
+    action: &Action,
+    target: &Target,
+    layers: &[Ready],
+    context: &Context,
+    now: Timestamp,
+) -> bool {
+    if access == Access::Read && context.is_artifact(target) {
+        return kept_content(action, layers).decided.is_denial();
+    }
+    let guarded = guard(access, &target.real, layers, context);
+    by_layers(access, action, target, guarded.as_ref(), layers, context, now).is_denial()
+}
+
+/// Returns the verdict of all layers, apart from files that run code.
+fn by_layers(
+    access: Access,
+    action: &Action,
+    target: &Target,
+    guarded: Option<&Guard>,
+    layers: &[Ready],
+    context: &Context,
+    now: Timestamp,
+) -> Decided {
+    let scene = Scene { access, capability: action.capability(), target, guarded, context, now };
+    let decided = across(action.capability(), layers, |layer| scene.in_layer(layer));
+    let decided = everywhere(access, target, context).into_iter().chain([decided]).reduce(Decided::stricter);
+    let special = (target.place == Place::Special)
+        .then(|| Decided::deny("built-in", format!("`{}` is a device, pipe or socket, which aye never opens", target.given)));
+    // Last of equal verdicts: nothing is revealed about paths outside the workspace.
+    let decided = special.into_iter().chain(decided).reduce(|special, decided| decided.stricter(special));
+    decided.unwrap_or_else(|| Decided::deny("built-in", "no policy grants this"))
 }
 
 /// Requires approval for a change of a file that runs code when its folder is opened, in every mode and despite general allow

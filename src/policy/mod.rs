@@ -53,7 +53,7 @@ pub use layer::{Layer, Scope};
 pub use limit::{ToolLimit, ToolNames, means_tool, server_of};
 pub use named::{line, quoted};
 pub use operands::{Follows, Operand, operands};
-pub use paths::{CodeReader, Context, Sandbox, is_left_only_with_approval, is_secret_name, normal, runs_code};
+pub use paths::{CodeReader, CodeReaders, Context, Sandbox, is_left_only_with_approval, is_secret_name, normal, runs_code};
 pub use permit::{Permit, PreviewPermit, PreviewRun, Question, Unasked, Verdict};
 pub use programs::programs;
 pub use read_only::changes_nothing;

@@ -286,6 +286,21 @@ impl Enforcer {
         told
     }
 
+    /// Returns whether the verdict on a file action is a denial. Faster than `explain` for many files.
+    pub fn denies_file(&self, action: &Action, now: Timestamp) -> bool {
+        let (access, target) = match action {
+            Action::Read { target } => (Access::Read, target),
+            Action::Write { target } => (Access::Write, target),
+            Action::Delete { target } => (Access::Delete, target),
+            _ => return self.explain(slice::from_ref(action), now).verdict == VerdictKind::Deny,
+        };
+        if self.stack.expired(now).is_some() || (access != Access::Read && self.context.mode == Mode::Plan) {
+            return true;
+        }
+        let denied = || files::denies(access, action, target, self.stack.compiled(), &self.context, now);
+        guard::contained(denied).unwrap_or(true)
+    }
+
     /// Returns whether no rule denies reading an entry of a directory that may be read. Faster than `explain` for many entries.
     pub fn entry_may_be_read(&self, path: &Path, now: Timestamp) -> bool {
         files::entry_may_be_read(path, self.stack.compiled(), &self.context, now)

@@ -238,16 +238,79 @@ impl CodeReader {
 
 /// Returns the entry of the table for a path, by its names alone; only names below a workspace root count.
 pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
-    let root = roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
-    let above = root.map_or(0, |root| folded(root).len());
+    let above = names_above(path, roots);
     let names = folded(path);
+    found_from(above, &names, true).map(|(entry, end)| reader_of(entry, names.len() - end))
+}
+
+/// Number of names of the innermost root that contains a path.
+fn names_above(path: &Path, roots: &[PathBuf]) -> usize {
+    let root = roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
+    root.map_or(0, |root| folded(root).len())
+}
+
+/// Returns the entry that counts for these names, and the number of names up to its own. `whole`: whether they are the names of a
+/// whole path, not of a directory on the way.
+fn found_from(above: usize, names: &[String], whole: bool) -> Option<(&'static Entry, usize)> {
     let found = (above + 1..=names.len()).flat_map(|end| {
-        let at = TABLE.entries_at(&names[..end], end == names.len());
+        let at = TABLE.entries_at(&names[..end], whole && end == names.len());
         at.map(move |entry| (entry, end))
     });
-    let reader =
-        |(entry, end): (&Entry, usize)| CodeReader { when: entry.when, readers: entry.kind.readers, below: names.len() - end };
-    found.map(reader).min_by_key(|found| found.when)
+    found.min_by_key(|(entry, _)| entry.when)
+}
+
+fn reader_of(entry: &Entry, below: usize) -> CodeReader {
+    CodeReader { when: entry.when, readers: entry.kind.readers, below }
+}
+
+/// The table for many paths: remembers what the names of the last directory mean.
+#[derive(Debug)]
+pub struct CodeReaders {
+    roots: Vec<PathBuf>,
+    last: Option<KnownDirectory>,
+}
+
+#[derive(Debug)]
+struct KnownDirectory {
+    path: PathBuf,
+    names: Vec<String>,
+    /// The reader of everything in the directory, with the number of names up to its entry.
+    reader: Option<(CodeReader, usize)>,
+}
+
+impl CodeReaders {
+    /// Creates the table; only names below these roots count.
+    pub fn new(roots: Vec<PathBuf>) -> Self {
+        Self { roots, last: None }
+    }
+
+    /// Returns the same as [`runs_code`].
+    pub fn find(&mut self, path: &Path) -> Option<CodeReader> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return runs_code(path, &self.roots) };
+        if self.roots.iter().any(|root| root == path) {
+            return runs_code(path, &self.roots);
+        }
+        let known = match self.last.take() {
+            Some(known) if known.path == parent => self.last.insert(known),
+            _ => {
+                let known = self.look_at(parent);
+                self.last.insert(known)
+            }
+        };
+        known.names.push(fold_name(&name.to_string_lossy()));
+        let own = TABLE.entries_at(&known.names, true).min_by_key(|entry| entry.when).map(|entry| reader_of(entry, 0));
+        known.names.pop();
+        let above = known.reader.map(|(reader, end)| CodeReader { below: known.names.len() + 1 - end, ..reader });
+        // Of equal entries, the outermost one counts.
+        above.into_iter().chain(own).min_by_key(|reader| reader.when)
+    }
+
+    fn look_at(&self, directory: &Path) -> KnownDirectory {
+        let names = folded(directory);
+        let above = names_above(directory, &self.roots);
+        let reader = found_from(above, &names, false).map(|(entry, end)| (reader_of(entry, 0), end));
+        KnownDirectory { path: directory.to_owned(), names, reader }
+    }
 }
 
 /// Returns whether a path is itself an entry of `OPENED`, and if so, whether a sandboxed command may only read it.
@@ -298,8 +361,8 @@ impl Entry {
 struct Table {
     entries: Vec<Entry>,
     plain: HashMap<&'static str, Vec<usize>>,
-    /// Entries with a `*` in the last name.
-    patterns: Vec<usize>,
+    /// Entries with a `*` in the last name, with the text before it.
+    patterns: Vec<(&'static str, usize)>,
 }
 
 impl Table {
@@ -314,18 +377,21 @@ impl Table {
         let entries: Vec<Entry> = all.filter(|entry| wanted(entry.when)).collect();
         let (mut plain, mut patterns) = (HashMap::<_, Vec<usize>>::new(), Vec::new());
         for (at, entry) in entries.iter().enumerate() {
-            match entry.names[0] {
-                last if last.contains('*') => patterns.push(at),
-                last => plain.entry(last).or_default().push(at),
+            let last = entry.names[0];
+            match last.split_once('*') {
+                Some((start, _)) => patterns.push((start, at)),
+                None => plain.entry(last).or_default().push(at),
             }
         }
         Self { entries, plain, patterns }
     }
 
     /// Returns the entries with which these names end.
-    fn entries_at<'a>(&'a self, names: &'a [String], is_last: bool) -> impl Iterator<Item = &'a Entry> {
-        let plain = names.last().and_then(|last| self.plain.get(last.as_str())).map_or(&[][..], Vec::as_slice);
-        let entries = plain.iter().chain(&self.patterns).map(|at| &self.entries[*at]);
+    fn entries_at(&'static self, names: &[String], is_last: bool) -> impl Iterator<Item = &'static Entry> {
+        let last = names.last().map_or("", String::as_str);
+        let plain = self.plain.get(last).map_or(&[][..], Vec::as_slice);
+        let patterns = self.patterns.iter().filter(move |(start, _)| last.starts_with(start)).map(|(_, at)| at);
+        let entries = plain.iter().chain(patterns).map(|at| &self.entries[*at]);
         entries.filter(move |entry| {
             let mut last = names.iter().rev();
             (is_last || !entry.is_file)
@@ -376,6 +442,23 @@ mod tests {
                 let found = found.unwrap_or_else(|| panic!("{name} is not found"));
                 assert!(found.when <= when, "{name}");
                 assert!(name.split('/').count() <= 3, "{name} has more names than are compared");
+            }
+        }
+    }
+
+    #[test]
+    fn many_paths_have_the_same_readers_as_each_alone() {
+        let names = [".vscode", "tasks.json", "a", "Makefile", ".github", "agents", "x.code-workspace", "src", ".envrc", "w"];
+        let roots = ["/w", "/w/a", "/w/.vscode/a", "/other"].map(PathBuf::from);
+        let mut together = CodeReaders::new(roots.to_vec());
+        let tops = ["/w", "/", "/other", "/w/a", "w", ""];
+        for top in tops.map(Path::new) {
+            for one in names {
+                for two in names {
+                    for path in [top.join(one), top.join(one).join(two), top.join(one).join(two).join("a"), top.to_owned()] {
+                        assert_eq!(together.find(&path), runs_code(&path, &roots), "{}", path.display());
+                    }
+                }
             }
         }
     }

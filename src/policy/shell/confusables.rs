@@ -42,6 +42,9 @@ fn is_invisible(c: char) -> bool {
 /// Returns whether a file name is displayed as a different one. Characters that writing systems and emoji need in names are
 /// allowed.
 pub(crate) fn hides(name: &str) -> bool {
+    if name.is_ascii() {
+        return name.bytes().any(|byte| byte.is_ascii_control());
+    }
     let hidden = |c: char| {
         matches!(u32::from(c),
             0x00AD | 0x061C | 0x115F | 0x1160 | 0x200B | 0x200E | 0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164

@@ -1,4 +1,4 @@
-//! The fast check of entries for searches, compared with the full verdict.
+//! The fast checks of entries and of file actions, compared with the full verdict.
 
 use super::*;
 use proptest::prelude::*;
@@ -67,6 +67,39 @@ proptest! {
             let parent = path.parent().unwrap_or(Path::new("/"));
             if may(parent) {
                 prop_assert_eq!(enforcer.entry_may_be_read(&path, now()), may(&path), "{}", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_action_is_denied_where_the_verdict_is_a_denial(
+        allowed in prop::option::of(prop::collection::vec(pattern(), 1..4)),
+        blocked in prop::collection::vec(pattern(), 0..3),
+        rules in prop::collection::vec((pattern(), prop::sample::select(vec!["deny", "ask", "allow"])), 0..3),
+        project in prop::collection::vec(pattern(), 0..2),
+        mode in prop::sample::select(vec![Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto]),
+        paths in prop::collection::vec(path(), 1..20),
+    ) {
+        let allowed = allowed.map_or_else(String::new, |allowed| format!("allowed_paths = [{}]\n", listed(&allowed)));
+        let blocked = listed(&blocked);
+        let of = |capability: &str| {
+            let rule = |(pattern, decision): &(String, &str)| format!("[[capabilities.\"{capability}\".rules]]\npaths = [{pattern:?}]\ndecision = \"{decision}\"\n");
+            let rules = rules.iter().map(rule).collect::<String>();
+            format!("[capabilities.\"{capability}\"]\n{allowed}blocked_paths = [{blocked}]\n{rules}")
+        };
+        let own = format!("schema_version = 1\n{}{}{}", of("File.Read"), of("File.Write"), of("File.Delete"));
+        let theirs = format!("schema_version = 1\n[capabilities.\"File.Write\"]\nblocked_paths = [{}]\n", listed(&project));
+        let (Ok(own), Ok(theirs)) = (Bundle::parse(&own, "own"), Bundle::parse(&theirs, "theirs")) else {
+            // A pattern that no bundle may contain.
+            return Ok(());
+        };
+        let context = Context { mode, ..context() };
+        let enforcer = Enforcer::new(vec![Layer::new(Scope::User, own), Layer::new(Scope::Project, theirs)], context);
+        for path in paths.iter().chain([&"/home/user".to_owned(), &"/home/user/project/.git/config".to_owned()]) {
+            let target = target(path);
+            for action in [Action::Read { target: target.clone() }, Action::Write { target: target.clone() }, Action::Delete { target }] {
+                let verdict = enforcer.explain(std::slice::from_ref(&action), now()).verdict;
+                prop_assert_eq!(enforcer.denies_file(&action, now()), verdict == VerdictKind::Deny, "{:?}", action);
             }
         }
     }
