@@ -13,6 +13,7 @@ pub(crate) mod locale;
 pub(crate) mod oauth_callback;
 pub(crate) mod opener;
 pub(crate) mod overlay;
+pub(crate) mod parallel;
 pub(crate) mod path;
 pub(crate) mod process;
 pub(crate) mod programs;

@@ -5,8 +5,10 @@ use std::io::{self, Read};
 
 const CHUNK_BYTES: usize = 128 * 1024;
 
-pub(super) fn same_bytes(left: &mut File, right: &mut File) -> io::Result<bool> {
-    let (mut one, mut other) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
+/// Returns whether two files have the same content. `expected`: their presumed size in bytes.
+pub(super) fn same_bytes(left: &mut File, right: &mut File, expected: u64) -> io::Result<bool> {
+    let chunk = chunk_bytes(expected);
+    let (mut one, mut other) = (vec![0; chunk], vec![0; chunk]);
     loop {
         let count = fill(left, &mut one)?;
         if fill(right, &mut other)? != count || one[..count] != other[..count] {
@@ -16,6 +18,12 @@ pub(super) fn same_bytes(left: &mut File, right: &mut File) -> io::Result<bool> 
             return Ok(true);
         }
     }
+}
+
+/// Returns the size of a buffer for reading a file of this size: most files are small, and a large buffer for each takes longer than
+/// reading it. One byte more shows the end of the file.
+pub(super) fn chunk_bytes(file_bytes: u64) -> usize {
+    usize::try_from(file_bytes.saturating_add(1)).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES)
 }
 
 fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {

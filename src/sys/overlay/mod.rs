@@ -75,6 +75,8 @@ pub(crate) struct Change {
     pub content: Option<ContentDigest>,
     /// New state, without set-ID bits.
     pub after: Option<Node>,
+    /// New content of a file or symlink, if it was noted.
+    pub written: Option<ContentDigest>,
     /// Whether only mode, owner or times differ.
     pub same_content: bool,
     /// Another path of the same file, which exists or is changed too.

@@ -79,6 +79,7 @@ impl Changes {
         file.set_len(content.len() as u64)?;
         let now = Node::from_stat(&fstat(&file)?);
         let change = &mut self.entries[at];
+        change.written = None;
         let after = change.after.as_mut().ok_or_else(missing)?;
         (after.bytes, after.modified, after.changed) = (now.bytes, now.modified, now.changed);
         Ok(())

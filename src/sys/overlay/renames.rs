@@ -1,10 +1,10 @@
 //! Rename detection: new files that are old files under another name.
 
 use super::compare::same_bytes;
-use super::{Change, Changes, Kind};
+use super::{Change, Changes, Kind, Node};
 use crate::sys::path::{open_below, pass_below};
 use nix::fcntl::{OFlag, readlinkat};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -49,7 +49,7 @@ pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> i
             }
             bytes_left -= after.bytes;
             let old = &changes.entries[*candidate];
-            if is_same(after.kind, (upper, &change.path), (lower, &old.path))? {
+            if is_same(after, (upper, &change.path), (lower, &old.path))? {
                 found = Some(at);
                 break;
             }
@@ -71,8 +71,8 @@ fn is_moved_kind(kind: Kind, bytes: u64) -> bool {
     }
 }
 
-fn is_same(kind: Kind, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::Result<bool> {
-    if kind == Kind::Link {
+fn is_same(after: Node, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::Result<bool> {
+    if after.kind == Kind::Link {
         let says = |(root, path): (&OwnedFd, &Path)| {
             let directory = pass_below(root, path.parent().unwrap_or(Path::new(""))).ok()?;
             readlinkat(&directory, path.file_name()?).ok()
@@ -81,7 +81,7 @@ fn is_same(kind: Kind, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::Re
     }
     let open = |(root, path): (&OwnedFd, &Path)| open_below(root, path, OFlag::O_RDONLY | OFlag::O_NONBLOCK).map(File::from);
     match (open(new), open(old)) {
-        (Ok(mut new), Ok(mut old)) => same_bytes(&mut new, &mut old),
+        (Ok(mut new), Ok(mut old)) => same_bytes(&mut new, &mut old, after.bytes),
         _ => Ok(false),
     }
 }
@@ -90,12 +90,18 @@ impl Changes {
     /// Returns renamed directories, from and to: all entries of the old directory are at the same place in the new one, and
     /// there are no others.
     pub(crate) fn moved_directories(&self) -> Vec<(PathBuf, PathBuf)> {
-        let by_path: BTreeMap<&Path, &Change> = self.entries.iter().map(|change| (change.path.as_path(), change)).collect();
+        if self.entries.iter().all(|change| change.moved_from.is_none()) {
+            return Vec::new();
+        }
+        let at = |path: &Path| {
+            let found = self.entries.binary_search_by(|change| change.path.as_path().cmp(path));
+            found.ok().map(|at| &self.entries[at])
+        };
         let inside = |path: &Path| match self.below(path) {
             [first, rest @ ..] if first.path == path => rest,
             all => all,
         };
-        let is_directory = |change: Option<&&Change>, new: bool| {
+        let is_directory = |change: Option<&Change>, new: bool| {
             change.is_some_and(|change| match (change.before, change.after) {
                 (None, Some(node)) => new && node.kind == Kind::Directory,
                 (Some(node), None) => !new && node.kind == Kind::Directory,
@@ -104,7 +110,7 @@ impl Changes {
         };
         let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
         for change in &self.entries {
-            if !is_directory(Some(&change), true) || found.iter().any(|(_, to)| change.path.starts_with(to)) {
+            if !is_directory(Some(change), true) || found.last().is_some_and(|(_, to)| change.path.starts_with(to)) {
                 continue;
             }
             let is = inside(&change.path);
@@ -113,7 +119,7 @@ impl Changes {
             let Some(from) = old.ancestors().nth(rest.components().count()) else { continue };
             let was = inside(from);
             let fits = from.join(rest) == *old
-                && is_directory(by_path.get(from), false)
+                && is_directory(at(from), false)
                 && was.len() == is.len()
                 && was.iter().zip(is).all(|(was, is)| {
                     was.path.strip_prefix(from).ok() == is.path.strip_prefix(&change.path).ok()

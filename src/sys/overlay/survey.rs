@@ -2,27 +2,23 @@
 //!
 //! Its time depends on the number of changes: in the real directory, only deleted entries are listed.
 
-use super::compare::same_bytes;
-use super::content::note_contents;
+use super::content;
 use super::node::{Kind, Node, Time};
 use super::{Change, Changes, Layered, MAX_ENTRIES, RefusalReason, RefusedChange, VisitedDirectory, renames, xattr};
 use crate::sys::file::tree::names;
 use crate::sys::path::{open_below, open_directory};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
+use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, fchmodat, fstat, fstatat};
 use nix::unistd::AccessFlags;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const LISTING: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY);
-const READING: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
-const SET_ID: u32 = 0o6000;
 /// Tolerance between the clocks of different file systems.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -44,7 +40,6 @@ pub(crate) fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
     let mut walk = Walk {
         upper,
         lower,
-        groups: HashMap::new(),
         pending: Vec::new(),
         changes: Changes {
             layered: layered.clone(),
@@ -57,12 +52,13 @@ pub(crate) fn changes(layered: &Layered, began: Time) -> io::Result<Changes> {
         },
     };
     walk.all()?;
-    let Walk { upper, lower, groups, mut changes, .. } = walk;
+    let Walk { upper, lower, mut changes, .. } = walk;
     changes.entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-    name_links(&mut changes.entries, groups);
+    content::compare(&mut changes.entries, &upper, &lower)?;
+    name_links(&mut changes.entries);
+    drop_unchanged(&mut changes);
     renames::find(&mut changes, &upper, &lower)?;
     keep_attributes_of_moved(&mut changes.entries, &upper, &lower);
-    note_contents(&mut changes, &lower)?;
     let unkept: BTreeSet<PathBuf> = changes
         .unkept
         .iter()
@@ -89,8 +85,6 @@ enum Below {
 struct Walk {
     upper: OwnedFd,
     lower: OwnedFd,
-    /// Paths of each file of the upper directory with several hard links, and whether the path still has its old content.
-    groups: HashMap<u64, Vec<(PathBuf, bool)>>,
     pending: Vec<(PathBuf, Below)>,
     changes: Changes,
 }
@@ -180,34 +174,7 @@ impl Walk {
                 if before.is_some_and(|before| before.kind == Kind::Directory) {
                     self.all_gone_below(&path)?;
                 }
-                let old = before.filter(|before| before.kind == after.kind);
-                let same = match (&old, lower) {
-                    (Some(old), Some(lower)) if after.kind == Kind::File => {
-                        old.bytes == after.bytes && same_file((upper, name), &after, (lower, name))?
-                    }
-                    (Some(_), Some(lower)) => readlinkat(upper, name)? == readlinkat(lower, name)?,
-                    _ => false,
-                };
-                let lost = if after.kind == Kind::File { take_set_id(&mut after, old.as_ref().filter(|_| same)) } else { false };
-                if after.kind == Kind::File && after.links > 1 {
-                    self.groups.entry(after.inode).or_default().push((path.clone(), same));
-                }
-                let below = lower.filter(|_| old.is_some()).map(|lower| (lower, name));
-                let attributes = after.kind == Kind::File && xattr::differ((upper, name), below);
-                if attributes {
-                    after.mode = xattr::mode_without_list((upper, name), below, after.mode);
-                }
-                if same && old.is_some_and(|old| is_as_it_was(&old, &after)) {
-                    if lost {
-                        self.unkept(path.clone(), RefusalReason::SetId);
-                    }
-                    if attributes {
-                        self.unkept(path, RefusalReason::Attributes);
-                    }
-                    return Ok(());
-                }
-                let change = change(path, before, Some(after), same);
-                return self.push(Change { lost_set_id: lost, lost_attributes: attributes, ..change });
+                return self.push(change(path, before, Some(after), false));
             }
         }
         Ok(())
@@ -334,6 +301,7 @@ fn change(path: PathBuf, before: Option<Node>, after: Option<Node>, same_content
         path,
         before,
         content: None,
+        written: None,
         after,
         same_content,
         link_of: None,
@@ -348,42 +316,39 @@ fn is_whiteout(stat: &FileStat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFCHR && stat.st_rdev == 0
 }
 
-/// Removes set-ID bits, except those that the file already had with the same content. Returns whether there were others.
-fn take_set_id(after: &mut Node, same: Option<&Node>) -> bool {
-    let had = same.map_or(0, |before| before.mode & SET_ID);
-    let lost = after.mode & SET_ID & !had != 0;
-    after.mode &= !SET_ID | had;
-    lost
-}
-
 fn is_as_it_was(before: &Node, after: &Node) -> bool {
     let same = before.owners() == after.owners();
     same && (after.kind == Kind::Link || (before.mode, before.modified) == (after.mode, after.modified))
 }
 
-/// Returns whether two files of the same size have the same bytes. An unreadable file is never equal to another.
-fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -> io::Result<bool> {
-    let mut new = match openat(upper.0, upper.1, READING, Mode::empty()) {
-        // The file belongs to the user, whatever its mode.
-        Err(Errno::EACCES) => {
-            let chmod = |mode| fchmodat(upper.0, upper.1, mode, FchmodatFlags::NoFollowSymlink);
-            chmod(Mode::S_IRUSR | Mode::S_IWUSR)?;
-            let opened = openat(upper.0, upper.1, READING, Mode::empty());
-            chmod(Mode::from_bits_truncate(new.mode as libc::mode_t))?;
-            File::from(opened?)
+/// Removes the entries that are as they were before the command. What it set in vain is listed as not kept.
+fn drop_unchanged(changes: &mut Changes) {
+    let unkept = &mut changes.unkept;
+    changes.entries.retain(|change| {
+        let (Some(before), Some(after)) = (&change.before, &change.after) else { return true };
+        let is_plain = matches!(after.kind, Kind::File | Kind::Link);
+        if !(is_plain && change.same_content && is_as_it_was(before, after)) {
+            return true;
         }
-        opened => File::from(opened?),
-    };
-    let mut old = match openat(lower.0, lower.1, READING, Mode::empty()) {
-        Ok(old) => File::from(old),
-        Err(Errno::EACCES | Errno::ENOENT | Errno::ELOOP) => return Ok(false),
-        Err(errno) => return Err(errno.into()),
-    };
-    same_bytes(&mut new, &mut old)
+        let refuse = |why| RefusedChange { path: change.path.clone(), why };
+        unkept.extend(change.lost_set_id.then(|| refuse(RefusalReason::SetId)));
+        unkept.extend(change.lost_attributes.then(|| refuse(RefusalReason::Attributes)));
+        false
+    });
 }
 
 /// Chooses the first name of each file, to which the others become hard links: preferably one with its old content.
-fn name_links(entries: &mut [Change], groups: HashMap<u64, Vec<(PathBuf, bool)>>) {
+fn name_links(entries: &mut [Change]) {
+    // Paths of each file of the upper directory with several hard links, and whether the path still has its old content.
+    let mut groups: HashMap<u64, Vec<(PathBuf, bool)>> = HashMap::new();
+    for change in entries.iter() {
+        if let Some(after) = change.after.filter(|after| after.kind == Kind::File && after.links > 1) {
+            groups.entry(after.inode).or_default().push((change.path.clone(), change.same_content));
+        }
+    }
+    if groups.is_empty() {
+        return;
+    }
     let mut leaders: HashMap<PathBuf, PathBuf> = HashMap::new();
     for mut names in groups.into_values().filter(|names| names.len() > 1) {
         names.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));

@@ -22,6 +22,8 @@ const GROUP_OBJECT: u16 = 0x04;
 const LABELS: &[&[u8]] = &[b"security.selinux", b"security.apparmor", b"security.SMACK64", b"security.ima", b"security.evm"];
 /// Maximum length in bytes of the kernel's list of names.
 const MAX_LIST: usize = 64 * 1024;
+/// Length in bytes of most lists.
+const SHORT_LIST: usize = 512;
 
 /// Returns whether a directory hides the one below it.
 pub(super) fn is_opaque(directory: impl AsFd) -> bool {
@@ -60,10 +62,34 @@ type Own = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 /// the labels of the system.
 fn own(directory: &OwnedFd, name: &OsStr) -> Own {
     let path = entry(directory, name);
-    let mut list = vec![0; MAX_LIST];
-    let Ok(length) = llistxattr(&path, &mut list[..]) else { return Own::new() };
-    let names = list[..length].split(|byte| *byte == 0).filter(|name| is_own(name));
-    names.map(|name| (name.to_vec(), value(&path, name))).collect()
+    select(|list| llistxattr(&path, list), |name| value(&path, name))
+}
+
+/// Returns the same of an open file.
+fn own_of(file: &File) -> Own {
+    let value = |name: &[u8]| {
+        let mut value = vec![0; MAX_LIST];
+        let length = fgetxattr(file, name, &mut value[..]).ok()?;
+        value.truncate(length);
+        Some(value)
+    };
+    select(|list| flistxattr(file, list), value)
+}
+
+fn select(list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>, value: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Own {
+    let mut short = [0_u8; SHORT_LIST];
+    let mut long = Vec::new();
+    let names = match list(&mut short) {
+        Ok(length) => &short[..length],
+        Err(Errno::RANGE) => {
+            long.resize(MAX_LIST, 0);
+            let Ok(length) = list(&mut long) else { return Own::new() };
+            &long[..length]
+        }
+        Err(_) => return Own::new(),
+    };
+    let names = names.split(|byte| *byte == 0).filter(|name| is_own(name));
+    names.map(|name| (name.to_vec(), value(name))).collect()
 }
 
 fn value(path: &Path, name: &[u8]) -> Option<Vec<u8>> {
@@ -88,6 +114,11 @@ fn is_own(name: &[u8]) -> bool {
 /// Returns whether an entry has other attributes than the old one; for a new one, whether it has any.
 pub(super) fn differ(upper: (&OwnedFd, &OsStr), before: Option<(&OwnedFd, &OsStr)>) -> bool {
     own(upper.0, upper.1) != before.map_or_else(Own::new, |(directory, name)| own(directory, name))
+}
+
+/// Returns the same for open files.
+pub(super) fn files_differ(new: &File, before: Option<&File>) -> bool {
+    own_of(new) != before.map_or_else(Own::new, own_of)
 }
 
 /// Returns the mode of an entry without a new access list: with a list, the group bits are its maximum.
