@@ -2,7 +2,7 @@
 
 use super::paths::shown_in_one_line;
 use super::settings::Settings;
-use crate::policy::{self, CodeReader};
+use crate::policy::{self, CodeReader, CodeReaders};
 use crate::protocol::{Action, Proposal, RunsCode, RunsWhen};
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,16 @@ const MAX_MARKED: usize = 1_000;
 
 /// Returns the program that runs this real path as code, if any.
 pub(super) fn reader(path: &Path, settings: &Settings) -> Option<CodeReader> {
-    let roots: Vec<PathBuf> = settings.command.sandbox.roots.iter().chain([&settings.workspace]).cloned().collect();
-    policy::runs_code(path, &roots)
+    policy::runs_code(path, &roots(settings))
+}
+
+/// Returns the same for many paths.
+pub(super) fn readers(settings: &Settings) -> CodeReaders {
+    CodeReaders::new(roots(settings))
+}
+
+fn roots(settings: &Settings) -> Vec<PathBuf> {
+    settings.command.sandbox.roots.iter().chain([&settings.workspace]).cloned().collect()
 }
 
 /// Returns whether a program runs the file as soon as the folder is opened.

@@ -3,10 +3,10 @@
 use super::build_directories::{BuildDirectories, named};
 use super::ignored::Ignored;
 use super::written_bytes::bytes_of;
+use crate::policy::CodeReader;
 use crate::protocol::{CountedEffects, RunsWhen};
 use crate::sys::overlay::{Change, Changes, Kind};
 use crate::sys::path::read_link;
-use crate::tools::executable_files::reader;
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::sandbox::RepositoryTrust;
 use crate::tools::settings::Settings;
@@ -28,8 +28,8 @@ impl<'a> BuildOutput<'a> {
     }
 
     /// Counts a change if it is build output, and returns whether it is.
-    pub(super) fn counts(&mut self, change: &Change, ignored: &mut Ignored<'_>) -> bool {
-        let Some(directory) = self.directory_of(change, ignored) else { return false };
+    pub(super) fn counts(&mut self, change: &Change, reader: Option<CodeReader>, ignored: &mut Ignored<'_>) -> bool {
+        let Some(directory) = self.directory_of(change, reader, ignored) else { return false };
         let name = shown_in_one_line(&self.changes.old(&directory), self.settings);
         let none = CountedEffects { path: name, created: 0, changed: 0, deleted: 0, bytes: 0, direct: false };
         let counted = self.found.entry(directory).or_insert(none);
@@ -50,21 +50,21 @@ impl<'a> BuildOutput<'a> {
         self.found.into_iter().map(move |(directory, counted)| (changes.old(&directory), counted))
     }
 
-    fn directory_of(&mut self, change: &Change, ignored: &mut Ignored<'_>) -> Option<PathBuf> {
+    fn directory_of(&mut self, change: &Change, reader: Option<CodeReader>, ignored: &mut Ignored<'_>) -> Option<PathBuf> {
         if self.settings.command.sandbox.trust != RepositoryTrust::Trusted {
             return None;
         }
         let directory = named(&change.path, change.kind() == Some(Kind::Directory))?;
         let qualifies = self.directories.qualifies(&directory, ignored);
-        (qualifies && self.may_be_kept(change, &directory)).then_some(directory)
+        (qualifies && self.may_be_kept(change, reader, &directory)).then_some(directory)
     }
 
     /// Returns whether this entry may be applied in it.
-    fn may_be_kept(&self, change: &Change, directory: &Path) -> bool {
+    fn may_be_kept(&self, change: &Change, reader: Option<CodeReader>, directory: &Path) -> bool {
         if change.moved_from.as_ref().is_some_and(|from| !from.starts_with(directory)) {
             return false;
         }
-        if reader(&self.changes.old(&change.path), self.settings).is_some_and(|reader| reader.when == RunsWhen::Opened) {
+        if reader.is_some_and(|reader| reader.when == RunsWhen::Opened) {
             return false;
         }
         match change.after.map(|after| after.kind) {

@@ -2,25 +2,21 @@
 
 use super::ignored::Ignored;
 use super::written_bytes::bytes_of;
+use crate::policy::CodeReader;
 use crate::ports::LayerEnd;
 use crate::protocol::{Action, CountedEffects, Effects, Outside, Place, RunsWhen, Target, counted, size};
 use crate::sys::overlay::{Change, Changes, Kind};
 use crate::sys::process::{End, Finished, signal_name};
 use crate::sys::sandbox::Confinement;
-use crate::tools::executable_files::reader;
 use crate::tools::settings::Settings;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 /// Number of changed paths above which approval is required, because they are not judged individually.
 const MAX_ACTIONS: usize = 5_000;
 /// Size in bytes above which a file is not in snapshots, so that its deletion cannot be undone.
 const SNAPSHOT_BYTES: u64 = 64 << 20;
-/// Number of bytes of new content in the digest; beyond that, size and time are used.
-const DIGEST_BYTES: u64 = 256 << 20;
 /// Directories with programs and libraries, which every command can read and no ordinary user can change.
 const SYSTEM_DIRECTORIES: &[&str] = &["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
 /// Signals that end a faulty program.
@@ -91,7 +87,14 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    pub(super) fn add(&mut self, change: &Change, changes: &Changes, ignored: &mut Ignored<'_>, settings: &Settings) {
+    pub(super) fn add(
+        &mut self,
+        change: &Change,
+        changes: &Changes,
+        reader: Option<CodeReader>,
+        ignored: &mut Ignored<'_>,
+        settings: &Settings,
+    ) {
         if change.is_only_touched() {
             self.beyond_edits = true;
         }
@@ -105,7 +108,7 @@ impl Rest {
         };
         let is_replaced = change.before.is_some() && change.after.is_some() && change.kind().is_none();
         let is_moved = change.moved_from.is_some() || change.link_of.is_some() || change.breaks_links() > 0;
-        let opened = reader(&real, settings).is_some_and(|reader| reader.when == RunsWhen::Opened);
+        let opened = reader.is_some_and(|reader| reader.when == RunsWhen::Opened);
         let is_large = change.before.is_some_and(|node| node.bytes > SNAPSHOT_BYTES);
         let lost = change.before.is_some() && (deletes || is_replaced) && (is_large || ignored.ignores(change));
         self.beyond_edits |= deletes || is_link || is_mode || is_replaced || is_moved;
@@ -151,21 +154,19 @@ fn leads_out(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     !place.starts_with(changes.directory()) && !programs.into_iter().any(|directory| place.starts_with(directory))
 }
 
-/// Computes a digest of all effects with their new content, and of the output.
+/// Computes a digest of all effects with their new content, and of the output. Of content that is too large to be noted, size and times
+/// count.
 pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("{}\0{}\0", effects.ended, effects.output));
-    let mut room = DIGEST_BYTES;
     for changes in changes {
         hash.update(changes.directory().as_os_str().as_encoded_bytes());
         hash.update(b"\0");
         for change in changes.entries() {
             hash.update(change.path.as_os_str().as_encoded_bytes());
             hash.update(format!("\0{}\0{:?}\0{}\0", state_before(change), change.after, change.moved_from.is_some()));
-            let bytes = bytes_of(change);
-            if bytes > 0 && bytes <= room {
-                room -= bytes;
-                hash_file(&mut hash, changes, change);
+            if let Some(written) = change.written {
+                hash.update(written.as_bytes());
             }
         }
     }
@@ -181,13 +182,5 @@ fn state_before(change: &Change) -> String {
         // The entries of a directory are changes too.
         None if kind == Kind::Directory => format!("{kind:?} {mode:o} {owner}:{group}"),
         None => format!("{node:?}"),
-    }
-}
-
-fn hash_file(hash: &mut Sha256, changes: &Changes, change: &Change) {
-    let Ok(mut file) = File::open(changes.new_content(&change.path)) else { return hash.update(b"unreadable") };
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(read @ 1..) = file.read(&mut buffer) {
-        hash.update(&buffer[..read]);
     }
 }

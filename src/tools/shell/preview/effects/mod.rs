@@ -16,12 +16,12 @@ use crate::policy::CodeReader;
 use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, EffectPart, FileDiffs, FileEffect, RefusedEffect, RunsCode};
 use crate::sys::overlay::{Change, Changes, Kind, Node};
 use crate::tools::diff::cuts::Cut;
-use crate::tools::executable_files::reader;
+use crate::tools::executable_files::readers;
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::settings::Settings;
 use crate::tools::shell::preview::build_output::BuildOutput;
 use diff::Diff;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -135,27 +135,33 @@ struct ChangedPath<'a> {
 fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
     let mut ignored = Ignored::new(changes.directory(), settings);
     let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
+    let mut readers = readers(settings);
     let moved = changes.moved_directories();
+    let moves: HashMap<&Path, (&Path, &Path)> =
+        moved.iter().flat_map(|(from, to)| [(from.as_path(), (from.as_path(), to.as_path())), (to, (from, to))]).collect();
     let sources: BTreeSet<&Path> = changes.entries().iter().filter_map(|change| change.moved_from.as_deref()).collect();
     let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
     let mut told: Option<PathBuf> = None;
-    // New directories, outermost first.
+    // The outermost new directories, in the order of the changes: a path can only be in the last one.
     let mut made: Vec<&Path> = Vec::new();
     for (at, change) in changes.entries().iter().enumerate() {
+        let real = changes.old(&change.path);
+        let reader = readers.find(&real);
         if let Some(build) = &mut build {
-            if build.counts(change, &mut ignored) {
+            if build.counts(change, reader, &mut ignored) {
                 continue;
             }
-            shown.rest.add(change, changes, &mut ignored, settings);
+            shown.rest.add(change, changes, reader, &mut ignored, settings);
         }
         shown.bytes += bytes_of(change);
-        if let Some((from, to)) = moved.iter().find(|(from, to)| change.path.starts_with(from) || change.path.starts_with(to)) {
-            add_moved(changes, change, (from, to), settings, shown, found);
+        let in_move = if moves.is_empty() { None } else { change.path.ancestors().find_map(|above| moves.get(above)) };
+        if let Some(ends) = in_move {
+            add_moved((changes, change), reader, *ends, settings, shown, found);
             continue;
         }
         let below = told.as_ref().is_some_and(|told| change.path.starts_with(told));
         if !below {
-            shown.paths.push(changes.old(&change.path));
+            shown.paths.push(real);
         }
         // Reported by the other end of the rename.
         if below || sources.contains(change.path.as_path()) {
@@ -176,8 +182,6 @@ fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Sh
         if change.is_only_touched() {
             notes.push("only its modification time".to_owned());
         }
-        let real = changes.old(&change.path);
-        let reader = reader(&real, settings);
         if let Some(reader) = reader {
             shown.runs_code.push(marked(name(&change.path), reader));
             notes.push(reader.note());
@@ -193,8 +197,8 @@ fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut Sh
 
 /// Adds a path of a moved directory: the directory itself, and each of its files that other programs run.
 fn add_moved<'a>(
-    changes: &'a Changes,
-    change: &'a Change,
+    (changes, change): (&'a Changes, &'a Change),
+    reader: Option<CodeReader>,
     (from, to): (&Path, &Path),
     settings: &Settings,
     shown: &mut ShownEffects,
@@ -205,7 +209,7 @@ fn add_moved<'a>(
         shown.paths.extend([changes.old(from), changes.old(to)]);
         let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
         found.push(ChangedPath { root: 0, changes, change, kind, notes: Vec::new(), folder: None });
-    } else if let Some((reader, from)) = reader(&changes.old(&change.path), settings).zip(change.moved_from.as_ref()) {
+    } else if let Some((reader, from)) = reader.zip(change.moved_from.as_ref()) {
         // Named individually, although the whole directory is removed.
         shown.runs_code.push(marked(name(&change.path), reader));
         let kind = EffectKind::Renamed { from: name(from), changed: false };
@@ -227,7 +231,7 @@ fn listed_kind<'a>(
     match effect(change, changes)? {
         EffectKind::DirectoryCreated => {
             if change.before.is_none() {
-                if !made.iter().any(|made| change.path.starts_with(made)) {
+                if !made.last().is_some_and(|made| change.path.starts_with(made)) {
                     made.push(&change.path);
                 }
                 // The directory is covered by its files.
@@ -253,7 +257,7 @@ fn folder_of(change: &Change, made: &[&Path], ignored: &mut Ignored<'_>) -> (Pat
     if let Some(directory) = ignored.directory_of(change) {
         return (directory, true);
     }
-    let new = made.iter().find(|made| change.path.starts_with(made));
+    let new = made.last().filter(|made| change.path.starts_with(made));
     (new.copied().or_else(|| change.path.parent()).unwrap_or(Path::new("")).to_owned(), false)
 }
 

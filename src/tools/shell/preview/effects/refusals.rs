@@ -2,16 +2,23 @@
 //! git run a program.
 
 use crate::sys::overlay::{Change, Changes};
+use crate::sys::parallel;
 use crate::tools::settings::Settings;
 use crate::tools::write::git_guard::{MARKS, TRUSTED};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+/// Number of changes that one thread judges at a time.
+const CHUNK_ENTRIES: usize = 256;
+
 /// Returns the paths of changes that are never applied.
 pub(in crate::tools::shell::preview) fn refusals(changes: &Changes, settings: &Settings) -> BTreeSet<PathBuf> {
-    let mut refused: BTreeSet<PathBuf> =
-        changes.entries().iter().filter(|change| !may_be(change, changes, settings)).map(|change| change.path.clone()).collect();
+    let judged = parallel::map(changes.entries().chunks(CHUNK_ENTRIES), |entries| {
+        let refused = entries.iter().filter(|change| !may_be(change, changes, settings));
+        refused.map(|change| change.path.clone()).collect::<Vec<_>>()
+    });
+    let mut refused: BTreeSet<PathBuf> = judged.into_iter().flatten().collect();
     refused.extend(of_repositories(changes));
     refused
 }
