@@ -86,7 +86,7 @@ const SHEET: [(&str, &[SheetKey]); 5] = [
         &[
             (Focus::Composer, "palette", "all commands"),
             (Focus::Composer, "model", "change the model"),
-            (Focus::Composer, "mode", "stricter mode"),
+            (Focus::Composer, "mode", "change the mode"),
             (Focus::Composer, "go-back", "rewind"),
             (Focus::Composer, "quit", "quit"),
         ],

@@ -5,7 +5,7 @@ use super::save_state::SaveState;
 use super::task::UserCommand;
 use super::worktree::Worktree;
 use crate::protocol::{
-    Artifact, Budget, BudgetScope, BudgetUnit, ModelFacts, PolicyLayer, RunningCommand, SessionId, ToolUses, Usage,
+    Artifact, Budget, BudgetScope, BudgetUnit, Mode, ModelFacts, PolicyLayer, RunningCommand, SessionId, ToolUses, Usage,
 };
 
 /// Part of a resumed session that is not shown yet.
@@ -109,6 +109,8 @@ pub(crate) enum ExpiryStage {
 /// Facts about the session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionInfo {
+    /// The mode in which shift+tab last offered a laxer one.
+    pub offered_mode_in: Option<Mode>,
     /// The session, once it has content that can be resumed.
     pub session: Option<SessionId>,
     pub header: Header,

@@ -125,7 +125,7 @@ fn a_changed_project_policy_is_told_and_not_taken() {
 }
 
 #[test]
-fn a_stricter_mode_is_a_key_and_a_laxer_one_a_question() {
+fn shift_tab_goes_through_the_modes_and_asks_on_the_way_up() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     let mut terminal = project.open(&["hello"]);
@@ -133,7 +133,15 @@ fn a_stricter_mode_is_a_key_and_a_laxer_one_a_question() {
     terminal.send("\x1b[Z");
     terminal.wait_for("plan");
     terminal.send("\x1b[Z");
-    terminal.wait_for("plan is the strictest mode");
+    terminal.review("Change the mode to ask?");
+    terminal.decide('y');
+    terminal.wait_for("mode ask");
+    terminal.send("\x1b[Z");
+    terminal.review("Change the mode to auto-edit?");
+    terminal.decide('n');
+    terminal.wait_until_gone("Change the mode to auto-edit?");
+    terminal.send("\x1b[Z");
+    terminal.wait_for("mode plan");
     terminal.prompt("/mode auto");
     let screen = terminal.review("Change the mode to auto?");
     assert!(screen.contains("this mode asks less often"), "{screen}");

@@ -55,7 +55,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Enter => enter(model, ctrl, now, effects),
         KeyCode::Esc if !model.is_running() => super::rewind::escape(model, before, now, effects),
         KeyCode::Esc => escape(model, now, effects),
-        KeyCode::BackTab => super::policy::stricter(model, now, effects),
+        KeyCode::BackTab => super::policy::cycle_mode(model, now, effects),
         KeyCode::Tab => review(model),
         KeyCode::Char('c') if ctrl => interrupt(model, now, effects),
         KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => leave(model, now, effects),

@@ -32,18 +32,22 @@ pub(crate) fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Ef
         return model.show_toast(format!("mode: {now_on}; change it with `/mode` plan, ask, auto-edit or auto"), now);
     };
     take_draft(model, now, effects);
+    model.info.offered_mode_in = None;
     match mode.cmp(&model.info.header.mode) {
         Ordering::Equal => model.show_toast(format!("the mode is already {name}"), now),
         Ordering::Less => effects.push(Effect::Send(Command::SetMode { mode })),
-        Ordering::Greater => {
-            let last_text = model.keys.last_text;
-            model.dialogs.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
-            model.dialogs.add(mode_dialog(mode), false, last_text);
-            // The user has just requested it, and the guard holds back what is typed next.
-            if !model.is_too_small() {
-                model.dialogs.focus(model.dialogs.len() - 1, last_text);
-            }
-        }
+        Ordering::Greater => ask_about_mode(model, mode),
+    }
+}
+
+/// Asks before a less strict mode.
+fn ask_about_mode(model: &mut Model, mode: Mode) {
+    let last_text = model.keys.last_text;
+    model.dialogs.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
+    model.dialogs.add(mode_dialog(mode), false, last_text);
+    // The user has just requested it, and the guard holds back what is typed next.
+    if !model.is_too_small() {
+        model.dialogs.focus(model.dialogs.len() - 1, last_text);
     }
 }
 
@@ -56,15 +60,24 @@ pub(crate) fn approve(model: &mut Model, name: &str, now: u64, effects: &mut Vec
     effects.push(Effect::Send(Command::SetApprove { approve }));
 }
 
-/// Handles shift+tab: switches to the next stricter mode, never to a less strict one.
-pub(crate) fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+/// Handles shift+tab: switches to the next stricter mode at once, and in the strictest one turns around. On the way back, it asks
+/// before each less strict mode, and turns around again if the user declines.
+pub(crate) fn cycle_mode(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     // The mode is unknown before there is a session.
     if model.info.model_access.is_none() {
         return model.show_toast("starting: try again in a moment", now);
     }
-    match MODES.into_iter().rev().find(|mode| *mode < model.info.header.mode) {
-        Some(mode) => effects.push(Effect::Send(Command::SetMode { mode })),
-        None => model.show_toast("plan is the strictest mode; leave it with `/mode ask`", now),
+    let current = model.info.header.mode;
+    let has_agreed = model.info.offered_mode_in.take().is_some_and(|offered_in| offered_in < current);
+    let laxer = MODES.into_iter().find(|mode| *mode > current);
+    let stricter = MODES.into_iter().rev().find(|mode| *mode < current);
+    match (stricter, laxer) {
+        (Some(mode), laxer) if !has_agreed || laxer.is_none() => effects.push(Effect::Send(Command::SetMode { mode })),
+        (_, Some(mode)) => {
+            model.info.offered_mode_in = Some(current);
+            ask_about_mode(model, mode);
+        }
+        (_, None) => {}
     }
 }
 

@@ -206,6 +206,42 @@ fn an_unknown_word_says_which_is_near_and_stays_in_the_draft() {
 }
 
 #[test]
+fn shift_tab_turns_around_at_both_ends_and_where_the_user_declines() {
+    let mut model = model(100, 30);
+    let mut at = 1000;
+    let mut press = |model: &mut Model, expected: &str| {
+        at += 5_000;
+        let sent = play(model, at, "<shift+tab>").join(" ");
+        draw(model, at + 100);
+        if !sent.is_empty() {
+            assert_eq!(sent, format!("setmode {{ mode: {} }}", expected.replace('-', "")));
+            return;
+        }
+        assert!(draw(model, at + 200).contains(&format!("Change the mode to {expected}?")), "{sent}");
+    };
+    let set = |model: &mut Model, mode: Mode| {
+        model.dialogs.forget(|_| true, None);
+        model.info.header.mode = mode;
+    };
+    set(&mut model, Mode::AutoEdit);
+    press(&mut model, "ask");
+    set(&mut model, Mode::Ask);
+    press(&mut model, "plan");
+    for (now, next) in [(Mode::Plan, "ask"), (Mode::Ask, "auto-edit"), (Mode::AutoEdit, "auto"), (Mode::Auto, "auto-edit")] {
+        set(&mut model, now);
+        press(&mut model, next);
+    }
+    set(&mut model, Mode::Plan);
+    press(&mut model, "ask");
+    set(&mut model, Mode::Plan);
+    press(&mut model, "ask");
+    set(&mut model, Mode::Ask);
+    press(&mut model, "auto-edit");
+    set(&mut model, Mode::Ask);
+    press(&mut model, "plan");
+}
+
+#[test]
 fn no_mode_is_stricter_than_one_that_is_not_known_yet() {
     let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     assert_eq!(play(&mut model, 1000, "<shift+tab>"), [""; 0]);
