@@ -69,6 +69,8 @@ const CODE_WORDS: &[&str] = &[
     "--file=-",
     "--makefile=-",
 ];
+/// Subcommands of task runners after which the task is named.
+const RUNNING_TASKS: &[&str] = &["run", "run-script", "task", "exec", "x", "dlx"];
 /// Options of a task runner that change only how much it prints or runs at once.
 const QUIET: &[&str] = &["-j", "-k", "-s", "-q", "-v", "--silent", "--quiet", "--verbose", "--keep-going"];
 
@@ -136,6 +138,23 @@ pub(crate) fn words_of_program(argv: &[Arg]) -> Result<usize, String> {
         return Ok(argv.len());
     }
     Err("runs code from its input".to_owned())
+}
+
+/// Returns whether a command that begins with these words can run any code: an interpreter whose program is not among them, or a
+/// task runner without a task.
+pub(crate) fn runs_anything(words: &[String]) -> bool {
+    let Some((name, rest)) = words.split_first() else { return true };
+    match kind(name) {
+        None => false,
+        Some(RunsCode::Interpreter) => {
+            let argv: Vec<Arg> = words.iter().map(|word| Arg::plain(word)).collect();
+            words_of_program(&argv).is_err()
+        }
+        Some(RunsCode::TaskRunner) => {
+            let task = rest.iter().find(|word| !RUNNING_TASKS.contains(&word.as_str()));
+            task.is_none_or(|task| task.starts_with('-') || task.contains('='))
+        }
+    }
 }
 
 /// Returns the word after the first `count` words with which a task runner could run something else; `None` for interpreters,
@@ -207,6 +226,19 @@ mod tests {
         assert_eq!(adds_task(&argv("make test X=y"), 2), Some("X=y"));
         assert_eq!(adds_task(&argv("make test -C sub"), 2), Some("-C"));
         assert_eq!(adds_task(&argv("python x.py --y=z"), 2), None);
+    }
+
+    #[test]
+    fn words_without_a_program_or_a_task_can_run_anything() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for line in
+            ["python", "python3 -c", "node -e", "python -m", "npm", "npm run", "make", "make -C", "make X=y", "yarn dlx", "just"]
+        {
+            assert!(runs_anything(&words(line)), "{line}");
+        }
+        for line in ["python x.py", "python -m pytest", "node x.js", "npm test", "npm run build", "make test", "cargo", "ls"] {
+            assert!(!runs_anything(&words(line)), "{line}");
+        }
     }
 
     #[test]

@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const NO_COPY: &str = "interpreters and task runners are remembered only where a sandbox holds them, and this system has none";
-const ALREADY_IN_A_COPY: &str =
+pub(super) const ALREADY_IN_A_COPY: &str =
     "aye runs this in a copy of the workspace without asking first; only its changes need approval, and no rule covers those";
 /// Days after which a saved rule can expire.
 const DAYS: [u32; 3] = [1, 7, 30];
 const DAY_SECONDS: i64 = 86_400;
 /// Programs whose first argument is a subcommand; a rule without it would also cover risky subcommands.
-const WITH_SUBCOMMANDS: &[&str] = &[
+pub(super) const WITH_SUBCOMMANDS: &[&str] = &[
     "bazel",
     "bundle",
     "cargo",

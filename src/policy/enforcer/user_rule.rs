@@ -1,16 +1,20 @@
-//! Rules typed by the user: accepted only within what "always allow" offers.
+//! Rules typed by the user, and patterns of other agents: accepted only within what "always allow" offers.
 
 use super::Enforcer;
-use super::grants::{Draft, stays_harmless, text};
+use super::grants::{ALREADY_IN_A_COPY, Draft, WITH_SUBCOMMANDS, stays_harmless, text};
 use crate::policy::bundle::Bundle;
+use crate::policy::interpreters::runs_anything;
 use crate::policy::layer::{Layer, Scope};
+use crate::policy::named;
 use crate::policy::paths::literal;
 use crate::policy::shell::hides;
-use crate::protocol::{Action, CommandRule, GrantRule, Offer, Target, VerdictKind};
+use crate::protocol::{Action, Always, CommandRule, GrantRule, Offer, Target, VerdictKind};
 use jiff::Timestamp;
 use std::sync::Arc;
 
 const WORKSPACE: &str = "${workspace}";
+/// An argument without a meaning of its own.
+const ANY_ARGUMENT: &str = "x";
 
 impl Enforcer {
     /// Returns the rule as an offer if it is valid, allows the action, and is no wider than the widest offer.
@@ -46,6 +50,89 @@ impl Enforcer {
         Ok(Offer { written: true, ..offer })
     }
 
+    /// Returns the widest rules for all projects that "always allow" could save within a pattern: every command that begins with
+    /// these words. Returns no rule if the policy allows the command already.
+    ///
+    /// # Errors
+    /// Returns why no rule within the pattern can be saved.
+    pub fn rules_within(&self, words: &[String], cwd: &Target, now: Timestamp) -> Result<Vec<GrantRule>, String> {
+        let program = words.first().map(String::as_str).unwrap_or_default();
+        if program.is_empty() {
+            return Err("it would cover every command".to_owned());
+        }
+        if runs_anything(words) {
+            return Err(format!("`{program}` with any arguments can run any code"));
+        }
+        if words.len() == 1 && WITH_SUBCOMMANDS.contains(&program) {
+            return Err(format!("it would cover every subcommand of `{program}`"));
+        }
+        let line = |words: &[String]| [Action::Exec { command: named::line(words), cwd: cwd.clone() }];
+        let mut actions = line(words);
+        // If only these words are allowed, a wider rule may still be possible.
+        let more = [words, &[ANY_ARGUMENT.to_owned()]].concat();
+        let is_narrow = self.allows(&actions, now);
+        if is_narrow {
+            actions = line(&more);
+            if self.allows(&actions, now) {
+                return Ok(Vec::new());
+            }
+        }
+        let always = self.always(&actions, now);
+        let is_within = |offer: &&Offer| {
+            offer.rules.iter().all(|rule| matches!(rule, GrantRule::Command(rule) if rule.words.starts_with(words)))
+        };
+        let widest = always.offers.iter().rev().find(is_within);
+        let is_wide = |offer: &&Offer| offer.rules.iter().all(|rule| matches!(rule, GrantRule::Command(rule) if !rule.exact));
+        if let Some(offer) = widest.filter(is_wide) {
+            return Ok(offer.everywhere.clone());
+        }
+        let candidates = [false, true].map(|sandboxed| CommandRule { sandboxed, ..CommandRule::beginning(words.to_vec()) });
+        let written = candidates
+            .into_iter()
+            .find_map(|rule| self.offer_written(&actions, &always.offers, &GrantRule::Command(rule).to_string(), now).ok());
+        match written.as_ref().or(widest.filter(|_| !is_narrow)) {
+            None if is_narrow || runs_in_a_copy(&always) => Ok(Vec::new()),
+            Some(offer) => Ok(offer.everywhere.clone()),
+            None => Err(never(always)),
+        }
+    }
+
+    /// Returns the rules for all projects that "always allow" saves for exactly these actions. Returns no rule if the policy allows
+    /// them already.
+    ///
+    /// # Errors
+    /// Returns why no rule can be saved.
+    pub fn narrowest_rules(&self, actions: &[Action], now: Timestamp) -> Result<Vec<GrantRule>, String> {
+        let always = self.always(actions, now);
+        match always.offers.first() {
+            None if runs_in_a_copy(&always) => Ok(Vec::new()),
+            Some(offer) if offer.memory_only.is_none() => Ok(offer.everywhere.clone()),
+            Some(_) | None => Err(never(always)),
+        }
+    }
+
+    fn allows(&self, actions: &[Action], now: Timestamp) -> bool {
+        self.explain(actions, now).verdict == VerdictKind::Allow
+    }
+
+    /// Returns the rules for this project that "always allow" could save for writing to paths that match a pattern. Returns no rule
+    /// if the policy allows writing to `sample`, one of these paths, already.
+    ///
+    /// # Errors
+    /// Returns why no such rule can be saved.
+    pub fn rules_for_paths(&self, pattern: &str, sample: &Target, now: Timestamp) -> Result<Vec<GrantRule>, String> {
+        let actions = [Action::Write { target: sample.clone() }];
+        if self.allows(&actions, now) {
+            return Ok(Vec::new());
+        }
+        let always = self.always(&actions, now);
+        if always.offers.is_empty() {
+            return Err(never(always));
+        }
+        let rule = GrantRule::Write { paths: vec![pattern.to_owned()] };
+        Ok(self.offer_written(&actions, &always.offers, &rule.to_string(), now)?.rules)
+    }
+
     /// Returns the rule for all projects: a path in this workspace becomes absolute.
     fn in_all_projects(&self, rule: &GrantRule) -> Result<GrantRule, String> {
         let GrantRule::Write { paths } = rule else { return Ok(rule.clone()) };
@@ -71,6 +158,18 @@ impl Enforcer {
         };
         lines.iter().filter(|line| !allows(self, line) && allows(&with, line)).cloned().collect()
     }
+}
+
+/// Returns whether nothing is offered because a command runs in a copy of the workspace without a prompt already.
+fn runs_in_a_copy(always: &Always) -> bool {
+    always.never.iter().any(|why| why.contains(ALREADY_IN_A_COPY))
+}
+
+/// Returns the reason why nothing is offered.
+fn never(always: Always) -> String {
+    let memory_only = always.offers.into_iter().find_map(|offer| offer.memory_only);
+    let reasons = always.never.into_iter().chain(memory_only).collect::<Vec<_>>().join("; ");
+    if reasons.is_empty() { "no rule can be saved for it".to_owned() } else { reasons }
 }
 
 fn has_hosts(rule: &GrantRule) -> bool {

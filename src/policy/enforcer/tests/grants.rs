@@ -469,3 +469,105 @@ fn a_command_is_led_by_a_link_to_what_is_read_without_an_approval_and_nowhere_el
         assert!(!followed(path), "{path}");
     }
 }
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}
+
+fn cwd() -> Target {
+    Target { given: ".".into(), real: PathBuf::from(HERE), place: crate::protocol::Place::Directory }
+}
+
+#[test]
+fn a_pattern_of_another_agent_becomes_the_widest_rule_that_could_be_saved_within_it() {
+    let enforcer = with(Sandbox::Present, "");
+    let within = |line: &str| match enforcer.rules_within(&words(line), &cwd(), now()) {
+        Ok(rules) => rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        Err(why) => format!("never: {why}"),
+    };
+    for (line, expected) in [
+        ("cargo clippy", "command = [\"cargo\", \"clippy\"]"),
+        ("cargo clippy --workspace", "command = [\"cargo\", \"clippy\", \"--workspace\"]"),
+        ("npm run test", "command = [\"npm\", \"run\", \"test\"], exact = true, sandboxed = true"),
+        ("python -m pytest", "command = [\"python\", \"-m\", \"pytest\"], sandboxed = true"),
+        ("python tools/x.py --fast", "command = [\"python\", \"tools/x.py\", \"--fast\"], sandboxed = true"),
+        ("git commit", "command = [\"git\", \"commit\"], exact = true"),
+        ("pytest", "command = [\"pytest\"], exact = true"),
+        ("git status", ""),
+        ("ls", ""),
+    ] {
+        assert_eq!(within(line), expected, "{line}");
+    }
+    for line in [
+        "",
+        "npm",
+        "npm run",
+        "python",
+        "python -c",
+        "node -e",
+        "make",
+        "cargo",
+        "git",
+        "git push",
+        "rm -rf",
+        "curl",
+        "sudo",
+        "sh -c",
+        "env",
+    ] {
+        assert!(within(line).starts_with("never: "), "{line}: {}", within(line));
+    }
+}
+
+#[test]
+fn a_pattern_of_paths_becomes_a_rule_only_within_a_folder() {
+    let enforcer = with(Sandbox::Present, "");
+    let rules = |pattern: &str, sample: &str| enforcer.rules_for_paths(pattern, &target(sample), now());
+    let said =
+        |rules: Result<Vec<GrantRule>, String>| rules.map(|rules| rules.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(said(rules("${workspace}/src", "src/x")), Ok(vec!["paths = [\"${workspace}/src\"]".to_owned()]));
+    assert_eq!(
+        said(rules("${workspace}/src/**/*.rs", "src/x.rs")),
+        Ok(vec!["paths = [\"${workspace}/src/**/*.rs\"]".to_owned()])
+    );
+    assert_eq!(said(rules("${workspace}/a.rs", "a.rs")), Ok(vec!["paths = [\"${workspace}/a.rs\"]".to_owned()]));
+    for (pattern, sample) in [
+        ("${workspace}", "x"),
+        ("**", "src/x"),
+        ("${workspace}/src/../..", "src/x"),
+        ("${workspace}/.git", ".git/x"),
+        ("/etc", "/etc/x"),
+    ] {
+        assert!(rules(pattern, sample).is_err(), "{pattern}");
+    }
+}
+
+mod patterns {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_words() -> impl Strategy<Value = Vec<String>> {
+        let known = [
+            "npm", "run", "test", "cargo", "clippy", "git", "push", "commit", "-m", "python", "python3", "x.py", "-c", "pytest",
+            "make", "node", "-e", "rm", "-rf", "sh", "env", "curl", "sudo", "*", "go", "mod", "./run.sh", "--fix", "ls", "xargs",
+        ];
+        proptest::collection::vec(proptest::sample::select(known.to_vec()).prop_map(str::to_owned), 1..5)
+    }
+
+    proptest! {
+        #[test]
+        fn no_rule_is_broader_than_one_that_always_allow_saves(words in any_words(), approves_effects: bool) {
+            let approve = if approves_effects { Approve::Effects } else { Approve::Command };
+            let enforcer = with(Sandbox::Present, "").approving(Some(approve));
+            if let Ok(rules) = enforcer.rules_within(&words, &cwd(), now()) {
+                let always = enforcer.always(&exec(&crate::policy::named::line(&words)), now());
+                let offered: Vec<&GrantRule> = always.offers.iter().flat_map(|offer| &offer.everywhere).collect();
+                for rule in &rules {
+                    let line = rule.to_string();
+                    let written = enforcer.offer_written(&exec(&crate::policy::named::line(&words)), &always.offers, &line, now());
+                    prop_assert!(offered.contains(&rule) || written.is_ok(), "{line}");
+                }
+            }
+        }
+    }
+}
