@@ -129,7 +129,7 @@ fn fill(file: &mut File, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// Saves a backup as `policy.toml.1`, or with the next free number.
-fn keep(file: &Path, old: &[u8], private: bool) -> std::io::Result<PathBuf> {
+pub(crate) fn keep(file: &Path, old: &[u8], private: bool) -> std::io::Result<PathBuf> {
     for number in 1..=MAX_BACKUPS {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let backup = file.with_file_name(format!("{name}.{number}"));

@@ -1,6 +1,7 @@
 //! The user's policy file as aye creates it: an addition to the built-in policy.
 
 use crate::policy::Bundle;
+use std::path::Path;
 
 /// Returns a new file that grants what the built-in policy grants, below a comment that says who created it.
 pub(crate) fn new_file(creator: &str) -> String {
@@ -10,6 +11,11 @@ pub(crate) fn new_file(creator: &str) -> String {
          schema_version = 1\n\
          extends = \"built-in\"\n"
     )
+}
+
+/// Returns a new file for the rules of one project, below a comment that says who created it.
+pub(crate) fn new_project_file(creator: &str, directory: &Path) -> String {
+    format!("# Rules you saved with {creator} in {}.\nschema_version = 1\n", directory.to_string_lossy().escape_debug())
 }
 
 /// Copies the built-in entries of a capability into a file that extends the built-in policy and does not name the capability.

@@ -69,10 +69,7 @@ impl UserRules {
     /// Returns the start of a new file. One for all projects adds to the built-in policy.
     fn start(&self, scope: GrantScope) -> String {
         match scope {
-            GrantScope::Session | GrantScope::Project => {
-                let directory = self.workspace.to_string_lossy();
-                format!("# Rules you saved with \"always allow\" in {}.\nschema_version = 1\n", directory.escape_debug())
-            }
+            GrantScope::Session | GrantScope::Project => user_policy::new_project_file("\"always allow\"", &self.workspace),
             GrantScope::Everywhere => user_policy::new_file("\"always allow\""),
         }
     }

@@ -45,6 +45,7 @@ pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Resu
         headers: given.headers,
         network: given.network,
         bearer_token_env: given.bearer_token_env,
+        ..NewServer::default()
     };
     let file = place.directories.config_file();
     let added = change(place, |old| with_server(old, name, &server))?;

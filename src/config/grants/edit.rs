@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
 
 const CAPABILITIES: &str = "capabilities";
-const RULES: &str = "rules";
+pub(super) const RULES: &str = "rules";
 const ALLOWED: &str = "allowed_tools";
 const READABLE: &str = "readable_paths";
-const SHELL: &str = "Shell.Exec";
+pub(super) const SHELL: &str = "Shell.Exec";
 const NO_END: &str = "access to a directory cannot expire";
 /// The capabilities that saved rules can extend.
 const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
@@ -21,6 +21,14 @@ pub(crate) struct Added {
     pub line: usize,
 }
 
+/// A rule with commands that it matches, and commands that it does not match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleWithExamples {
+    pub rule: GrantRule,
+    pub matches: Vec<String>,
+    pub not_matches: Vec<String>,
+}
+
 /// A text in which the tools of an MCP server are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WithServer {
@@ -30,7 +38,7 @@ pub(crate) struct WithServer {
 }
 
 /// The line endings of a file, which edits preserve.
-struct Ends<'a> {
+pub(super) struct Ends<'a> {
     byte_order_mark: bool,
     /// True if new lines end with CR LF.
     carriage_returns: bool,
@@ -38,7 +46,7 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn take(text: &'a str) -> (Self, String) {
+    pub(super) fn take(text: &'a str) -> (Self, String) {
         let rest = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines: Vec<&str> = rest.split_inclusive('\n').collect();
         let returns = lines.iter().filter(|line| line.ends_with("\r\n")).count();
@@ -47,7 +55,7 @@ impl<'a> Ends<'a> {
     }
 
     /// Restores the original endings of unchanged lines.
-    fn give_back(&self, old: &str, new: &str) -> String {
+    pub(super) fn give_back(&self, old: &str, new: &str) -> String {
         let mark = if self.byte_order_mark { "\u{feff}" } else { "" };
         let (before, after): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
         let lines = similar::TextDiff::from_slices(&before, &after);
@@ -92,6 +100,31 @@ pub(crate) fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option
     let first = found(&text)?.into_iter().find(|(_, kept)| rules.contains(&kept.rule));
     let line = first.map(|(_, kept)| kept.line).ok_or("cannot add the rule to the file as intended")?;
     Ok(Added { text: ends.give_back(&before, &text), line })
+}
+
+/// Adds rules with examples: commands that each rule matches, and commands that it does not match. A rule that the text has already
+/// stays as it is.
+pub(crate) fn added_with_examples(text: &str, rules: &[RuleWithExamples], reason: &str) -> Result<String, String> {
+    let (_, before) = Ends::take(text);
+    let known: Vec<GrantRule> = found(&before)?.into_iter().map(|(_, kept)| kept.rule).collect();
+    let new: Vec<&RuleWithExamples> = rules.iter().filter(|new| !known.contains(&new.rule)).collect();
+    if new.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let rules: Vec<GrantRule> = new.iter().map(|new| new.rule.clone()).collect();
+    let text = added(text, &rules, reason, None)?.text;
+    let (ends, before) = Ends::take(&text);
+    let mut document = parse(&before)?;
+    for new in new {
+        let place = found(&before)?.into_iter().find(|(_, kept)| kept.rule == new.rule).map(|(place, _)| place);
+        let Some(table) = place.and_then(|place| rule_at(&mut document, &place)) else { continue };
+        for (key, examples) in [("match", &new.matches), ("not_match", &new.not_matches)] {
+            if !examples.is_empty() && !table.contains_key(key) {
+                table.insert(key, toml_edit::value(examples.iter().collect::<Array>()));
+            }
+        }
+    }
+    Ok(ends.give_back(&before, &document.to_string()))
 }
 
 /// Adds all tools of an MCP server to the tools that may be called. `None` if they are listed already. If no tool was listed, each
@@ -149,7 +182,7 @@ struct Place {
     at: usize,
 }
 
-fn parse(text: &str) -> Result<DocumentMut, String> {
+pub(super) fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())
 }
 
@@ -299,7 +332,7 @@ fn rule_at<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut d
 }
 
 /// Returns the table of a capability, which is created if it is missing, and whether it is an inline table.
-fn capability<'a>(document: &'a mut DocumentMut, name: &str) -> Result<(&'a mut dyn TableLike, bool), String> {
+pub(super) fn capability<'a>(document: &'a mut DocumentMut, name: &str) -> Result<(&'a mut dyn TableLike, bool), String> {
     let no_table = || format!("`{CAPABILITIES}` must be a table");
     let implicit = || {
         let mut table = Table::new();

@@ -2,11 +2,13 @@
 
 mod edit;
 mod file;
+mod restriction;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use edit::{Added, added, list, removed, with_server};
+pub(crate) use edit::{Added, RuleWithExamples, added, added_with_examples, list, removed, with_server};
 pub(crate) use file::{change, lock, read};
+pub(crate) use restriction::{Restriction, RestrictionSubject, restricted, with_blocked_domains, with_disabled_tools};
 
 use crate::protocol::GrantRule;
 use jiff::Timestamp;

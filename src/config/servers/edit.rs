@@ -15,6 +15,12 @@ pub(crate) struct NewServer {
     pub headers: Vec<(String, String)>,
     pub network: bool,
     pub bearer_token_env: Option<String>,
+    /// The working directory of the program.
+    pub directory: Option<String>,
+    /// Whether the server is turned off.
+    pub is_off: bool,
+    pub start_timeout_seconds: Option<u64>,
+    pub timeout_seconds: Option<u64>,
 }
 
 /// Adds a server to the text; returns `None` if the name is taken.
@@ -35,6 +41,23 @@ pub(crate) fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigE
     if table.contains_key(name) {
         return Ok(None);
     }
+    table.insert(name, Item::Table(entry(server)));
+    Ok(Some(document.to_string()))
+}
+
+/// Returns whether the text has a server with this name and exactly these settings.
+pub(crate) fn has_same_server(text: &str, name: &str, server: &NewServer) -> bool {
+    let Ok(document) = parsed(text) else { return false };
+    let servers = document.get("mcp").and_then(Item::as_table_like).and_then(|mcp| mcp.get("servers"));
+    let known = servers.and_then(Item::as_table_like).and_then(|servers| servers.get(name)).and_then(Item::as_table_like);
+    let settings = |table: &dyn toml_edit::TableLike| {
+        let value = |item: &Item| toml::from_str::<toml::Table>(&format!("value = {}", item.to_string().trim())).ok();
+        table.iter().map(|(key, item)| (key.to_owned(), value(item))).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    known.is_some_and(|known| settings(known) == settings(&entry(server)))
+}
+
+fn entry(server: &NewServer) -> Table {
     let mut entry = Table::new();
     let texts = |texts: &[String]| Value::Array(texts.iter().map(String::as_str).collect::<Array>());
     let pairs = |pairs: &[(String, String)]| {
@@ -65,8 +88,18 @@ pub(crate) fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigE
     if let Some(variable) = &server.bearer_token_env {
         put("bearer_token_env", variable.as_str().into());
     }
-    table.insert(name, Item::Table(entry));
-    Ok(Some(document.to_string()))
+    if let Some(directory) = &server.directory {
+        put("cwd", directory.as_str().into());
+    }
+    if server.is_off {
+        put("enabled", false.into());
+    }
+    for (key, seconds) in [("start_timeout_seconds", server.start_timeout_seconds), ("timeout_seconds", server.timeout_seconds)] {
+        if let Some(seconds) = seconds.and_then(|seconds| i64::try_from(seconds).ok()) {
+            put(key, seconds.into());
+        }
+    }
+    entry
 }
 
 /// Removes a server from the text; returns `None` if there is none with this name.

@@ -7,7 +7,7 @@ mod project;
 mod tests;
 mod user;
 
-pub(crate) use edit::{NewServer, with_server, without_server};
+pub(crate) use edit::{NewServer, has_same_server, with_server, without_server};
 pub(crate) use project::of_project;
 
 use super::address::{check_header, check_server};

@@ -1,0 +1,216 @@
+//! Rules that ask about or deny something, added to a policy file as text; the rest of the file stays as it is.
+
+use super::edit::{Ends, RULES, SHELL, capability, parse};
+use crate::protocol::VerdictKind;
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
+
+/// Keys that do not change the meaning of a rule.
+const REMARKS: [&str; 3] = ["reason", "match", "not_match"];
+
+/// A rule that asks about something, or denies it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Restriction {
+    pub subject: RestrictionSubject,
+    pub verdict: VerdictKind,
+    pub reason: String,
+    /// Commands or paths that the rule must match and must not match.
+    pub matches: Vec<String>,
+    pub not_matches: Vec<String>,
+}
+
+/// The subject of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RestrictionSubject {
+    /// A program and the words after it, each with its alternatives.
+    Command { words: Vec<Vec<String>>, exact: bool },
+    /// Paths of a file capability.
+    Paths { capability: &'static str, paths: Vec<String> },
+    /// Tools of MCP servers: `SERVER/TOOL`.
+    ServerTools(Vec<String>),
+}
+
+impl RestrictionSubject {
+    /// Returns the capability that the rule belongs to.
+    pub(crate) fn capability(&self) -> &'static str {
+        match self {
+            Self::Command { .. } => SHELL,
+            Self::Paths { capability, .. } => capability,
+            Self::ServerTools(_) => "Mcp.Invoke",
+        }
+    }
+}
+
+/// Adds rules, except those that the text has already.
+pub(crate) fn restricted(text: &str, rules: &[Restriction]) -> Result<String, String> {
+    edited(text, |document| rules.iter().try_for_each(|rule| put(document, rule)))
+}
+
+/// Disables tools by name, whatever the policy grants.
+pub(crate) fn with_disabled_tools(text: &str, names: &[String]) -> Result<String, String> {
+    edited(text, |document| {
+        let tools = document.entry("tools").or_insert_with(|| Item::Table(Table::new()));
+        let tools = tools.as_table_like_mut().ok_or("`tools` must be a table")?;
+        add_texts(tools, "disabled", names)
+    })
+}
+
+/// Blocks requests to these hosts.
+pub(crate) fn with_blocked_domains(text: &str, domains: &[String]) -> Result<String, String> {
+    edited(text, |document| add_texts(capability(document, "Network.Http")?.0, "blocked_domains", domains))
+}
+
+fn edited(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<String, String> {
+    let (ends, before) = Ends::take(text);
+    let mut document = parse(&before)?;
+    edit(&mut document)?;
+    Ok(ends.give_back(&before, &document.to_string()))
+}
+
+/// Adds strings to an array, except those that are in it.
+fn add_texts(table: &mut dyn TableLike, key: &str, texts: &[String]) -> Result<(), String> {
+    let array = table.entry(key).or_insert_with(|| toml_edit::value(Array::new()));
+    let array = array.as_array_mut().ok_or_else(|| format!("`{key}` must be an array"))?;
+    for text in texts {
+        if !array.iter().any(|known| known.as_str() == Some(text)) {
+            array.push(text.as_str());
+        }
+    }
+    Ok(())
+}
+
+fn put(document: &mut DocumentMut, rule: &Restriction) -> Result<(), String> {
+    let (capability, inline) = capability(document, rule.subject.capability())?;
+    let empty = || if inline { toml_edit::value(Array::new()) } else { Item::ArrayOfTables(ArrayOfTables::new()) };
+    match capability.entry(RULES).or_insert_with(empty) {
+        Item::ArrayOfTables(tables) => {
+            let mut table = Table::new();
+            fill(&mut table, rule);
+            if !tables.iter().any(|known| is_same(known, &table)) {
+                table.decor_mut().set_prefix("\n");
+                tables.push(table);
+            }
+        }
+        Item::Value(Value::Array(array)) => {
+            let mut table = InlineTable::new();
+            fill(&mut table, rule);
+            if !array.iter().filter_map(Value::as_inline_table).any(|known| is_same(known, &table)) {
+                array.push(table);
+            }
+        }
+        Item::None | Item::Value(_) | Item::Table(_) => return Err(format!("`{RULES}` must be an array of rules")),
+    }
+    Ok(())
+}
+
+fn fill(table: &mut dyn TableLike, rule: &Restriction) {
+    let list = |texts: &[String]| toml_edit::value(texts.iter().collect::<Array>());
+    match &rule.subject {
+        RestrictionSubject::Command { words, exact } => {
+            let word = |alternatives: &Vec<String>| match alternatives.as_slice() {
+                [word] => Value::from(word.as_str()),
+                several => Value::Array(several.iter().collect()),
+            };
+            table.insert("command", toml_edit::value(words.iter().map(word).collect::<Array>()));
+            if *exact {
+                table.insert("exact", toml_edit::value(true));
+            }
+        }
+        RestrictionSubject::Paths { paths, .. } => drop(table.insert("paths", list(paths))),
+        RestrictionSubject::ServerTools(tools) => drop(table.insert("tools", list(tools))),
+    }
+    table.insert("decision", toml_edit::value(rule.verdict.as_str()));
+    table.insert("reason", toml_edit::value(&rule.reason));
+    for (key, examples) in [("match", &rule.matches), ("not_match", &rule.not_matches)] {
+        if !examples.is_empty() {
+            table.insert(key, list(examples));
+        }
+    }
+}
+
+/// Returns whether two rules have the same meaning.
+fn is_same(one: &dyn TableLike, other: &dyn TableLike) -> bool {
+    meaning(one) == meaning(other)
+}
+
+fn meaning(table: &dyn TableLike) -> Vec<(String, String)> {
+    let entries = table.iter().filter(|(key, _)| !REMARKS.contains(key));
+    let mut entries: Vec<_> = entries.map(|(key, item)| (key.to_owned(), plain(item.as_value()))).collect();
+    entries.sort();
+    entries
+}
+
+/// Returns a value without the spacing in which it is written.
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        None => String::new(),
+        Some(Value::Array(array)) => {
+            let entries: Vec<String> = array.iter().map(|entry| plain(Some(entry))).collect();
+            format!("[{}]", entries.join(","))
+        }
+        Some(Value::String(text)) => format!("{:?}", text.value()),
+        Some(other) => other.to_string().trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deny(subject: RestrictionSubject) -> Restriction {
+        let reason = "imported".to_owned();
+        Restriction { subject, verdict: VerdictKind::Deny, reason, matches: Vec::new(), not_matches: Vec::new() }
+    }
+
+    fn command(words: &[&[&str]]) -> RestrictionSubject {
+        let words = words.iter().map(|word| word.iter().map(|one| (*one).to_owned()).collect()).collect();
+        RestrictionSubject::Command { words, exact: false }
+    }
+
+    #[test]
+    fn rules_are_added_once_and_nothing_else_changes() {
+        let rules = [
+            Restriction {
+                matches: vec!["git push".to_owned()],
+                not_matches: vec!["git pull".to_owned()],
+                ..deny(command(&[&["git"], &["push", "fetch"]]))
+            },
+            deny(RestrictionSubject::Paths { capability: "File.Read", paths: vec!["**/.env".to_owned()] }),
+            deny(RestrictionSubject::ServerTools(vec!["docs/*".to_owned()])),
+        ];
+        for before in [
+            "schema_version = 1\n# mine\n",
+            "schema_version = 1\r\n[capabilities.\"Shell.Exec\"]\r\nrequires_approval = true # yes\r\n",
+            "schema_version = 1\n[capabilities]\n\"Shell.Exec\" = { requires_approval = true }\n",
+        ] {
+            let after = restricted(before, &rules).unwrap();
+            assert!(after.contains("# mine") == before.contains("# mine"), "{after}");
+            assert_eq!(restricted(&after, &rules).as_ref(), Ok(&after), "a rule is added once");
+            crate::policy::Bundle::parse(&after, "policy.toml").unwrap_or_else(|error| panic!("{error}\n{after}"));
+        }
+        let after = restricted("schema_version = 1\n", &rules[..1]).unwrap();
+        assert_eq!(
+            after,
+            "schema_version = 1\n\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\", [\"push\", \"fetch\"]]\n\
+             decision = \"deny\"\nreason = \"imported\"\nmatch = [\"git push\"]\nnot_match = [\"git pull\"]\n"
+        );
+    }
+
+    #[test]
+    fn a_rule_that_you_wrote_differently_is_recognized() {
+        let text =
+            "schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\ndecision = 'deny' # no\ncommand = [ 'git',\n 'push' ]\n";
+        assert_eq!(restricted(text, &[deny(command(&[&["git"], &["push"]]))]).as_deref(), Ok(text));
+    }
+
+    #[test]
+    fn tools_and_hosts_are_added_to_their_lists() {
+        let names = ["WriteFile".to_owned(), "Mcp.docs/*".to_owned()];
+        let tools = with_disabled_tools("schema_version = 1\n", &names).unwrap();
+        assert_eq!(tools, "schema_version = 1\n\n[tools]\ndisabled = [\"WriteFile\", \"Mcp.docs/*\"]\n");
+        assert_eq!(with_disabled_tools(&tools, &names).as_ref(), Ok(&tools));
+        let hosts = with_blocked_domains("schema_version = 1\n", &["a.example".to_owned()]).unwrap();
+        assert!(hosts.ends_with("[capabilities.\"Network.Http\"]\nblocked_domains = [\"a.example\"]\n"), "{hosts}");
+        assert!(with_disabled_tools("tools = 3", &names).is_err());
+        assert!(restricted("x = ", &[]).is_err());
+    }
+}
