@@ -18,6 +18,7 @@ mod cli;
 mod config;
 mod headless;
 mod host;
+mod import;
 mod llm;
 mod mcp;
 mod policy;

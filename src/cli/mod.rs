@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod doctor;
 mod exec;
+mod import;
 mod interactive;
 mod manual;
 mod mcp;
@@ -91,6 +92,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Usage(request) => usage::run(&AppContext::find(common)?, &request),
         Action::Auth(asked) => auth::run(&AppContext::find(common)?, asked),
         Action::Mcp(asked) => mcp::run(&AppContext::find(common)?, common, asked),
+        Action::Import(request) => import::run(common, &request),
         Action::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),
         Action::ConfigPath => config::path(&AppContext::find(common)?),
         Action::ConfigShow => config::show(&AppContext::find(common)?, common),

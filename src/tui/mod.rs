@@ -76,7 +76,7 @@ pub(crate) use interface::{
 pub(crate) use keymap::problems as key_problems;
 pub(crate) use onboarding::provider_of_key;
 pub(crate) use plain::run as run_plain;
-pub(crate) use slash::COMMANDS;
+pub(crate) use slash::{COMMANDS, is_built_in as is_built_in_command};
 pub(crate) use terminal::{Emulator, columns, give_back_at_once, spare_contained};
 pub(crate) use theme::Colours;
 pub(crate) use typeahead_guard::GuardTiming;

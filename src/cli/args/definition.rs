@@ -1,6 +1,7 @@
 //! The commands and options of aye, as clap definitions. Doc comments here are the text of `--help`.
 
 use crate::cli::auth::args::AuthSub;
+use crate::cli::import::args::ImportArgs;
 use crate::cli::mcp::args::McpSub;
 use crate::cli::policy::args::PolicySub;
 use crate::cli::rewind::args::RewindArgs;
@@ -256,6 +257,10 @@ pub(super) enum Sub {
         #[command(subcommand)]
         mcp: McpSub,
     },
+    /// Import settings of another agent, after showing a plan
+    ///
+    /// Reads permissions, MCP servers, instructions and commands. Nothing is written before you approve the plan.
+    Import(ImportArgs),
     /// List models with context windows and prices
     Models {
         /// Query the providers and the local model servers too

@@ -264,6 +264,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "import",
+        &[
+            ("Show what would be imported from Claude Code", "aye import claude --plan"),
+            ("Import settings of Codex after a question", "aye import codex"),
+        ],
+    ),
+    (
         "models",
         &[
             ("List the models that aye knows", "aye models"),

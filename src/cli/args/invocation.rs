@@ -5,6 +5,7 @@ use super::definition::{
 };
 use super::single_word;
 use crate::cli::auth::args::AuthAction;
+use crate::cli::import::args::{Form as ImportForm, Request as Import};
 use crate::cli::mcp::args::McpAction;
 use crate::cli::policy::args::PolicyAction;
 use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
@@ -63,6 +64,7 @@ pub(crate) enum Action {
     Usage(UsageRequest),
     Auth(AuthAction),
     Mcp(McpAction),
+    Import(Import),
     Models {
         ask: bool,
         json: bool,
@@ -218,6 +220,7 @@ impl Sub {
             Self::Usage(args) => Action::Usage(args.check()),
             Self::Auth { auth } => Action::Auth(auth.check()),
             Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
+            Self::Import(args) => Action::Import(args.check()),
             Self::Models { ask, json, filter } => Action::Models { ask, json, filter },
             Self::Config { config: ConfigSub::Path } => Action::ConfigPath,
             Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
@@ -330,6 +333,7 @@ impl Invocation {
             | Action::Usage(_)
             | Action::Auth(_)
             | Action::Mcp(_)
+            | Action::Import(_)
             | Action::Models { .. }
             | Action::ConfigPath
             | Action::ConfigShow
@@ -349,6 +353,7 @@ impl Invocation {
             ("aye auth", matches!(&self.action, Action::Auth(auth) if auth.changes_keys())),
             ("aye mcp serve", matches!(&self.action, Action::Mcp(McpAction::Serve { .. }))),
             ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
+            ("aye import", matches!(&self.action, Action::Import(import) if import.form != ImportForm::Plan)),
             ("aye setup", matches!(self.action, Action::Setup { .. })),
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_the_policy())),
         ];

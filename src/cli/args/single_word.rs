@@ -15,7 +15,6 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["fork", "branch"], "`aye --fork` continues in a copy of the latest session"),
     (&["session", "threads", "history", "projects", "ls", "list"], "`aye sessions list` lists the sessions"),
     (&["export"], "`aye sessions export ID` writes a session to a file"),
-    (&["import"], "`aye sessions import FILE` reads a session from a file"),
     (&["archive"], "`aye sessions archive ID` archives a session"),
     (&["delete", "prune"], "`aye sessions delete ID` deletes a session, `aye sessions prune` deletes old ones"),
     (&["stats", "cost", "tokens"], "`aye usage` shows tokens and cost"),

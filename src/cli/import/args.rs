@@ -1,0 +1,69 @@
+//! `aye import`: clap definition and checked action.
+
+use crate::import::Agent;
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Agent whose settings are imported
+    #[arg(value_name = "AGENT", value_enum)]
+    pub agent: AgentArg,
+    /// Show what would be imported, without writing anything
+    #[arg(long, conflicts_with = "yes")]
+    pub plan: bool,
+    /// Import without asking
+    ///
+    /// Allow entries of a project that you do not trust are left out.
+    #[arg(long)]
+    pub yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AgentArg {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+    /// Gemini CLI
+    Gemini,
+    /// opencode
+    Opencode,
+}
+
+/// Treatment of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Show it.
+    Plan,
+    /// Import if the user confirms.
+    Ask,
+    /// Import without asking.
+    Yes,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub agent: Agent,
+    pub form: Form,
+    pub json: bool,
+}
+
+impl ImportArgs {
+    pub(crate) fn check(self) -> Request {
+        let agent = match self.agent {
+            AgentArg::Claude => Agent::Claude,
+            AgentArg::Codex => Agent::Codex,
+            AgentArg::Gemini => Agent::Gemini,
+            AgentArg::Opencode => Agent::OpenCode,
+        };
+        let form = match (self.plan, self.yes) {
+            (true, _) => Form::Plan,
+            (false, true) => Form::Yes,
+            (false, false) => Form::Ask,
+        };
+        Request { agent, form, json: self.json }
+    }
+}

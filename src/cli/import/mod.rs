@@ -1,0 +1,204 @@
+//! `aye import`: takes over settings of another agent, after a plan that shows every change.
+
+pub(crate) mod args;
+
+use crate::host::console::{print_text, say_json};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::options::{Common, Trust};
+use crate::host::project::ProjectConfig;
+use crate::host::sandbox_host::SandboxHost;
+use crate::import::{Agent, ImportPlan, Planner, SecretFinder, Sources, Targets, WrittenFile};
+use crate::policy::redact::{Key, Redactor};
+use crate::policy::{Approve, Enforcer};
+use crate::protocol::Mode;
+use crate::text::{abbreviate_home, clean, reveal_line};
+use crate::tools::RepositoryTrust;
+use crate::tui::is_built_in_command;
+use args::{Form, Request};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Maximum number of entries in one line; the rest are counted.
+const NAMES: usize = 8;
+
+pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
+    if common.policy.is_some() {
+        return Err(CliError::usage("`aye import` changes your policy.toml").hint("leave out `--policy`"));
+    }
+    let place = AppContext::find(common)?;
+    let targets = Targets::new(&place.directories, &place.workspace);
+    let plan = plan(&place, common, request, &targets)?;
+    if request.form == Form::Plan || plan.files.is_empty() {
+        return Ok(show(request, &plan));
+    }
+    let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if request.form == Form::Ask && !has_terminal {
+        show(request, &plan);
+        return Err(CliError::usage("nothing was imported: there is no terminal to confirm on")
+            .hint("pass `--yes` to import, or `--plan` to see only the plan"));
+    }
+    if request.form == Form::Ask && !confirmed(request.agent, &plan) {
+        return Err(CliError::usage("nothing was imported"));
+    }
+    if request.form == Form::Yes && !request.json {
+        print_text(&describe(request.agent, &plan));
+    }
+    import(&place, request, &plan, &targets)
+}
+
+fn plan(place: &AppContext, common: &Common, request: &Request, targets: &Targets) -> Result<ImportPlan, CliError> {
+    let secrets = SecretFinder::new(Arc::new(redactor(place)));
+    let mut sources = Sources::new(request.agent, &place.home, &place.workspace, &place.environment);
+    let settings = crate::import::read(request.agent, &mut sources, &secrets);
+    let is_trusted = common.trust == Trust::ForThisRun
+        || ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust).is_trusted();
+    let planner = Planner {
+        agent: request.agent,
+        targets,
+        enforcer: &enforcer(place)?,
+        secrets: &secrets,
+        home: &place.home,
+        workspace: &place.workspace,
+        now: jiff::Timestamp::now(),
+        accepts_project: request.form != Form::Yes || is_trusted,
+        is_built_in: is_built_in_command,
+    };
+    Ok(planner.plan(settings, &sources)?)
+}
+
+/// Returns the enforcer that "always allow" would use, if commands are approved before they run.
+fn enforcer(place: &AppContext) -> Result<Enforcer, CliError> {
+    let policy = place.policy(None, None)?;
+    let sandbox = SandboxHost::find(place, RepositoryTrust::Untrusted).sandbox();
+    Ok(place.enforcer(&policy, sandbox, Mode::Ask).approving(Some(Approve::Command)))
+}
+
+/// Returns a redactor with markers of this run only, because a plan writes no file.
+fn redactor(place: &AppContext) -> Redactor {
+    let known = place.credentials.known_values();
+    let key = || -> Key {
+        let halves = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
+        *blake3::hash(&halves.map(|half| *half.as_bytes()).concat()).as_bytes()
+    };
+    Redactor::new(Vec::new(), known.iter().map(String::as_str), key)
+}
+
+fn import(place: &AppContext, request: &Request, plan: &ImportPlan, targets: &Targets) -> Result<Exit, CliError> {
+    let mut written = Vec::new();
+    let outcome = crate::import::write(plan, targets, &place.directories.config, &place.workspace, |file| written.push(file));
+    if request.json {
+        say_json(&as_json(request.agent, plan, Some(&written)));
+    } else {
+        let receipts: String = written.iter().map(|file| receipt(file, &place.home)).collect();
+        print_text(&clean(&format!("\n{receipts}")));
+        if outcome.is_ok() {
+            print_text(&clean(&lines("Next", &plan.notes)));
+        }
+    }
+    outcome.map(|()| Exit::Completed).map_err(|error| match written.is_empty() {
+        true => error,
+        false => error.hint("the files above are written; run the import again to complete it"),
+    })
+}
+
+fn show(request: &Request, plan: &ImportPlan) -> Exit {
+    if request.json {
+        say_json(&as_json(request.agent, plan, None));
+    } else {
+        print_text(&describe(request.agent, plan));
+    }
+    Exit::Completed
+}
+
+fn confirmed(agent: Agent, plan: &ImportPlan) -> bool {
+    let mut err = std::io::stderr();
+    let _ = write!(err, "{}\nImport? [y/N] ", describe(agent, plan));
+    let _ = err.flush();
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+}
+
+/// Returns the plan as text.
+fn describe(agent: Agent, plan: &ImportPlan) -> String {
+    let mut text = String::new();
+    if plan.sources.is_empty() && plan.not_imported.is_empty() {
+        let _ = writeln!(text, "nothing to import: found no settings of {}", agent.title());
+        return text;
+    }
+    let _ = writeln!(text, "Read {}", listed(&plan.sources));
+    if plan.files.is_empty() {
+        text.push_str("nothing to import\n");
+    }
+    for file in &plan.files {
+        let verb = if file.old.is_some() { "change" } else { "create" };
+        let _ = write!(text, "\n{verb} {}\n{}", file.shown, file.diff());
+    }
+    if !plan.in_force.is_empty() {
+        let _ = writeln!(text, "\nAlready in force: {}", listed(&plan.in_force));
+    }
+    let narrowed: Vec<String> = plan.narrowed.iter().map(|(entry, part)| format!("{entry}: {part}")).collect();
+    text.push_str(&lines("Imported in part", &narrowed));
+    let not_imported: Vec<String> = plan
+        .not_imported
+        .iter()
+        .map(|entry| match entry.entry.as_str() {
+            "" => format!("{}: {}", entry.file, entry.reason),
+            what => format!("{what} ({}): {}", entry.file, entry.reason),
+        })
+        .collect();
+    text.push_str(&lines("Not imported", &not_imported));
+    clean(&text).into_owned()
+}
+
+/// Returns a title with indented lines below it; nothing without lines.
+fn lines(title: &str, lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let rows: String = lines.iter().map(|line| format!("  {}\n", reveal_line(line))).collect();
+    format!("\n{title}:\n{rows}")
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(NAMES).map(|name| reveal_line(name)).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Returns which file was written, and how to undo that.
+fn receipt(file: &WrittenFile, home: &Path) -> String {
+    let shown = reveal_line(&file.shown);
+    match &file.backup {
+        Some(backup) => format!("wrote {shown}; undo: mv {} {shown}\n", abbreviate_home(backup, home)),
+        None => format!("created {shown}; undo: rm {shown}\n"),
+    }
+}
+
+fn as_json(agent: Agent, plan: &ImportPlan, written: Option<&[WrittenFile]>) -> serde_json::Value {
+    let file = |file: &crate::import::PlannedFile| {
+        let kind = if file.old.is_some() { "changed" } else { "created" };
+        json!({"path": file.path, "kind": kind, "diff": file.diff().to_string()})
+    };
+    let narrowed = |(entry, part): &(String, String)| json!({"entry": entry, "imported": part});
+    let mut whole = json!({
+        "agent": agent.name(),
+        "sources": plan.sources,
+        "files": plan.files.iter().map(file).collect::<Vec<_>>(),
+        "inForce": plan.in_force,
+        "importedInPart": plan.narrowed.iter().map(narrowed).collect::<Vec<_>>(),
+        "notImported": plan.not_imported,
+        "next": plan.notes,
+    });
+    if let (Some(written), Some(entries)) = (written, whole.as_object_mut()) {
+        let one = |file: &WrittenFile| json!({"path": file.path, "backup": file.backup});
+        entries.insert("written".to_owned(), written.iter().map(one).collect::<Vec<_>>().into());
+    }
+    whole
+}

@@ -1,0 +1,58 @@
+//! The agents whose settings can be imported, and where they keep them.
+
+use crate::config::Environment;
+use std::path::{Path, PathBuf};
+
+/// Another coding agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Agent {
+    Claude,
+    Codex,
+    Gemini,
+    OpenCode,
+}
+
+impl Agent {
+    pub(crate) const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::OpenCode];
+
+    /// Returns the name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::OpenCode => "opencode",
+        }
+    }
+
+    /// Returns the name of the product.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::OpenCode => "opencode",
+        }
+    }
+
+    /// Returns the directory of the user's settings.
+    pub(crate) fn directory(self, home: &Path, environment: &Environment) -> PathBuf {
+        let set = |variable: &str| environment.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        match self {
+            Self::Claude => set("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")),
+            Self::Codex => set("CODEX_HOME").unwrap_or_else(|| home.join(".codex")),
+            Self::Gemini => home.join(".gemini"),
+            Self::OpenCode => set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("opencode"),
+        }
+    }
+
+    /// Returns the name of the directory of a project's settings.
+    pub(crate) fn project_directory(self) -> &'static str {
+        match self {
+            Self::Claude => ".claude",
+            Self::Codex => ".codex",
+            Self::Gemini => ".gemini",
+            Self::OpenCode => ".opencode",
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Patterns of commands as other agents write them.
+
+/// The commands that an entry is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CommandPattern {
+    Every,
+    /// Exactly this line.
+    Line(String),
+    /// Commands that begin with these words, each with its alternatives. The last word may end with `*`.
+    Beginning(Vec<Vec<String>>),
+    /// A pattern that no rule expresses, with the reason.
+    Other(String),
+}
+
+/// Characters with which a line is more than one plain command.
+const OPERATORS: &[char] = &['|', '&', ';', '<', '>', '(', ')', '$', '`', '\n', '{', '}'];
+
+impl CommandPattern {
+    /// Parses a pattern in which `*` stands for any text, and a final ` *` or `:*` for any arguments.
+    pub(super) fn parse(text: &str) -> Self {
+        let text = text.trim();
+        if text.chars().all(|letter| matches!(letter, '*' | ':' | ' ')) {
+            return Self::Every;
+        }
+        let open = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")).map(str::trim_end);
+        let Some(start) = open.or_else(|| text.strip_suffix('*')) else {
+            return if text.contains(['*', '?']) { Self::inner(text) } else { Self::Line(text.to_owned()) };
+        };
+        if start.contains(['*', '?']) {
+            return Self::inner(text);
+        }
+        if start.contains(OPERATORS) {
+            return Self::Other("it is about more than one plain command".to_owned());
+        }
+        let Some(mut words) = split_words(start) else { return Self::Other("its quotes are not closed".to_owned()) };
+        if let (None, Some(last)) = (open, words.last_mut()) {
+            last.push('*');
+        }
+        Self::beginning(words)
+    }
+
+    /// Returns the pattern of every command that begins with these words.
+    pub(super) fn beginning(words: Vec<String>) -> Self {
+        if words.is_empty() { Self::Every } else { Self::Beginning(words.into_iter().map(|word| vec![word]).collect()) }
+    }
+
+    fn inner(text: &str) -> Self {
+        Self::Other(format!("`{text}` has a wildcard inside the command; rules of aye are about its first words"))
+    }
+}
+
+/// Splits a plain line into words, as a shell would; `None` if a quote is not closed.
+pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(end), _) if letter == end => quote = None,
+            (Some('"') | None, '\\') => word.get_or_insert_default().push(letters.next()?),
+            (Some(_), _) => word.get_or_insert_default().push(letter),
+            (None, '"' | '\'') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            (None, _) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+/// Returns the words of a line that is one plain command.
+pub(super) fn plain_words(line: &str) -> Result<Vec<String>, String> {
+    if line.contains(OPERATORS) {
+        return Err("it is about more than one plain command".to_owned());
+    }
+    match split_words(line) {
+        Some(words) if !words.is_empty() => Ok(words),
+        Some(_) => Err("it names no command".to_owned()),
+        None => Err("its quotes are not closed".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn beginning(words: &[&str]) -> CommandPattern {
+        CommandPattern::beginning(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    #[test]
+    fn patterns_are_read_as_the_other_agents_mean_them() {
+        for (text, expected) in [
+            ("*", CommandPattern::Every),
+            ("", CommandPattern::Every),
+            (":*", CommandPattern::Every),
+            ("npm run test:*", beginning(&["npm", "run", "test"])),
+            ("npm run test *", beginning(&["npm", "run", "test"])),
+            ("npm*", beginning(&["npm*"])),
+            ("git 'a b':*", beginning(&["git", "a b"])),
+            ("make", CommandPattern::Line("make".to_owned())),
+            ("cd x && make", CommandPattern::Line("cd x && make".to_owned())),
+        ] {
+            assert_eq!(CommandPattern::parse(text), expected, "{text}");
+        }
+        for text in ["git * main", "* --force", "cd x && make:*", "echo $(x) *", "git '*", "ls ?", "a 'b:*"] {
+            assert!(matches!(CommandPattern::parse(text), CommandPattern::Other(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_split_as_in_a_shell() {
+        let split = |line: &str| split_words(line).map(|words| words.join("|"));
+        assert_eq!(split("a  'b c' \"d \\\"e\" f\\ g ''").as_deref(), Some("a|b c|d \"e|f g|"));
+        assert_eq!(split("a 'b"), None);
+        assert_eq!(split("a \\"), None);
+        assert!(plain_words("a | b").is_err() && plain_words(" ").is_err());
+    }
+}

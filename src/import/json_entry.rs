@@ -1,0 +1,88 @@
+//! Values of a JSON object, with a report for each that has another type than expected.
+
+use super::sources::Sources;
+use serde_json::{Map, Value};
+
+/// An object of a file.
+pub(super) struct JsonEntry<'a> {
+    /// The file, as shown to users.
+    pub place: &'a str,
+    /// The keys that lead to the object, with a dot after each.
+    pub path: String,
+    pub entries: &'a Map<String, Value>,
+}
+
+impl<'a> JsonEntry<'a> {
+    pub(super) fn new(place: &'a str, entries: &'a Map<String, Value>) -> Self {
+        Self { place, path: String::new(), entries }
+    }
+
+    fn report(&self, sources: &mut Sources, key: &str, expected: &str) {
+        sources.report(self.place, format!("`{}{key}` must be {expected}; it is not imported", self.path));
+    }
+
+    /// Returns an object below this one.
+    pub(super) fn object(&self, key: &str, sources: &mut Sources) -> Option<JsonEntry<'a>> {
+        match self.entries.get(key)? {
+            Value::Object(entries) => Some(JsonEntry { place: self.place, path: format!("{}{key}.", self.path), entries }),
+            Value::Null => None,
+            _ => {
+                self.report(sources, key, "an object");
+                None
+            }
+        }
+    }
+
+    pub(super) fn text(&self, key: &str, sources: &mut Sources) -> Option<&'a str> {
+        match self.entries.get(key)? {
+            Value::String(text) => Some(text),
+            Value::Null => None,
+            _ => {
+                self.report(sources, key, "a string");
+                None
+            }
+        }
+    }
+
+    /// Returns the strings of an array. Entries of other types are reported.
+    pub(super) fn texts(&self, key: &str, sources: &mut Sources) -> Vec<&'a str> {
+        let values = match self.entries.get(key) {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(Value::Array(values)) => values,
+            Some(_) => {
+                self.report(sources, key, "an array of strings");
+                return Vec::new();
+            }
+        };
+        let mut texts = Vec::new();
+        for (at, value) in values.iter().enumerate() {
+            match value {
+                Value::String(text) => texts.push(text.as_str()),
+                _ => self.report(sources, &format!("{key}[{at}]"), "a string"),
+            }
+        }
+        texts
+    }
+
+    /// Returns the pairs of an object of strings. Numbers and truth values are written as text.
+    pub(super) fn pairs(&self, key: &str, sources: &mut Sources) -> Vec<(String, String)> {
+        let Some(object) = self.object(key, sources) else { return Vec::new() };
+        let mut pairs = Vec::new();
+        for (name, value) in object.entries {
+            match value {
+                Value::String(text) => pairs.push((name.clone(), text.clone())),
+                Value::Number(_) | Value::Bool(_) => pairs.push((name.clone(), value.to_string())),
+                Value::Null | Value::Array(_) | Value::Object(_) => object.report(sources, name, "a string"),
+            }
+        }
+        pairs
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+        self.entries.get(key).and_then(Value::as_bool)
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        self.entries.get(key).and_then(Value::as_u64)
+    }
+}

@@ -1,0 +1,385 @@
+//! Permissions of other agents as rules of a policy file. An allow becomes what "always allow" could save, and nothing more.
+
+use super::agent::Agent;
+use super::command_pattern::{CommandPattern, plain_words};
+use super::settings::{Level, Permission, Subject, Unsupported};
+use crate::config::grants::{self, Restriction, RestrictionSubject, RuleWithExamples};
+use crate::host::user_policy;
+use crate::policy::{Bundle, Enforcer, line};
+use crate::protocol::{Action, CommandRule, GrantRule, Place, Target, VerdictKind};
+use jiff::Timestamp;
+use std::path::Path;
+
+/// Maximum number of commands that the alternatives of a pattern stand for.
+const MAX_ALTERNATIVES: usize = 64;
+const EVERY_COMMAND: &str = "it would allow every command";
+const WORKSPACE: &str = "${workspace}";
+
+/// Decides what becomes of permissions.
+pub(super) struct Judge<'a> {
+    pub agent: Agent,
+    /// The policy of the user, which says what could be saved.
+    pub enforcer: &'a Enforcer,
+    pub workspace: &'a Path,
+    pub now: Timestamp,
+    /// Whether allow entries of the project's files are imported.
+    pub accepts_project: bool,
+}
+
+/// The new text of a policy file, and what became of the permissions.
+#[derive(Debug, Default)]
+pub(super) struct PolicyChange {
+    pub text: String,
+    /// Permissions that are in force already, as written.
+    pub in_force: Vec<String>,
+    /// Permissions of which only a part is imported, with that part.
+    pub narrowed: Vec<(String, String)>,
+    pub left_out: Vec<Unsupported>,
+}
+
+/// One change of a policy file.
+#[derive(Debug, Clone)]
+enum Edit {
+    Allow(Vec<RuleWithExamples>),
+    Restrict(Vec<Restriction>),
+    DisableTools(Vec<String>),
+    BlockDomain(String),
+}
+
+/// The result for one permission.
+enum Decision {
+    Change(Edit, Option<String>),
+    InForce,
+    LeftOut(String),
+}
+
+impl Judge<'_> {
+    /// Adds the permissions of one level to the text of its policy file.
+    pub(super) fn apply(&self, base: &str, level: Level, permissions: &[Permission]) -> PolicyChange {
+        let mut change = PolicyChange { text: base.to_owned(), ..PolicyChange::default() };
+        let grants = |capability: &str| match level {
+            Level::Project => true,
+            Level::User => Bundle::parse(base, "policy.toml")
+                .is_ok_and(|bundle| bundle.extends || bundle.granted.iter().any(|granted| granted == capability)),
+        };
+        let mut edits = Vec::new();
+        for permission in permissions.iter().filter(|permission| permission.level == level) {
+            match self.decide(permission) {
+                Decision::Change(edit, _) if edit.capability().is_some_and(|capability| !grants(capability)) => {
+                    change.in_force.extend((permission.verdict != VerdictKind::Allow).then(|| permission.text.clone()));
+                    if permission.verdict == VerdictKind::Allow {
+                        change.left_out.push(left_out(permission, "your policy does not grant the capability".to_owned()));
+                    }
+                }
+                Decision::Change(edit, narrowed) => edits.push((permission, edit, narrowed)),
+                Decision::InForce => change.in_force.push(permission.text.clone()),
+                Decision::LeftOut(why) => change.left_out.push(left_out(permission, why)),
+            }
+        }
+        self.edit_all(level, edits, &mut change);
+        change
+    }
+
+    /// Makes all changes at once, or one by one if one of them is not valid.
+    fn edit_all(&self, level: Level, edits: Vec<(&Permission, Edit, Option<String>)>, change: &mut PolicyChange) {
+        let whole = edits.iter().try_fold(change.text.clone(), |text, (_, edit, _)| self.edited(&text, level, edit));
+        if let Some(text) = whole.ok().filter(|text| is_valid(text, level).is_ok()) {
+            for (permission, edit, narrowed) in edits {
+                change.count(permission, &edit, narrowed, self.edited(&change.text, level, &edit).as_deref() == Ok(&change.text));
+            }
+            change.text = text;
+            return;
+        }
+        for (permission, edit, narrowed) in edits {
+            let edited = [edit.clone(), edit.without_examples()].into_iter().map(|edit| {
+                let text = self.edited(&change.text, level, &edit)?;
+                is_valid(&text, level).map(|()| text)
+            });
+            match edited.reduce(Result::or) {
+                Some(Ok(text)) => {
+                    change.count(permission, &edit, narrowed, text == change.text);
+                    change.text = text;
+                }
+                Some(Err(why)) => change.left_out.push(left_out(permission, why)),
+                None => {}
+            }
+        }
+    }
+
+    fn edited(&self, text: &str, level: Level, edit: &Edit) -> Result<String, String> {
+        let text = match (level, edit) {
+            (Level::Project, _) | (Level::User, Edit::DisableTools(_)) => text.to_owned(),
+            (Level::User, Edit::Restrict(rules)) => {
+                rules.iter().fold(text.to_owned(), |text, rule| user_policy::with_capability(&text, rule.subject.capability()))
+            }
+            (Level::User, edit) => user_policy::with_capability(text, edit.capability().unwrap_or_default()),
+        };
+        match edit {
+            Edit::Allow(rules) => {
+                let day = self.now.strftime("%Y-%m-%d");
+                let reason = format!("{}{day}, imported from {}", grants::REASON, self.agent.title());
+                grants::added_with_examples(&text, rules, &reason)
+            }
+            Edit::Restrict(rules) => grants::restricted(&text, rules),
+            Edit::DisableTools(names) => grants::with_disabled_tools(&text, names),
+            Edit::BlockDomain(domain) => grants::with_blocked_domains(&text, std::slice::from_ref(domain)),
+        }
+    }
+
+    fn decide(&self, permission: &Permission) -> Decision {
+        let decided = match permission.verdict {
+            VerdictKind::Allow if permission.level == Level::Project && !self.accepts_project => {
+                Err("the project is not trusted; review the plan without `--yes`, or pass `--trust`".to_owned())
+            }
+            VerdictKind::Allow => self.allow(permission),
+            verdict @ (VerdictKind::Ask | VerdictKind::Deny) => self.restrict(permission, verdict),
+        };
+        decided.unwrap_or_else(Decision::LeftOut)
+    }
+
+    fn allow(&self, permission: &Permission) -> Result<Decision, String> {
+        let (rules, is_narrow) = match &permission.subject {
+            Subject::Command(CommandPattern::Every) => return Err(EVERY_COMMAND.to_owned()),
+            Subject::Command(CommandPattern::Line(line)) => {
+                let actions = [Action::Exec { command: line.clone(), cwd: self.cwd() }];
+                (self.enforcer.narrowest_rules(&actions, self.now)?, false)
+            }
+            Subject::Command(CommandPattern::Beginning(words)) => (self.rules_within(words)?, true),
+            Subject::Command(CommandPattern::Other(why)) | Subject::Other(why) => return Err(why.clone()),
+            Subject::Write(patterns) if permission.level == Level::Project => (self.rules_for_paths(patterns)?, false),
+            Subject::Write(_) => {
+                return Err(
+                    "a rule for all projects names absolute paths; press `a` in the first approval to save one".to_owned()
+                );
+            }
+            Subject::Read(_) => {
+                return Err("files of the workspace can be read without approval; other places go into `allowed_paths` of \
+                            File.Read"
+                    .to_owned());
+            }
+            Subject::Web(_) => return Err("each request needs its own approval".to_owned()),
+            Subject::Server(server, _) => {
+                return Err(format!(
+                    "a rule is about one version of a tool; run `aye mcp allow {server}`, and press `a` in the first approval"
+                ));
+            }
+            Subject::Tools(_) => {
+                return Err("it would allow every use of a tool; `--mode auto-edit` edits without asking".to_owned());
+            }
+        };
+        if rules.is_empty() {
+            return Ok(Decision::InForce);
+        }
+        let narrowed = is_narrow.then(|| narrowed(&rules)).flatten();
+        Ok(Decision::Change(Edit::Allow(rules.into_iter().map(with_examples).collect()), narrowed))
+    }
+
+    fn rules_within(&self, words: &[Vec<String>]) -> Result<Vec<GrantRule>, String> {
+        let mut lines: Vec<Vec<String>> = vec![Vec::new()];
+        for alternatives in words {
+            let longer = |line: &Vec<String>| {
+                alternatives.iter().map(move |word| [line.as_slice(), &[word.clone()]].concat()).collect::<Vec<_>>()
+            };
+            lines = lines.iter().flat_map(longer).collect();
+            if lines.len() > MAX_ALTERNATIVES {
+                return Err(format!("it stands for more than {MAX_ALTERNATIVES} commands"));
+            }
+        }
+        let mut rules = Vec::new();
+        for mut line in lines {
+            // A rule that could be saved has no wildcard: the word itself is within the pattern.
+            if let Some(last) = line.last_mut().filter(|last| last.ends_with('*')) {
+                last.pop();
+            }
+            if line.last().is_some_and(String::is_empty) {
+                return Err("it has a wildcard for a whole word".to_owned());
+            }
+            rules.extend(self.enforcer.rules_within(&line, &self.cwd(), self.now)?);
+        }
+        Ok(rules)
+    }
+
+    fn rules_for_paths(&self, patterns: &[String]) -> Result<Vec<GrantRule>, String> {
+        let mut rules = Vec::new();
+        for pattern in patterns {
+            let folder =
+                pattern.strip_suffix("/**").or_else(|| pattern.strip_suffix("/*")).filter(|folder| !folder.contains('*'));
+            let (pattern, sample) = match (folder, pattern.rsplit_once("/**/*.")) {
+                (Some(folder), _) => (folder, format!("{folder}/x")),
+                (None, Some((folder, ending))) if !folder.contains('*') => (pattern.as_str(), format!("{folder}/x.{ending}")),
+                (None, _) if !pattern.contains(['*', '?', '[', '{']) => (pattern.as_str(), pattern.clone()),
+                (None, _) => {
+                    return Err("a rule that could be saved is about a file, a folder, or one kind of file in it".to_owned());
+                }
+            };
+            let Some(below) = sample.strip_prefix(WORKSPACE).and_then(|below| below.strip_prefix('/')) else {
+                return Err("it is about files outside the workspace".to_owned());
+            };
+            let target = Target { given: below.to_owned(), real: self.workspace.join(below), place: Place::File { bytes: 0 } };
+            rules.extend(self.enforcer.rules_for_paths(pattern, &target, self.now)?);
+        }
+        Ok(rules)
+    }
+
+    fn restrict(&self, permission: &Permission, verdict: VerdictKind) -> Result<Decision, String> {
+        let is_deny = verdict == VerdictKind::Deny;
+        let reason = format!("imported from {}", self.agent.title());
+        let rule = |subject, matches, not_matches| Restriction { subject, verdict, reason: reason.clone(), matches, not_matches };
+        let command = |words, exact, matches, not_matches| {
+            Edit::Restrict(vec![rule(RestrictionSubject::Command { words, exact }, matches, not_matches)])
+        };
+        let edit = match &permission.subject {
+            Subject::Command(CommandPattern::Every) => command(vec![vec!["*".to_owned()]], false, Vec::new(), Vec::new()),
+            Subject::Command(CommandPattern::Line(text)) => {
+                let words = without_path(plain_words(text)?);
+                let not_match = vec![format!("{} x", line(&words))];
+                command(words.iter().map(|word| vec![word.clone()]).collect(), true, vec![line(&words)], not_match)
+            }
+            Subject::Command(CommandPattern::Beginning(words)) => {
+                let words = without_paths(words);
+                let first: Vec<String> = words.iter().map(|word| word[0].trim_end_matches('*').to_owned()).collect();
+                let not_match = (first.len() > 1).then(|| line(&first[..first.len() - 1]));
+                command(words, false, vec![line(&first)], not_match.into_iter().collect())
+            }
+            Subject::Command(CommandPattern::Other(why)) | Subject::Other(why) => return Err(why.clone()),
+            Subject::Read(paths) => {
+                let subject = RestrictionSubject::Paths { capability: "File.Read", paths: paths.clone() };
+                Edit::Restrict(vec![rule(subject, Vec::new(), Vec::new())])
+            }
+            Subject::Write(paths) => {
+                let of = |capability| RestrictionSubject::Paths { capability, paths: paths.clone() };
+                let both = ["File.Write", "File.Delete"].map(|capability| rule(of(capability), Vec::new(), Vec::new()));
+                Edit::Restrict(both.to_vec())
+            }
+            Subject::Server(server, tool) if permission.level == Level::Project && is_deny => {
+                let tools = RestrictionSubject::ServerTools(vec![server_tool(server, tool.as_deref())]);
+                Edit::Restrict(vec![rule(tools, Vec::new(), Vec::new())])
+            }
+            Subject::Server(server, tool) if is_deny => {
+                Edit::DisableTools(vec![format!("Mcp.{}", server_tool(server, tool.as_deref()))])
+            }
+            // These need approval in any case.
+            Subject::Server(..) | Subject::Web(_) if !is_deny => return Ok(Decision::InForce),
+            Subject::Web(_) | Subject::Tools(_) if permission.level == Level::Project && is_deny => {
+                return Err(
+                    "only a policy for all projects can express it: see `blocked_domains` and `[tools] disabled`".to_owned()
+                );
+            }
+            Subject::Web(Some(domain)) => Edit::BlockDomain(domain.clone()),
+            Subject::Web(None) => Edit::DisableTools(vec!["HttpRequest".to_owned()]),
+            Subject::Tools(names) if is_deny => Edit::DisableTools(names.iter().map(|name| (*name).to_owned()).collect()),
+            // Changes need approval in any case.
+            Subject::Tools(names) if names.contains(&"WriteFile") => return Ok(Decision::InForce),
+            Subject::Tools(_) => return Err("no rule asks about every use of this tool".to_owned()),
+            Subject::Server(..) => return Ok(Decision::InForce),
+        };
+        Ok(Decision::Change(edit, None))
+    }
+
+    fn cwd(&self) -> Target {
+        Target { given: ".".to_owned(), real: self.workspace.to_owned(), place: Place::Directory }
+    }
+}
+
+impl PolicyChange {
+    fn count(&mut self, permission: &Permission, edit: &Edit, narrowed: Option<String>, is_same: bool) {
+        if is_same && !matches!(edit, Edit::Restrict(rules) if rules.is_empty()) {
+            self.in_force.push(permission.text.clone());
+        } else {
+            self.narrowed.extend(narrowed.map(|part| (permission.text.clone(), part)));
+        }
+    }
+}
+
+impl Edit {
+    /// Returns the capability that the change is about, if it is one.
+    fn capability(&self) -> Option<&str> {
+        match self {
+            Self::Allow(rules) => rules.first().map(|rule| rule.rule.capability()),
+            Self::Restrict(rules) => rules.first().map(|rule| rule.subject.capability()),
+            Self::DisableTools(_) => None,
+            Self::BlockDomain(_) => Some("Network.Http"),
+        }
+    }
+
+    fn without_examples(&self) -> Self {
+        let mut edit = self.clone();
+        match &mut edit {
+            Self::Allow(rules) => rules.iter_mut().for_each(|rule| (rule.matches, rule.not_matches) = Default::default()),
+            Self::Restrict(rules) => rules.iter_mut().for_each(|rule| (rule.matches, rule.not_matches) = Default::default()),
+            Self::DisableTools(_) | Self::BlockDomain(_) => {}
+        }
+        edit
+    }
+}
+
+fn left_out(permission: &Permission, reason: String) -> Unsupported {
+    let verdict = permission.verdict.as_str();
+    Unsupported { place: permission.place.clone(), entry: format!("{verdict} {}", permission.text), reason }
+}
+
+/// Checks that the next start could read a policy file.
+pub(super) fn is_valid(text: &str, level: Level) -> Result<(), String> {
+    let parsed = match level {
+        Level::User => Bundle::parse(text, "policy.toml"),
+        Level::Project => Bundle::parse_rules(text, "policy.toml"),
+    };
+    parsed.map(drop).map_err(|error| error.to_string())
+}
+
+fn server_tool(server: &str, tool: Option<&str>) -> String {
+    format!("{server}/{}", tool.unwrap_or("*"))
+}
+
+/// Rules about commands name programs without a path; they apply to the program in any directory.
+fn without_path(mut words: Vec<String>) -> Vec<String> {
+    if let Some(name) = words[0].rsplit('/').next().filter(|name| !name.is_empty()) {
+        words[0] = name.to_owned();
+    }
+    words
+}
+
+fn without_paths(words: &[Vec<String>]) -> Vec<Vec<String>> {
+    let mut words = words.to_vec();
+    for program in words.iter_mut().take(1).flatten() {
+        if let Some(name) = program.rsplit('/').next().filter(|name| !name.is_empty()) {
+            *program = name.to_owned();
+        }
+    }
+    words
+}
+
+/// Describes rules that cover less than every command that begins with the words of a pattern.
+fn narrowed(rules: &[GrantRule]) -> Option<String> {
+    let one = |rule: &GrantRule| match rule {
+        GrantRule::Command(CommandRule { words, exact, sandboxed, message, .. }) => {
+            let what = match (exact, message) {
+                (true, _) => format!("exactly `{}`", line(words)),
+                (false, true) => format!("`{}` with any message", line(words)),
+                (false, false) => format!("`{}` with any arguments", line(words)),
+            };
+            let place = if *sandboxed { ", in a copy of the workspace" } else { "" };
+            (*exact || *message || *sandboxed).then(|| format!("{what}{place}"))
+        }
+        GrantRule::Tool { .. } | GrantRule::ServerTool { .. } | GrantRule::Write { .. } | GrantRule::Readable { .. } => None,
+    };
+    let parts: Vec<String> = rules.iter().filter_map(one).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Adds examples to a rule: commands that it matches, and commands that it does not match.
+fn with_examples(rule: GrantRule) -> RuleWithExamples {
+    let GrantRule::Command(command) = &rule else {
+        return RuleWithExamples { rule, matches: Vec::new(), not_matches: Vec::new() };
+    };
+    let (mut matches, mut not_matches) = command.examples();
+    if matches.is_empty() && command.hosts.is_empty() {
+        matches = vec![line(&command.words)];
+        not_matches = match command.words.split_last() {
+            _ if command.exact => vec![format!("{} x", line(&command.words))],
+            Some((_, shorter)) if !shorter.is_empty() => vec![line(shorter)],
+            Some(_) | None => Vec::new(),
+        };
+    }
+    RuleWithExamples { rule, matches, not_matches }
+}

@@ -1,0 +1,199 @@
+//! Secrets in settings of other agents, which become references to environment variables.
+
+use crate::policy::redact::{Redactor, names_a_secret};
+use std::sync::Arc;
+
+/// Minimum length of a value without meaning that counts as a secret whatever its name is.
+const RANDOM_BYTES: usize = 20;
+/// Minimum number of different characters in such a value.
+const DIFFERENT: usize = 10;
+/// Parts of the names of headers that carry credentials.
+const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "cookie", "auth", "access-key"];
+
+/// Finds secrets in texts.
+#[derive(Debug, Clone)]
+pub(crate) struct SecretFinder {
+    redactor: Arc<Redactor>,
+}
+
+/// A value that may be written, and the environment variable that it refers to, if it was a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Protected {
+    pub value: String,
+    pub variable: Option<String>,
+}
+
+impl SecretFinder {
+    pub(crate) fn new(redactor: Arc<Redactor>) -> Self {
+        Self { redactor }
+    }
+
+    /// Returns a text without its secrets, for the screen.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        self.redactor.hide(text).into_owned()
+    }
+
+    /// Returns the line of the first secret in a text.
+    pub(crate) fn line_of_secret(&self, text: &str) -> Option<usize> {
+        if !self.redactor.holds_secret(text) {
+            return None;
+        }
+        let line = text.lines().position(|line| self.redactor.holds_secret(line));
+        Some(line.map_or(1, |line| line + 1))
+    }
+
+    /// Returns whether the value of a variable, an option or a header is a secret.
+    pub(super) fn is_secret(&self, name: &str, value: &str) -> bool {
+        let value = without_references(value);
+        let value = value.trim();
+        let bare = value.strip_prefix("Bearer ").or_else(|| value.strip_prefix("Basic ")).unwrap_or(value);
+        if bare.is_empty() || ["Bearer", "Basic"].contains(&bare) {
+            return false;
+        }
+        names_a_secret(name.trim_start_matches('-'))
+            || is_credential_header(name)
+            || looks_random(bare)
+            || self.redactor.holds_secret(value)
+            || self.redactor.holds_secret(&format!("{name}={value}"))
+    }
+
+    /// Returns the value of a variable; a secret becomes a reference to `variable`.
+    pub(super) fn protect(&self, name: &str, value: &str, variable: &str) -> Protected {
+        if self.is_secret(name, value) {
+            Protected { value: format!("${{{variable}}}"), variable: Some(variable.to_owned()) }
+        } else {
+            Protected { value: value.to_owned(), variable: None }
+        }
+    }
+
+    /// Returns whether the arguments of a program contain a secret.
+    pub(super) fn in_arguments(&self, words: &[String]) -> bool {
+        let option = |pair: &[String]| match pair {
+            [name, value] => name.starts_with('-') && !value.starts_with('-') && self.is_secret(name, value),
+            _ => false,
+        };
+        let one = |word: &String| match word.split_once('=') {
+            Some((name, value)) => self.is_secret(name, value),
+            None => looks_random(word) || self.redactor.holds_secret(word),
+        };
+        words.iter().any(one) || words.windows(2).any(option) || self.redactor.holds_secret(&words.join(" "))
+    }
+
+    /// Returns whether an address contains a secret: a password, or a parameter.
+    pub(super) fn in_address(&self, url: &str) -> bool {
+        let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters);
+        let parameter = |one: &str| one.split_once('=').is_some_and(|(name, value)| self.is_secret(name, value));
+        let has_password = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).is_some_and(|host| host.contains('@'));
+        has_password
+            || parameters.split('&').any(parameter)
+            || url.split(['/', '?', '&', '=']).any(looks_random)
+            || self.redactor.holds_secret(url)
+    }
+}
+
+fn is_credential_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    CREDENTIAL_HEADERS.iter().any(|part| name.contains(part))
+}
+
+/// Returns whether a value has no meaning for people: long, with letters and digits in no order.
+fn looks_random(value: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_+=".contains(&byte);
+    let mut different: Vec<u8> = value.bytes().collect();
+    different.sort_unstable();
+    different.dedup();
+    value.len() >= RANDOM_BYTES
+        && value.bytes().all(is_token)
+        && value.bytes().any(|byte| byte.is_ascii_digit())
+        && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && different.len() >= DIFFERENT
+        && value.split(['-', '_']).any(|part| part.len() >= RANDOM_BYTES / 2 && part.bytes().any(|byte| byte.is_ascii_digit()))
+}
+
+/// Removes references to environment variables. The default value of one stays, because it is written in the file.
+fn without_references(value: &str) -> String {
+    let mut rest = value;
+    let mut literal = String::new();
+    while let Some((before, after)) = rest.split_once("${") {
+        literal.push_str(before);
+        let Some((inside, behind)) = after.split_once('}') else { return literal + after };
+        literal.push_str(inside.split_once(":-").map_or("", |(_, default)| default));
+        rest = behind;
+    }
+    literal + rest
+}
+
+/// Returns a name for an environment variable, such as `GITHUB_TOKEN`.
+pub(super) fn variable_name(parts: &[&str]) -> String {
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
+    let name: String = parts.join("_").chars().map(letter).collect();
+    if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finder() -> SecretFinder {
+        SecretFinder::new(Arc::new(Redactor::new(Vec::new(), [], || [7; 32])))
+    }
+
+    #[test]
+    fn values_that_are_secrets_become_references_and_others_stay() {
+        let finder = finder();
+        for (name, value) in [
+            ("GITHUB_TOKEN", "abc"),
+            ("API_KEY", "sk-ant-api03-aaaabbbbccccdddd"),
+            ("Authorization", "Bearer abcdef"),
+            ("X", "ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c"),
+            ("X", "a8f5f167f44f4964e6c998dee827110c"),
+            ("DATABASE_URL", "postgres://user:hunter22@db.example/x"),
+            ("TOKEN", "${TOKEN:-fallback-secret}"),
+        ] {
+            let protected = finder.protect(name, value, "VARIABLE");
+            assert_eq!(
+                (protected.value.as_str(), protected.variable.as_deref()),
+                ("${VARIABLE}", Some("VARIABLE")),
+                "{name}={value}"
+            );
+        }
+        for (name, value) in [
+            ("GITHUB_TOKEN", "${GITHUB_TOKEN}"),
+            ("Authorization", "Bearer ${TOKEN}"),
+            ("PORT", "8080"),
+            ("LOG_LEVEL", "debug"),
+            ("ROOT", "/home/me/some/long/path/with/numbers/1234567890"),
+            ("PACKAGE", "modelcontextprotocol-server-filesystem"),
+            ("EMPTY", ""),
+        ] {
+            assert_eq!(finder.protect(name, value, "V"), Protected { value: value.to_owned(), variable: None }, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn secrets_in_arguments_and_addresses_are_found() {
+        let finder = finder();
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for line in [
+            "--api-key abc",
+            "--token=abc",
+            "-y server a8f5f167f44f4964e6c998dee827110c",
+            "--header x ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c",
+        ] {
+            assert!(finder.in_arguments(&words(line)), "{line}");
+        }
+        for line in ["-y @modelcontextprotocol/server-filesystem .", "--port 8080 --verbose", "run --rm -i mcp/fetch:latest"] {
+            assert!(!finder.in_arguments(&words(line)), "{line}");
+        }
+        for url in ["https://user:pass@h/mcp", "https://h/mcp?api_key=abc", "https://h/a8f5f167f44f4964e6c998dee827110c/mcp"] {
+            assert!(finder.in_address(url), "{url}");
+        }
+        assert!(!finder.in_address("https://docs.example.org/mcp?version=2&lang=en"));
+    }
+
+    #[test]
+    fn names_of_variables_are_valid() {
+        assert_eq!(variable_name(&["my-server", "token"]), "MY_SERVER_TOKEN");
+        assert_eq!(variable_name(&["1st", "X-Api.Key"]), "_1ST_X_API_KEY");
+    }
+}

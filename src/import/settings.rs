@@ -1,0 +1,97 @@
+//! Settings of another agent as data, before anything is decided about them.
+
+use super::command_pattern::CommandPattern;
+use crate::config::servers::NewServer;
+use crate::protocol::VerdictKind;
+
+/// Everything that was found in the files of an agent.
+#[derive(Debug, Default)]
+pub(crate) struct AgentSettings {
+    pub permissions: Vec<Permission>,
+    pub servers: Vec<ServerEntry>,
+    pub instructions: Vec<InstructionText>,
+    pub commands: Vec<CommandFile>,
+    /// Entries without a counterpart in aye.
+    pub unsupported: Vec<Unsupported>,
+}
+
+/// Whose files contain an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Files in the home directory, for all projects.
+    User,
+    /// Files of the workspace.
+    Project,
+}
+
+/// A permission of another agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Permission {
+    /// The file, as shown to users.
+    pub place: String,
+    /// The entry as it is written.
+    pub text: String,
+    pub level: Level,
+    pub verdict: VerdictKind,
+    pub subject: Subject,
+}
+
+/// The subject of a permission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Command(CommandPattern),
+    /// Reading files: patterns of a policy.
+    Read(Vec<String>),
+    /// Creating, changing and deleting files.
+    Write(Vec<String>),
+    /// Requests to a host; all requests if there is none.
+    Web(Option<String>),
+    /// Tools of an MCP server: the server, and one of its tools.
+    Server(String, Option<String>),
+    /// Tools of aye.
+    Tools(Vec<&'static str>),
+    /// Something that no rule of aye expresses, with the reason.
+    Other(String),
+}
+
+/// An MCP server of another agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerEntry {
+    pub place: String,
+    pub name: String,
+    pub server: NewServer,
+    /// Environment variables to set, because the values in the file are secrets.
+    pub variables: Vec<String>,
+}
+
+/// A file with instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InstructionText {
+    pub place: String,
+    pub text: String,
+}
+
+/// A command file, converted to one of aye.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommandFile {
+    pub place: String,
+    pub level: Level,
+    /// The name without the ending: `fix` or `git/commit`.
+    pub name: String,
+    pub text: String,
+}
+
+/// An entry that is not imported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unsupported {
+    pub place: String,
+    pub entry: String,
+    pub reason: String,
+}
+
+impl AgentSettings {
+    /// Adds an entry that is not imported.
+    pub(super) fn leave_out(&mut self, place: &str, entry: impl Into<String>, reason: impl Into<String>) {
+        self.unsupported.push(Unsupported { place: place.to_owned(), entry: entry.into(), reason: reason.into() });
+    }
+}

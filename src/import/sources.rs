@@ -1,0 +1,239 @@
+//! Files of another agent, read within its own directories and within limits.
+
+use super::agent::Agent;
+use crate::config::Environment;
+use crate::text::abbreviate_home;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Maximum bytes of a file.
+pub(super) const MAX_BYTES: u64 = 1 << 20;
+/// Maximum number of files in a directory of commands, and its maximum depth.
+const MAX_FILES: usize = 500;
+const MAX_ENTRIES: usize = 5_000;
+const DEPTH: usize = 3;
+
+/// The files of one agent for a user and a workspace.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// The user's directory of the agent.
+    user: PathBuf,
+    /// The project's directory of the agent.
+    project: PathBuf,
+    home: PathBuf,
+    workspace: PathBuf,
+    /// The files that were read, as shown to users.
+    read: Vec<String>,
+    /// Files that could not be read, with the reason.
+    problems: Vec<(String, String)>,
+}
+
+/// The directory that a file belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// The user's directory of the agent.
+    User,
+    /// The project's directory of the agent.
+    Project,
+    Home,
+    Workspace,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SourceFile {
+    /// The path, as shown to users.
+    pub place: String,
+    pub text: String,
+}
+
+impl Sources {
+    pub(crate) fn new(agent: Agent, home: &Path, workspace: &Path, environment: &Environment) -> Self {
+        Self {
+            user: agent.directory(home, environment),
+            project: workspace.join(agent.project_directory()),
+            home: home.to_owned(),
+            workspace: workspace.to_owned(),
+            read: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Returns the files that were read.
+    pub(crate) fn read(&self) -> &[String] {
+        &self.read
+    }
+
+    /// Returns the files that could not be read, with the reason.
+    pub(crate) fn problems(&self) -> &[(String, String)] {
+        &self.problems
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    pub(crate) fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// Reports that a file is malformed.
+    pub(super) fn report(&mut self, place: &str, reason: impl Into<String>) {
+        self.problems.push((place.to_owned(), reason.into()));
+    }
+
+    /// Reads a file; `None` if it does not exist or cannot be read, which is reported.
+    pub(super) fn file(&mut self, root: Root, name: &str) -> Option<SourceFile> {
+        self.file_up_to(root, name, MAX_BYTES)
+    }
+
+    /// Reads a file of at most this many bytes.
+    pub(super) fn file_up_to(&mut self, root: Root, name: &str, most: u64) -> Option<SourceFile> {
+        let path = self.directory(root).join(name);
+        if self.is_inside_twice(root) {
+            return None;
+        }
+        self.file_at(root, &path, most)
+    }
+
+    /// Reads a JSON file; `None` if there is none, or if it is malformed, which is reported.
+    pub(super) fn json(
+        &mut self,
+        root: Root,
+        name: &str,
+        most: u64,
+    ) -> Option<(String, serde_json::Map<String, serde_json::Value>)> {
+        let file = self.file_up_to(root, name, most)?;
+        match super::document::json(&file.text) {
+            Ok(serde_json::Value::Object(entries)) => Some((file.place, entries)),
+            Ok(_) => {
+                self.report(&file.place, "line 1: expected an object; nothing of it is imported");
+                None
+            }
+            Err(why) => {
+                self.report(&file.place, format!("{why}; nothing of it is imported"));
+                None
+            }
+        }
+    }
+
+    /// Returns whether there is such a file or directory.
+    pub(super) fn exists(&self, root: Root, name: &str) -> bool {
+        !self.is_inside_twice(root) && self.directory(root).join(name).symlink_metadata().is_ok()
+    }
+
+    /// Returns the path of a file, as shown to users.
+    pub(super) fn place(&self, root: Root, name: &str) -> String {
+        abbreviate_home(&self.directory(root).join(name), &self.home)
+    }
+
+    /// Reads the files with this extension below a directory, sorted by name. Each has its path below the directory without the
+    /// extension.
+    pub(super) fn files_below(&mut self, root: Root, directory: &str, extension: &str) -> Vec<(String, SourceFile)> {
+        let directory = self.directory(root).join(directory);
+        if self.is_inside_twice(root) || !self.is_within(root, &directory) {
+            return Vec::new();
+        }
+        let mut paths = Vec::new();
+        collect(&directory, extension, 0, &mut paths);
+        if paths.len() > MAX_FILES {
+            let place = abbreviate_home(&directory, &self.home);
+            self.report(&place, format!("more than {MAX_FILES} files; the others were not read"));
+            paths.truncate(MAX_FILES);
+        }
+        let named = |path: PathBuf| {
+            let name = path.strip_prefix(&directory).ok()?.with_extension("");
+            let file = self.file_at(root, &path, MAX_BYTES)?;
+            Some((name.to_str()?.to_owned(), file))
+        };
+        paths.into_iter().filter_map(named).collect()
+    }
+
+    /// Returns whether the user's directory is also that of the project: in the home directory, its files are the user's.
+    fn is_inside_twice(&self, root: Root) -> bool {
+        root == Root::Project
+            && self.project.canonicalize().is_ok_and(|real| self.user.canonicalize().is_ok_and(|own| own == real))
+    }
+
+    fn directory(&self, root: Root) -> PathBuf {
+        match root {
+            Root::User => self.user.clone(),
+            Root::Project => self.project.clone(),
+            Root::Home => self.home.clone(),
+            Root::Workspace => self.workspace.clone(),
+        }
+    }
+
+    /// Returns whether a path does not leave its root through a symlink. A project's own directory must be in the workspace, and a
+    /// file in a directory that belongs to others must not be a symlink.
+    fn is_within(&self, root: Root, path: &Path) -> bool {
+        let (Ok(real), Ok(real_root)) = (path.canonicalize(), self.directory(root).canonicalize()) else { return false };
+        match root {
+            Root::User => real.starts_with(&real_root),
+            Root::Project => {
+                let workspace = self.workspace.canonicalize();
+                real.starts_with(&real_root) && workspace.is_ok_and(|workspace| real_root.starts_with(workspace))
+            }
+            Root::Home | Root::Workspace => path.file_name().is_some_and(|name| real == real_root.join(name)),
+        }
+    }
+
+    fn file_at(&mut self, root: Root, path: &Path, most: u64) -> Option<SourceFile> {
+        let place = abbreviate_home(path, &self.home);
+        match path.symlink_metadata() {
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return None,
+            Err(error) => {
+                self.report(&place, format!("cannot be read: {error}"));
+                return None;
+            }
+        }
+        if !self.is_within(root, path) {
+            self.report(&place, "a symlink that leads out of the directory of the agent; not read");
+            return None;
+        }
+        match contents(path, most) {
+            Ok(text) => {
+                self.read.push(place.clone());
+                Some(SourceFile { place, text })
+            }
+            Err(why) => {
+                self.report(&place, why);
+                None
+            }
+        }
+    }
+}
+
+fn contents(path: &Path, most: u64) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let real = path.canonicalize().map_err(unreadable)?;
+    // Opens regular files only: a pipe would block.
+    let file = crate::sys::path::open_file(&real).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > most {
+        return Err(format!("larger than {} MB; not read", most >> 20));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        format!("line {line} is not UTF-8 text; not read")
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n"))
+}
+
+fn collect(directory: &Path, extension: &str, depth: usize, paths: &mut Vec<PathBuf>) {
+    let Ok(entries) = crate::sys::path::entries(directory) else { return };
+    let mut entries: Vec<PathBuf> =
+        entries.take(MAX_ENTRIES).filter_map(|entry| Some(directory.join(entry.ok()?.file_name()))).collect();
+    entries.sort();
+    for path in entries {
+        // A symlink to a directory could form a cycle.
+        let is_directory = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        if is_directory && depth < DEPTH {
+            collect(&path, extension, depth + 1, paths);
+        } else if !is_directory && path.extension().is_some_and(|found| found == extension) && paths.len() <= MAX_FILES {
+            paths.push(path);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! `aye import`: the plan, what is written, and what never is.
+
+use crate::support::{Output, Project};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Secrets in the settings of other agents.
+const SECRETS: [&str; 3] = ["ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c", "hush-of-the-header", "value-of-the-password"];
+
+const CLAUDE: &[(&str, &str)] = &[
+    (
+        ".claude/settings.json",
+        r#"{"permissions": {"allow": ["Bash(npm run test:*)", "Bash(cargo clippy:*)", "Bash(*)"], "deny": ["Bash(rm:*)"],
+            "defaultMode": "bypassPermissions"}, "env": {"GITHUB_TOKEN": "ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c"}}"#,
+    ),
+    (
+        ".claude.json",
+        r#"{"mcpServers": {"hub": {"url": "https://hub.example/mcp", "headers": {"Authorization": "Bearer hush-of-the-header"}},
+            "db": {"command": "db-server", "env": {"DB_PASSWORD": "value-of-the-password"}}}}"#,
+    ),
+    (".claude/CLAUDE.md", "Be brief.\n"),
+    (".claude/commands/fix.md", "---\ndescription: Fix it\n---\nFix $1\n"),
+];
+
+fn home(files: &[(&str, &str)]) -> Project {
+    let project = Project::empty();
+    for (name, text) in files {
+        let path = project.directory("home").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    project
+}
+
+/// Returns all files below a directory with their texts.
+fn files_below(directory: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            found.extend(files_below(&entry.path()));
+        } else {
+            found.push((entry.path(), String::from_utf8_lossy(&fs::read(entry.path()).unwrap_or_default()).into_owned()));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn config(project: &Project) -> Vec<(PathBuf, String)> {
+    files_below(&project.directory("config"))
+}
+
+#[track_caller]
+fn assert_no_secrets(project: &Project, output: &Output) {
+    let written = config(project).into_iter().chain(files_below(&project.directory("data")));
+    for secret in SECRETS {
+        for (path, text) in written.clone() {
+            assert!(!text.contains(secret), "{} contains {secret}", path.display());
+        }
+        assert!(!output.stdout.contains(secret) && !output.stderr.contains(secret), "{secret} is on the screen");
+    }
+}
+
+#[test]
+fn a_plan_writes_nothing_and_an_import_writes_what_it_showed() {
+    let project = home(CLAUDE);
+    let plan = project.aye(&["import", "claude", "--plan"]).exits(0);
+    assert!(config(&project).is_empty(), "{:?}", config(&project));
+    for part in [
+        "+++ b/",
+        "+command = [\"npm\", \"run\", \"test\"]",
+        "Not imported:",
+        "allow Bash(*) (~/.claude/settings.json): it would allow every command",
+        "defaultMode `bypassPermissions`",
+        "Imported in part:\n  Bash(npm run test:*): exactly `npm run test`, in a copy of the workspace",
+        "+bearer_token_env = \"HUB_TOKEN\"",
+        "+env = { DB_PASSWORD = \"${DB_PASSWORD}\" }",
+    ] {
+        assert!(plan.stdout.contains(part), "{part}\n{}", plan.stdout);
+    }
+    assert_no_secrets(&project, &plan);
+    let asked = project.aye(&["import", "claude"]).exits(2);
+    assert!(asked.stderr.contains("no terminal to confirm on") && asked.stderr.contains("--yes"), "{}", asked.stderr);
+    assert!(config(&project).is_empty());
+    let done = project.aye(&["import", "claude", "--yes"]).exits(0);
+    for part in ["created ", "undo: rm ", "set HUB_TOKEN in your environment", "aye mcp allow hub"] {
+        assert!(done.stdout.contains(part), "{part}\n{}", done.stdout);
+    }
+    assert_no_secrets(&project, &done);
+    let names: Vec<String> =
+        config(&project).iter().map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    for name in ["AGENTS.md", "config.toml", "policy.toml", "fix.md"] {
+        assert!(names.contains(&name.to_owned()), "{names:?}");
+    }
+    project.aye(&["policy", "validate"]).exits(0);
+    let verdict = |command: &str| {
+        let told = project.aye(&["policy", "explain", "--json", "--", command]).exits(0).json();
+        told["verdict"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned()
+    };
+    assert_eq!((verdict("cargo clippy --all"), verdict("rm x"), verdict("make")), ("allow".into(), "deny".into(), "ask".into()));
+    let grants = project.aye(&["policy", "grants", "list"]).exits(0);
+    assert!(grants.stdout.contains("imported from Claude Code"), "{}", grants.stdout);
+    let servers = project.aye(&["mcp", "list"]).exits(0);
+    assert!(servers.stdout.contains("hub") && servers.stdout.contains("HUB_TOKEN"), "{}", servers.stdout);
+}
+
+#[test]
+fn a_second_import_has_nothing_to_do() {
+    let project = home(CLAUDE);
+    project.aye(&["import", "claude", "--yes"]).exits(0);
+    let before = config(&project);
+    let again = project.aye(&["import", "claude", "--yes"]).exits(0);
+    assert!(again.stdout.contains("nothing to import") && again.stdout.contains("Already in force"), "{}", again.stdout);
+    assert_eq!(config(&project), before);
+    let none = Project::empty().aye(&["import", "codex"]).exits(0);
+    assert!(none.stdout.contains("found no settings of Codex"), "{}", none.stdout);
+}
+
+#[test]
+fn a_plan_as_json_has_files_reasons_and_next_steps() {
+    let project = home(CLAUDE);
+    let plan = project.aye(&["import", "claude", "--plan", "--json"]).exits(0).json();
+    assert_eq!(plan["agent"], "claude");
+    let files = plan["files"].as_array().unwrap();
+    assert_eq!(files.len(), 4, "{plan}");
+    assert!(
+        files
+            .iter()
+            .all(|file| file["kind"] == "created" && file["diff"].as_str().is_some_and(|diff| diff.starts_with("--- /dev/null")))
+    );
+    let reasons: Vec<&Value> = plan["notImported"].as_array().unwrap().iter().collect();
+    assert!(reasons.iter().any(|one| one["entry"] == "allow Bash(*)" && one["file"] == "~/.claude/settings.json"), "{plan}");
+    assert!(plan["written"].is_null());
+    let done = project.aye(&["import", "claude", "--yes", "--json"]).exits(0).json();
+    assert_eq!(done["written"].as_array().map(Vec::len), Some(4), "{done}");
+}
+
+#[test]
+fn the_plan_asks_on_a_terminal_and_only_y_imports() {
+    let project = home(&[(".claude/CLAUDE.md", "Be \u{1b}[31mbrief.\n")]).file("x", "");
+    for (answer, is_written) in [("n\r", false), ("y\r", true)] {
+        let mut terminal = project.open_program(env!("CARGO_BIN_EXE_aye"), &["import", "claude"]);
+        terminal.wait_for("Import? [y/N]");
+        assert!(terminal.screen().contains("+Be brief."), "{}", terminal.screen());
+        terminal.send(answer);
+        let status = terminal.finish();
+        assert_eq!(status.success(), is_written, "{}", terminal.screen());
+        assert_eq!(project.directory("config").join("AGENTS.md").exists(), is_written);
+    }
+}
+
+#[test]
+fn changed_files_are_backed_up_and_malformed_ones_are_named() {
+    let project = home(CLAUDE).policy("schema_version = 1\nextends = \"built-in\"\n# mine\n");
+    let path = project.directory("home").join(".claude/settings.local.json");
+    fs::write(&path, "").unwrap();
+    fs::write(project.directory("home").join(".claude.json"), "{\n  \"mcpServers\": {\n  nope\n").unwrap();
+    let done = project.aye(&["import", "claude", "--yes"]).exits(0);
+    assert!(done.stdout.contains("~/.claude.json: line 3: invalid JSON"), "{}", done.stdout);
+    assert!(done.stdout.contains("undo: mv "), "{}", done.stdout);
+    let backup = fs::read_to_string(project.directory("config").join("policy.toml.1")).unwrap();
+    assert_eq!(backup, "schema_version = 1\nextends = \"built-in\"\n# mine\n");
+    let policy = fs::read_to_string(project.directory("config").join("policy.toml")).unwrap();
+    assert!(policy.contains("# mine") && policy.contains("command = [\"rm\"]"), "{policy}");
+}
+
+#[test]
+fn an_invalid_policy_or_a_command_of_aye_stops_the_import() {
+    let project = home(CLAUDE).policy("schema_version = 1\nnonsense = 1\n");
+    let told = project.aye(&["import", "claude", "--yes"]).exits(2);
+    assert!(told.stderr.contains("nonsense"), "{}", told.stderr);
+    assert_eq!(config(&project).len(), 1);
+    let told = home(CLAUDE).env("AYE", "1").aye(&["import", "claude", "--yes"]).exits(2);
+    assert!(told.stderr.contains("cannot extend its own permissions"), "{}", told.stderr);
+}
