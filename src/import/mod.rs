@@ -3,13 +3,17 @@
 mod agent;
 mod apply;
 mod claude;
+mod codex;
 mod command_files;
 mod command_pattern;
 mod document;
+mod gemini;
 mod instruction_block;
 mod json_entry;
+mod opencode;
 mod permissions;
 mod plan;
+mod prefix_rules;
 mod secrets;
 mod servers;
 mod settings;
@@ -29,6 +33,8 @@ use settings::AgentSettings;
 pub(crate) fn read(agent: Agent, sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
     match agent {
         Agent::Claude => claude::read(sources, secrets),
-        Agent::Codex | Agent::Gemini | Agent::OpenCode => AgentSettings::default(),
+        Agent::Codex => codex::read(sources, secrets),
+        Agent::Gemini => gemini::read(sources, secrets),
+        Agent::OpenCode => opencode::read(sources, secrets),
     }
 }

@@ -7,8 +7,27 @@ use std::sync::Arc;
 const RANDOM_BYTES: usize = 20;
 /// Minimum number of different characters in such a value.
 const DIFFERENT: usize = 10;
-/// Parts of the names of headers that carry credentials.
-const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "cookie", "auth", "access-key"];
+/// Words in the names of variables, options and headers that carry credentials.
+const CREDENTIAL_WORDS: [&str; 18] = [
+    "key",
+    "keys",
+    "apikey",
+    "token",
+    "tokens",
+    "secret",
+    "secrets",
+    "password",
+    "passwd",
+    "pwd",
+    "auth",
+    "authorization",
+    "cookie",
+    "credential",
+    "credentials",
+    "signature",
+    "pat",
+    "bearer",
+];
 
 /// Finds secrets in texts.
 #[derive(Debug, Clone)]
@@ -51,7 +70,7 @@ impl SecretFinder {
             return false;
         }
         names_a_secret(name.trim_start_matches('-'))
-            || is_credential_header(name)
+            || (has_credential_word(name) && !is_plain(bare))
             || looks_random(bare)
             || self.redactor.holds_secret(value)
             || self.redactor.holds_secret(&format!("{name}={value}"))
@@ -91,9 +110,15 @@ impl SecretFinder {
     }
 }
 
-fn is_credential_header(name: &str) -> bool {
+fn has_credential_word(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    CREDENTIAL_HEADERS.iter().any(|part| name.contains(part))
+    name.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| CREDENTIAL_WORDS.contains(&word))
+}
+
+/// Returns whether a value is a place, a number or a switch.
+fn is_plain(value: &str) -> bool {
+    let is_place = value.contains("://") || value.starts_with(['/', '.', '~']);
+    is_place || value.parse::<f64>().is_ok() || ["true", "false", "none"].contains(&value)
 }
 
 /// Returns whether a value has no meaning for people: long, with letters and digits in no order.
@@ -145,6 +170,8 @@ mod tests {
             ("GITHUB_TOKEN", "abc"),
             ("API_KEY", "sk-ant-api03-aaaabbbbccccdddd"),
             ("Authorization", "Bearer abcdef"),
+            ("X-Key", "hush-of-the-header"),
+            ("--api-key", "abc"),
             ("X", "ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c"),
             ("X", "a8f5f167f44f4964e6c998dee827110c"),
             ("DATABASE_URL", "postgres://user:hunter22@db.example/x"),
@@ -161,6 +188,9 @@ mod tests {
             ("GITHUB_TOKEN", "${GITHUB_TOKEN}"),
             ("Authorization", "Bearer ${TOKEN}"),
             ("PORT", "8080"),
+            ("SSH_KEY_PATH", "/home/me/key"),
+            ("AUTH_URL", "https://login.example/x"),
+            ("KEYBOARD", "qwertz"),
             ("LOG_LEVEL", "debug"),
             ("ROOT", "/home/me/some/long/path/with/numbers/1234567890"),
             ("PACKAGE", "modelcontextprotocol-server-filesystem"),

@@ -69,10 +69,6 @@ impl Sources {
         &self.problems
     }
 
-    pub(crate) fn home(&self) -> &Path {
-        &self.home
-    }
-
     pub(crate) fn workspace(&self) -> &Path {
         &self.workspace
     }

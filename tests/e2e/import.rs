@@ -174,3 +174,81 @@ fn an_invalid_policy_or_a_command_of_aye_stops_the_import() {
     let told = home(CLAUDE).env("AYE", "1").aye(&["import", "claude", "--yes"]).exits(2);
     assert!(told.stderr.contains("cannot extend its own permissions"), "{}", told.stderr);
 }
+
+/// Files of the other agents in the home directory, and parts of what is written for them.
+const OTHERS: &[(&str, &[(&str, &str)], &[&str])] = &[
+    (
+        "codex",
+        &[
+            (
+                ".codex/config.toml",
+                "approval_policy = \"never\"\n[mcp_servers.hub]\nurl = \"https://hub.example/mcp\"\nhttp_headers = { Authorization = \
+                 \"Bearer hush-of-the-header\" }\n[mcp_servers.db]\ncommand = \"db-server\"\nenv = { DB_PASSWORD = \
+                 \"value-of-the-password\" }\n",
+            ),
+            (
+                ".codex/rules/default.rules",
+                "prefix_rule(pattern = [\"cargo\", \"clippy\"], decision = \"allow\")\nprefix_rule(pattern = [\"curl\", \"-H\", \
+                 \"X-Token: ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c\"])\nprefix_rule(pattern = [\"rm\"], decision = \"forbidden\")\n",
+            ),
+            (".codex/AGENTS.md", "Be brief.\n"),
+            (".codex/prompts/fix.md", "Fix $1\n"),
+        ],
+        &["bearer_token_env = \"HUB_TOKEN\"", "command = [\"cargo\", \"clippy\"]", "Be brief.", "Fix $1"],
+    ),
+    (
+        "gemini",
+        &[
+            (
+                ".gemini/settings.json",
+                r#"{"tools": {"allowed": ["run_shell_command(cargo clippy)"], "exclude": ["run_shell_command(rm)"]},
+                    "mcpServers": {"hub": {"httpUrl": "https://hub.example/mcp", "headers": {"Authorization": "Bearer hush-of-the-header"}},
+                    "db": {"command": "db-server", "env": {"DB_PASSWORD": "value-of-the-password"}},
+                    "args": {"command": "x", "args": ["--token", "ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c"]}}}"#,
+            ),
+            (".gemini/GEMINI.md", "Be brief.\n"),
+            (".gemini/commands/fix.toml", "prompt = \"Fix {{args}}\"\n"),
+        ],
+        &["bearer_token_env = \"HUB_TOKEN\"", "command = [\"cargo\", \"clippy\"]", "Be brief.", "Fix $ARGUMENTS"],
+    ),
+    (
+        "opencode",
+        &[
+            (
+                ".config/opencode/opencode.jsonc",
+                r#"{ // mine
+                    "permission": {"bash": {"cargo clippy *": "allow", "rm *": "deny"}},
+                    "mcp": {"hub": {"type": "remote", "url": "https://hub.example/mcp", "headers": {"Authorization": "Bearer hush-of-the-header"}},
+                    "db": {"type": "local", "command": ["db-server"], "environment": {"DB_PASSWORD": "value-of-the-password"}}},
+                    "command": {"fix": {"template": "Fix $1"}, "key": {"template": "ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c"}},
+                }"#,
+            ),
+            (".config/opencode/AGENTS.md", "Be brief.\n"),
+        ],
+        &["bearer_token_env = \"HUB_TOKEN\"", "command = [\"cargo\", \"clippy\"]", "Be brief.", "Fix $1"],
+    ),
+];
+
+#[test]
+fn settings_of_every_agent_are_imported_without_their_secrets() {
+    for (agent, files, parts) in OTHERS {
+        let project = home(files);
+        let plan = project.aye(&["import", agent, "--plan"]).exits(0);
+        assert!(config(&project).is_empty(), "{agent}");
+        assert_no_secrets(&project, &plan);
+        let done = project.aye(&["import", agent, "--yes"]).exits(0);
+        assert_no_secrets(&project, &done);
+        let written: String = config(&project).into_iter().map(|(_, text)| text).collect();
+        for part in *parts {
+            assert!(written.contains(part), "{agent}: {part}\n{written}");
+        }
+        assert!(written.contains("env = { DB_PASSWORD = \"${DB_PASSWORD}\" }"), "{agent}\n{written}");
+        project.aye(&["policy", "validate"]).exits(0);
+        for (command, verdict) in [("rm x", "deny"), ("cargo clippy --all", "allow")] {
+            let told = project.aye(&["policy", "explain", "--json", "--", command]).exits(0).json();
+            assert_eq!(told["verdict"], verdict, "{agent}: {command}");
+        }
+        let again = project.aye(&["import", agent, "--yes"]).exits(0);
+        assert!(again.stdout.contains("nothing to import"), "{agent}: {}", again.stdout);
+    }
+}

@@ -1,6 +1,9 @@
 //! Plans for example settings of each agent.
 
 mod claude;
+mod codex;
+mod gemini;
+mod opencode;
 
 use super::{Agent, ImportPlan, Planner, SecretFinder, Sources, Targets};
 use crate::config::{ConfigError, Directories, Environment};

@@ -1,0 +1,255 @@
+//! Settings of opencode.
+
+use super::command_files;
+use super::command_pattern::CommandPattern;
+use super::json_entry::JsonEntry;
+use super::secrets::SecretFinder;
+use super::servers::{self, ServerDescription};
+use super::settings::{AgentSettings, InstructionText, Level, Permission, Subject};
+use super::sources::{MAX_BYTES, Root, Sources};
+use crate::protocol::VerdictKind;
+use serde_json::Value;
+
+const FILES: [&str; 2] = ["opencode.json", "opencode.jsonc"];
+const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch"];
+/// Settings without a counterpart, with the reason.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("model", "use `-m PROVIDER/NAME`, or set `model.default` in config.toml"),
+    ("small_model", "aye uses one model"),
+    ("provider", "add a provider under `[providers.NAME]` in config.toml, and a key with `aye auth login`"),
+    ("agent", "aye has no subagents"),
+    ("mode", "use `--mode plan`, `ask`, `auto-edit` or `auto`"),
+    ("plugin", "aye has no plugins; it has MCP servers and custom tools"),
+    ("formatter", "aye runs no formatters"),
+    ("lsp", "aye starts no language servers"),
+    ("instructions", "write the paths as `@path` into AGENTS.md"),
+    ("share", "aye runs on this machine only"),
+];
+
+pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
+    let mut settings = AgentSettings::default();
+    for (root, level) in [(Root::User, Level::User), (Root::Workspace, Level::Project)] {
+        for name in FILES {
+            if let Some((place, entries)) = sources.json(root, name, MAX_BYTES) {
+                read_settings(&JsonEntry::new(&place, &entries), level, sources, secrets, &mut settings);
+            }
+        }
+    }
+    if let Some(file) = sources.file(Root::User, "AGENTS.md") {
+        settings.instructions.push(InstructionText { place: file.place, text: file.text });
+    }
+    for (root, level) in [(Root::User, Level::User), (Root::Project, Level::Project)] {
+        for directory in ["command", "commands"] {
+            for (name, file) in sources.files_below(root, directory, "md") {
+                command_files::add_markdown(&mut settings, &file.place, level, &name, &file.text);
+            }
+        }
+        for (name, why) in [("agent", "aye has no subagents"), ("plugin", "aye has no plugins"), ("skill", "aye has no skills")] {
+            if sources.exists(root, name) {
+                settings.leave_out(&sources.place(root, name), name, why);
+            }
+        }
+    }
+    settings
+}
+
+fn read_settings(
+    file: &JsonEntry<'_>,
+    level: Level,
+    sources: &mut Sources,
+    secrets: &SecretFinder,
+    settings: &mut AgentSettings,
+) {
+    let place = file.place;
+    match file.entries.get("permission") {
+        Some(Value::String(action)) => add(place, level, &Entry::general("*", action), sources, settings),
+        Some(_) => {
+            if let Some(permission) = file.object("permission", sources) {
+                read_permissions(&permission, level, sources, settings);
+            }
+        }
+        None => {}
+    }
+    // The older form: tools that are turned off.
+    for (tool, value) in file.object("tools", sources).iter().flat_map(|tools| tools.entries) {
+        if value == &Value::Bool(false) {
+            add(place, level, &Entry::general(tool, "deny"), sources, settings);
+        }
+    }
+    if let Some(commands) = file.object("command", sources) {
+        for name in commands.entries.keys() {
+            let Some(command) = commands.object(name, sources) else { continue };
+            let Some(template) = command.text("template", sources) else { continue };
+            command_files::add_prompt(settings, place, level, name, command.text("description", sources), template);
+        }
+    }
+    for (key, why) in UNSUPPORTED.iter().filter(|(key, _)| file.entries.contains_key(*key)) {
+        settings.leave_out(place, format!("`{key}`"), *why);
+    }
+    read_servers(file, level, sources, secrets, settings);
+}
+
+/// Reads permissions. Of the patterns of a tool, the last one that matches decides, so an allow that a later pattern overrides is left
+/// out.
+fn read_permissions(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, settings: &mut AgentSettings) {
+    for (tool, value) in file.entries {
+        let patterns = match value {
+            Value::String(action) => {
+                add(file.place, level, &Entry::general(tool, action), sources, settings);
+                continue;
+            }
+            Value::Object(patterns) => patterns,
+            _ => {
+                sources.report(file.place, format!("`permission.{tool}` must be a string or an object; it is not imported"));
+                continue;
+            }
+        };
+        let patterns: Vec<(&String, &str)> =
+            patterns.iter().map(|(pattern, action)| (pattern, action.as_str().unwrap_or_default())).collect();
+        for (at, (pattern, action)) in patterns.iter().enumerate() {
+            let overrides = |(later, action): &&(&String, &str)| {
+                *action != "allow"
+                    && (later.as_str() == "*"
+                        || pattern.trim_end_matches([' ', '*']).starts_with(later.trim_end_matches([' ', '*'])))
+            };
+            let overriding = patterns[at + 1..].iter().find(overrides);
+            match overriding.filter(|_| *action == "allow") {
+                Some((later, _)) => {
+                    let reason = format!("the later pattern `{later}` overrides it");
+                    settings.leave_out(file.place, format!("allow {tool} `{pattern}`"), reason);
+                }
+                None => {
+                    let has_exceptions = patterns.iter().any(|(other, action)| *action == "allow" && other != pattern);
+                    add(file.place, level, &Entry { tool, pattern, action, has_exceptions }, sources, settings);
+                }
+            }
+        }
+    }
+}
+
+/// A permission as it is written.
+struct Entry<'a> {
+    tool: &'a str,
+    pattern: &'a str,
+    action: &'a str,
+    /// Whether other patterns of the tool allow something.
+    has_exceptions: bool,
+}
+
+impl<'a> Entry<'a> {
+    /// Returns an entry about every use of a tool.
+    fn general(tool: &'a str, action: &'a str) -> Self {
+        Self { tool, pattern: "*", action, has_exceptions: false }
+    }
+}
+
+fn add(place: &str, level: Level, entry: &Entry<'_>, sources: &mut Sources, settings: &mut AgentSettings) {
+    let Entry { tool, pattern, action, has_exceptions } = *entry;
+    let verdict = match action {
+        "allow" => VerdictKind::Allow,
+        "ask" => VerdictKind::Ask,
+        "deny" => VerdictKind::Deny,
+        _ => {
+            return sources
+                .report(place, format!("`permission.{tool}`: `{pattern}` must be allow, ask or deny; it is not imported"));
+        }
+    };
+    let subject = match subject(tool, pattern) {
+        Subject::Command(CommandPattern::Every) | Subject::Tools(_) if verdict != VerdictKind::Allow && has_exceptions => {
+            Subject::Other(
+                "a general deny or ask has no exceptions in aye, which asks about everything that no rule decides".to_owned(),
+            )
+        }
+        subject => subject,
+    };
+    let text = if pattern == "*" { tool.to_owned() } else { format!("{tool} `{pattern}`") };
+    settings.permissions.push(Permission { place: place.to_owned(), text, level, verdict, subject });
+}
+
+fn subject(tool: &str, pattern: &str) -> Subject {
+    let is_every = matches!(pattern, "*" | "**");
+    match tool {
+        "bash" if is_every => Subject::Command(CommandPattern::Every),
+        "bash" => Subject::Command(CommandPattern::parse(pattern)),
+        "edit" | "write" | "patch" | "multiedit" if is_every => Subject::Tools(WRITERS.to_vec()),
+        "edit" | "write" | "patch" | "multiedit" => paths(pattern, Subject::Write),
+        "read" if is_every => Subject::Tools(vec!["ReadFile", "TextInspect"]),
+        "read" => paths(pattern, Subject::Read),
+        "grep" if is_every => Subject::Tools(vec!["Grep"]),
+        "glob" if is_every => Subject::Tools(vec!["Glob"]),
+        "list" if is_every => Subject::Tools(vec!["ListDirectory"]),
+        "webfetch" if is_every => Subject::Web(None),
+        "webfetch" => Subject::Other("rules about requests name hosts: see `blocked_domains`".to_owned()),
+        "websearch" | "codesearch" => Subject::Other("aye has no web search".to_owned()),
+        "task" => Subject::Other("aye has no subagents".to_owned()),
+        "external_directory" => Subject::Other("see `allowed_paths` of File.Read and File.Write".to_owned()),
+        "*" => Subject::Other("it is about every tool; aye asks about everything that its policy does not allow".to_owned()),
+        _ => Subject::Other("aye has no such tool".to_owned()),
+    }
+}
+
+/// Converts a path pattern, in which `*` stands for any text, also with slashes.
+fn paths(pattern: &str, subject: fn(Vec<String>) -> Subject) -> Subject {
+    if pattern.contains("..") || pattern.contains('$') && !pattern.starts_with("$HOME/") {
+        return Subject::Other("its path cannot be expressed".to_owned());
+    }
+    let pattern = pattern.strip_prefix("$HOME/").map_or_else(|| pattern.to_owned(), |below| format!("~/{below}"));
+    let pattern = match pattern.strip_suffix("/*") {
+        Some(folder) => format!("{folder}/**"),
+        None => pattern,
+    };
+    let is_placed = pattern.starts_with(['/', '~']) || pattern.starts_with("**/");
+    subject(vec![match pattern.strip_prefix("./") {
+        Some(below) => format!("${{workspace}}/{below}"),
+        None if is_placed => pattern,
+        None if pattern.starts_with('*') => format!("**/{pattern}"),
+        None => format!("${{workspace}}/{pattern}"),
+    }])
+}
+
+fn read_servers(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
+    let Some(list) = file.object("mcp", sources) else { return };
+    for name in list.entries.keys() {
+        let Some(entry) = list.object(name, sources) else { continue };
+        let label = format!("MCP server `{name}`");
+        if level == Level::Project {
+            settings.leave_out(file.place, label, "servers of a project belong into its `.mcp.json`, which aye reads");
+            continue;
+        }
+        let mut words: Vec<String> = entry.texts("command", sources).into_iter().map(str::to_owned).collect();
+        let pairs = entry.pairs("environment", sources);
+        let headers = entry.pairs("headers", sources);
+        let values = pairs.iter().chain(&headers).map(|(_, value)| value);
+        if words.iter().chain(values).any(|text| text.contains("{file:")) {
+            settings.leave_out(file.place, label, "it reads a value from a file (`{file:…}`); use an environment variable");
+            continue;
+        }
+        let converted =
+            |pairs: Vec<(String, String)>| pairs.into_iter().map(|(name, value)| (name, with_references(&value))).collect();
+        let command = (!words.is_empty()).then(|| words.remove(0));
+        let described = ServerDescription {
+            command: command.map(|command| with_references(&command)),
+            args: words.iter().map(|word| with_references(word)).collect(),
+            env: converted(pairs),
+            url: entry.text("url", sources).map(with_references),
+            headers: converted(headers),
+            is_off: entry.flag("enabled") == Some(false),
+            timeout_seconds: None,
+            ..ServerDescription::default()
+        };
+        servers::add(settings, file.place, name, described, secrets);
+    }
+}
+
+/// Writes `{env:VAR}` as `${VAR}`.
+fn with_references(text: &str) -> String {
+    let mut parts = text.split("{env:");
+    let mut converted = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once('}') {
+            Some((name, rest)) => converted.push_str(&format!("${{{}}}{rest}", name.trim())),
+            None => converted.push_str(&format!("{{env:{part}")),
+        }
+    }
+    converted
+}
