@@ -239,6 +239,7 @@ documents! {
     commands_about_custom_tools_run: "docs/CUSTOM_TOOLS.md",
     commands_about_durability_run: "docs/DURABILITY.md",
     commands_to_get_started_run: "docs/GETTING_STARTED.md",
+    commands_about_imports_run: "docs/IMPORT.md",
     commands_about_mcp_run: "docs/MCP.md",
     commands_about_models_run: "docs/MODELS.md",
     commands_about_policies_run: "docs/POLICY.md",
