@@ -1,6 +1,7 @@
 //! Verdicts on file actions: capability, place, block list, allow list, approval.
 
 use super::bundle::Decision;
+use super::excluded::EXCLUDED_LIST;
 use super::layer::{FileRules, Owned, PathRule, Ready, Scope, counts};
 use super::layer_verdict::{Decided, Finding, across, reason, unlisted};
 use super::paths::{CodeReader, Context, credentials, is_deeper_than_credentials, of_the_machine, protected, runs_code};
@@ -201,7 +202,10 @@ impl Scene<'_> {
         let named = |owned: &Owned<PathRule>| owned.scope.rule(owned.rule.rule.line);
         let verb = self.access.verb();
         if let Some(shut) = rules.shut(scope, path, self.now) {
-            let blocked = || format!("`{given}` is a blocked path");
+            let blocked = || match shut.is_excluded {
+                true => format!("`{given}` is excluded by {EXCLUDED_LIST}"),
+                false => format!("`{given}` is a blocked path"),
+            };
             return Decided::deny(shut.rule, shut.denied.map_or_else(blocked, |rule| reason(&rule.reason, "denied by a rule")));
         }
         if let Some(Guard::Closed(why)) = self.guarded {
@@ -271,7 +275,9 @@ pub(crate) fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context
                 let rule = &owned.rule.rule;
                 rule.decision == Decision::Deny && counts(rule.expires_at, now) && owned.rule.places.reaches_entry(path)
             };
-            rules.blocked.reaches_entry(path) || rules.rules.iter().any(denies)
+            rules.blocked.reaches_entry(path)
+                || rules.rules.iter().any(denies)
+                || rules.excluded.iter().any(|list| list.excludes_entry(path))
         })
     };
     let in_the_machine =

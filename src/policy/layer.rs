@@ -1,9 +1,11 @@
 //! Layers of the policy: the name of a bundle in verdicts, what it may do, and its compiled patterns.
 
 use super::bundle::{Approve, Bundle, Decision, FileRule, Files, Rule, ToolRule};
+use super::excluded::{EXCLUDED_LIST, ExcludedPaths};
 use super::paths::{Context, Places};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Author of a bundle, from the strongest to the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,6 +131,8 @@ pub(crate) struct FileRules {
     pub blocked: Places,
     pub unprotected: Places,
     pub rules: Vec<Owned<PathRule>>,
+    /// Files that the workspace excludes, whatever the layer says.
+    pub excluded: Arc<[ExcludedPaths]>,
 }
 
 impl FileRules {
@@ -138,29 +142,38 @@ impl FileRules {
             blocked: Places::new(&files.blocked, context, true),
             unprotected: Places::new(&files.unprotected, context, false),
             rules: owned(scope, files.rules.iter().map(|rule| PathRule::new(rule.clone(), context))),
+            excluded: Arc::default(),
             files,
         }
     }
 
     /// Returns the rule that denies a path, whatever else allows it.
     pub(crate) fn shut(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<PathDenial<'_>> {
-        let blocked = || self.blocked.reach(path).map(|line| PathDenial { rule: scope.rule(line), denied: None });
+        let excluded = || {
+            let is_excluded = self.excluded.iter().any(|list| list.excludes(path));
+            is_excluded.then(|| PathDenial { rule: EXCLUDED_LIST.to_owned(), denied: None, is_excluded })
+        };
+        let blocked =
+            || self.blocked.reach(path).map(|line| PathDenial { rule: scope.rule(line), denied: None, is_excluded: false });
         let denies = |owned: &&Owned<PathRule>| {
             let rule = &owned.rule.rule;
             rule.decision == Decision::Deny && counts(rule.expires_at, now) && owned.rule.places.reach(path).is_some()
         };
         let denied = || {
             let owned = self.rules.iter().find(denies)?;
-            Some(PathDenial { rule: owned.scope.rule(owned.rule.rule.line), denied: Some(&owned.rule.rule) })
+            let rule = owned.scope.rule(owned.rule.rule.line);
+            Some(PathDenial { rule, denied: Some(&owned.rule.rule), is_excluded: false })
         };
-        blocked().or_else(denied)
+        blocked().or_else(denied).or_else(excluded)
     }
 }
 
-/// Reason why a path is denied: an entry of `blocked_paths`, or a rule.
+/// Reason why a path is denied: an entry of `blocked_paths`, a rule, or a pattern of `.ayeignore`.
 pub(crate) struct PathDenial<'a> {
     pub rule: String,
     pub denied: Option<&'a FileRule>,
+    /// Whether the workspace excludes the path.
+    pub is_excluded: bool,
 }
 
 fn owned<R>(scope: Scope, rules: impl IntoIterator<Item = R>) -> Vec<Owned<R>> {

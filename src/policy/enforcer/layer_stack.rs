@@ -1,11 +1,13 @@
 //! Layers in force: as they were given, compiled for the context, and the terms that follow from them.
 
 use crate::policy::bundle::{Approve, Rule, Terms};
+use crate::policy::excluded::ExcludedPaths;
 use crate::policy::layer::{Layer, Ready, Scope};
 use crate::policy::paths::Context;
 use crate::policy::program_kinds::obeys_repository;
 use crate::protocol::{GrantScope, PolicyLayer};
 use jiff::Timestamp;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum size in bytes of a file that is read as a whole, if no layer sets it.
@@ -18,13 +20,26 @@ pub(crate) struct LayerStack {
     source: Vec<Layer>,
     layers: Vec<Ready>,
     terms: Terms,
+    /// Files that the workspace excludes.
+    excluded: Arc<[ExcludedPaths]>,
 }
 
 impl LayerStack {
     pub(crate) fn new(source: Vec<Layer>, context: &Context) -> Self {
-        let mut stack = Self { source, layers: Vec::new(), terms: Terms::default() };
+        let mut stack = Self { source, layers: Vec::new(), terms: Terms::default(), excluded: Arc::default() };
         stack.settle(context);
         stack
+    }
+
+    /// Excludes files from all tools. Every layer denies them.
+    pub(crate) fn exclude(&mut self, excluded: Vec<ExcludedPaths>, context: &Context) {
+        self.excluded = excluded.into();
+        self.settle(context);
+    }
+
+    /// Returns the files that the workspace excludes.
+    pub(crate) fn excluded(&self) -> &Arc<[ExcludedPaths]> {
+        &self.excluded
     }
 
     /// Returns the layers as they were given.
@@ -84,6 +99,11 @@ impl LayerStack {
     /// Compiles the layers after one of them changed.
     fn settle(&mut self, context: &Context) {
         self.layers = Ready::all(self.source.clone(), context);
+        for layer in &mut self.layers {
+            for rules in [&mut layer.read, &mut layer.write, &mut layer.delete].into_iter().flatten() {
+                rules.excluded = Arc::clone(&self.excluded);
+            }
+        }
         self.terms = terms(&self.layers);
     }
 

@@ -17,6 +17,7 @@ use super::bundle::{ApprovalRule, Approve, Environment, Llm, NamedCommand, Previ
 use super::command::{self, Scene};
 use super::custom::{self, Custom};
 use super::effective::{Entry, entries};
+use super::excluded::ExcludedPaths;
 use super::files::{self, Access};
 use super::guard;
 use super::invoke::{self, Offered};
@@ -157,6 +158,15 @@ impl Enforcer {
     /// Returns the enforcer with these limits on tools.
     pub fn limited(self, limits: Vec<ToolLimit>) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Returns the enforcer with these files excluded from all tools.
+    #[must_use]
+    pub fn excluding(mut self, excluded: Vec<ExcludedPaths>) -> Self {
+        if !excluded.is_empty() {
+            Arc::make_mut(&mut self.stack).exclude(excluded, &self.context);
+        }
+        self
     }
 
     /// Returns the enforcer for a shell other than `bash`. Rules are written for `bash`, so commands that they allow still ask.
@@ -619,7 +629,8 @@ impl Enforcer {
     /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
     /// hidden.
     pub fn held_by(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
-        let source = RequirementSource { layers: self.stack.compiled(), context: &self.context, terms: self.terms() };
+        let (layers, excluded) = (self.stack.compiled(), self.stack.excluded());
+        let source = RequirementSource { layers, context: &self.context, terms: self.terms(), excluded };
         source.requirements(homes, now)
     }
 

@@ -1,6 +1,7 @@
 //! Sandbox requirements of the policy for a command: names of paths only. Another module checks which exist.
 
 use crate::policy::bundle::{BuildOutputMode, Cache, Decision, Limits, Network, SandboxSetting, Terms};
+use crate::policy::excluded::ExcludedPaths;
 use crate::policy::files::keeps_credentials;
 use crate::policy::layer::{FileRules, Ready, counts};
 use crate::policy::paths::{
@@ -9,6 +10,7 @@ use crate::policy::paths::{
 use crate::protocol::Mode;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Sandbox requirements for commands.
 #[derive(Debug, Clone)]
@@ -57,12 +59,13 @@ pub struct Marks {
     hidden: Vec<Places>,
     read_only: Vec<Places>,
     opened: Vec<PathBuf>,
+    excluded: Arc<[ExcludedPaths]>,
 }
 
 impl Marks {
     /// Returns the protection of an entry in a directory that is not protected itself.
     pub fn protection_of(&self, path: &Path, name: &str) -> Option<EntryProtection> {
-        if self.hidden.iter().any(|places| places.means(path)) {
+        if self.hidden.iter().any(|places| places.means(path)) || self.excluded.iter().any(|list| list.excludes_entry(path)) {
             return Some(EntryProtection::Hidden);
         }
         let kept = if is_protected_name(name) || self.read_only.iter().any(|places| places.means(path)) {
@@ -88,6 +91,7 @@ pub(crate) struct RequirementSource<'a> {
     pub layers: &'a [Ready],
     pub context: &'a Context,
     pub terms: &'a Terms,
+    pub excluded: &'a Arc<[ExcludedPaths]>,
 }
 
 impl<'a> RequirementSource<'a> {
@@ -168,7 +172,7 @@ impl<'a> RequirementSource<'a> {
             self.shut_places(rules, now).filter(|places| places.globs().next().is_some()).cloned().collect()
         };
         let (hidden, read_only) = (with_globs(|layer| layer.read.as_ref()), with_globs(|layer| layer.write.as_ref()));
-        Marks { hidden, read_only, opened }
+        Marks { hidden, read_only, opened, excluded: Arc::clone(self.excluded) }
     }
 
     /// Returns the paths in the workspace that File.Write allows: all of it, or those in every `allowed_paths`.

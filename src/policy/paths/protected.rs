@@ -3,11 +3,12 @@
 use super::Context;
 use super::credentials::CREDENTIALS;
 use super::names::{fold_name, is_short_for};
+use crate::policy::excluded::EXCLUDED_LIST;
 use std::path::{Component, Path, PathBuf};
 
 /// Names that are protected at any depth, inside a project and outside.
 pub(crate) const PROTECTED: &[&str] =
-    &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc"];
+    &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc", ".ayeignore"];
 
 /// Files in a home directory that programs read at start: shells, editors, git, the desktop, package managers.
 pub(super) const START_UP: &[&str] = &[
@@ -82,7 +83,8 @@ pub(crate) struct Protected {
 
 impl Protected {
     fn runs(name: &str, may_be_opened: bool) -> Self {
-        Self { name: name.to_owned(), may_be_opened, why: "it controls what other programs run" }
+        let why = if name == EXCLUDED_LIST { "it excludes files from the tools" } else { "it controls what other programs run" };
+        Self { name: name.to_owned(), may_be_opened, why }
     }
 
     /// Returns the reason as a sentence.
