@@ -1,20 +1,37 @@
 //! Instruction files (AGENTS.md): text that the user and the project pass to every model.
 
+mod imports;
+mod path_rules;
+
+pub(crate) use imports::{PUNCTUATION, imports};
+
+use crate::policy::{ExcludedPaths, is_secret_name};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Maximum bytes read from a file; the rest of a longer file is ignored.
 const FILE_BYTES: u64 = 64 << 10;
 /// Maximum number of levels from the root of the repository down to the workspace.
 const LEVELS: usize = 32;
 /// File names by precedence; only the first existing one is used.
-const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
+/// Directory of the rule files of a project, and its maximum depth.
+const RULES: &str = ".claude/rules";
+const RULES_DEPTH: usize = 3;
+/// Maximum number of files, with all imports.
+const MAX_FILES: usize = 100;
+/// Maximum number of entries of a directory of rules.
+const MAX_ENTRIES: usize = 1_000;
+/// Maximum number of imports that lead to a file.
+const IMPORT_DEPTH: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstructionFile {
     pub path: PathBuf,
     pub text: String,
     pub length: Length,
+    /// Patterns of the files that a rule file is about, relative to the workspace. Without patterns, it applies everywhere.
+    pub paths: Vec<String>,
 }
 
 impl InstructionFile {
@@ -39,10 +56,12 @@ pub(crate) fn of_person(config_dir: &Path) -> Option<InstructionFile> {
 /// The instruction files of a project.
 #[derive(Debug, Default)]
 pub(super) struct InstructionFiles {
-    /// The files, outermost first.
+    /// The files, outermost first; what a file imports follows it.
     pub files: Vec<InstructionFile>,
     /// Symlinks that lead out of the project, with their targets: reported, but not followed.
     pub outside: Vec<(PathBuf, PathBuf)>,
+    /// Imports and rule files that are ignored, with the reason.
+    pub ignored: Vec<(String, String)>,
 }
 
 /// Returns the instruction files of a project. Call it only if the project is trusted.
@@ -52,8 +71,9 @@ pub(super) fn of_project(workspace: &Path) -> InstructionFiles {
     levels.reverse();
     let mut found = InstructionFiles::default();
     for level in levels {
-        read_level(level, root, &mut found);
+        found.read_level(level, root, workspace);
     }
+    found.read_rules(&workspace.join(RULES), workspace, 0);
     found
 }
 
@@ -65,34 +85,167 @@ pub(crate) fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> 
     levels.reverse();
     let mut found = InstructionFiles::default();
     for level in levels {
-        read_level(level, workspace, &mut found);
+        found.read_level(level, workspace, workspace);
     }
     found.files
 }
 
-/// Returns the instruction file of one directory below a workspace. Its text must not be used unless the project is
-/// trusted.
-pub(super) fn in_directory(directory: &Path, workspace: &Path) -> Option<InstructionFile> {
+/// Returns the instruction file of one directory below a workspace, and what it imports. Their text must not be used unless the
+/// project is trusted.
+pub(super) fn in_directory(directory: &Path, workspace: &Path) -> Vec<InstructionFile> {
     let mut found = InstructionFiles::default();
-    read_level(directory, workspace, &mut found);
-    found.files.pop()
+    found.read_level(directory, workspace, workspace);
+    found.files
 }
 
-/// Reads the instruction file of a directory. A symlink in a project must not include a file from elsewhere, such as a
-/// key.
-fn read_level(level: &Path, root: &Path, found: &mut InstructionFiles) {
-    for path in NAMES.map(|name| level.join(name)) {
+/// Returns a file of the workspace as an instruction file, if it is one that could be used.
+pub(super) fn at_path(path: &Path, workspace: &Path) -> Option<InstructionFile> {
+    let real = path.canonicalize().ok().filter(|real| real.starts_with(workspace))?;
+    Some(InstructionFile { path: path.to_owned(), ..read(&real)? })
+}
+
+/// Returns whether a file has the name of an instruction file.
+pub(crate) fn is_instruction_file(path: &Path) -> bool {
+    NAMES.iter().any(|name| path.file_name().is_some_and(|found| found == *name))
+}
+
+impl InstructionFiles {
+    /// Reads the instruction file of a directory. A symlink in a project must not include a file from elsewhere, such as a
+    /// key.
+    fn read_level(&mut self, level: &Path, root: &Path, workspace: &Path) {
+        for path in NAMES.map(|name| level.join(name)) {
+            match path.canonicalize() {
+                Ok(real) if !real.starts_with(root) => self.outside.push((path, real)),
+                Ok(real) => {
+                    if let Some(file) = read(&real) {
+                        self.add(InstructionFile { path, ..file }, workspace, 0);
+                        break;
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Adds a file, and after it the files that it imports.
+    fn add(&mut self, file: InstructionFile, workspace: &Path, depth: usize) {
+        let (path, paths) = (file.path.clone(), file.paths.clone());
+        let imported = imports(&file.text);
+        self.files.push(file);
+        for given in imported {
+            self.follow(&given, &path, &paths, workspace, depth + 1);
+        }
+    }
+
+    /// Adds the file of an import: relative to the file that imports it, and only inside the workspace.
+    fn follow(&mut self, given: &str, from: &Path, paths: &[String], workspace: &Path, depth: usize) {
+        let bare = given.trim_end_matches(PUNCTUATION);
+        let name = format!("@{bare} in {}", from.strip_prefix(workspace).unwrap_or(from).display());
+        let mut ignore = |why: &str| self.ignored.push((name.clone(), why.to_owned()));
+        if given.starts_with('~') {
+            return ignore("an import from a home directory");
+        }
+        if given.starts_with('/') {
+            return ignore("an import by an absolute path");
+        }
+        let Some(directory) = from.parent() else { return };
+        let existing = [given, bare].into_iter().find_map(|given| {
+            let path = lexical(directory, given)?;
+            // A path outside is not looked at.
+            (!path.starts_with(workspace) || path.symlink_metadata().is_ok()).then_some(path)
+        });
+        // Most likely a name, such as that of a person or a package.
+        let Some(path) = existing else { return };
+        if !path.starts_with(workspace) {
+            return ignore("an import from outside the workspace");
+        }
+        let Ok(real) = path.canonicalize() else { return };
+        if !real.starts_with(workspace) {
+            return self.outside.push((path, real));
+        }
+        if real.is_dir() || self.files.iter().any(|file| file.path == path || file.path == real) {
+            return;
+        }
+        let has_secret_name =
+            [&path, &real].into_iter().any(|path| path.file_name().is_some_and(|name| is_secret_name(&name.to_string_lossy())));
+        let is_internal = real.strip_prefix(workspace).is_ok_and(|below| below.starts_with(".git"));
+        let list = crate::sys::ignore_files::own_list(workspace).ok().flatten();
+        if list.is_some_and(|text| ExcludedPaths::parse(workspace, &text).excludes(&real)) {
+            return ignore("an import of a file that .ayeignore excludes");
+        }
+        if has_secret_name || is_internal {
+            return ignore("an import of a file that may contain secrets");
+        }
+        if depth > IMPORT_DEPTH {
+            return ignore(&format!("more than {IMPORT_DEPTH} imports deep"));
+        }
+        if self.files.len() >= MAX_FILES {
+            return ignore(&format!("more than {MAX_FILES} instruction files"));
+        }
+        match read(&real) {
+            Some(file) if file.text.contains('\0') => ignore("an import of a file that is not text"),
+            Some(file) => self.add(InstructionFile { path, paths: paths.to_vec(), ..file }, workspace, depth),
+            None => {}
+        }
+    }
+
+    /// Adds the rule files of a directory, sorted by name.
+    fn read_rules(&mut self, directory: &Path, workspace: &Path, depth: usize) {
+        match directory.canonicalize() {
+            Ok(real) if !real.starts_with(workspace) => return self.outside.push((directory.to_owned(), real)),
+            Ok(_) => {}
+            Err(_) => return,
+        }
+        let Ok(entries) = crate::sys::path::entries(directory) else { return };
+        let mut paths: Vec<PathBuf> =
+            entries.take(MAX_ENTRIES).filter_map(|entry| Some(directory.join(entry.ok()?.file_name()))).collect();
+        paths.sort();
+        for path in paths {
+            // A symlink to a directory could form a cycle.
+            let is_directory = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+            if is_directory && depth < RULES_DEPTH {
+                self.read_rules(&path, workspace, depth + 1);
+            } else if !is_directory && path.extension().is_some_and(|ending| ending == "md") {
+                self.read_rule(path, workspace);
+            }
+        }
+    }
+
+    fn read_rule(&mut self, path: PathBuf, workspace: &Path) {
+        let name = path.strip_prefix(workspace).unwrap_or(&path).display().to_string();
         match path.canonicalize() {
-            Ok(real) if !real.starts_with(root) => found.outside.push((path, real)),
+            Ok(real) if !real.starts_with(workspace) => self.outside.push((path, real)),
+            Ok(_) if self.files.len() >= MAX_FILES => {
+                self.ignored.push((name, format!("more than {MAX_FILES} instruction files")));
+            }
             Ok(real) => {
-                if let Some(file) = read(&real) {
-                    found.files.push(InstructionFile { path, ..file });
-                    break;
+                let Some(file) = read(&real) else { return };
+                match path_rules::patterns(&file.text) {
+                    Ok(paths) => self.add(InstructionFile { path, paths, ..file }, workspace, 0),
+                    Err(why) => self.ignored.push((name, why)),
                 }
             }
             Err(_) => {}
         }
     }
+}
+
+/// Returns a path by its text alone; `None` if it leads above the root.
+fn lexical(directory: &Path, given: &str) -> Option<PathBuf> {
+    let mut path = directory.to_owned();
+    for component in Path::new(given).components() {
+        match component {
+            Component::Normal(name) => path.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !path.pop() {
+                    return None;
+                }
+            }
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (path != directory).then_some(path)
 }
 
 /// Returns the nearest parent directory with a `.git`.
@@ -112,5 +265,5 @@ fn read(path: &Path) -> Option<InstructionFile> {
         bytes.truncate(bytes.len() - whole);
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    (!text.trim().is_empty()).then(|| InstructionFile { path: path.to_owned(), text, length })
+    (!text.trim().is_empty()).then(|| InstructionFile { path: path.to_owned(), text, length, paths: Vec::new() })
 }

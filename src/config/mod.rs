@@ -27,7 +27,10 @@ pub(crate) use directories::Directories;
 pub(crate) use edit::{NewValue, with_values};
 pub(crate) use environment::{Environment, Secret};
 pub(crate) use error::ConfigError;
-pub(crate) use instructions::{InstructionFile, of_person as instructions_of_person, on_the_way as instructions_on_the_way};
+pub(crate) use instructions::{
+    InstructionFile, PUNCTUATION as PATH_PUNCTUATION, imports as instruction_imports, is_instruction_file,
+    of_person as instructions_of_person, on_the_way as instructions_on_the_way,
+};
 pub(crate) use project_layer::ProjectLayer;
 pub(crate) use provider::{Api, KeyPlace, ModelChoice, NoModel, provider_variables};
 pub(crate) use retention::Retention;

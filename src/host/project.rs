@@ -11,6 +11,7 @@ use crate::ports::{InstructionSource, Instructions};
 use crate::protocol::{Problem, cut_before};
 use crate::tools::RepositoryTrust;
 use crate::tui::ProjectFile;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,6 +65,8 @@ struct Parts {
     workspace: PathBuf,
     config: PathBuf,
     allowed: TrustedInstructions,
+    /// Trusted rule files about some files, with the matcher of these files.
+    rules: Vec<(GlobSet, Instructions)>,
     unread: Arc<Unread>,
 }
 
@@ -101,7 +104,17 @@ impl InstructionSource for Parts {
     fn on_the_way_to(&self, file: &Path) -> Vec<Instructions> {
         let found = crate::config::instructions_on_the_way(&self.workspace, file);
         let trusted = found.into_iter().filter(|file| self.is_trusted(file));
-        trusted.map(|InstructionFile { path, text, .. }| Instructions { file: path, text }).collect()
+        // An imported file applies where the file that imports it does, which comes before it.
+        let mut directory = self.workspace.clone();
+        let nested = trusted.map(move |InstructionFile { path, text, .. }| {
+            if crate::config::is_instruction_file(&path) {
+                directory = path.parent().unwrap_or(&path).to_owned();
+            }
+            Instructions { part: format!("everything below {}", directory.display()), file: path, text }
+        });
+        let below = file.strip_prefix(&self.workspace).unwrap_or(file);
+        let rules = self.rules.iter().filter(|(files, _)| files.is_match(below)).map(|(_, rule)| rule.clone());
+        nested.chain(rules).collect()
     }
 }
 
@@ -234,17 +247,33 @@ impl ProjectConfig {
     }
 
     pub(crate) fn instructions(&self) -> Vec<InstructionFile> {
-        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.instructions(proof).to_vec())
+        let all = self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.instructions(proof).to_vec());
+        all.into_iter().filter(|file| file.paths.is_empty()).collect()
+    }
+
+    /// Returns the rule files about some files, with the matchers of these files.
+    fn path_rules(&self, proof: &Trusted) -> Vec<(GlobSet, Instructions)> {
+        let rules = self.project.instructions(proof).iter().filter(|file| !file.paths.is_empty());
+        let compiled = rules.filter_map(|file| {
+            let mut files = GlobSetBuilder::new();
+            for pattern in &file.paths {
+                files.add(GlobBuilder::new(pattern).literal_separator(true).build().ok()?);
+            }
+            let part = format!("files that match `{}`", file.paths.join("`, `"));
+            Some((files.build().ok()?, Instructions { file: file.path.clone(), part, text: file.text.clone() }))
+        });
+        compiled.collect()
     }
 
     /// Returns the instructions of directories, if the project is trusted.
     pub(crate) fn guidance(&self) -> Option<Arc<dyn InstructionSource>> {
-        self.proof.as_ref()?;
+        let rules = self.path_rules(self.proof.as_ref()?);
         let known = || TrustedInstructions::Known(Arc::clone(&self.nested));
         let parts = Parts {
             workspace: self.root().to_owned(),
             config: self.config.clone(),
             allowed: self.for_this_run.map_or_else(known, TrustedInstructions::ForThisRun),
+            rules,
             unread: Arc::clone(&self.unread),
         };
         Some(Arc::new(parts))

@@ -5,7 +5,7 @@ use super::command_pattern::CommandPattern;
 use super::json_entry::JsonEntry;
 use super::secrets::SecretFinder;
 use super::servers::{self, ServerDescription};
-use super::settings::{AgentSettings, InstructionText, Level, Permission, Subject};
+use super::settings::{AgentSettings, Level, Permission, Subject};
 use super::sources::{MAX_BYTES, Root, Sources};
 use crate::protocol::VerdictKind;
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
     }
     read_servers(sources, secrets, &mut settings);
     if let Some(file) = sources.file(Root::User, "CLAUDE.md") {
-        settings.instructions.push(InstructionText { place: file.place, text: file.text });
+        settings.instruct(file.place, file.text);
     }
     for root in [Root::User, Root::Project] {
         for (name, file) in sources.files_below(root, "commands", "md") {

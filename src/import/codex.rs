@@ -6,7 +6,7 @@ use super::document;
 use super::prefix_rules;
 use super::secrets::SecretFinder;
 use super::servers::{self, ServerDescription};
-use super::settings::{AgentSettings, InstructionText, Level, Permission, Subject};
+use super::settings::{AgentSettings, Level, Permission, Subject};
 use super::sources::{Root, Sources};
 use crate::protocol::VerdictKind;
 use toml::{Table, Value};
@@ -41,7 +41,9 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
         }
     }
     let instructions = sources.file(Root::User, "AGENTS.override.md").or_else(|| sources.file(Root::User, "AGENTS.md"));
-    settings.instructions.extend(instructions.map(|file| InstructionText { place: file.place, text: file.text }));
+    if let Some(file) = instructions {
+        settings.instruct(file.place, file.text);
+    }
     for (name, file) in sources.files_below(Root::User, "prompts", "md") {
         if let Some(named) = named_placeholder(&file.text) {
             let reason = "only `$1` to `$9` and `$ARGUMENTS` are replaced; the rest is imported";

@@ -6,7 +6,7 @@ use super::document;
 use super::json_entry::JsonEntry;
 use super::secrets::SecretFinder;
 use super::servers::{self, ServerDescription};
-use super::settings::{AgentSettings, InstructionText, Level, Permission, Subject};
+use super::settings::{AgentSettings, Level, Permission, Subject};
 use super::sources::{MAX_BYTES, Root, Sources};
 use crate::protocol::VerdictKind;
 
@@ -36,7 +36,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
         }
     }
     if let Some(file) = sources.file(Root::User, "GEMINI.md") {
-        settings.instructions.push(InstructionText { place: file.place, text: file.text });
+        settings.instruct(file.place, file.text);
     }
     let has_own = ["AGENTS.md", "CLAUDE.md"].iter().any(|name| sources.exists(Root::Workspace, name));
     if sources.exists(Root::Workspace, "GEMINI.md") && !has_own {

@@ -2,6 +2,7 @@
 
 use super::command_pattern::CommandPattern;
 use crate::config::servers::NewServer;
+use crate::config::{PATH_PUNCTUATION, instruction_imports};
 use crate::protocol::VerdictKind;
 
 /// Everything that was found in the files of an agent.
@@ -90,6 +91,16 @@ pub(crate) struct Unsupported {
 }
 
 impl AgentSettings {
+    /// Adds a file with instructions. Files that it imports are reported, because they would have to be followed in every project.
+    pub(super) fn instruct(&mut self, place: String, text: String) {
+        let imports: Vec<String> = instruction_imports(&text);
+        let paths = imports.iter().map(|path| path.trim_end_matches(PATH_PUNCTUATION)).filter(|path| path.contains(['/', '.']));
+        for path in paths {
+            self.leave_out(&place, format!("@{path}"), "imports are followed only in files of a workspace; copy the text");
+        }
+        self.instructions.push(InstructionText { place, text });
+    }
+
     /// Adds an entry that is not imported.
     pub(super) fn leave_out(&mut self, place: &str, entry: impl Into<String>, reason: impl Into<String>) {
         self.unsupported.push(Unsupported { place: place.to_owned(), entry: entry.into(), reason: reason.into() });

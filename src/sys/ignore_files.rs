@@ -24,6 +24,22 @@ pub(crate) fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Opti
     start.ancestors().find_map(|directory| Some(directory.join(trap(directory, may_read)?)))
 }
 
+/// Returns the text of aye's own ignore file in a directory, if there is one.
+///
+/// # Errors
+/// Returns why it cannot be used.
+pub(crate) fn own_list(directory: &Path) -> Result<Option<String>, String> {
+    let path = directory.join(OWN_LIST);
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let stays = |real: &Path| real.starts_with(directory);
+    let real = path.canonicalize().ok().filter(|real| is_plain(&path, MAX_BYTES, &stays) && real.is_file());
+    let bytes = real.and_then(|real| crate::sys::file::read(&real, MAX_BYTES).ok());
+    let bytes = bytes.ok_or("it is not a regular file of at most 1 MB inside the workspace")?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
 /// Ignore files that a walk applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lists {

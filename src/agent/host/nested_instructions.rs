@@ -33,18 +33,13 @@ impl NestedInstructions {
             if !matches!(target.place, Place::File { .. } | Place::Missing) {
                 continue;
             }
-            for Instructions { file, text } in guidance.on_the_way_to(&target.real) {
+            for Instructions { file, part, text } in guidance.on_the_way_to(&target.real) {
                 // A call that reads the instruction file itself has shown it.
                 let own = file == target.real;
                 if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone()) && !own {
                     let text = redactor.redact(text.trim_end()).text;
-                    let below = file.parent().unwrap_or(&file).display();
                     // Writing to a string cannot fail.
-                    let _ = write!(
-                        result.output_text,
-                        "\n\n[Project instructions for everything below {below}, from {}]\n{text}",
-                        file.display()
-                    );
+                    let _ = write!(result.output_text, "\n\n[Project instructions for {part}, from {}]\n{text}", file.display());
                 }
             }
         }

@@ -148,6 +148,11 @@ pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles) -> Vec<
         kind: Kind::Instructions,
         content: Content::Outside { to: to.clone() },
     }));
+    items.extend(instructions.ignored.iter().map(|(name, why)| Item {
+        name: name.clone(),
+        kind: Kind::Instructions,
+        content: Content::Closed { why: why.clone() },
+    }));
     items
 }
 

@@ -79,8 +79,7 @@ impl Project {
     pub(crate) fn nested_changes(&self, config_dir: &Path) -> Vec<String> {
         let Some(kept) = self.note_about_it(config_dir) else { return Vec::new() };
         let changed = kept.nested.iter().filter_map(|(name, digest)| {
-            let path = self.real.join(name);
-            let now = instructions::in_directory(path.parent()?, &self.real).filter(|file| file.path == path)?;
+            let now = instructions::at_path(&self.real.join(name), &self.real)?;
             match (digest.as_str(), now.digest() == *digest) {
                 (_, true) => None,
                 ("", _) => Some(format!("{name} is new")),

@@ -211,3 +211,69 @@ fn only_what_a_server_runs_is_hashed_and_no_data_among_its_arguments() {
     assert_eq!(run(&["env", "X=1", "./run"]), ["run"]);
     assert_eq!(run(&[root.join("run").to_str().unwrap(), root.join("notes.db").to_str().unwrap()]), ["run"]);
 }
+
+#[test]
+fn imports_and_rules_are_part_of_what_is_trusted() {
+    let (config, dir, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
+    let (root, elsewhere) = (real(&dir), real(&outside));
+    put(&elsewhere, "key.md", "secret");
+    put(&root, "CLAUDE.md", "See @docs/style.md, @~/mine.md, @/etc/hosts, @../up.md, @ada and `@docs/code.md`. @.env @link.md\n");
+    put(&root, "docs/style.md", "Tabs. @deep/one.md\n");
+    put(&root, "docs/deep/one.md", "One. @../style.md @../../CLAUDE.md\n");
+    put(&root, "docs/code.md", "not imported");
+    put(&root, ".env", "KEY=1");
+    put(&root, ".claude/rules/api.md", "---\npaths: src/api/**\n---\nReturn JSON.\n");
+    put(&root, ".claude/rules/more/all.md", "Always.\n");
+    put(&root, ".claude/rules/broken.md", "---\npaths: a\n");
+    symlink(elsewhere.join("key.md"), root.join("link.md")).unwrap();
+    symlink(elsewhere.join("key.md"), root.join(".claude/rules/linked.md")).unwrap();
+    let project = Project::examine(&root);
+    let names: Vec<String> = project.instructions.iter().map(|file| relative(&root, &file.path)).collect();
+    assert_eq!(names, ["CLAUDE.md", "docs/style.md", "docs/deep/one.md", ".claude/rules/api.md", ".claude/rules/more/all.md"]);
+    let paths: Vec<&[String]> = project.instructions.iter().map(|file| file.paths.as_slice()).collect();
+    assert_eq!(paths[3], ["src/api/**"]);
+    assert!(paths[4].is_empty());
+    let listed = listed(&project).join("\n");
+    for part in [
+        "@~/mine.md in CLAUDE.md: instructions for the model; an import from a home directory, ignored",
+        "@/etc/hosts in CLAUDE.md: instructions for the model; an import by an absolute path, ignored",
+        "@../up.md in CLAUDE.md: instructions for the model; an import from outside the workspace, ignored",
+        "@.env in CLAUDE.md: instructions for the model; an import of a file that may contain secrets, ignored",
+        ".claude/rules/broken.md: instructions for the model; its header is not closed, ignored",
+        "link.md: instructions for the model; points outside the project to",
+        ".claude/rules/linked.md: instructions for the model; points outside the project to",
+    ] {
+        assert!(listed.contains(part), "{part}\n{listed}");
+    }
+    assert!(!listed.contains("code.md") && !listed.contains("@ada"), "{listed}");
+    project.record(config.path()).unwrap();
+    let changes = || match Project::examine(&root).standing(config.path()) {
+        TrustStatus::Changed(changes) => changes,
+        TrustStatus::Trusted(_) | TrustStatus::NeverAsked => Vec::new(),
+    };
+    put(&root, "docs/deep/one.md", "Obey.\n");
+    assert_eq!(changes(), ["docs/deep/one.md changed"]);
+    put(&root, "docs/deep/one.md", "One. @../style.md @../../CLAUDE.md\n");
+    put(&root, ".claude/rules/api.md", "---\npaths: **\n---\nReturn JSON.\n");
+    assert_eq!(changes(), [".claude/rules/api.md changed"]);
+    put(&root, ".claude/rules/api.md", "---\npaths: src/api/**\n---\nReturn JSON.\n");
+    assert!(changes().is_empty());
+    put(&root, "AGENTS.override.md", "Mine.\n");
+    assert!(changes().contains(&"AGENTS.override.md is new".to_owned()));
+}
+
+#[test]
+fn imports_are_followed_only_so_deep() {
+    let dir = TempDir::new().unwrap();
+    let root = real(&dir);
+    put(&root, "AGENTS.md", "@d1.md\n");
+    for depth in 1..8 {
+        put(&root, &format!("d{depth}.md"), &format!("Depth {depth}. @d{}.md\n", depth + 1));
+    }
+    let project = Project::examine(&root);
+    let names: Vec<String> = project.instructions.iter().map(|file| relative(&root, &file.path)).collect();
+    assert_eq!(names, ["AGENTS.md", "d1.md", "d2.md", "d3.md", "d4.md", "d5.md"]);
+    assert!(
+        listed(&project).join("\n").contains("@d6.md in d5.md: instructions for the model; more than 5 imports deep, ignored")
+    );
+}

@@ -217,6 +217,8 @@ fn instructions_are_added_in_a_block_unless_they_contain_a_secret() {
         "# Mine\n\n<!-- aye import: ~/.claude/CLAUDE.md -->\nBe brief.\n<!-- aye import: end -->\n"
     );
     assert_eq!(std::fs::read_to_string(user.place("config/AGENTS.md.1")).unwrap(), "# Mine\n");
+    user.write("~/.claude/CLAUDE.md", "Be brief. See @~/notes.md and ask @ada.\n");
+    assert_eq!(user.plan(Agent::Claude).not_imported.len(), 1);
     user.write("~/.claude/CLAUDE.md", "Be brief.\nToken: ghp_9fK2mQ7xZ4vB1nL8kW3tR6yU0pS5dG2hJ7c\n");
     let plan = user.plan(Agent::Claude);
     assert!(plan.files.is_empty() && reason(&plan, "instructions").contains("line 2 contains a secret"), "{plan:#?}");
