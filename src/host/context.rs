@@ -8,8 +8,11 @@ use super::policy_layers::{Policy, Sources};
 use super::project::ProjectConfig;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
 use crate::host::options::Common;
-use crate::policy::{Approve, Context, Enforcer, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern};
+use crate::policy::{
+    Approve, Context, EXCLUDED_LIST, Enforcer, ExcludedPaths, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern,
+};
 use crate::protocol::{Mode, WorkspaceId};
+use crate::sys::ignore_files::own_list;
 use crate::sys::process::Shell;
 use crate::tools;
 use crate::workspace::git::Repository;
@@ -99,10 +102,24 @@ impl AppContext {
         let limits = self.tools.limits.iter().cloned().chain(aliases(&policy.layers)).collect();
         let approve = if self.settings.approval.by_effects { Approve::Effects } else { Approve::Command };
         let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits).approving(Some(approve));
+        let enforcer = enforcer.excluding(self.excluded());
         match self.settings.tools.shell {
             Shell::Bash => enforcer,
             other => enforcer.in_shell(other.name()),
         }
+    }
+
+    /// Returns the files that the workspace excludes from the tools. Needs no trust, because it only tightens.
+    fn excluded(&self) -> Vec<ExcludedPaths> {
+        let list = |root: &PathBuf| match own_list(root) {
+            Ok(text) => Some(ExcludedPaths::parse(root, &text?)),
+            Err(why) => {
+                let file = root.join(EXCLUDED_LIST);
+                tracing::warn!(file = %file.display(), why, "ignored a list of excluded files");
+                None
+            }
+        };
+        self.roots.iter().filter_map(list).collect()
     }
 
     /// Adds the tools of a project.
