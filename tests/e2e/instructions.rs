@@ -105,3 +105,38 @@ fn instructions_that_are_written_in_a_run_are_not_obeyed_in_it() {
     assert!(!texts.contains("Obey the model.") && texts.contains("Tabs here."), "{texts}");
     assert!(told.stderr.contains("`src/deep/AGENTS.md`: the file changed after aye started"), "{}", told.stderr);
 }
+
+#[test]
+fn imports_and_rules_reach_the_model_where_they_apply() {
+    let server = Server::new([reads("src/b.rs", "c1"), reads("src/api/c.rs", "c2"), Answer::text("Read.")]);
+    let project = project(&server)
+        .file("AGENTS.md", "Be brief. See @docs/style.md and @~/private.md, not `@docs/code.md`.\n")
+        .file("docs/style.md", "Use short names.\n")
+        .file("docs/code.md", "Never shown.\n")
+        .file("src/AGENTS.md", "Tabs here. @../docs/tabs.md\n")
+        .file("docs/tabs.md", "Eight columns.\n")
+        .file("src/api/c.rs", "fn c() {}\n")
+        .file(".claude/rules/all.md", "Write tests.\n")
+        .file(".claude/rules/api.md", "---\npaths:\n  - \"src/api/**\"\n---\nReturn JSON.\n");
+    std::fs::write(project.directory("home").join("private.md"), "My secret plan.\n").unwrap();
+    project.aye(&["exec", "--trust", "look"]).exits(0);
+    let system = server.request(0).body["system"].to_string();
+    for text in ["Be brief.", "Use short names.", "Write tests."] {
+        assert!(system.contains(text), "{text}: {system}");
+    }
+    for text in ["My secret plan.", "Never shown.", "Return JSON.", "Eight columns."] {
+        assert!(!system.contains(text), "{text}: {system}");
+    }
+    let results = server.request(2).tool_results();
+    assert!(results[0].1.contains("Tabs here.") && results[0].1.contains("Eight columns."), "{}", results[0].1);
+    assert!(!results[0].1.contains("Return JSON."), "{}", results[0].1);
+    assert!(results[1].1.contains("files that match `src/api/**`") && results[1].1.contains("Return JSON."), "{}", results[1].1);
+}
+
+#[test]
+fn an_override_replaces_the_instructions_of_its_directory() {
+    let server = Server::new([Answer::text("Read.")]);
+    project(&server).file("AGENTS.override.md", "Be long.\n").aye(&["exec", "--trust", "look"]).exits(0);
+    let system = server.request(0).body["system"].to_string();
+    assert!(system.contains("Be long.") && !system.contains("Be brief."), "{system}");
+}

@@ -39,6 +39,7 @@ mod gemini;
 mod git_programs;
 mod grants;
 mod harness;
+mod ignored_files;
 mod import;
 mod instructions;
 mod interrupt;
