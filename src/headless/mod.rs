@@ -1,9 +1,11 @@
 //! Output of `aye exec`: events as lines.
 
 pub(crate) mod lines;
+mod messages;
 mod plain;
 
 use crate::protocol::{ErrorCode, Event, EventKind, FailureKind};
+use messages::Messages;
 use plain::Plain;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -17,6 +19,8 @@ pub(crate) enum Format {
     /// A single JSON object at the end: the event that ended the task.
     Json,
     /// Each event as one JSON line, as it happens.
+    Events,
+    /// Messages as JSON lines, in the format that other agents share.
     StreamJson,
 }
 
@@ -43,6 +47,8 @@ pub(crate) struct Output<'a> {
     pub err: &'a mut (dyn Write + Send),
     pub out_is_terminal: bool,
     pub clean: Clean,
+    /// Version of aye, for the first line of `Format::StreamJson`.
+    pub version: &'static str,
 }
 
 /// Prints the events of a run until their sender is gone.
@@ -64,6 +70,7 @@ struct EventWriter<'a> {
     format: Format,
     output: Output<'a>,
     plain: Plain,
+    messages: Messages,
     verdict: Verdict,
     /// The event that ended the last task, or the last event if no task has ended.
     last: Option<Event>,
@@ -71,14 +78,16 @@ struct EventWriter<'a> {
 
 impl<'a> EventWriter<'a> {
     fn new(format: Format, output: Output<'a>) -> Self {
-        Self { format, output, plain: Plain::default(), verdict: Verdict::default(), last: None }
+        let messages = Messages::new(output.version);
+        Self { format, output, plain: Plain::default(), messages, verdict: Verdict::default(), last: None }
     }
 
     fn write(&mut self, event: Event) -> io::Result<()> {
         self.verdict.learn(&event.kind);
         match self.format {
             Format::Text => self.plain.write(&event.kind, &mut self.output)?,
-            Format::StreamJson => lines::write(self.output.out, &event)?,
+            Format::Events => lines::write(self.output.out, &event)?,
+            Format::StreamJson => self.messages.write(event, self.output.out)?,
             Format::Json => {
                 let ended = self.last.as_ref().is_some_and(|last| last.kind.is_over());
                 if event.kind.is_over() || !ended {
@@ -92,6 +101,9 @@ impl<'a> EventWriter<'a> {
     fn finish(&mut self) -> io::Result<()> {
         if let Some(last) = self.last.take() {
             lines::write(self.output.out, &last)?;
+        }
+        if self.format == Format::StreamJson {
+            self.messages.finish(self.output.out)?;
         }
         self.output.out.flush()
     }

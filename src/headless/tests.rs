@@ -80,7 +80,7 @@ fn told(kinds: Vec<EventKind>, format: Format, out_is_terminal: bool) -> Told {
     }
     drop(sender);
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean };
+    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean, version: "1.2.3" };
     let outcome = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(run(events, format, output));
     Told { outcome, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
@@ -106,7 +106,7 @@ fn how_a_run_ended_is_the_same_in_every_format() {
         (vec![started()], Outcome::Failed),
         (vec![], Outcome::Failed),
     ] {
-        for format in [Format::Text, Format::Json, Format::StreamJson] {
+        for format in [Format::Text, Format::Json, Format::Events, Format::StreamJson] {
             assert_eq!(told(kinds.clone(), format, false).outcome, expected, "{kinds:?}");
         }
     }
@@ -115,7 +115,7 @@ fn how_a_run_ended_is_the_same_in_every_format() {
 #[test]
 fn the_stream_is_one_event_a_line_that_reads_back() {
     let kinds = vec![started(), EventKind::TextChunk { text: "a\nb\u{1b}[31m".to_owned() }, completed("done"), ended()];
-    let told = told(kinds.clone(), Format::StreamJson, false);
+    let told = told(kinds.clone(), Format::Events, false);
     let read: Vec<Event> = told.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, kinds.into_iter().map(event).collect::<Vec<_>>());
     assert_eq!(told.err, "");
@@ -291,14 +291,145 @@ impl Write for Closed {
 
 #[test]
 fn a_reader_that_went_away_ends_the_run_quietly() {
-    for format in [Format::Text, Format::Json, Format::StreamJson] {
+    for format in [Format::Text, Format::Json, Format::Events, Format::StreamJson] {
         let (sender, events) = unbounded_channel();
         sender.send(event(completed("x"))).unwrap();
         drop(sender);
         let mut err = Vec::new();
-        let output = Output { out: &mut Closed, err: &mut err, out_is_terminal: false, clean };
+        let output = Output { out: &mut Closed, err: &mut err, out_is_terminal: false, clean, version: "1.2.3" };
         let outcome = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(run(events, format, output));
         assert_eq!(outcome, Outcome::OutputClosed);
         assert_eq!(err, b"");
     }
+}
+
+/// Returns the lines of a run in the format of messages.
+fn messages(kinds: Vec<EventKind>) -> Vec<serde_json::Value> {
+    told(kinds, Format::StreamJson, false).out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn responded(usage: Usage, stop_reason: StopReason) -> EventKind {
+    EventKind::LlmRequestCompleted {
+        estimated: false,
+        model: "m".to_owned(),
+        usage,
+        latency_ms: 7,
+        stop_reason,
+        cost_usd: Some(0.01),
+        session_cost_usd: Some(0.01),
+    }
+}
+
+fn in_force(tools: &[&str]) -> EventKind {
+    EventKind::PolicyInForce {
+        layers: Vec::new(),
+        name: "built-in".to_owned(),
+        tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
+        message: None,
+    }
+}
+
+fn task(prompt: &str) -> EventKind {
+    EventKind::TaskStarted { prompt: prompt.to_owned(), max_steps: 9 }
+}
+
+#[test]
+fn messages_begin_with_the_session_and_end_with_the_result() {
+    let usage = Usage { input_tokens: 100, cache_read_tokens: 60, cache_write_tokens: 10, output_tokens: 5, ..Usage::default() };
+    let read = messages(vec![
+        started(),
+        in_force(&["ReadFile", "Grep"]),
+        task("look"),
+        EventKind::StepStarted { step_count: 1 },
+        EventKind::TextChunk { text: "Look".to_owned() },
+        EventKind::TextChunk { text: "ing.".to_owned() },
+        responded(usage, StopReason::ToolUse),
+        requested("$ cargo test"),
+        refused(ErrorCode::NoApprover),
+        EventKind::TextChunk { text: "Done.".to_owned() },
+        responded(usage, StopReason::EndTurn),
+        EventKind::TaskCompleted { text: "Done.".to_owned(), usage, cost_usd: None, step_count: 2 },
+        ended(),
+    ]);
+    let kinds: Vec<_> = read.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["system", "assistant", "assistant", "user", "assistant", "result"]);
+    assert!(read.iter().all(|line| line["session_id"] == "s"), "{read:?}");
+    let expected = serde_json::json!({
+        "type": "system", "subtype": "init", "session_id": "s", "version": 1, "aye_version": "1.2.3", "cwd": "/src",
+        "tools": ["ReadFile", "Grep"], "mcp_servers": [], "model": "demo/m", "permissionMode": "default",
+    });
+    assert_eq!(read[0], expected);
+    let content = |line: usize| &read[line]["message"]["content"][0];
+    assert_eq!(content(1), &serde_json::json!({"type": "text", "text": "Looking."}));
+    assert_eq!(content(2), &serde_json::json!({"type": "tool_use", "id": "c1", "name": "RunCommand", "input": {}}));
+    let result = serde_json::json!({
+        "type": "tool_result", "tool_use_id": "c1", "content": "NO_APPROVER: no one to ask", "is_error": true,
+    });
+    assert_eq!(content(3), &result);
+    let id = |line: usize| &read[line]["message"]["id"];
+    assert_eq!(id(1), id(2), "parts of one response");
+    assert_ne!(id(2), id(4));
+    assert_eq!(read[1]["message"]["usage"]["input_tokens"], 30, "without the cached part");
+    let expected = serde_json::json!({
+        "type": "result", "subtype": "success", "is_error": false, "duration_ms": 0, "duration_api_ms": 14, "num_turns": 2,
+        "result": "Done.", "session_id": "s", "total_cost_usd": 0.02,
+        "usage": {
+            "input_tokens": 60, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 120, "output_tokens": 10,
+        },
+        "permission_denials": [{"tool_name": "RunCommand", "tool_use_id": "c1", "tool_input": {}}],
+    });
+    assert_eq!(read[5], expected);
+}
+
+#[test]
+fn a_partial_response_that_is_discarded_is_in_no_message() {
+    let read = messages(vec![
+        started(),
+        task("say it"),
+        EventKind::TextChunk { text: "half".to_owned() },
+        EventKind::AnswerDiscarded { reason: "cut".to_owned() },
+        EventKind::TextChunk { text: "whole".to_owned() },
+        responded(Usage::default(), StopReason::EndTurn),
+        completed("whole"),
+    ]);
+    let texts: Vec<_> = read.iter().filter_map(|line| line["message"]["content"][0]["text"].as_str()).collect();
+    assert_eq!(texts, ["whole"]);
+}
+
+#[test]
+fn a_result_names_what_ended_the_task() {
+    let budget = |unit| {
+        let remedy = Remedy::RaiseBudget { scope: BudgetScope::Task, unit, limit: 4.0 };
+        let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", "").with_remedy(remedy);
+        EventKind::SessionPaused { failure }
+    };
+    for (kinds, subtype, message) in [
+        (vec![failed_with(FailureKind::MaxStepsExceeded)], "error_max_turns", "it said no; try later"),
+        (vec![budget(BudgetUnit::Steps)], "error_max_turns", "used up"),
+        (vec![budget(BudgetUnit::CostUsd)], "error_max_budget_usd", "used up"),
+        (vec![failed_with(FailureKind::Network)], "error_during_execution", "it said no; try later"),
+        (vec![EventKind::TaskCancelled { step_count: 1 }], "error_during_execution", "the task was interrupted"),
+        (vec![], "error_during_execution", "the session ended before the task was completed"),
+    ] {
+        let read = messages([vec![started()], kinds, vec![ended()]].concat());
+        let result = read.last().unwrap();
+        assert_eq!((&result["subtype"], &result["is_error"]), (&subtype.into(), &true.into()), "{result}");
+        assert_eq!((&result["result"], &result["errors"]), (&message.into(), &serde_json::json!([message])), "{result}");
+        assert_eq!(read.len(), 2, "{read:?}");
+    }
+}
+
+#[test]
+fn a_call_that_was_never_announced_has_its_request_before_its_result() {
+    let read = messages(vec![started(), refused(ErrorCode::PolicyDenied), completed("x")]);
+    let kinds: Vec<_> = read.iter().filter_map(|line| line["message"]["content"][0]["type"].as_str()).collect();
+    assert_eq!(kinds, ["tool_use", "tool_result"]);
+}
+
+#[test]
+fn a_second_prompt_of_a_run_is_a_message_and_the_last_task_is_the_result() {
+    let read = messages(vec![started(), task("first"), completed("one"), task("again, please"), completed("two")]);
+    assert_eq!(read[1]["type"], "user");
+    assert_eq!(read[1]["message"]["content"][0]["text"], "again, please");
+    assert_eq!(read[2]["result"], "two");
 }

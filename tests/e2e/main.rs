@@ -57,6 +57,7 @@ mod mcp_serve_faults;
 mod mentions;
 mod models;
 mod open_path;
+mod output_formats;
 mod patches;
 mod paths;
 mod pickers;

@@ -166,7 +166,7 @@ pub(super) enum Fork {
 
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
-    /// Print JSON events, like `--output-format stream-json`
+    /// Print JSON events, like `--output-format events`
     #[arg(long, conflicts_with = "output_format")]
     pub json: bool,
     /// Set the format of stdout [default: text]
@@ -181,6 +181,8 @@ pub(super) enum FormatArg {
     /// One JSON object at the end: the event that ended the task
     Json,
     /// Every event as one line of JSON, as it happens
+    Events,
+    /// Messages as lines of JSON, in the format of Claude Code
     StreamJson,
 }
 

@@ -103,6 +103,7 @@ pub(crate) enum ExecPrompt {
 pub(crate) enum OutputFormat {
     Text,
     Json,
+    Events,
     StreamJson,
 }
 
@@ -285,9 +286,10 @@ impl OutputArgs {
         let named = self.output_format.map(|format| match format {
             FormatArg::Text => OutputFormat::Text,
             FormatArg::Json => OutputFormat::Json,
+            FormatArg::Events => OutputFormat::Events,
             FormatArg::StreamJson => OutputFormat::StreamJson,
         });
-        if self.json { Some(OutputFormat::StreamJson) } else { named }
+        if self.json { Some(OutputFormat::Events) } else { named }
     }
 }
 

@@ -19,7 +19,7 @@ const NO_BYPASS: &str = "no option skips the policy; `--mode auto` asks about ac
 const TOOLS: &str = "the policy decides which tools run: `aye policy show` prints it, `aye policy init` writes one";
 const SANDBOX: &str = "the policy sets the sandbox; `--mode plan` is read-only, `aye doctor` shows what the sandbox can do";
 const INSTRUCTIONS: &str = "write instructions into AGENTS.md; `/init` creates the file";
-const STRUCTURED: &str = "use `--output-format json` for one object at the end, `stream-json` for every event";
+const STRUCTURED: &str = "use `--output-format json` for one object at the end, `stream-json` for messages, `events` for every event";
 const SUBAGENTS: &str = "aye has no subagents";
 
 /// Options that aye does not have, by their names in other agents.
@@ -125,7 +125,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--last"], Instead("use `aye -c` to continue the latest session")),
     (&["--output-last-message", "-o", "--output"], Instead("redirect stdout, for example `aye exec PROMPT > FILE`")),
     (&["--format"], Instead(STRUCTURED)),
-    (&["--include-partial-messages", "--stream"], Instead("`--output-format stream-json` has partial messages already")),
+    (&["--include-partial-messages", "--stream"], Instead("use `--output-format events`, which has partial messages")),
     (&["--input-format", "--replay-user-messages"], Instead("use `aye serve --stdio` to send messages from another program")),
     (
         &["--json-schema", "--output-schema"],

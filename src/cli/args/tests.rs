@@ -53,7 +53,7 @@ fn the_definition_is_sound() {
 #[test]
 fn words_become_actions() {
     use ExecPrompt::{GoOn, Piped, Stdin};
-    use OutputFormat::{Json, StreamJson, Text};
+    use OutputFormat::{Events, Json, StreamJson, Text};
     use SessionChoice::{Latest, New, Pick};
     let id = |id: &str| SessionChoice::Id(id.to_owned());
     for (line, expected) in [
@@ -92,8 +92,9 @@ fn words_become_actions() {
         ("exec --fork=7f3a01 more", run(say("more"), SessionChoice::Fork(Some("7f3a01".to_owned())), Text)),
         ("exec hi", run(say("hi"), New, Text)),
         ("exec -", run(Stdin, New, Text)),
-        ("exec --json hi", run(say("hi"), New, StreamJson)),
-        ("exec hi --json", run(say("hi"), New, StreamJson)),
+        ("exec --json hi", run(say("hi"), New, Events)),
+        ("exec hi --json", run(say("hi"), New, Events)),
+        ("exec --output-format events hi", run(say("hi"), New, Events)),
         ("exec --output-format json hi", run(say("hi"), New, Json)),
         ("exec --output-format=stream-json hi", run(say("hi"), New, StreamJson)),
         ("exec --output-format text hi", run(say("hi"), New, Text)),
@@ -105,7 +106,7 @@ fn words_become_actions() {
         ("exec -c", run(GoOn, Latest, Text)),
         ("exec -c more", run(say("more"), Latest, Text)),
         ("exec --resume", run(GoOn, Pick, Text)),
-        ("exec --resume 7f3a01 --json", run(GoOn, id("7f3a01"), StreamJson)),
+        ("exec --resume 7f3a01 --json", run(GoOn, id("7f3a01"), Events)),
         ("exec --resume=7f3a01 more", run(say("more"), id("7f3a01"), Text)),
         ("-p hi", run(say("hi"), New, Text)),
         ("hi -p", run(say("hi"), New, Text)),

@@ -190,7 +190,9 @@ async fn drive(prepared: PreparedSession, prompt: Option<String>, format: Format
 async fn tell_all(told: UnboundedReceiver<Event>, format: Format) -> headless::Outcome {
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let out_is_terminal = out.is_terminal();
-    headless::run(told, format, Output { out: &mut out, err: &mut err, out_is_terminal, clean: crate::text::clean }).await
+    let (clean, version) = (crate::text::clean, crate::host::version::version());
+    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean, version };
+    headless::run(told, format, output).await
 }
 
 /// Prints the result of the last task again: the previous process may have been killed before it did.
@@ -206,6 +208,13 @@ fn told_again(runtime: &Runtime, claimed: &ClaimedSession, format: OutputFormat)
     }
     warn(Problem::new("nothing to continue: this is the result of the last task").hint(NEW_TASK));
     let (tell, told) = mpsc::unbounded_channel();
+    if format == OutputFormat::StreamJson {
+        // The first line describes the session.
+        let model = claimed.model().as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
+        let (mode, workspace) = (claimed.place().mode, claimed.place().workspace.display().to_string());
+        let kind = EventKind::SessionStarted { model, mode, workspace, resumed: true, facts: None };
+        let _ = tell.send(Event { kind, ..end.clone() });
+    }
     let _ = tell.send(end);
     drop(tell);
     Ok(runtime.block_on(tell_all(told, format.into())).into())
@@ -216,6 +225,7 @@ impl From<OutputFormat> for Format {
         match format {
             OutputFormat::Text => Self::Text,
             OutputFormat::Json => Self::Json,
+            OutputFormat::Events => Self::Events,
             OutputFormat::StreamJson => Self::StreamJson,
         }
     }
