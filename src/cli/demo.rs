@@ -6,7 +6,7 @@ use crate::agent::Approver;
 use crate::host::console::print_text;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::options::{Common, SessionChoice, Trust};
+use crate::host::options::{Common, RunOptions, SessionChoice, Trust};
 use crate::llm::demo;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -40,6 +40,7 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
             takes_input: false,
             session: SessionChoice::New,
             format: OutputFormat::Text,
+            options: RunOptions::default(),
             approver,
         };
         exec::run(&common, request)?

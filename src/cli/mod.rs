@@ -70,8 +70,8 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
 fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
     match action {
         Action::Interactive { prompt, session } => interactive::run(common, interactive::Request::new(prompt, session)),
-        Action::Exec { prompt, takes_input, session, format } => {
-            let request = exec::Request { prompt, takes_input, session, format, approver: Approver::Nobody };
+        Action::Exec { prompt, takes_input, session, format, options } => {
+            let request = exec::Request { prompt, takes_input, session, format, options, approver: Approver::Nobody };
             exec::run(common, request)
         }
         Action::Serve(door) => serve::run(common, &door),

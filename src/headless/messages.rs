@@ -34,7 +34,7 @@ pub(super) struct Messages {
     begun: bool,
 }
 
-/// What the first line says about the session.
+/// Facts about the session, for the first line.
 #[derive(Default)]
 struct Session {
     id: Option<SessionId>,

@@ -34,6 +34,8 @@ pub(crate) struct AppContext {
     pub mode: Mode,
     /// Custom tools, and the tools that are enabled.
     pub tools: ConfiguredTools,
+    /// The only tools of this run, if the command line names them.
+    pub allowed_tools: Option<ToolLimit>,
     /// The values of `--set`.
     set: Vec<(String, String)>,
 }
@@ -53,7 +55,19 @@ impl AppContext {
         let (mode, set) = (common.mode.unwrap_or_default(), common.set.clone());
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::at(&directories);
-        Ok(Self { environment, directories, settings, credentials, workspace, roots, home, mode, tools, set })
+        Ok(Self {
+            environment,
+            directories,
+            settings,
+            credentials,
+            workspace,
+            roots,
+            home,
+            mode,
+            tools,
+            allowed_tools: None,
+            set,
+        })
     }
 
     /// Returns the mode in which a session starts: that of `--mode`, otherwise that of the settings. Inside a command that
@@ -99,7 +113,7 @@ impl AppContext {
     }
 
     pub(crate) fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
-        let limits = self.tools.limits.iter().cloned().chain(aliases(&policy.layers)).collect();
+        let limits = self.tool_limits().into_iter().chain(aliases(&policy.layers)).collect();
         let approve = if self.settings.approval.by_effects { Approve::Effects } else { Approve::Command };
         let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits).approving(Some(approve));
         let enforcer = enforcer.excluding(self.excluded());
@@ -120,6 +134,11 @@ impl AppContext {
             }
         };
         self.roots.iter().filter_map(list).collect()
+    }
+
+    /// Returns the limits on tools, except those of the policy.
+    pub(crate) fn tool_limits(&self) -> Vec<ToolLimit> {
+        self.tools.limits.iter().chain(&self.allowed_tools).cloned().collect()
     }
 
     /// Adds the tools of a project.

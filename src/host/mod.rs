@@ -1,6 +1,7 @@
 //! The environment and the sessions of every front end: settings, trust, policy, models, tools and servers.
 
 pub(crate) mod allowed_models;
+pub(crate) mod allowed_tools;
 pub(crate) mod api_keys;
 pub(crate) mod configured_tools;
 pub(crate) mod console;

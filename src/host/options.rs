@@ -23,6 +23,13 @@ pub(crate) struct Common {
     pub verbosity: u8,
 }
 
+/// Options that only a single task has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RunOptions {
+    /// The only tools of the run, as written; `None`: all.
+    pub allowed_tools: Option<Vec<String>>,
+}
+
 /// Whether `--trust` was given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Trust {

@@ -384,7 +384,7 @@ pub(super) fn setup(
     let router = Arc::new(Router::new(tools));
     let (settled, known) = recover(place, session, &router);
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
-    session.unmatched_names = unmatched(&place.tools.limits, &router);
+    session.unmatched_names = unmatched(&place.tool_limits(), &router);
     session.notices.extend(session.unmatched_names.iter().cloned());
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let options = Options {

@@ -20,6 +20,8 @@ pub enum ToolNames {
     Disabled(Vec<String>),
     /// Tools that are enabled; all others are disabled.
     Enabled(Vec<String>),
+    /// Tools of one run; all others are disabled.
+    Allowed(Vec<String>),
 }
 
 impl ToolLimit {
@@ -28,6 +30,7 @@ impl ToolLimit {
         match &self.names {
             ToolNames::Disabled(names) => ("tools.disabled", names),
             ToolNames::Enabled(names) => ("tools.enabled", names),
+            ToolNames::Allowed(names) => ("--allowed-tools", names),
         }
     }
 
@@ -37,7 +40,8 @@ impl ToolLimit {
         let reason = match &self.names {
             ToolNames::Disabled(names) if hit(names) => format!("the tool `{tool_name}` is disabled"),
             ToolNames::Enabled(names) if !hit(names) => format!("the tool `{tool_name}` is not in `tools.enabled`"),
-            ToolNames::Disabled(_) | ToolNames::Enabled(_) => return None,
+            ToolNames::Allowed(names) if !hit(names) => format!("the tool `{tool_name}` is not allowed in this run"),
+            ToolNames::Disabled(_) | ToolNames::Enabled(_) | ToolNames::Allowed(_) => return None,
         };
         Some(Denial { rule: self.rule.clone(), reason, parts: Vec::new() })
     }

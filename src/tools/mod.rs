@@ -61,7 +61,7 @@ pub(crate) use mcp::{Pins, Remote, RemoteTools};
 pub(crate) use naming::Conflict;
 pub(crate) use on_demand::{FIND_TOOLS, LoadedTools};
 pub(crate) use read_state::ReadState;
-pub(crate) use registry::{built_in_names, name_of, starts_nothing};
+pub(crate) use registry::{all_names, built_in_names, name_of, starts_nothing};
 pub(crate) use router::Router;
 pub(crate) use sandbox::{
     Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,

@@ -81,8 +81,7 @@ pub(crate) fn built_in_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the names and aliases of all built-in tools.
-#[cfg(test)]
-pub(super) fn all_names() -> Vec<&'static str> {
+pub(crate) fn all_names() -> Vec<&'static str> {
     TOOLS.iter().flat_map(|tool| std::iter::once(tool.name()).chain(tool.alias_names())).collect()
 }
 

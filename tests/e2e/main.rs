@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod allowed_tools;
 mod amend;
 mod approve;
 mod artifacts;

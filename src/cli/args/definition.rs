@@ -25,6 +25,8 @@ pub(super) struct Line {
     pub session: SessionArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Run one task and exit, as `aye exec` does
     #[arg(short = 'p', long = "print")]
     pub print: bool,
@@ -174,6 +176,15 @@ pub(super) struct OutputArgs {
     pub output_format: Option<FormatArg>,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Offer only these tools; separate names by commas, or repeat
+    ///
+    /// The option only removes tools. What they may do is still decided by the policy.
+    #[arg(long = "allowed-tools", value_name = "TOOLS", action = ArgAction::Append)]
+    pub allowed_tools: Vec<String>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FormatArg {
     /// The response of the model as text
@@ -197,6 +208,8 @@ pub(super) enum Sub {
         session: SessionArgs,
         #[command(flatten)]
         output: OutputArgs,
+        #[command(flatten)]
+        run: RunArgs,
         /// Accept `-p`, which changes nothing here
         #[arg(short = 'p', long = "print", hide = true)]
         print: bool,

@@ -23,6 +23,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "Let the model edit files, for at most 2 US dollars",
                 "aye exec --mode auto-edit --max-budget-usd 2 \"fix the typos\"",
             ),
+            (
+                "Offer only tools that read to the model",
+                "aye exec --allowed-tools ReadFile,Grep,Glob \"where is the config parsed?\"",
+            ),
             ("Continue the latest session and print events as JSON", "aye exec -c --json \"now add a test\""),
         ],
     ),

@@ -1,7 +1,7 @@
 //! The checked command line: the action and its options.
 
 use super::definition::{
-    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, SessionArgs, Sub, ToolSub,
+    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, RunArgs, SessionArgs, Sub, ToolSub,
 };
 use super::single_word;
 use crate::cli::auth::args::AuthAction;
@@ -13,7 +13,7 @@ use crate::cli::serve::Door;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
 use crate::cli::usage::args::UsageRequest;
-use crate::host::options::{Answers, Color, Common, SessionChoice, Trust};
+use crate::host::options::{Answers, Color, Common, RunOptions, SessionChoice, Trust};
 use crate::protocol::{Mode, Problem};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -36,6 +36,7 @@ pub(crate) enum Action {
         takes_input: bool,
         session: SessionChoice,
         format: OutputFormat,
+        options: RunOptions,
     },
     Demo {
         answers: Answers,
@@ -130,9 +131,10 @@ impl Line {
                 let session = self.session.choice();
                 check_prompt(self.prompt.as_deref(), &session, written, if self.print { "aye -p" } else { "aye" })?;
                 if self.print {
-                    exec(self.prompt, session, self.output.format(), !self.no_stdin)?
+                    exec(self.prompt, session, self.output.format(), !self.no_stdin, self.run)?
                 } else {
-                    interactive(self.prompt, session, &self.output, self.no_stdin)?
+                    check_interactive(&self.output, &self.run, self.no_stdin)?;
+                    Action::Interactive { prompt: self.prompt.filter(|text| !text.trim().is_empty()), session }
                 }
             }
             Some(subcommand) => {
@@ -144,7 +146,8 @@ impl Line {
                     let problem = Problem::new("`-p` cannot be combined with another subcommand");
                     return Err(problem.hint("put `--` before a prompt that looks like a subcommand"));
                 }
-                if self.session.choice() != SessionChoice::New || self.session.take_over || self.output.format().is_some() {
+                let of_run = self.output.format().is_some() || self.run.first().is_some();
+                if self.session.choice() != SessionChoice::New || self.session.take_over || of_run {
                     return Err("session and output options go after the subcommand".into());
                 }
                 subcommand.check(written)?
@@ -154,12 +157,16 @@ impl Line {
     }
 }
 
-fn interactive(prompt: Option<String>, session: SessionChoice, output: &OutputArgs, no_stdin: bool) -> Result<Action, Problem> {
-    let misplaced = if output.format().is_some() { Some("`--json` and `--output-format` need") } else { None };
-    if let Some(options) = misplaced.or(no_stdin.then_some("`--no-stdin` needs")) {
-        return Err(Problem::new(format!("{options} `-p` or `aye exec`")).hint("run `aye exec` with these options"));
-    }
-    Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
+/// Rejects the options of a single task in a session with a user.
+fn check_interactive(output: &OutputArgs, run: &RunArgs, no_stdin: bool) -> Result<(), Problem> {
+    let options = if output.format().is_some() {
+        "`--json` and `--output-format` need".to_owned()
+    } else if let Some(option) = run.first().or(no_stdin.then_some("--no-stdin")) {
+        format!("`{option}` needs")
+    } else {
+        return Ok(());
+    };
+    Err(Problem::new(format!("{options} `-p` or `aye exec`")).hint("run `aye exec` with these options"))
 }
 
 /// Rejects a word that is a command. In a session that continues, a word such as `continue` or `apply` is a valid
@@ -174,7 +181,9 @@ fn exec(
     session: SessionChoice,
     format: Option<OutputFormat>,
     takes_input: bool,
+    run: RunArgs,
 ) -> Result<Action, Problem> {
+    let options = run.check();
     let prompt = match (prompt, &session) {
         (Some(dash), _) if dash == "-" && !takes_input => {
             let problem = Problem::new("`-` reads the prompt from stdin, which `--no-stdin` forbids");
@@ -192,17 +201,17 @@ fn exec(
         (None, SessionChoice::New) => ExecPrompt::Piped,
         (None, SessionChoice::Latest | SessionChoice::Pick | SessionChoice::Id(_) | SessionChoice::Fork(_)) => ExecPrompt::GoOn,
     };
-    Ok(Action::Exec { prompt, takes_input, session, format: format.unwrap_or(OutputFormat::Text) })
+    Ok(Action::Exec { prompt, takes_input, session, format: format.unwrap_or(OutputFormat::Text), options })
 }
 
 impl Sub {
     fn check(self, written: PromptPosition) -> Result<Action, Problem> {
         Ok(match self {
             Self::Resume(args) => args.check()?,
-            Self::Exec { session, output, print: _, no_stdin, prompt } => {
+            Self::Exec { session, output, run, print: _, no_stdin, prompt } => {
                 let session = session.choice();
                 check_prompt(prompt.as_deref(), &session, written, "aye exec")?;
-                return exec(prompt, session, output.format(), !no_stdin);
+                return exec(prompt, session, output.format(), !no_stdin, run);
             }
             Self::Serve { stdio: _, socket } => Action::Serve(socket.map_or(Door::Stdio, Door::Socket)),
             Self::Demo { yes } => Action::Demo { answers: answers(yes) },
@@ -291,6 +300,38 @@ impl OutputArgs {
         });
         if self.json { Some(OutputFormat::Events) } else { named }
     }
+}
+
+impl RunArgs {
+    /// Returns the first given option, for an error.
+    fn first(&self) -> Option<&'static str> {
+        (!self.allowed_tools.is_empty()).then_some("--allowed-tools")
+    }
+
+    fn check(self) -> RunOptions {
+        let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();
+        RunOptions { allowed_tools: (!self.allowed_tools.is_empty()).then(entries) }
+    }
+}
+
+/// Splits names at commas and spaces outside of parentheses.
+fn split_names(text: &str) -> Vec<String> {
+    let (mut names, mut name, mut depth) = (Vec::new(), String::new(), 0_usize);
+    for letter in text.chars() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && (letter == ',' || letter.is_whitespace()) {
+            names.push(std::mem::take(&mut name));
+        } else {
+            name.push(letter);
+        }
+    }
+    names.push(name);
+    names.retain(|name| !name.is_empty());
+    names
 }
 
 impl From<CommonArgs> for Common {

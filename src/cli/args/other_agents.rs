@@ -16,10 +16,11 @@ use Meaning::{Instead, Same, Values};
 
 const MODES: &str = "use `--mode plan`, `ask`, `auto-edit` or `auto`";
 const NO_BYPASS: &str = "no option skips the policy; `--mode auto` asks about actions of high risk only";
-const TOOLS: &str = "the policy decides which tools run: `aye policy show` prints it, `aye policy init` writes one";
+const TOOLS: &str = "the policy decides what tools may do: `aye policy show` prints it, `aye policy init` writes one";
 const SANDBOX: &str = "the policy sets the sandbox; `--mode plan` is read-only, `aye doctor` shows what the sandbox can do";
 const INSTRUCTIONS: &str = "write instructions into AGENTS.md; `/init` creates the file";
-const STRUCTURED: &str = "use `--output-format json` for one object at the end, `stream-json` for messages, `events` for every event";
+const STRUCTURED: &str =
+    "use `--output-format json` for one object at the end, `stream-json` for messages, `events` for every event";
 const SUBAGENTS: &str = "aye has no subagents";
 
 /// Options that aye does not have, by their names in other agents.
@@ -75,21 +76,11 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--full-auto"], Instead("use `--mode auto`, which asks about actions of high risk only")),
     (&["--ask-for-approval", "-a", "--approval-policy"], Instead(MODES)),
     (&["--sandbox", "-s", "--no-sandbox"], Instead(SANDBOX)),
+    (&["--allowedTools", "--tools", "--available-tools"], Same("--allowed-tools")),
+    (&["--allow-tool"], Instead(TOOLS)),
     (
-        &[
-            "--allowedTools",
-            "--allowed-tools",
-            "--disallowedTools",
-            "--disallowed-tools",
-            "--allow-tool",
-            "--deny-tool",
-            "--exclude-tools",
-        ],
-        Instead(TOOLS),
-    ),
-    (
-        &["--tools", "--available-tools"],
-        Instead("use `--set 'tools.enabled=[\"ReadFile\", \"Grep\"]'` to offer only these tools"),
+        &["--disallowedTools", "--disallowed-tools", "--deny-tool", "--exclude-tools"],
+        Instead("use `--set 'tools.disabled=[\"RunCommand\"]'` to remove tools, or `--allowed-tools` to name the others"),
     ),
     (
         &["--append-system-prompt", "--system-prompt", "--system-prompt-file", "--append-system-prompt-file", "--rules"],
@@ -232,7 +223,8 @@ mod tests {
             ("aye --permission-mode bypassPermissions", "--permission-mode", "`--mode plan`"),
             ("aye --permission-mode", "--permission-mode", "`--mode plan`"),
             ("aye -a never", "-a", "`--mode plan`"),
-            ("aye --allowedTools Read", "--allowedTools", "policy"),
+            ("aye --disallowedTools Bash", "--disallowedTools", "tools.disabled"),
+            ("aye --allow-tool Read", "--allow-tool", "policy"),
         ] {
             let Some(Translation::Hint(hint)) = translate(&line(given), option) else { panic!("{given}") };
             assert!(hint.contains(part), "{given}: {hint}");

@@ -38,7 +38,7 @@ fn interactive(prompt: Option<&str>, session: SessionChoice) -> Action {
 }
 
 fn run(prompt: ExecPrompt, session: SessionChoice, format: OutputFormat) -> Action {
-    Action::Exec { prompt, takes_input: true, session, format }
+    Action::Exec { prompt, takes_input: true, session, format, options: RunOptions::default() }
 }
 
 fn say(text: &str) -> ExecPrompt {
@@ -237,6 +237,22 @@ fn common_flags_stand_before_and_after_every_subcommand() {
 }
 
 #[test]
+fn allowed_tools_are_separated_by_commas_or_spaces_and_repeatable() {
+    for (line, expected) in [
+        ("exec hi", None),
+        ("exec --allowed-tools Grep hi", Some(vec!["Grep"])),
+        ("-p --allowed-tools Grep,Glob~ReadFile hi", Some(vec!["Grep", "Glob", "ReadFile"])),
+        ("exec --allowed-tools Grep --allowedTools=Read, hi", Some(vec!["Grep", "Read"])),
+        ("exec --allowed-tools Bash(git~log:*),Read hi", Some(vec!["Bash(git log:*)", "Read"])),
+        ("exec --tools= hi", Some(vec![])),
+    ] {
+        let Action::Exec { options, .. } = invocation(line).action else { panic!("{line}") };
+        let expected = expected.map(|names| names.into_iter().map(str::to_owned).collect());
+        assert_eq!(options.allowed_tools, expected, "{line}");
+    }
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused() {
     for (line, said) in [
         ("--frobnicate", "unexpected argument"),
@@ -266,6 +282,8 @@ fn what_cannot_be_meant_is_refused() {
         ("exec --frobnicate", "hint: run `aye exec --help` for usage"),
         ("policy grants revoke", "hint: usage: aye policy grants revoke"),
         ("--json hi", "need `-p`"),
+        ("--allowed-tools Grep hi", "`--allowed-tools` needs `-p`"),
+        ("--allowed-tools Grep exec hi", "after the subcommand"),
         ("exec --json --output-format text hi", "cannot be used with"),
         ("exec --output-format xml hi", "stream-json"),
         ("-c --resume", "cannot be used with"),

@@ -9,7 +9,7 @@ use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::options::{Common, SessionChoice};
+use crate::host::options::{Common, RunOptions, SessionChoice};
 use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{ClaimedSession, PreparedSession, SessionBuilder};
 use crate::host::session_error::SessionError;
@@ -35,6 +35,7 @@ pub(crate) struct Request {
     pub takes_input: bool,
     pub session: SessionChoice,
     pub format: OutputFormat,
+    pub options: RunOptions,
     pub approver: Approver,
 }
 
@@ -97,7 +98,10 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let store = Store::open(&place.directories.data)?;
     let runtime = startup::runtime()?;
     let front_end = FrontEnd::exec(request.approver);
-    let builder = SessionBuilder::find(front_end, common.clone(), place, store, &request.session).map_err(refusal)?;
+    let mut builder = SessionBuilder::find(front_end, common.clone(), place, store, &request.session).map_err(refusal)?;
+    if let Some(entries) = &request.options.allowed_tools {
+        builder = builder.with_allowed_tools(entries).map_err(CliError::usage)?;
+    }
     let builder = runtime.block_on(builder.with_model())?;
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped_input::read(&mut |notice| warn(notice))?;

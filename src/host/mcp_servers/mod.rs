@@ -151,7 +151,11 @@ impl Servers {
                 listed.map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
             }),
             pins: Some(self.pins.clone()),
-            most_bytes: Some(usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)),
+            // Without the tool that loads others, all are offered.
+            most_bytes: policy
+                .offers(tools::FIND_TOOLS)
+                .is_ok()
+                .then(|| usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)),
             timeout: Arc::new(move |server, _| {
                 timeouts.lock().unwrap_or_else(PoisonError::into_inner).get(server).copied().unwrap_or(CALL_TIMEOUT)
             }),

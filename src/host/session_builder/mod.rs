@@ -13,9 +13,11 @@ pub(crate) use claimed::ClaimedSession;
 pub(crate) use notices::SessionNotices;
 pub(crate) use prepared::{PreparedSession, StartedSession};
 
+use super::allowed_tools::{self, KnownNames};
 use super::context::AppContext;
 use super::local_models::{self, ModelSelection};
 use super::lock_takeover;
+use super::mcp_servers::specs::specs;
 use super::models::ModelCatalog;
 use super::options::{Common, SessionChoice, Trust};
 use super::policy_layers::Policy;
@@ -28,7 +30,7 @@ use crate::host::error::CliError;
 use crate::llm::MissingModel;
 use crate::policy::Sandbox;
 use crate::ports::Model;
-use crate::protocol::{Mode, SessionId};
+use crate::protocol::{Mode, Problem, SessionId};
 use crate::store::{SessionSummary, Store};
 use crate::sys::instance::Instance;
 use front_end::{FrontEnd, LockHandling, ModelNeed, SessionPurpose, TrustHandling};
@@ -105,6 +107,19 @@ impl SessionBuilder {
         let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
         self.notices.add_all(notice);
         Ok(Self { model: Ok(model.map_err(SessionError::Model)?), ..self })
+    }
+
+    /// Restricts the session to these tools.
+    ///
+    /// # Errors
+    /// An entry is not the name of a tool.
+    pub(crate) fn with_allowed_tools(mut self, entries: &[String]) -> Result<Self, Problem> {
+        let named = self.policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|command| command.name.clone()));
+        let own = named.chain(self.place.tools.custom.iter().map(|tool| tool.name.clone())).collect();
+        let (servers, _) = specs(&self.place, Some(&self.project));
+        let known = KnownNames { own, servers: servers.into_iter().map(|server| server.name).collect() };
+        self.place.allowed_tools = Some(allowed_tools::limit(entries, &known)?);
+        Ok(self)
     }
 
     /// Sets the handling of a task that an earlier process left unfinished.

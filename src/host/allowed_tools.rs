@@ -1,0 +1,171 @@
+//! The tools of one run: the names of `--allowed-tools`, in the spellings of aye and of other agents.
+
+use crate::policy::{ToolLimit, ToolNames, means_tool, server_of};
+use crate::protocol::Problem;
+use crate::tools;
+use strsim::damerau_levenshtein;
+
+const OPTION: &str = "--allowed-tools";
+/// Beginning of the names of MCP tools in other agents: `mcp__server__tool`.
+const MCP_PREFIX: &str = "mcp__";
+/// Maximum number of similar names in an error.
+const MAX_NAMED: usize = 3;
+
+/// The names that an entry can mean, except those of built-in tools.
+pub(crate) struct KnownNames {
+    /// Custom tools, and commands that the policy offers as tools.
+    pub own: Vec<String>,
+    /// MCP servers; their tools are not known yet.
+    pub servers: Vec<String>,
+}
+
+/// Returns the limit for these entries.
+///
+/// # Errors
+/// An entry is not the name of a tool.
+pub(crate) fn limit(entries: &[String], known: &KnownNames) -> Result<ToolLimit, Problem> {
+    let names: Result<Vec<String>, Problem> = entries.iter().map(|entry| known.resolve(entry)).collect();
+    Ok(ToolLimit { rule: OPTION.to_owned(), names: ToolNames::Allowed(names?) })
+}
+
+impl KnownNames {
+    fn resolve(&self, entry: &str) -> Result<String, Problem> {
+        if let Some((name, pattern)) = entry.split_once('(') {
+            return Err(pattern_problem(entry, name, pattern.strip_suffix(')').unwrap_or(pattern)));
+        }
+        let entry = of_server(entry).unwrap_or_else(|| entry.to_owned());
+        if let Some(name) = tools::name_of(&entry) {
+            return Ok(name.to_owned());
+        }
+        let is_built_in = tools::built_in_names().chain([tools::FIND_TOOLS]).any(|name| means_tool(&entry, name));
+        if is_built_in || self.own.iter().any(|name| means_tool(&entry, name)) {
+            return Ok(entry);
+        }
+        match server_of(&entry) {
+            Some(server) if self.servers.iter().any(|name| means_tool(server, name)) => Ok(entry),
+            Some(server) => Err(self.unknown_server(&entry, server)),
+            None => Err(self.unknown(&entry)),
+        }
+    }
+
+    fn unknown_server(&self, entry: &str, server: &str) -> Problem {
+        let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because(format!("there is no MCP server `{server}`"));
+        let near = similar(server, self.servers.iter().map(String::as_str));
+        problem.hint(match &near[..] {
+            [] => "run `aye mcp list` to list the servers".to_owned(),
+            near => format!("did you mean the server {}?", near.join(" or ")),
+        })
+    }
+
+    fn unknown(&self, entry: &str) -> Problem {
+        let problem = Problem::new(format!("unknown tool `{entry}` in `{OPTION}`"));
+        let own = self.own.iter().map(String::as_str);
+        let near = similar(entry, tools::all_names().into_iter().chain(own));
+        let problem = if near.is_empty() { problem } else { problem.hint(format!("did you mean {}?", near.join(" or "))) };
+        problem.hint("run `aye tool list` to list the tools")
+    }
+}
+
+/// Returns the entry for `mcp__server__tool` or `mcp__server`, as other agents write them.
+fn of_server(entry: &str) -> Option<String> {
+    let rest = entry
+        .get(..MCP_PREFIX.len())
+        .filter(|start| start.eq_ignore_ascii_case(MCP_PREFIX))
+        .and(entry.get(MCP_PREFIX.len()..))?;
+    Some(if rest.contains("__") { rest.to_owned() } else { format!("Mcp.{rest}/*") })
+}
+
+/// Returns the names that are similar to an entry, the most similar first, in backquotes.
+fn similar<'a>(entry: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let lower = entry.to_lowercase();
+    let mut near: Vec<(usize, &str)> = names
+        .map(|name| (damerau_levenshtein(&lower, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .collect();
+    near.sort_unstable();
+    near.dedup_by_key(|(_, name)| name.to_lowercase());
+    near.truncate(MAX_NAMED);
+    near.into_iter().map(|(_, name)| format!("`{name}`")).collect()
+}
+
+/// Returns the error for `Bash(npm test:*)`, with the rule of a policy that means the same.
+fn pattern_problem(entry: &str, name: &str, pattern: &str) -> Problem {
+    let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because("expected the name of a tool, without a pattern");
+    let Some(tool) = tools::name_of(name.trim()) else { return problem.hint("run `aye tool list` to list the tools") };
+    let words: Vec<&str> = pattern.trim_end_matches(":*").split_whitespace().filter(|word| !word.contains('*')).collect();
+    if tool != "RunCommand" || words.is_empty() {
+        return problem.hint(format!("write `{tool}`; the policy decides what it may access"));
+    }
+    let words: Vec<String> = words.iter().map(|word| toml::Value::String((*word).to_owned()).to_string()).collect();
+    let rule = [
+        "    [[capabilities.\"Shell.Exec\".rules]]".to_owned(),
+        format!("    command = [{}]", words.join(", ")),
+        "    decision = \"allow\"".to_owned(),
+    ];
+    let problem = Problem { excerpt: rule.to_vec(), ..problem };
+    problem.hint(format!("write `{tool}`, and add this rule to your policy or to a file for `--policy`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> KnownNames {
+        KnownNames { own: vec!["Tickets".to_owned()], servers: vec!["docs".to_owned()] }
+    }
+
+    #[test]
+    fn an_entry_is_a_name_an_alias_a_pattern_or_a_tool_of_a_server() {
+        for (entry, name) in [
+            ("ReadFile", "ReadFile"),
+            ("readfile", "ReadFile"),
+            ("Bash", "RunCommand"),
+            ("Read", "ReadFile"),
+            ("Edit", "EditFile"),
+            ("WebFetch", "HttpRequest"),
+            ("tickets", "tickets"),
+            ("Cli*", "Cli*"),
+            ("*", "*"),
+            ("FindTools", "FindTools"),
+            ("docs__search", "docs__search"),
+            ("docs/search", "docs/search"),
+            ("Mcp.docs/*", "Mcp.docs/*"),
+            ("mcp__docs__search", "docs__search"),
+            ("mcp__docs", "Mcp.docs/*"),
+        ] {
+            assert_eq!(known().resolve(entry).as_deref(), Ok(name), "{entry}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_no_tool_is_an_error_with_what_to_write() {
+        for (entry, parts) in [
+            ("ReedFile", &["unknown tool `ReedFile`", "`ReadFile`", "aye tool list"][..]),
+            ("Tickts", &["did you mean `Tickets`?"]),
+            ("Task", &["unknown tool `Task`", "aye tool list"]),
+            ("Frob*", &["unknown tool `Frob*`"]),
+            ("dosc__search", &["no MCP server `dosc`", "the server `docs`"]),
+            ("mcp__other__x", &["no MCP server `other`", "aye mcp list"]),
+            ("Bash(npm test:*)", &["without a pattern", "command = [\"npm\", \"test\"]", "write `RunCommand`"]),
+            ("Bash(git log *)", &["command = [\"git\", \"log\"]"]),
+            ("Bash(*)", &["write `RunCommand`; the policy decides"]),
+            ("Read(src/**)", &["write `ReadFile`; the policy decides"]),
+            ("Frob(x)", &["aye tool list"]),
+        ] {
+            let text = known().resolve(entry).unwrap_err().text();
+            for part in parts {
+                assert!(text.contains(part), "{entry}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_leaves_only_the_tools_of_its_list() {
+        let limit = limit(&["Read".to_owned(), "mcp__docs".to_owned()], &known()).unwrap();
+        assert!(limit.denies("ReadFile").is_none() && limit.denies("Mcp.docs/search").is_none());
+        let denial = limit.denies("RunCommand").unwrap();
+        assert_eq!((denial.rule.as_str(), denial.reason.as_str()), (OPTION, "the tool `RunCommand` is not allowed in this run"));
+        let none = super::limit(&[], &known()).unwrap();
+        assert!(none.denies("ReadFile").is_some());
+    }
+}
