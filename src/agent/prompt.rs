@@ -21,11 +21,13 @@ pub(crate) struct Surroundings {
     pub missing: Vec<(&'static str, &'static str)>,
     /// Instruction files in order of authority, each with its source.
     pub instructions: Vec<(String, String)>,
+    /// JSON Schema of the final response, if a program reads it.
+    pub output_schema: Option<String>,
 }
 
 /// Returns the system prompt. It stays the same during a session, so that providers can cache it.
 pub(crate) fn system_prompt(surroundings: &Surroundings) -> String {
-    let Surroundings { workspace, system, date, git, shell, programs, missing, instructions } = surroundings;
+    let Surroundings { workspace, system, date, git, shell, programs, missing, instructions, output_schema } = surroundings;
     let mut prompt = include_str!("../../assets/system.md").to_owned();
     // Writing to a string cannot fail.
     let _ = writeln!(prompt, "\n## Environment\n\n- Workspace: {workspace}\n- System: {system}\n- Date: {date}");
@@ -43,6 +45,13 @@ pub(crate) fn system_prompt(surroundings: &Surroundings) -> String {
     }
     for (source, text) in instructions {
         let _ = writeln!(prompt, "\n## Instructions from {source}\n\n{}", text.trim_end());
+    }
+    if let Some(schema) = output_schema {
+        let _ = writeln!(
+            prompt,
+            "\n## Response format\n\nA program reads your final response. After your tool calls, it must be a single JSON value \
+            that matches this JSON Schema, without any other text and without a code fence:\n\n{schema}"
+        );
     }
     prompt
 }
@@ -62,9 +71,12 @@ mod tests {
             programs: vec!["git", "cargo"],
             missing: vec![("npm", "package-lock.json")],
             instructions: vec![("AGENTS.md".to_owned(), "Be kind.\n\n".to_owned())],
+            output_schema: None,
         };
         let told = "\n## Environment\n\n- Workspace: /home/me/shop\n- System: linux\n- Date: 2026-11-21\n- Command shell: zsh, not bash\n- Programs: git, cargo\n\
                     - Not installed: npm, which package-lock.json needs\n\n## Instructions from AGENTS.md\n\nBe kind.\n";
         assert!(system_prompt(&surroundings).ends_with(told), "{}", system_prompt(&surroundings));
+        let with_schema = Surroundings { output_schema: Some("{\"type\":\"object\"}".to_owned()), ..surroundings };
+        assert!(system_prompt(&with_schema).ends_with("without a code fence:\n\n{\"type\":\"object\"}\n"));
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Messages {
     started: Option<Timestamp>,
     last: Option<Timestamp>,
     end: Option<End>,
+    /// The final value, if the response had to match a schema.
+    structured: Option<Value>,
     begun: bool,
 }
 
@@ -83,6 +85,7 @@ impl Messages {
             started: None,
             last: None,
             end: None,
+            structured: None,
             begun: false,
         }
     }
@@ -142,6 +145,19 @@ impl Messages {
         }
     }
 
+    /// Sets the final value, for a response that had to match a schema.
+    pub(super) fn set_structured(&mut self, value: Value) {
+        self.structured = Some(value);
+    }
+
+    /// Replaces a completed task by an error: its response does not match the schema.
+    pub(super) fn set_mismatch(&mut self, message: String) {
+        if let Some(end) = &mut self.end {
+            end.subtype = "error_max_structured_output_retries";
+            end.errors = vec![message];
+        }
+    }
+
     /// Writes the last line.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.session.id.is_none() {
@@ -166,8 +182,13 @@ impl Messages {
             "usage": usage(&self.spent.usage),
             "permission_denials": self.denials,
         });
-        if let Some(members) = result.as_object_mut().filter(|_| !end.errors.is_empty()) {
-            members.insert("errors".to_owned(), json!(end.errors));
+        if let Some(members) = result.as_object_mut() {
+            if !end.errors.is_empty() {
+                members.insert("errors".to_owned(), json!(end.errors));
+            }
+            if let Some(value) = self.structured.take() {
+                members.insert("structured_output".to_owned(), value);
+            }
         }
         lines::write(out, &result)
     }

@@ -4,7 +4,7 @@ pub(crate) mod lines;
 mod messages;
 mod plain;
 
-use crate::protocol::{ErrorCode, Event, EventKind, FailureKind};
+use crate::protocol::{ErrorCode, Event, EventKind, FailureKind, Problem};
 use messages::Messages;
 use plain::Plain;
 use std::borrow::Cow;
@@ -30,6 +30,8 @@ pub enum Outcome {
     Completed,
     /// Completed, but the policy denied an action or nobody could approve it.
     CompletedWithDenials,
+    /// Completed, but the final response does not match the schema.
+    SchemaMismatch,
     Failed,
     LimitReached,
     AuthenticationFailed,
@@ -37,6 +39,28 @@ pub enum Outcome {
     /// The reader of the output disconnected.
     OutputClosed,
 }
+
+/// A check of the final response against a schema.
+pub(crate) trait ResponseCheck: Send + Sync {
+    /// Returns the JSON value of a response, in one line.
+    ///
+    /// # Errors
+    /// Describes why the response does not match.
+    fn value_in(&self, text: &str) -> Result<String, String>;
+
+    /// Returns the name of the schema, for messages.
+    fn name(&self) -> String;
+}
+
+/// The check of a run, and how often the model may correct its response.
+#[derive(Clone, Copy)]
+pub(crate) struct Check<'a> {
+    pub by: &'a dyn ResponseCheck,
+    pub repairs: usize,
+}
+
+/// Maximum lines of a response that does not match, in an error.
+const MAX_RESPONSE_LINES: usize = 20;
 
 /// A function that makes text safe for a terminal.
 pub(crate) type Clean = fn(&str) -> Cow<'_, str>;
@@ -49,6 +73,7 @@ pub(crate) struct Output<'a> {
     pub clean: Clean,
     /// Version of aye, for the first line of `Format::StreamJson`.
     pub version: &'static str,
+    pub check: Option<Check<'a>>,
 }
 
 /// Prints the events of a run until their sender is gone.
@@ -71,6 +96,7 @@ struct EventWriter<'a> {
     output: Output<'a>,
     plain: Plain,
     messages: Messages,
+    checked: Checked,
     verdict: Verdict,
     /// The event that ended the last task, or the last event if no task has ended.
     last: Option<Event>,
@@ -79,11 +105,13 @@ struct EventWriter<'a> {
 impl<'a> EventWriter<'a> {
     fn new(format: Format, output: Output<'a>) -> Self {
         let messages = Messages::new(output.version);
-        Self { format, output, plain: Plain::default(), messages, verdict: Verdict::default(), last: None }
+        let (plain, checked, verdict) = (Plain::default(), Checked::default(), Verdict::default());
+        Self { format, output, plain, messages, checked, verdict, last: None }
     }
 
-    fn write(&mut self, event: Event) -> io::Result<()> {
+    fn write(&mut self, mut event: Event) -> io::Result<()> {
         self.verdict.learn(&event.kind);
+        self.check(&mut event.kind);
         match self.format {
             Format::Text => self.plain.write(&event.kind, &mut self.output)?,
             Format::Events => lines::write(self.output.out, &event)?,
@@ -98,7 +126,47 @@ impl<'a> EventWriter<'a> {
         Ok(())
     }
 
+    /// Checks the response of a completed task. As text, only a value that matches is printed.
+    fn check(&mut self, kind: &mut EventKind) {
+        let Some(Check { by, repairs }) = self.output.check else { return };
+        if kind.is_over() {
+            self.checked.last = None;
+        }
+        let EventKind::TaskCompleted { text, .. } = kind else { return };
+        let checked = by.value_in(text);
+        if let Err(mismatch) = &checked {
+            if self.checked.count < repairs && self.format == Format::Text {
+                let line = format!("the response does not match `{}`; the model corrects it: {mismatch}", by.name());
+                drop(writeln!(self.output.err, "{}", (self.output.clean)(&plain::one_line(&line, plain::LINE_CHARS))));
+            }
+            self.checked.count += 1;
+        }
+        if self.format == Format::Text {
+            let json = checked.clone().unwrap_or_default();
+            self.checked.response = std::mem::replace(text, json);
+        }
+        self.checked.last = Some(checked);
+    }
+
+    /// Reports a final response that does not match.
+    fn finish_check(&mut self) {
+        let Some((check, checked)) = self.output.check.zip(self.checked.last.take()) else { return };
+        match checked {
+            Ok(json) => self.messages.set_structured(serde_json::from_str(&json).unwrap_or_default()),
+            Err(mismatch) => {
+                let problem = Problem::new(format!("the response does not match `{}`", check.by.name())).because(mismatch);
+                self.messages.set_mismatch(problem.to_string());
+                self.verdict.mismatched = true;
+                let lines = self.checked.response.lines().take(MAX_RESPONSE_LINES);
+                let excerpt = lines.map(|line| format!("    {}", plain::one_line(line, plain::LINE_CHARS))).collect();
+                let problem = Problem { excerpt, ..problem };
+                drop(writeln!(self.output.err, "{}", (self.output.clean)(&problem.text())));
+            }
+        }
+    }
+
     fn finish(&mut self) -> io::Result<()> {
+        self.finish_check();
         if let Some(last) = self.last.take() {
             lines::write(self.output.out, &last)?;
         }
@@ -109,11 +177,24 @@ impl<'a> EventWriter<'a> {
     }
 }
 
+/// The checks of the run so far.
+#[derive(Default)]
+struct Checked {
+    /// The number of responses that did not match.
+    count: usize,
+    /// The result for the last task, if it was completed.
+    last: Option<Result<String, String>>,
+    /// The final response as the model wrote it.
+    response: String,
+}
+
 /// The outcome of the run by the events so far.
 #[derive(Debug, Default)]
 struct Verdict {
     ended: Option<Outcome>,
     denied: bool,
+    /// True if the final response does not match the schema.
+    mismatched: bool,
 }
 
 impl Verdict {
@@ -190,6 +271,7 @@ impl Verdict {
 
     fn outcome(&self) -> Outcome {
         match self.ended {
+            Some(Outcome::Completed) if self.mismatched => Outcome::SchemaMismatch,
             Some(Outcome::Completed) if self.denied => Outcome::CompletedWithDenials,
             Some(outcome) => outcome,
             None => Outcome::Failed,

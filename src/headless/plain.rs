@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io;
 
 /// Maximum characters of a progress line.
-const LINE_CHARS: usize = 200;
+pub(super) const LINE_CHARS: usize = 200;
 /// Maximum characters of the reason why a task ended, which is otherwise printed in full.
 const END_CHARS: usize = 4_000;
 
@@ -293,7 +293,7 @@ fn problem(failure: &Failure, provider: &str) -> Vec<String> {
 }
 
 /// Joins several lines into one, so that no text can pass for another line, and cuts it if it is long.
-fn one_line(text: &str, most_chars: usize) -> String {
+pub(super) fn one_line(text: &str, most_chars: usize) -> String {
     let mut line = String::new();
     for (count, word) in text.split_whitespace().enumerate() {
         if count > 0 {

@@ -16,6 +16,8 @@ pub enum Exit {
     /// The limit on steps, tokens or cost.
     Limit,
     Authentication,
+    /// The response does not match the schema of `--output-schema`.
+    Mismatch,
     /// SIGINT.
     Interrupted,
     /// SIGTERM.
@@ -24,13 +26,14 @@ pub enum Exit {
 
 impl Exit {
     /// All exit codes, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Completed,
         Self::Failed,
         Self::Usage,
         Self::Denied,
         Self::Limit,
         Self::Authentication,
+        Self::Mismatch,
         Self::Interrupted,
         Self::Terminated,
     ];
@@ -44,6 +47,7 @@ impl Exit {
             Self::Denied => "The task completed, but the policy denied an action or nobody could approve it.",
             Self::Limit => "A limit on steps, tokens or cost was reached.",
             Self::Authentication => "An API key or a sign-in is missing or was rejected.",
+            Self::Mismatch => "The response does not match the schema of --output-schema.",
             Self::Interrupted => "aye was interrupted (SIGINT).",
             Self::Terminated => "aye was terminated (SIGTERM).",
         }
@@ -57,6 +61,7 @@ impl Exit {
             Self::Denied => 3,
             Self::Limit => 4,
             Self::Authentication => 5,
+            Self::Mismatch => 6,
             Self::Interrupted => 130,
             Self::Terminated => 143,
         }
@@ -78,6 +83,7 @@ impl From<Outcome> for Exit {
             Outcome::Failed | Outcome::OutputClosed => Self::Failed,
             Outcome::LimitReached => Self::Limit,
             Outcome::AuthenticationFailed => Self::Authentication,
+            Outcome::SchemaMismatch => Self::Mismatch,
             // A run without a screen is only cancelled by a signal; its receiver knows which one.
             Outcome::Cancelled => Self::Interrupted,
         }
@@ -97,6 +103,7 @@ mod tests {
             (Outcome::CompletedWithDenials, 3),
             (Outcome::LimitReached, 4),
             (Outcome::AuthenticationFailed, 5),
+            (Outcome::SchemaMismatch, 6),
             (Outcome::Cancelled, 130),
         ] {
             assert_eq!(Exit::from(outcome).code(), code, "{outcome:?}");

@@ -28,6 +28,8 @@ pub(crate) struct Common {
 pub(crate) struct RunOptions {
     /// The only tools of the run, as written; `None`: all.
     pub allowed_tools: Option<Vec<String>>,
+    /// The file with the JSON Schema of the final response.
+    pub output_schema: Option<PathBuf>,
 }
 
 /// Whether `--trust` was given.

@@ -327,6 +327,8 @@ pub(super) struct SessionOptions {
     /// Time until an unanswered approval is denied; `None` if a user is at the screen.
     pub approval_timeout: Option<Duration>,
     pub instructions: Vec<InstructionFile>,
+    /// JSON Schema of the final response.
+    pub output_schema: Option<String>,
     /// Instructions for directories of the project.
     pub guidance: Option<Arc<dyn InstructionSource>>,
     /// The files for "always allow".
@@ -398,7 +400,7 @@ pub(super) fn setup(
         approver: terms.approver,
         approval_timeout: terms.approval_timeout,
         backoff: backoff(&place.settings),
-        system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
+        system: redactor.redact(&system_prompt(place, terms.instructions, terms.output_schema)).text.into(),
         tools,
         tool_names: available(&router, &policy),
         sandbox,
@@ -559,7 +561,7 @@ fn backoff(settings: &Settings) -> Backoff {
     Backoff { max_retries: settings.llm.max_retries, base_ms, ..Backoff::default() }
 }
 
-fn system_prompt(place: &AppContext, project: Vec<InstructionFile>) -> String {
+fn system_prompt(place: &AppContext, project: Vec<InstructionFile>, output_schema: Option<String>) -> String {
     let toolchain = toolchain::detect(&place.workspace, place.environment.get("PATH").unwrap_or_default());
     let own = crate::config::instructions_of_person(&place.directories.config);
     let instructions = own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
@@ -572,5 +574,6 @@ fn system_prompt(place: &AppContext, project: Vec<InstructionFile>) -> String {
         programs: toolchain.programs,
         missing: toolchain.missing,
         instructions,
+        output_schema,
     })
 }

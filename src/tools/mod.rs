@@ -54,7 +54,7 @@ pub(crate) use annotations::{Served, ToolHints};
 pub(crate) use background::Commands;
 pub(crate) use change_log::ChangeLog;
 pub(crate) use crash_outcome::found;
-pub(crate) use custom::{CustomTool, ManifestError, Source, manifest_schema};
+pub(crate) use custom::{CustomTool, ManifestError, Schema, Source, manifest_schema};
 pub(crate) use diff::line_hunks;
 pub(crate) use editor_buffers::InEditor;
 pub(crate) use mcp::{Pins, Remote, RemoteTools};

@@ -118,6 +118,7 @@ fn prepare(server: &Server) -> (Project, String) {
     let project = Project::outside_tmp_with(server).env("OPENAI_API_KEY", "sk-scripted").env("DEEPSEEK_API_KEY", "sk-scripted");
     let project = project.env("OPENAI_BASE_URL", &format!("{}/v1", server.url())).env("TEAM", "ours").env("DOCS_TOKEN", "hush");
     let project = project.file("src/main.rs", "fn main() {}\n").file("your-project/README.md", "# Yours\n");
+    let project = project.file("schema.json", r#"{"type": "array"}"#);
     let project = project.file("edit.json", r#"{"path": "src/main.rs", "edits": [{"old_text": "{}", "new_text": "{ }"}]}"#);
     let bin = project.directory("home").join("bin");
     fs::create_dir(&bin).unwrap();
@@ -160,6 +161,9 @@ fn block(document: &str, language: &str) -> String {
 /// A model that writes a file when it is asked to change something.
 fn model() -> Server {
     Server::with_responder(|request| {
+        if request.body["system"].to_string().contains("Response format") {
+            return Answer::text("[]");
+        }
         let prompts = request.messages().matches("change it").count();
         let calls = request.tool_results().len();
         if calls < prompts {

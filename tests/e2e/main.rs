@@ -59,6 +59,7 @@ mod mentions;
 mod models;
 mod open_path;
 mod output_formats;
+mod output_schema;
 mod patches;
 mod paths;
 mod pickers;

@@ -183,6 +183,11 @@ pub(super) struct RunArgs {
     /// The option only removes tools. What they may do is still decided by the policy.
     #[arg(long = "allowed-tools", value_name = "TOOLS", action = ArgAction::Append)]
     pub allowed_tools: Vec<String>,
+    /// Require a response that matches this JSON Schema
+    ///
+    /// stdout is then the JSON value. If the response does not match, aye asks the model once to correct it.
+    #[arg(long = "output-schema", value_name = "FILE")]
+    pub output_schema: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

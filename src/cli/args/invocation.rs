@@ -305,12 +305,14 @@ impl OutputArgs {
 impl RunArgs {
     /// Returns the first given option, for an error.
     fn first(&self) -> Option<&'static str> {
-        (!self.allowed_tools.is_empty()).then_some("--allowed-tools")
+        let given = [("--allowed-tools", !self.allowed_tools.is_empty()), ("--output-schema", self.output_schema.is_some())];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
     fn check(self) -> RunOptions {
         let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();
-        RunOptions { allowed_tools: (!self.allowed_tools.is_empty()).then(entries) }
+        let allowed_tools = (!self.allowed_tools.is_empty()).then(entries);
+        RunOptions { allowed_tools, output_schema: self.output_schema }
     }
 }
 

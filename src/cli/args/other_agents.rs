@@ -118,10 +118,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--format"], Instead(STRUCTURED)),
     (&["--include-partial-messages", "--stream"], Instead("use `--output-format events`, which has partial messages")),
     (&["--input-format", "--replay-user-messages"], Instead("use `aye serve --stdio` to send messages from another program")),
-    (
-        &["--json-schema", "--output-schema"],
-        Instead("aye cannot check a response against a schema; ask for JSON in the prompt and check it"),
-    ),
+    (&["--json-schema"], Instead("use `--output-schema FILE` with the schema in a file")),
     (
         &["--no-session-persistence", "--ephemeral", "--no-session"],
         Instead("aye saves every session; `aye sessions delete ID` deletes one"),

@@ -1,33 +1,30 @@
 //! `aye exec`: runs one task without a screen.
 
+mod drive;
+mod output_schema;
 pub(crate) mod piped_input;
 
 use super::args::{ExecPrompt, OutputFormat};
 use crate::agent::{self, Approver, Unfinished};
-use crate::headless::{self, Format, Output};
+use crate::headless::{self, Check, Format, Output};
 use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, RunOptions, SessionChoice};
 use crate::host::session_builder::front_end::FrontEnd;
-use crate::host::session_builder::{ClaimedSession, PreparedSession, SessionBuilder};
+use crate::host::session_builder::{ClaimedSession, SessionBuilder};
 use crate::host::session_error::SessionError;
 use crate::host::startup;
 use crate::host::startup::start_log;
-use crate::protocol::{Command, Event, EventKind, Problem};
+use crate::protocol::{Event, EventKind, Problem};
 use crate::store::Store;
-use crate::sys::signals::hang_up_is_ignored;
+use output_schema::OutputSchema;
 use piped_input::Piped;
 use std::io::{IsTerminal, Read};
-use std::time::Duration;
+use std::sync::Arc;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
-use tokio::time::{Instant, sleep_until};
-
-/// Time for running tools to end after a signal.
-const GRACE: Duration = Duration::from_secs(8);
 
 pub(crate) struct Request {
     pub prompt: ExecPrompt,
@@ -92,6 +89,7 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
+    let schema = request.options.output_schema.as_deref().map(OutputSchema::load).transpose()?.map(Arc::new);
     let _log = start_log(&place, common.verbosity);
     let from_stdin = request.prompt == ExecPrompt::Stdin;
     let mut words = ExecInput::read(request.prompt)?;
@@ -102,6 +100,9 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     if let Some(entries) = &request.options.allowed_tools {
         builder = builder.with_allowed_tools(entries).map_err(CliError::usage)?;
     }
+    if let Some(schema) = &schema {
+        builder = builder.with_output_schema(schema.json());
+    }
     let builder = runtime.block_on(builder.with_model())?;
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped_input::read(&mut |notice| warn(notice))?;
@@ -109,11 +110,11 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
     let claimed = builder.with_unfinished(unfinished).claim().map_err(refusal)?;
     if words.is_empty() && claimed.session().state.is_done() {
-        return told_again(&runtime, &claimed, request.format);
+        return told_again(&runtime, &claimed, request.format, schema.as_deref());
     }
     let prepared = runtime.block_on(claimed.prepare())?;
     match words.prompt(prepared.setup()) {
-        Ok(prompt) => Ok(runtime.block_on(drive(prepared, prompt, request.format.into()))),
+        Ok(prompt) => Ok(runtime.block_on(drive::drive(prepared, prompt, request.format.into(), schema))),
         Err(trouble) => {
             runtime.block_on(prepared.close());
             Err(trouble)
@@ -130,77 +131,22 @@ fn refusal(error: SessionError) -> CliError {
     }
 }
 
-/// Runs the session until its task ends, and prints its events.
-async fn drive(prepared: PreparedSession, prompt: Option<String>, format: Format) -> Exit {
-    let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
-    let (events, mut receive_events) = mpsc::unbounded_channel();
-    let (tell, told) = mpsc::unbounded_channel();
-    let mut session = prepared.start(receive_commands, events, None);
-    if let Some(text) = prompt {
-        let _ = commands.send(Command::Prompt { text }.into()).await;
-    }
-    let watch = tokio::spawn(async move {
-        let mut signalled = None;
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
-            return signalled;
-        };
-        // A run under `nohup` outlives the terminal.
-        let mut hang_up = if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() };
-        let mut hung_up = async || match &mut hang_up {
-            Some(hang_up) => drop(hang_up.recv().await),
-            None => std::future::pending().await,
-        };
-        let mut last_call = None;
-        loop {
-            let event: Option<Event> = tokio::select! {
-                event = receive_events.recv() => event,
-                _ = interrupt.recv() => { signalled = Some(Exit::Interrupted); None }
-                _ = terminate.recv() => { signalled = Some(Exit::Terminated); None }
-                () = hung_up() => { signalled = Some(Exit::Terminated); None }
-                () = sleep_until(last_call.unwrap_or_else(Instant::now)), if last_call.is_some() => return signalled,
-            };
-            match event {
-                Some(event) => {
-                    let over = event.kind.is_over();
-                    let _ = tell.send(event);
-                    if over {
-                        let _ = commands.send(Command::Quit.into()).await;
-                    }
-                }
-                None if last_call.is_none()
-                    && let Some(exit) = signalled =>
-                {
-                    last_call = Some(Instant::now() + GRACE);
-                    // Ctrl+c interrupts the task. Any other signal leaves it paused, so that it can be resumed.
-                    let command = if exit == Exit::Interrupted { Command::Cancel } else { Command::Quit };
-                    let _ = commands.send(command.into()).await;
-                }
-                None => return signalled,
-            }
-        }
-    });
-    let outcome = tell_all(told, format).await;
-    let mut signalled = None;
-    if outcome != headless::Outcome::OutputClosed {
-        signalled = watch.await.unwrap_or(None);
-        if signalled.is_none() {
-            session.ended().await;
-        }
-    }
-    session.close().await;
-    signalled.unwrap_or_else(|| outcome.into())
-}
-
-async fn tell_all(told: UnboundedReceiver<Event>, format: Format) -> headless::Outcome {
+/// Prints the events until their sender is dropped.
+async fn tell_all(told: UnboundedReceiver<Event>, format: Format, check: Option<Check<'_>>) -> headless::Outcome {
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let out_is_terminal = out.is_terminal();
     let (clean, version) = (crate::text::clean, crate::host::version::version());
-    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean, version };
+    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean, version, check };
     headless::run(told, format, output).await
 }
 
 /// Prints the result of the last task again: the previous process may have been killed before it did.
-fn told_again(runtime: &Runtime, claimed: &ClaimedSession, format: OutputFormat) -> Result<Exit, CliError> {
+fn told_again(
+    runtime: &Runtime,
+    claimed: &ClaimedSession,
+    format: OutputFormat,
+    schema: Option<&OutputSchema>,
+) -> Result<Exit, CliError> {
     let session = claimed.session();
     let events = claimed.history().events(&session.records);
     let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
@@ -221,7 +167,8 @@ fn told_again(runtime: &Runtime, claimed: &ClaimedSession, format: OutputFormat)
     }
     let _ = tell.send(end);
     drop(tell);
-    Ok(runtime.block_on(tell_all(told, format.into())).into())
+    let check = schema.map(|schema| Check { by: schema, repairs: 0 });
+    Ok(runtime.block_on(tell_all(told, format.into(), check)).into())
 }
 
 impl From<OutputFormat> for Format {

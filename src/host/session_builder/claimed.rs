@@ -44,6 +44,8 @@ pub(crate) struct ClaimedSession {
     session: Session,
     /// The title of a resumed session.
     title: Option<String>,
+    /// The JSON Schema of the final response.
+    output_schema: Option<String>,
     /// The servers that the front end passed.
     servers: Vec<Spec>,
     /// The sandbox, once it was examined.
@@ -53,15 +55,29 @@ pub(crate) struct ClaimedSession {
 
 impl ClaimedSession {
     pub(super) fn new(builder: SessionBuilder, mut session: Session) -> Self {
-        let SessionBuilder { front_end, common, place, chosen, project, policy, model, may_choose_model, mut notices, .. } =
-            builder;
+        let SessionBuilder { front_end, common, place, chosen, project, policy, model, may_choose_model, .. } = builder;
+        let (output_schema, mut notices) = (builder.output_schema, builder.notices);
         if front_end.purpose == SessionPurpose::Tasks {
             session.goes_on();
         }
         notices.add_all(std::mem::take(&mut session.notices));
         let title = chosen.and_then(|chosen| chosen.title);
         let (servers, sandbox) = (Vec::new(), None);
-        Self { front_end, common, place, project, policy, model, may_choose_model, session, title, servers, sandbox, notices }
+        Self {
+            front_end,
+            common,
+            place,
+            project,
+            policy,
+            model,
+            may_choose_model,
+            session,
+            title,
+            output_schema,
+            servers,
+            sandbox,
+            notices,
+        }
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -287,6 +303,7 @@ impl ClaimedSession {
             max_steps: self.common.max_steps,
             approval_timeout,
             instructions: self.project.instructions(),
+            output_schema: self.output_schema.clone(),
             guidance: self.project.guidance(),
             rules: Arc::new(UserRules::new(&self.place, file, model.name()).with_log(self.session.store.clone())),
             standing: sandbox,

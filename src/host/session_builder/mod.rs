@@ -49,6 +49,8 @@ pub(crate) struct SessionBuilder {
     model: ModelSelection,
     /// True if neither the user nor the session chose a model, so that aye may.
     may_choose_model: bool,
+    /// The JSON Schema of the final response.
+    output_schema: Option<String>,
     notices: SessionNotices,
 }
 
@@ -99,7 +101,8 @@ impl SessionBuilder {
                 Ok(Arc::new(MissingModel::new(name, "this command does not call a model".to_owned())) as Arc<dyn Model>)
             }
         };
-        Ok(Self { front_end, common, place, store, chosen, project, policy, model, may_choose_model, notices })
+        let output_schema = None;
+        Ok(Self { front_end, common, place, store, chosen, project, policy, model, may_choose_model, output_schema, notices })
     }
 
     /// Completes the choice of the model, if one is needed: without a key and a choice, a local one.
@@ -120,6 +123,11 @@ impl SessionBuilder {
         let known = KnownNames { own, servers: servers.into_iter().map(|server| server.name).collect() };
         self.place.allowed_tools = Some(allowed_tools::limit(entries, &known)?);
         Ok(self)
+    }
+
+    /// Tells the model that its final response has to match this JSON Schema.
+    pub(crate) fn with_output_schema(self, schema: String) -> Self {
+        Self { output_schema: Some(schema), ..self }
     }
 
     /// Sets the handling of a task that an earlier process left unfinished.

@@ -12,5 +12,4 @@ mod tests;
 pub(crate) use manifest::{CustomTool, ManifestError, Source};
 pub(in crate::tools) use pipeline::is_chain;
 pub(in crate::tools) use program::BoundTool;
-pub(in crate::tools) use schema::Schema;
-pub(crate) use schema::manifest_schema;
+pub(crate) use schema::{Schema, manifest_schema};

@@ -10,7 +10,8 @@ const PLACE: &str = "aye:///schema";
 /// Maximum number of reported errors.
 const MAX_ERRORS: usize = 3;
 
-pub(in crate::tools) struct Schema {
+/// A compiled JSON Schema without external references.
+pub(crate) struct Schema {
     value: Value,
     compiled: Schemas,
     index: SchemaIndex,
@@ -26,7 +27,7 @@ impl UrlLoader for Nothing {
 }
 
 impl Schema {
-    pub(in crate::tools) fn new(value: Value) -> Result<Self, String> {
+    pub(crate) fn new(value: Value) -> Result<Self, String> {
         let bytes = value.to_string().len();
         if bytes > MAX_BYTES {
             return Err(format!("the schema has {bytes} bytes, expected at most {MAX_BYTES}"));
@@ -40,19 +41,29 @@ impl Schema {
         Ok(Self { value, compiled, index })
     }
 
-    pub(super) fn value(&self) -> &Value {
+    pub(crate) fn value(&self) -> &Value {
         &self.value
     }
 
-    /// Checks a value.
+    /// Checks the arguments or the output of a tool.
     ///
     /// # Errors
     ///
     /// Describes each mismatch in a few words, with the name of the field.
     pub(in crate::tools) fn check(&self, value: &Value) -> Result<(), String> {
+        self.mismatches(value, "is not an argument of this tool")
+    }
+
+    /// Checks a response of the model, with the same errors.
+    pub(crate) fn check_response(&self, value: &Value) -> Result<(), String> {
+        self.mismatches(value, "is not in the schema")
+    }
+
+    /// `additional`: the error of a field that the schema excludes.
+    fn mismatches(&self, value: &Value, additional: &str) -> Result<(), String> {
         self.compiled.validate(value, self.index).map_err(|error| {
             let mut told = Vec::new();
-            collect(&error, &mut told);
+            collect(&error, additional, &mut told);
             told.dedup();
             let more = told.len().saturating_sub(MAX_ERRORS);
             told.truncate(MAX_ERRORS);
@@ -63,7 +74,7 @@ impl Schema {
 }
 
 /// Collects the leaves of the error tree. Inner nodes only say that something below is wrong.
-fn collect(error: &ValidationError<'_, '_>, told: &mut Vec<String>) {
+fn collect(error: &ValidationError<'_, '_>, additional: &str, told: &mut Vec<String>) {
     if error.causes.is_empty() {
         let at = error.instance_location.to_string();
         let at = at.trim_start_matches('/').replace('/', ".");
@@ -72,13 +83,13 @@ fn collect(error: &ValidationError<'_, '_>, told: &mut Vec<String>) {
         match &error.kind {
             ErrorKind::Required { want } => told.extend(want.iter().map(|name| format!("{} is missing", field(name)))),
             ErrorKind::AdditionalProperties { got } => {
-                told.extend(got.iter().map(|name| format!("{} is not an argument of this tool", field(name))));
+                told.extend(got.iter().map(|name| format!("{} {additional}", field(name))));
             }
             kind => told.push(format!("{place}{kind}")),
         }
         return;
     }
-    error.causes.iter().for_each(|cause| collect(cause, told));
+    error.causes.iter().for_each(|cause| collect(cause, additional, told));
 }
 
 /// Returns the JSON Schema of manifests, for editors.

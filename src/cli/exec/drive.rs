@@ -1,0 +1,139 @@
+//! A running session of `aye exec`: its prompt, its end, and the signals in between.
+
+use super::output_schema::{OutputSchema, repair_prompt};
+use super::tell_all;
+use crate::agent;
+use crate::headless::{self, Check, Format, ResponseCheck};
+use crate::host::exit::Exit;
+use crate::host::session_builder::PreparedSession;
+use crate::protocol::{Command, Event, EventKind, SessionCommand};
+use crate::sys::signals::hang_up_is_ignored;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::{Instant, sleep_until};
+
+/// Time for running tools to end after a signal.
+const GRACE: Duration = Duration::from_secs(8);
+/// How often the model may correct a response that does not match the schema.
+const REPAIRS: usize = 1;
+
+/// Runs the session until its task ends, and prints its events.
+pub(super) async fn drive(
+    prepared: PreparedSession,
+    prompt: Option<String>,
+    format: Format,
+    schema: Option<Arc<OutputSchema>>,
+) -> Exit {
+    let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+    let (events, receive_events) = mpsc::unbounded_channel();
+    let (tell, told) = mpsc::unbounded_channel();
+    let mut session = prepared.start(receive_commands, events, None);
+    if let Some(text) = prompt {
+        let _ = commands.send(Command::Prompt { text }.into()).await;
+    }
+    let task = TaskWatch { commands, tell, schema: schema.clone(), repairs: REPAIRS };
+    let watch = tokio::spawn(task.run(receive_events));
+    let check = schema.as_deref().map(|schema| Check { by: schema, repairs: REPAIRS });
+    let outcome = tell_all(told, format, check).await;
+    let mut signalled = None;
+    if outcome != headless::Outcome::OutputClosed {
+        signalled = watch.await.unwrap_or(None);
+        if signalled.is_none() {
+            session.ended().await;
+        }
+    }
+    session.close().await;
+    signalled.unwrap_or_else(|| outcome.into())
+}
+
+/// Passes on the events of a session, and ends it after its task or a signal.
+struct TaskWatch {
+    commands: mpsc::Sender<SessionCommand>,
+    tell: UnboundedSender<Event>,
+    schema: Option<Arc<OutputSchema>>,
+    /// How often the model may still correct its response.
+    repairs: usize,
+}
+
+impl TaskWatch {
+    /// Returns the exit code of the signal that ended the session, if any.
+    async fn run(mut self, mut events: UnboundedReceiver<Event>) -> Option<Exit> {
+        let mut signalled = None;
+        let Ok(mut signals) = Signals::new() else { return signalled };
+        let mut last_call = None;
+        loop {
+            let event: Option<Event> = tokio::select! {
+                event = events.recv() => event,
+                exit = signals.next() => { (signalled, self.repairs) = (Some(exit), 0); None }
+                () = sleep_until(last_call.unwrap_or_else(Instant::now)), if last_call.is_some() => return signalled,
+            };
+            match event {
+                Some(event) => {
+                    let next = event.kind.is_over().then(|| self.after_task(&event.kind));
+                    let _ = self.tell.send(event);
+                    if let Some(command) = next {
+                        let _ = self.commands.send(command.into()).await;
+                    }
+                }
+                None if last_call.is_none()
+                    && let Some(exit) = signalled =>
+                {
+                    last_call = Some(Instant::now() + GRACE);
+                    // Ctrl+c interrupts the task. Any other signal leaves it paused, so that it can be resumed.
+                    let command = if exit == Exit::Interrupted { Command::Cancel } else { Command::Quit };
+                    let _ = self.commands.send(command.into()).await;
+                }
+                None => return signalled,
+            }
+        }
+    }
+
+    /// Returns the command after the end of a task: a prompt that asks for a correction, or the end of the session.
+    fn after_task(&mut self, end: &EventKind) -> Command {
+        let mismatch = match (end, &self.schema) {
+            (EventKind::TaskCompleted { text, .. }, Some(schema)) => schema.value_in(text).err(),
+            _ => None,
+        };
+        match mismatch {
+            Some(mismatch) if self.repairs > 0 => {
+                self.repairs -= 1;
+                Command::Prompt { text: repair_prompt(&mismatch) }
+            }
+            _ => Command::Quit,
+        }
+    }
+}
+
+/// The signals that end a run.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// Absent under `nohup`: such a run outlives the terminal.
+    hang_up: Option<Signal>,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() },
+        })
+    }
+
+    /// Waits for a signal, and returns its exit code.
+    async fn next(&mut self) -> Exit {
+        let mut hung_up = async || match &mut self.hang_up {
+            Some(hang_up) => drop(hang_up.recv().await),
+            None => std::future::pending().await,
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => Exit::Interrupted,
+            _ = self.terminate.recv() => Exit::Terminated,
+            () = hung_up() => Exit::Terminated,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `--output-schema`: the JSON Schema that the final response has to match.
+
+use crate::headless::ResponseCheck;
+use crate::host::error::CliError;
+use crate::protocol::Problem;
+use crate::tools::Schema;
+use serde_json::Value;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Maximum bytes of the file, because the schema is part of every request.
+const MAX_BYTES: u64 = 64 << 10;
+/// Maximum characters of the mismatches that the model is told.
+const MAX_TOLD: usize = 2_000;
+const FENCE: &str = "```";
+
+pub(crate) struct OutputSchema {
+    path: PathBuf,
+    schema: Schema,
+}
+
+impl OutputSchema {
+    /// Reads and compiles a schema.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not JSON, or is not a valid JSON Schema.
+    pub(crate) fn load(path: &Path) -> Result<Self, CliError> {
+        let shown = path.display();
+        let unreadable =
+            |why: &dyn std::fmt::Display| CliError::usage(Problem::new(format!("cannot read the schema `{shown}`")).because(why));
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(|error| unreadable(&error))?;
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(
+                unreadable(&format!("larger than {} KB", MAX_BYTES >> 10)).hint("remove descriptions and examples from it")
+            );
+        }
+        let value: Value = serde_json::from_slice(&bytes)
+            .map_err(|error| CliError::usage(Problem::new(format!("the schema `{shown}` is not JSON")).because(error)))?;
+        let schema = Schema::new(value).map_err(|why| {
+            CliError::usage(Problem::new(format!("`{shown}` is not a valid JSON Schema")).because(why))
+                .hint("see https://json-schema.org/understanding-json-schema")
+        })?;
+        Ok(Self { path: path.to_owned(), schema })
+    }
+
+    /// Returns the schema as JSON in one line.
+    pub(crate) fn json(&self) -> String {
+        self.schema.value().to_string()
+    }
+}
+
+impl ResponseCheck for OutputSchema {
+    fn value_in(&self, text: &str) -> Result<String, String> {
+        let json = unfenced(text);
+        let value: Value = serde_json::from_str(json).map_err(|error| format!("not a JSON value: {error}"))?;
+        self.schema.check_response(&value)?;
+        Ok(compact(json))
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+/// Returns the prompt that asks the model for a response that matches.
+pub(crate) fn repair_prompt(mismatch: &str) -> String {
+    let told: String = mismatch.chars().take(MAX_TOLD).collect();
+    format!(
+        "Your response does not match the JSON Schema of the response format: {told}\n\n\
+        Respond with only the corrected JSON value, without any other text and without a code fence."
+    )
+}
+
+/// Returns the content of a text that is a single code block, otherwise the text.
+fn unfenced(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE)).filter(|inner| !inner.contains(FENCE));
+    // The first line names the language.
+    inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, inner)| inner.trim())
+}
+
+/// Removes the white space between the tokens of valid JSON. Numbers and strings stay as they are written.
+fn compact(json: &str) -> String {
+    let (mut out, mut in_string, mut escaped) = (String::with_capacity(json.len()), false, false);
+    for letter in json.chars() {
+        if in_string {
+            in_string = escaped || letter != '"';
+            escaped = !escaped && letter == '\\';
+        } else if letter.is_ascii_whitespace() {
+            continue;
+        } else {
+            in_string = letter == '"';
+        }
+        out.push(letter);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn loaded(text: &str) -> Result<OutputSchema, CliError> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("schema.json");
+        std::fs::write(&path, text).unwrap();
+        OutputSchema::load(&path)
+    }
+
+    #[test]
+    fn a_response_is_the_json_value_alone_or_in_one_code_block() {
+        let schema = loaded(&json!({"type": "object", "required": ["a"]}).to_string()).unwrap();
+        for (text, expected) in [
+            ("{\"a\": 1}", "{\"a\":1}"),
+            ("\n {\n  \"a\": [1.50, 12345678901234567890123]\n}\n", "{\"a\":[1.50,12345678901234567890123]}"),
+            ("```json\n{\"a\": \"x \\\" {} \\\\\"}\n```\n", "{\"a\":\"x \\\" {} \\\\\"}"),
+            ("```\n{\"a\": 1}\n```", "{\"a\":1}"),
+        ] {
+            assert_eq!(schema.value_in(text).as_deref(), Ok(expected), "{text}");
+        }
+        for (text, why) in [
+            ("Here it is: {\"a\": 1}", "not a JSON value"),
+            ("```json\n{\"a\": 1}\n```\nDone.", "not a JSON value"),
+            ("", "not a JSON value"),
+            ("{\"b\": 1}", "`a` is missing"),
+            ("[]", "want object"),
+        ] {
+            let mismatch = schema.value_in(text).unwrap_err();
+            assert!(mismatch.contains(why), "{text}: {mismatch}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_schema_is_a_usage_error() {
+        for (text, why) in [
+            ("", "is not JSON"),
+            ("{", "is not JSON"),
+            ("{\"type\": \"strng\"}", "is not a valid JSON Schema"),
+            ("[]", "is not a valid JSON Schema"),
+            ("{\"$ref\": \"https://example.org/x.json\"}", "a schema can only refer to itself"),
+            (&format!("{{\"description\": \"{}\"}}", "x".repeat(70_000)), "larger than 64 KB"),
+        ] {
+            let Err(error) = loaded(text) else { panic!("{text} is a schema") };
+            assert!(error.exit == crate::host::exit::Exit::Usage && error.to_string().contains(why), "{text}: {error}");
+        }
+        let Err(error) = OutputSchema::load(Path::new("/nothing/here.json")) else { panic!("there is no such file") };
+        assert!(error.to_string().contains("cannot read the schema `/nothing/here.json`"), "{error}");
+    }
+
+    #[test]
+    fn draft_7_and_references_inside_a_schema_work() {
+        let text = json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "definitions": {"name": {"type": "string", "minLength": 1}},
+            "type": "object",
+            "properties": {"name": {"$ref": "#/definitions/name"}},
+            "additionalProperties": false,
+        });
+        let schema = loaded(&text.to_string()).unwrap();
+        assert!(schema.value_in("{\"name\": \"x\"}").is_ok());
+        assert!(schema.value_in("{\"name\": \"\"}").unwrap_err().contains("`name`"));
+        assert!(schema.value_in("{\"other\": 1}").unwrap_err().contains("`other` is not in the schema"));
+    }
+}
