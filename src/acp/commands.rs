@@ -28,10 +28,6 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/export", Some("md, json or html, and a file name")),
 ];
 
-/// The built-in commands that are prompts, in the form of custom commands.
-const PROMPTS: [(&str, &str); 2] =
-    [("init", include_str!("../../assets/commands/init.md")), ("review", include_str!("../../assets/commands/review.md"))];
-
 /// All commands, with their descriptions.
 pub(crate) type Registry = &'static [(&'static str, &'static str)];
 
@@ -48,8 +44,9 @@ pub(crate) enum ParsedPrompt {
 pub(crate) fn advertised(registry: Registry, own: &[CustomCommand]) -> Vec<AvailableCommand> {
     let words = |name: &str| registry.iter().find(|(entry, _)| *entry == name).map_or("", |(_, words)| words);
     let handled = HANDLED.iter().map(|(name, hint)| available(&name[1..], words(name), *hint));
-    let prompts =
-        PROMPTS.iter().map(|(name, _)| available(name, words(&format!("/{name}")), (*name == "review").then_some("WHAT")));
+    let prompts = CustomCommand::BUILT_IN_NAMES
+        .into_iter()
+        .map(|name| available(name, words(&format!("/{name}")), (name == "review").then_some("WHAT")));
     let free = own.iter().filter(|command| !is_taken(registry, &command.name));
     let own = free.map(|command| available(&command.name, &command.description, command.argument_hint.as_deref()));
     handled.chain(prompts).chain(own).collect()
@@ -76,10 +73,8 @@ pub(crate) fn meant(text: String, registry: Registry, own: &[CustomCommand]) -> 
     if let Some((name, _)) = HANDLED.iter().find(|(name, _)| &name[1..] == word) {
         return ParsedPrompt::BuiltIn(&name[1..], behind.to_owned());
     }
-    let prompt = PROMPTS.iter().find(|(name, _)| *name == word);
-    let prompt = prompt.map(|(name, text)| CustomCommand::parse((*name).to_owned(), "aye".to_owned(), text).0);
     let free = || own.iter().find(|command| command.name == word && !is_taken(registry, word)).cloned();
-    if let Some(command) = prompt.or_else(free) {
+    if let Some(command) = CustomCommand::built_in(word).or_else(free) {
         if command.text.is_empty() {
             return ParsedPrompt::Invalid(format!("`{}` is empty; write the prompt for the model into it", command.source));
         }

@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 /// Highest numbered placeholder: `$1` to `$9`.
 const MAX_NUMBERED: usize = 9;
 
+/// Texts of the built-in commands that are prompts, in the order of their names.
+const BUILT_IN_TEXTS: [&str; 2] =
+    [include_str!("../../assets/commands/init.md"), include_str!("../../assets/commands/review.md")];
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomCommand {
@@ -22,6 +26,15 @@ pub struct CustomCommand {
 }
 
 impl CustomCommand {
+    /// Names of the built-in commands that are prompts.
+    pub const BUILT_IN_NAMES: [&str; 2] = ["init", "review"];
+
+    /// Returns the built-in command of this name, if it is a prompt.
+    pub fn built_in(name: &str) -> Option<Self> {
+        let position = Self::BUILT_IN_NAMES.iter().position(|known| *known == name)?;
+        Some(Self::parse(name.to_owned(), "aye".to_owned(), BUILT_IN_TEXTS[position]).0)
+    }
+
     /// Parses a file. Errors in the front matter become notices and are otherwise ignored.
     pub fn parse(name: String, source: String, content: &str) -> (Self, Vec<String>) {
         let content = content.strip_prefix('\u{feff}').unwrap_or(content);

@@ -9,10 +9,6 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::slash;
 use crate::tui::transcript::{Kind, Tone};
 
-/// Built-in commands, in the same format.
-const BUILT_IN: [(&str, &str); 2] =
-    [("init", include_str!("../../../assets/commands/init.md")), ("review", include_str!("../../../assets/commands/review.md"))];
-
 /// Sets the current commands and reports problems with some of them.
 pub(crate) fn set_commands(model: &mut Model, commands: Vec<CustomCommand>, mut notices: Vec<String>) {
     let (taken, own): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| slash::is_built_in(&command.name));
@@ -62,7 +58,5 @@ pub(crate) fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effe
 }
 
 fn find(model: &Model, name: &str) -> Option<CustomCommand> {
-    let built_in = BUILT_IN.iter().find(|(own, _)| *own == name);
-    let built_in = built_in.map(|(name, text)| CustomCommand::parse((*name).to_owned(), "aye".to_owned(), text).0);
-    built_in.or_else(|| model.menu.own.iter().find(|command| command.name == name).cloned())
+    CustomCommand::built_in(name).or_else(|| model.menu.own.iter().find(|command| command.name == name).cloned())
 }
