@@ -69,7 +69,10 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
 
 fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
     match action {
-        Action::Interactive { prompt, session } => interactive::run(common, interactive::Request::new(prompt, session)),
+        Action::Interactive { prompt, is_literal, session } => {
+            let request = interactive::Request::new(prompt, session);
+            interactive::run(common, if is_literal { request } else { request.expanded(common)? })
+        }
         Action::Exec { prompt, takes_input, session, format, options } => {
             let request = exec::Request { prompt, takes_input, session, format, options, approver: Approver::Nobody };
             exec::run(common, request)

@@ -25,6 +25,7 @@ pub(crate) mod policy_error;
 pub(crate) mod policy_layers;
 pub(crate) mod policy_templates;
 pub(crate) mod project;
+pub(crate) mod prompt_commands;
 pub(crate) mod prune;
 pub(crate) mod query;
 pub(crate) mod query_service;

@@ -126,6 +126,9 @@ fn prepare(server: &Server) -> (Project, String) {
     for (name, script) in STAND_INS {
         executable(&bin.join(name), &format!("#!/bin/sh\n{script}\n"));
     }
+    let commands = project.directory("config").join("commands");
+    fs::create_dir_all(&commands).unwrap();
+    fs::write(commands.join("fix.md"), "Fix issue $1.").unwrap();
     let tools = project.directory("config").join("tools");
     fs::create_dir_all(&tools).unwrap();
     let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/CUSTOM_TOOLS.md")).unwrap();
@@ -240,6 +243,7 @@ macro_rules! documents {
 documents! {
     commands_of_the_readme_run: "README.md",
     commands_about_budgets_run: "docs/BUDGETS.md",
+    commands_about_slash_commands_run: "docs/COMMANDS.md",
     commands_about_custom_tools_run: "docs/CUSTOM_TOOLS.md",
     commands_about_durability_run: "docs/DURABILITY.md",
     commands_to_get_started_run: "docs/GETTING_STARTED.md",

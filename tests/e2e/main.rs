@@ -66,6 +66,7 @@ mod pickers;
 mod plain;
 mod policy_cli;
 mod preview;
+mod prompt_commands;
 mod queued_messages;
 mod read_file;
 mod recovery;

@@ -28,6 +28,8 @@ pub(crate) struct Invocation {
 pub(crate) enum Action {
     Interactive {
         prompt: Option<String>,
+        /// Whether the prompt came after `--` and is sent as it is.
+        is_literal: bool,
         session: SessionChoice,
     },
     Exec {
@@ -91,7 +93,10 @@ pub(crate) enum Action {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExecPrompt {
+    /// A text that may begin with a slash command.
     Text(String),
+    /// A text after `--`, which is sent as it is.
+    Literal(String),
     /// The whole of stdin, unchanged.
     Stdin,
     /// No prompt was given: piped input is the prompt.
@@ -115,6 +120,12 @@ pub(super) enum PromptPosition {
     Literally,
 }
 
+/// A prompt of the command line.
+struct GivenPrompt {
+    text: Option<String>,
+    written: PromptPosition,
+}
+
 impl Line {
     pub(super) fn check(self, written: PromptPosition) -> Result<Invocation, Problem> {
         let (take_over, is_new) = match &self.subcommand {
@@ -131,10 +142,12 @@ impl Line {
                 let session = self.session.choice();
                 check_prompt(self.prompt.as_deref(), &session, written, if self.print { "aye -p" } else { "aye" })?;
                 if self.print {
-                    exec(self.prompt, session, self.output.format(), !self.no_stdin, self.run)?
+                    let prompt = GivenPrompt { text: self.prompt, written };
+                    exec(prompt, session, self.output.format(), !self.no_stdin, self.run)?
                 } else {
                     check_interactive(&self.output, &self.run, self.no_stdin)?;
-                    Action::Interactive { prompt: self.prompt.filter(|text| !text.trim().is_empty()), session }
+                    let prompt = self.prompt.filter(|text| !text.trim().is_empty());
+                    Action::Interactive { prompt, is_literal: written == PromptPosition::Literally, session }
                 }
             }
             Some(subcommand) => {
@@ -177,14 +190,15 @@ fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: PromptPo
 }
 
 fn exec(
-    prompt: Option<String>,
+    prompt: GivenPrompt,
     session: SessionChoice,
     format: Option<OutputFormat>,
     takes_input: bool,
     run: RunArgs,
 ) -> Result<Action, Problem> {
     let options = run.check();
-    let prompt = match (prompt, &session) {
+    let is_literal = prompt.written == PromptPosition::Literally;
+    let prompt = match (prompt.text, &session) {
         (Some(dash), _) if dash == "-" && !takes_input => {
             let problem = Problem::new("`-` reads the prompt from stdin, which `--no-stdin` forbids");
             return Err(problem.hint("leave one of them out"));
@@ -194,6 +208,7 @@ fn exec(
             let problem = Problem::new("the prompt is empty");
             return Err(problem.hint("run `aye exec PROMPT`, or `aye exec -` to read the prompt from stdin"));
         }
+        (Some(text), _) if is_literal => ExecPrompt::Literal(text),
         (Some(text), _) => ExecPrompt::Text(text),
         (None, SessionChoice::New) if !takes_input => {
             return Err(Problem::new("missing prompt").hint("run `aye exec --no-stdin PROMPT`"));
@@ -207,11 +222,11 @@ fn exec(
 impl Sub {
     fn check(self, written: PromptPosition) -> Result<Action, Problem> {
         Ok(match self {
-            Self::Resume(args) => args.check()?,
+            Self::Resume(args) => args.check(written)?,
             Self::Exec { session, output, run, print: _, no_stdin, prompt } => {
                 let session = session.choice();
                 check_prompt(prompt.as_deref(), &session, written, "aye exec")?;
-                return exec(prompt, session, output.format(), !no_stdin, run);
+                return exec(GivenPrompt { text: prompt, written }, session, output.format(), !no_stdin, run);
             }
             Self::Serve { stdio: _, socket } => Action::Serve(socket.map_or(Door::Stdio, Door::Socket)),
             Self::Demo { yes } => Action::Demo { answers: answers(yes) },
@@ -266,7 +281,7 @@ impl SessionArgs {
 
 impl ResumeArgs {
     /// A word that cannot be an ID is a mistyped one, several words are a prompt.
-    fn check(self) -> Result<Action, Problem> {
+    fn check(self, written: PromptPosition) -> Result<Action, Problem> {
         let (session, prompt) = match (self.id, self.last) {
             (Some(words), last) if words.contains(char::is_whitespace) => {
                 if let Some(more) = self.prompt {
@@ -286,7 +301,7 @@ impl ResumeArgs {
             (None, true) => (SessionChoice::Latest, None),
             (None, false) => (SessionChoice::Pick, None),
         };
-        Ok(Action::Interactive { prompt, session })
+        Ok(Action::Interactive { prompt, is_literal: written == PromptPosition::Literally, session })
     }
 }
 

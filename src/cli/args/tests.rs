@@ -34,7 +34,11 @@ fn usage_error(line: &str, nesting: Nesting) -> String {
 }
 
 fn interactive(prompt: Option<&str>, session: SessionChoice) -> Action {
-    Action::Interactive { prompt: prompt.map(str::to_owned), session }
+    Action::Interactive { prompt: prompt.map(str::to_owned), is_literal: false, session }
+}
+
+fn literally(prompt: &str, session: SessionChoice) -> Action {
+    Action::Interactive { prompt: Some(prompt.to_owned()), is_literal: true, session }
 }
 
 fn run(prompt: ExecPrompt, session: SessionChoice, format: OutputFormat) -> Action {
@@ -60,13 +64,13 @@ fn words_become_actions() {
         ("", interactive(None, New)),
         ("fix~the~parser", interactive(Some("fix the parser"), New)),
         ("~", interactive(None, New)),
-        ("-- status", interactive(Some("status"), New)),
-        ("-- exe", interactive(Some("exe"), New)),
+        ("-- status", literally("status", New)),
+        ("-- exe", literally("exe", New)),
         ("-c continue", interactive(Some("continue"), Latest)),
         ("exec -c apply", run(say("apply"), Latest, Text)),
-        ("-p -- login", run(say("login"), New, Text)),
-        ("-- exec", interactive(Some("exec"), New)),
-        ("-- --resume", interactive(Some("--resume"), New)),
+        ("-p -- login", run(ExecPrompt::Literal("login".to_owned()), New, Text)),
+        ("-- exec", literally("exec", New)),
+        ("-- --resume", literally("--resume", New)),
         ("-c", interactive(None, Latest)),
         ("--continue go~on", interactive(Some("go on"), Latest)),
         ("--resume", interactive(None, Pick)),
@@ -75,7 +79,7 @@ fn words_become_actions() {
         ("--resume=00112233445566778899aabbccddeeff", interactive(None, id("00112233445566778899aabbccddeeff"))),
         ("--resume go~on", interactive(Some("go on"), Pick)),
         ("--resume 7f3a", interactive(Some("7f3a"), Pick)),
-        ("--resume -- 7f3a01", interactive(Some("7f3a01"), Pick)),
+        ("--resume -- 7f3a01", literally("7f3a01", Pick)),
         ("-r", interactive(None, Pick)),
         ("-r 7f3a01 go~on", interactive(Some("go on"), id("7f3a01"))),
         ("resume", interactive(None, Pick)),
@@ -99,8 +103,8 @@ fn words_become_actions() {
         ("exec --output-format=stream-json hi", run(say("hi"), New, StreamJson)),
         ("exec --output-format text hi", run(say("hi"), New, Text)),
         ("exec -p hi", run(say("hi"), New, Text)),
-        ("exec -- -p", run(say("-p"), New, Text)),
-        ("exec -- exec", run(say("exec"), New, Text)),
+        ("exec -- -p", run(ExecPrompt::Literal("-p".to_owned()), New, Text)),
+        ("exec -- exec", run(ExecPrompt::Literal("exec".to_owned()), New, Text)),
         ("exec", run(Piped, New, Text)),
         ("-p", run(Piped, New, Text)),
         ("exec -c", run(GoOn, Latest, Text)),

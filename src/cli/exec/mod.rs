@@ -7,11 +7,12 @@ pub(crate) mod piped_input;
 use super::args::{ExecPrompt, OutputFormat};
 use crate::agent::{self, Approver, Unfinished};
 use crate::headless::{self, Check, Format, Output};
-use crate::host::console::warn;
+use crate::host::console::{warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, RunOptions, SessionChoice};
+use crate::host::prompt_commands::{PromptCommands, PromptMeaning, of_screen};
 use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{ClaimedSession, SessionBuilder};
 use crate::host::session_error::SessionError;
@@ -55,7 +56,7 @@ impl ExecInput {
     fn read(given: ExecPrompt) -> Result<Self, CliError> {
         let nothing = Self { prompt: None, input: None };
         Ok(match given {
-            ExecPrompt::Text(text) => Self { prompt: Some(text), ..nothing },
+            ExecPrompt::Text(text) | ExecPrompt::Literal(text) => Self { prompt: Some(text), ..nothing },
             ExecPrompt::Stdin => Self { prompt: Some(stdin()?), ..nothing },
             ExecPrompt::Piped => {
                 let input = piped_input::read(&mut |notice| warn(notice))?.ok_or_else(no_prompt)?;
@@ -63,6 +64,17 @@ impl ExecInput {
             }
             ExecPrompt::GoOn => nothing,
         })
+    }
+
+    /// Replaces a slash command in the prompt by its text.
+    fn expand(&mut self, commands: &PromptCommands) -> Result<(), CliError> {
+        let Some(text) = self.prompt.as_ref().filter(|text| text.trim_start().starts_with('/')) else { return Ok(()) };
+        warn_all(&commands.notices(text));
+        match commands.parse(text.clone()).map_err(CliError::usage)? {
+            PromptMeaning::Prompt(text) => self.prompt = Some(text),
+            PromptMeaning::OfScreen(text) => return Err(CliError::usage(of_screen(&text))),
+        }
+        Ok(())
     }
 
     fn is_empty(&self) -> bool {
@@ -92,6 +104,7 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let schema = request.options.output_schema.as_deref().map(OutputSchema::load).transpose()?.map(Arc::new);
     let _log = start_log(&place, common.verbosity);
     let from_stdin = request.prompt == ExecPrompt::Stdin;
+    let may_be_command = matches!(request.prompt, ExecPrompt::Text(_));
     let mut words = ExecInput::read(request.prompt)?;
     let store = Store::open(&place.directories.data)?;
     let runtime = startup::runtime()?;
@@ -102,6 +115,9 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     }
     if let Some(schema) = &schema {
         builder = builder.with_output_schema(schema.json());
+    }
+    if may_be_command {
+        words.expand(&builder.prompt_commands())?;
     }
     let builder = runtime.block_on(builder.with_model())?;
     if request.takes_input && words.input.is_none() && !from_stdin {

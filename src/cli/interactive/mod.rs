@@ -17,6 +17,8 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, SessionChoice};
 use crate::host::policy_layers::Policy;
+use crate::host::project::ProjectConfig;
+use crate::host::prompt_commands::{PromptCommands, PromptMeaning, of_screen};
 use crate::host::startup;
 use crate::host::startup::{open_store, start_log};
 use crate::protocol::{Mode, Problem, SessionId};
@@ -58,6 +60,20 @@ pub(crate) struct PreviousSession {
 impl Request {
     pub(crate) fn new(prompt: Option<String>, session: SessionChoice) -> Self {
         Self { prompt, session, typed: String::new(), before: None }
+    }
+
+    /// Replaces a slash command in the prompt by its text. A command of the screen becomes the draft.
+    pub(crate) fn expanded(self, common: &Common) -> Result<Self, CliError> {
+        let Some(text) = self.prompt.as_ref().filter(|text| text.trim_start().starts_with('/')) else { return Ok(self) };
+        let place = AppContext::find(common)?;
+        let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+        let commands = PromptCommands::find(&place, &project);
+        warn_all(&commands.notices(text));
+        match commands.parse(text.clone()).map_err(CliError::usage)? {
+            PromptMeaning::Prompt(text) => Ok(Self { prompt: Some(text), ..self }),
+            PromptMeaning::OfScreen(text) if is_plain(common, &place) => Err(CliError::usage(of_screen(&text))),
+            PromptMeaning::OfScreen(text) => Ok(Self { prompt: None, typed: text, ..self }),
+        }
     }
 }
 

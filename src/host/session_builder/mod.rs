@@ -22,6 +22,7 @@ use super::models::ModelCatalog;
 use super::options::{Common, SessionChoice, Trust};
 use super::policy_layers::Policy;
 use super::project::ProjectConfig;
+use super::prompt_commands::PromptCommands;
 use super::session::{self, Session};
 use super::session_error::SessionError;
 use crate::agent::Unfinished;
@@ -162,6 +163,11 @@ impl SessionBuilder {
 
     pub(crate) fn place(&self) -> &AppContext {
         &self.place
+    }
+
+    /// Returns the slash commands that a prompt can name.
+    pub(crate) fn prompt_commands(&self) -> PromptCommands {
+        PromptCommands::find(&self.place, &self.project)
     }
 
     pub(crate) fn policy(&self) -> &Policy {

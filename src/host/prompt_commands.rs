@@ -1,0 +1,219 @@
+//! Slash commands in the prompt of a command line, such as `aye exec "/fix 12"`.
+
+use super::context::AppContext;
+use super::mcp_servers::specs::specs;
+use super::project::ProjectConfig;
+use super::query::commands::Commands;
+use crate::protocol::{CustomCommand, Problem};
+use crate::tui;
+use std::path::Path;
+use strsim::damerau_levenshtein;
+
+/// Commands of the full-screen UI with an equivalent on the command line.
+const EQUIVALENTS: &[(&[&str], &str)] = &[
+    (&["model", "models"], "pass `-m PROVIDER/NAME` to choose a model; `aye models` lists them"),
+    (&["mode", "plan"], "pass `--mode MODE` to set the mode"),
+    (&["effort"], "pass `--effort EFFORT` to set the reasoning effort"),
+    (&["budget"], "pass `--max-budget-usd DOLLARS` to limit the cost"),
+    (&["continue", "resume", "sessions"], "run `aye exec -c` to continue the latest session, `aye sessions list` to list all"),
+    (&["new", "clear", "reset"], "leave it out: without `-c`, every run starts a new session"),
+    (&["fork", "branch"], "run `aye exec --fork PROMPT` to continue in a copy of the latest session"),
+    (&["undo", "rewind", "redo", "checkpoint", "restore"], "run `aye rewind` to undo changes"),
+    (&["export"], "run `aye sessions export ID` to export a session"),
+    (&["cost", "usage", "stats"], "run `aye usage` to show tokens and cost"),
+    (&["mcp"], "run `aye mcp list` to list MCP servers"),
+    (&["policy", "permissions", "approvals"], "run `aye policy show` to show the policy"),
+    (&["status", "config", "settings"], "run `aye config show` to show the settings"),
+    (&["help", "keys"], "run `aye help exec` for help"),
+    (&["setup", "auth", "login"], "run `aye setup` to choose the model and the policy again"),
+];
+
+/// The meaning of a prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PromptMeaning {
+    /// A prompt for the model.
+    Prompt(String),
+    /// A command of the full-screen UI, as it was typed.
+    OfScreen(String),
+}
+
+/// The commands that a prompt can name.
+pub(crate) struct PromptCommands {
+    own: Vec<CustomCommand>,
+    /// Notices about the files of commands.
+    notices: Vec<String>,
+    /// The workspace of a project whose commands are ignored, because it is not trusted.
+    untrusted: Option<std::path::PathBuf>,
+    servers: Vec<String>,
+}
+
+impl PromptCommands {
+    /// Reads the commands of the user, and those of the project if it is trusted.
+    pub(crate) fn find(place: &AppContext, project: &ProjectConfig) -> Self {
+        let commands = Commands::new(place.directories.config.join("commands"));
+        let files = project.commands().into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
+        commands.trust(project.root(), files);
+        let (own, notices) = commands.now();
+        let untrusted = (!project.is_trusted()).then(|| place.workspace.clone());
+        let servers = specs(place, Some(project)).0.into_iter().map(|server| server.name).collect();
+        Self { own, notices, untrusted, servers }
+    }
+
+    /// Returns the notices about the command that a prompt names.
+    pub(crate) fn notices(&self, text: &str) -> Vec<String> {
+        let source = self.named(word(text).unwrap_or_default()).map(|command| command.source);
+        let about = |notice: &&String| source.as_ref().is_some_and(|source| notice.contains(&format!("`{source}`")));
+        self.notices.iter().filter(about).cloned().collect()
+    }
+
+    /// Returns the meaning of a prompt. A path is not a command.
+    ///
+    /// # Errors
+    /// The command is unknown, or cannot be used like this.
+    pub(crate) fn parse(&self, text: String) -> Result<PromptMeaning, Problem> {
+        let Some(name) = word(&text) else { return Ok(PromptMeaning::Prompt(text)) };
+        if let Some(command) = self.named(name) {
+            let arguments = text.trim()[1 + name.len()..].trim();
+            return expand(&command, arguments).map(PromptMeaning::Prompt);
+        }
+        if tui::is_built_in_command(name) {
+            return Ok(PromptMeaning::OfScreen(text));
+        }
+        let is_text = text.trim().contains('\n') || Path::new("/").join(name).exists();
+        if is_text { Ok(PromptMeaning::Prompt(text)) } else { Err(self.unknown(name)) }
+    }
+
+    /// Returns the command of this name; built-in ones come first.
+    fn named(&self, name: &str) -> Option<CustomCommand> {
+        let is_free = !tui::is_built_in_command(name);
+        CustomCommand::built_in(name).or_else(|| self.own.iter().find(|command| is_free && command.name == name).cloned())
+    }
+
+    fn unknown(&self, name: &str) -> Problem {
+        let problem = Problem::new(format!("unknown command `/{name}`"));
+        let file = |root: &Path| root.join(".aye/commands").join(name.replace(':', "/")).with_extension("md");
+        if self.untrusted.as_deref().is_some_and(|root| file(root).is_file()) {
+            let problem = problem.because("it is a command of this project, which is not trusted");
+            return problem.hint("pass `--trust` to trust the project for this run, or start `aye` to review its files");
+        }
+        if name.split_once(':').is_some_and(|(server, _)| self.servers.iter().any(|known| known == server)) {
+            return problem.hint("prompts of MCP servers work only in the full-screen UI: start `aye`");
+        }
+        let names = CustomCommand::BUILT_IN_NAMES.into_iter().chain(self.own.iter().map(|command| command.name.as_str()));
+        let screen = tui::COMMANDS.iter().map(|(name, _)| name[1..].split(' ').next().unwrap_or_default());
+        let near = names.chain(screen).map(|known| (damerau_levenshtein(known, name), known)).min();
+        let problem = match near.filter(|(far, known)| *far <= known.chars().count().div_ceil(3)) {
+            Some((_, known)) => problem.hint(format!("did you mean `/{known}`?")),
+            None => problem.hint("commands are files such as `commands/fix.md` in the directory of `aye config path`"),
+        };
+        problem.hint("put `--` before a prompt that begins with a slash to send it as it is")
+    }
+}
+
+/// Returns the error for a command of the full-screen UI in a run without one.
+pub(crate) fn of_screen(text: &str) -> Problem {
+    let name = word(text).unwrap_or_default();
+    let problem = Problem::new(format!("`/{name}` is a command of the full-screen UI"));
+    let equivalent = EQUIVALENTS.iter().find(|(names, _)| names.contains(&name)).map(|(_, equivalent)| *equivalent);
+    problem.hint(equivalent.map_or_else(|| format!("start `aye` and type `/{name}`"), str::to_owned))
+}
+
+/// Returns the name of the command that a text may begin with, without its slash.
+fn word(text: &str) -> Option<&str> {
+    let name = text.trim().strip_prefix('/')?.split(char::is_whitespace).next()?;
+    let is_name = |letter: char| letter.is_alphanumeric() || "-_:".contains(letter);
+    (!name.is_empty() && name.chars().all(is_name)).then_some(name)
+}
+
+/// Returns the prompt of a command.
+fn expand(command: &CustomCommand, arguments: &str) -> Result<String, Problem> {
+    let CustomCommand { name, source, .. } = command;
+    if command.text.is_empty() {
+        return Err(Problem::new(format!("the command `/{name}` is empty")).hint(format!("write a prompt into `{source}`")));
+    }
+    if command.wants_arguments() && arguments.is_empty() {
+        let hint = command.argument_hint.as_deref().unwrap_or_default();
+        return Err(Problem::new(format!("missing argument of `/{name}`")).hint(format!("usage: /{name} {hint}")));
+    }
+    Ok(command.expand(arguments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands() -> PromptCommands {
+        let own = |name: &str, text: &str| CustomCommand::parse(name.to_owned(), format!("commands/{name}.md"), text).0;
+        PromptCommands {
+            own: vec![
+                own("fix", "---\nargument-hint: <number>\n---\nFix issue $1."),
+                own("git:commit", "Commit. $ARGUMENTS"),
+                own("empty", ""),
+                own("model", "Mine"),
+            ],
+            notices: vec!["`commands/fix.md`: x".to_owned(), "`commands/empty.md`: y".to_owned()],
+            untrusted: None,
+            servers: vec!["docs".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_command_is_expanded_and_a_path_or_another_text_is_a_prompt() {
+        for (text, prompt) in [
+            ("/fix 12", "Fix issue 12."),
+            (" /fix 12 ", "Fix issue 12."),
+            ("/git:commit now\nand push", "Commit. now\nand push"),
+            ("fix /fix", "fix /fix"),
+            ("/etc/hosts is what?", "/etc/hosts is what?"),
+            ("/tmp", "/tmp"),
+            ("/x.rs: why?", "/x.rs: why?"),
+            ("/ is the root", "/ is the root"),
+            ("/* a comment */", "/* a comment */"),
+            ("/unknown\nin two lines", "/unknown\nin two lines"),
+        ] {
+            assert_eq!(commands().parse(text.to_owned()), Ok(PromptMeaning::Prompt(prompt.to_owned())), "{text}");
+        }
+        assert!(matches!(commands().parse("/review".to_owned()), Ok(PromptMeaning::Prompt(text)) if text.len() > 20));
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_used_says_what_to_do() {
+        for (text, parts) in [
+            ("/fxi 12", &["unknown command `/fxi`", "did you mean `/fix`?", "put `--` before"][..]),
+            ("/git:comit", &["did you mean `/git:commit`?"]),
+            ("/reviw", &["did you mean `/review`?"]),
+            ("/frobnicate", &["unknown command", "aye config path"]),
+            ("/docs:explain x", &["prompts of MCP servers"]),
+            ("/fix", &["missing argument of `/fix`", "usage: /fix <number>"]),
+            ("/empty", &["is empty", "`commands/empty.md`"]),
+        ] {
+            let message = commands().parse(text.to_owned()).unwrap_err().text();
+            for part in parts {
+                assert!(message.contains(part), "{text}: {message}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_of_the_screen_comes_before_a_file_of_the_same_name() {
+        for (text, part) in
+            [("/model x", "-m PROVIDER/NAME"), ("/compact", "start `aye` and type `/compact`"), ("/q", "start `aye`")]
+        {
+            assert_eq!(commands().parse(text.to_owned()), Ok(PromptMeaning::OfScreen(text.to_owned())), "{text}");
+            assert!(of_screen(text).text().contains(part), "{text}: {}", of_screen(text).text());
+        }
+    }
+
+    #[test]
+    fn only_notices_about_the_named_command_are_reported() {
+        assert_eq!(commands().notices("/fix 12"), ["`commands/fix.md`: x"]);
+        assert!(commands().notices("hello").is_empty());
+    }
+
+    #[test]
+    fn every_equivalent_belongs_to_a_command() {
+        for name in EQUIVALENTS.iter().flat_map(|(names, _)| names.iter()) {
+            assert!(tui::is_built_in_command(name), "{name}");
+        }
+    }
+}
