@@ -21,6 +21,9 @@ pub const COMPACTION_IS: &str = "compaction is ";
 /// Rule of a command that the user let run outside the sandbox.
 pub const APPROVED_UNSANDBOXED: &str = "approved by you, outside the sandbox";
 
+/// End of the summary of such a command.
+pub const OUTSIDE_SANDBOX: &str = ", outside the sandbox";
+
 /// Event with the IDs it belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

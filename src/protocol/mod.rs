@@ -52,8 +52,8 @@ pub use command_output::{behind_changes, exit_line, exit_of};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
 pub use event::{
-    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, Event, EventKind, HistorySum, NOT_COMPACTED, RULE_SAVED,
-    RULE_UNTIL_QUIT,
+    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, Event, EventKind, HistorySum, NOT_COMPACTED, OUTSIDE_SANDBOX,
+    RULE_SAVED, RULE_UNTIL_QUIT,
 };
 pub use failure::{Failure, FailureKind, Remedy};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};

@@ -17,7 +17,7 @@ use super::preimage_watch::follow;
 use super::redaction::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::registry::built_in_names;
 use super::settings::Settings;
-use super::shell::amendment::offered as command_offered;
+use super::shell::amendment::{FOR_THIS_RUN, offered as command_offered};
 use super::shell::unapproved_run;
 use super::tool::Payload;
 use super::toolset::Toolset;
@@ -604,7 +604,7 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
     actions.extend(opens.iter().filter_map(fetch));
     let words = opens.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if let Some(proposal) = &mut proposal {
-        proposal.notes.push(format!("allows {words} for this run only"));
+        proposal.notes.push(format!("allows {words}{FOR_THIS_RUN}"));
     }
     work.opens.clone_from(&opens);
     command_offered(&work, &mut amends.offer, &plan.tool_name, settings);

@@ -4,12 +4,15 @@ use super::command_run::{Narrow, Work};
 use super::preview;
 use super::run_command::redrafted;
 use crate::ports::{Doubts, LayerRun, Plan};
-use crate::protocol::{Action, Amendable, Amendment, Outside, PreviewOffer, ToolError};
+use crate::protocol::{Action, Amendable, Amendment, OUTSIDE_SANDBOX, Outside, PreviewOffer, ToolError};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::draft::Effect;
 use crate::tools::error::invalid;
 use crate::tools::redaction::hide_in_proposal;
 use crate::tools::settings::Settings;
+
+/// End of a note about access in the sandbox.
+pub(in crate::tools) const FOR_THIS_RUN: &str = " for this run only";
 
 /// The tool whose command line can be edited.
 const LINES: &str = "RunCommand";
@@ -126,9 +129,14 @@ fn unsandboxed(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String
     actions.retain(|action| matches!(action, Action::Exec { .. }));
     let mut amends = plan.amends;
     offered(&work, &mut amends.offer, LINES, settings);
+    let mut proposal = plan.proposal;
+    if let Some(proposal) = &mut proposal {
+        proposal.notes.retain(|note| !note.ends_with(FOR_THIS_RUN));
+    }
     let told = "[The user let this run outside the sandbox.]".to_owned();
     let plan = Plan {
-        summary: format!("{}, outside the sandbox", plan.summary.split(", allowing ").next().unwrap_or_default()),
+        summary: format!("{}{OUTSIDE_SANDBOX}", plan.summary.split(", allowing ").next().unwrap_or_default()),
+        proposal,
         actions,
         opens: Vec::new(),
         preview: PreviewOffer::Impossible { reason: "it runs outside the sandbox".to_owned() },

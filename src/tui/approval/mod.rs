@@ -214,7 +214,11 @@ impl Dialog {
             Some(counts) => title.strip_suffix(&counts).map(|title| title.trim_end().to_owned()).unwrap_or(title),
             None => title,
         };
-        let title = if approval.amendable.edited { format!("{title}, edited by you") } else { title };
+        let title = if approval.amendable.edited && !title::is_unsandboxed(&approval) {
+            format!("{title}, edited by you")
+        } else {
+            title
+        };
         let (risk_level, critical) = (approval.risk_level, approval.critical);
         let hunks = Hunks::for_approval(&approval).map(Box::new);
         let panel = Self::new(Question::Approval(Box::new(approval)), title, text::reveal_line(&reason), choices, body);

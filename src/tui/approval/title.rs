@@ -1,6 +1,6 @@
 //! Title of an approval prompt: the worst effect of the call in one sentence, or its name.
 
-use crate::protocol::{Approval, CommandPart, Containment, EffectKind};
+use crate::protocol::{Approval, CommandPart, Containment, EffectKind, OUTSIDE_SANDBOX};
 use crate::text;
 use crate::tui::format::counted;
 use std::cmp::Reverse;
@@ -26,7 +26,8 @@ impl Name {
 /// Returns the part of a command whose effect is the title: the worst one, and among equals the last, because it runs
 /// what the others produce.
 pub(crate) fn titled_part(approval: &Approval) -> Option<usize> {
-    if approval.tool_name != "RunCommand" || approval.effects.is_some() || !approval.opens.is_empty() {
+    let has_own_title = approval.effects.is_some() || !approval.opens.is_empty() || is_unsandboxed(approval);
+    if approval.tool_name != "RunCommand" || has_own_title {
         return None;
     }
     by_risk(&approval.parts).into_iter().next().filter(|at| approval.parts[*at].effect.is_some())
@@ -37,6 +38,11 @@ pub(crate) fn by_risk(parts: &[CommandPart]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..parts.len()).rev().collect();
     order.sort_by_key(|at| Reverse((parts[*at].critical, parts[*at].risk, parts[*at].effect.is_some())));
     order
+}
+
+/// Returns whether the user asked to run the command outside the sandbox.
+pub(crate) fn is_unsandboxed(approval: &Approval) -> bool {
+    approval.amendable.edited && approval.action_summary.ends_with(OUTSIDE_SANDBOX)
 }
 
 /// Returns the title of an approval prompt, on one line without control characters.
@@ -62,6 +68,9 @@ pub(crate) fn title(approval: &Approval) -> String {
     }
     if !approval.opens.is_empty() {
         return blocked(approval);
+    }
+    if is_unsandboxed(approval) {
+        return "Run once outside the sandbox".to_owned();
     }
     if let Some(part) = titled_part(approval).map(|at| &approval.parts[at])
         && let Some(effect) = part.effect.as_deref()

@@ -5,7 +5,9 @@ use super::read_group::{ReadGroup, ReadKind};
 use super::text_rows::{more, wrapped};
 use super::{Fold, RenderContext};
 use crate::protocol::tool::hidden_words;
-use crate::protocol::{APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Effects, Proposal, Redaction, behind_changes};
+use crate::protocol::{
+    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Effects, OUTSIDE_SANDBOX, Proposal, Redaction, behind_changes,
+};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::format::counted;
@@ -139,7 +141,8 @@ impl Card {
 
     /// Returns a label if the user ran or edited the command.
     fn whose(&self) -> String {
-        let edited = self.meant.as_ref().map(|_| "edited by you");
+        let says_it = self.summary.ends_with(OUTSIDE_SANDBOX);
+        let edited = self.meant.as_ref().filter(|_| !says_it).map(|_| "edited by you");
         self.by_person.or(edited).map(|whose| format!("  {whose}")).unwrap_or_default()
     }
 
