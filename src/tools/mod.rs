@@ -69,7 +69,7 @@ pub(crate) use sandbox::{
 };
 pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, Settings};
 pub(crate) use shell::launch::ServerLauncher;
-pub(crate) use shell::preview::{Recovered, forget_undecided, prune_undecided, undecided_use};
+pub(crate) use shell::preview::{Recovered, finish_commits, forget_undecided, prune_undecided, undecided_use};
 pub(crate) use text_tools::TextTools;
 pub(crate) use toolset::{ToolSources, Toolset, known};
 #[cfg(feature = "fuzzing")]

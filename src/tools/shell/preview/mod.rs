@@ -22,7 +22,7 @@ mod written_bytes;
 
 pub(in crate::tools) use commit::{Settled, commit};
 pub(in crate::tools) use eligibility::{layer, offer};
-pub(crate) use recover::Recovered;
+pub(crate) use recover::{Recovered, finish_commits};
 pub(in crate::tools) use recover::{Resumed, recover};
 pub(in crate::tools) use run::{PreviewedCommand, Trial, run};
 pub(in crate::tools) use undecided::{UndecidedLayer, reopen};

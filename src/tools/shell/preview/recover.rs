@@ -63,6 +63,26 @@ pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recov
     Recovered { settled: kept, notices, undecided }
 }
 
+/// The result of completing the commits below a directory.
+pub(crate) struct FinishedCommits {
+    /// Notices for the user.
+    pub notices: Vec<String>,
+    /// Whether no started commit is left, so that the directory can be removed.
+    pub is_complete: bool,
+}
+
+/// Completes the commits that dead processes started below a directory, which is removed afterwards.
+pub(crate) fn finish_commits(base: &Path) -> FinishedCommits {
+    let Recovered { notices, .. } = recover(&[base.to_owned()], None);
+    let is_over = |path: &Path| {
+        let view = View::left_over(path).ok().flatten();
+        !overlay::has_begun(path) || view.is_some_and(|view| view.final_result::<ToolResult>().is_some())
+    };
+    let mut left = fs::read_dir(previews(base)).into_iter().flatten().flatten();
+    let is_complete = left.all(|entry| is_over(&entry.path()));
+    FinishedCommits { notices, is_complete }
+}
+
 /// Meaning of a view of a dead process for the resumed session.
 enum RecoveredView {
     Nothing,

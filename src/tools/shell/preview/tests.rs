@@ -349,6 +349,27 @@ fn an_outcome_waits_for_its_session() {
 }
 
 #[test]
+fn a_directory_can_be_removed_unless_a_started_commit_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(finish_commits(directory.path()).is_complete, "it has no previews");
+    let mut ended = View::make(directory.path(), &held_call(Some("s"))).unwrap();
+    ended.keep_final(&ToolResult::succeeded(CallId::new("c"), "RunCommand", "applied")).unwrap();
+    ended.leave();
+    drop(ended);
+    let living = View::make(directory.path(), &held_call(Some("s"))).unwrap();
+    let finished = finish_commits(directory.path());
+    assert!(finished.is_complete && finished.notices.is_empty(), "{:?}", finished.notices);
+    // A record that cannot be read: the commit can be neither completed nor rolled back.
+    fs::write(living.path().join("commit.json"), "damaged").unwrap();
+    assert!(!finish_commits(directory.path()).is_complete, "this process may be applying it");
+    let mut killed = living;
+    killed.leave();
+    drop(killed);
+    let finished = finish_commits(directory.path());
+    assert!(!finished.is_complete && finished.notices[0].contains("could not finish"), "{:?}", finished.notices);
+}
+
+#[test]
 fn a_call_that_ended_before_anything_was_kept_is_known_to_have_changed_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let mut early = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
