@@ -10,6 +10,9 @@ pub(crate) struct Directories {
     pub config: PathBuf,
     /// Sessions, artifacts and logs.
     pub data: PathBuf,
+    /// Data that a run shares with others even if nothing of its session is saved, such as pins of MCP servers. Otherwise
+    /// the same as `data`.
+    pub shared: PathBuf,
 }
 
 impl Directories {
@@ -23,10 +26,15 @@ impl Directories {
                 ConfigError::one(Problem::new("cannot find your home directory").hint(hint))
             }),
         };
-        Ok(Self {
-            config: place("AYE_CONFIG_DIR", usual.as_ref().map(|dirs| dirs.config_dir().to_owned()))?,
-            data: place("AYE_DATA_DIR", usual.as_ref().map(|dirs| dirs.data_dir().to_owned()))?,
-        })
+        Ok(Self::new(
+            place("AYE_CONFIG_DIR", usual.as_ref().map(|dirs| dirs.config_dir().to_owned()))?,
+            place("AYE_DATA_DIR", usual.as_ref().map(|dirs| dirs.data_dir().to_owned()))?,
+        ))
+    }
+
+    pub(crate) fn new(config: impl Into<PathBuf>, data: impl Into<PathBuf>) -> Self {
+        let data = data.into();
+        Self { config: config.into(), shared: data.clone(), data }
     }
 
     /// Returns the directory of the user's own files for a project, by its canonical path.

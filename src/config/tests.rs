@@ -112,7 +112,7 @@ fn a_flag_takes_words_and_toml() {
 #[test]
 fn a_file_that_is_no_text_is_named() {
     let dir = TempDir::new().unwrap();
-    let directories = Directories { config: dir.path().to_owned(), data: dir.path().to_owned() };
+    let directories = Directories::new(dir.path(), dir.path());
     let file = directories.config_file();
     let message = |content: &[u8]| {
         fs::write(&file, content).unwrap();
@@ -168,7 +168,7 @@ fn what_text_tools_are_kept_to_is_read_in_every_spelling() {
 #[test]
 fn directories_follow_their_variables() {
     let found = Directories::find(&environment(&[("AYE_CONFIG_DIR", "/c"), ("AYE_DATA_DIR", "/d")])).unwrap();
-    assert_eq!(found, Directories { config: "/c".into(), data: "/d".into() });
+    assert_eq!(found, Directories::new("/c", "/d"));
     let found = Directories::find(&environment(&[("AYE_CONFIG_DIR", "c"), ("AYE_DATA_DIR", "/d")])).unwrap();
     assert_eq!(found.config, std::env::current_dir().unwrap().join("c"));
 }
@@ -325,7 +325,7 @@ fn providers_that_are_known_need_nothing_but_their_key() {
 #[test]
 fn a_key_that_is_kept_counts_where_the_environment_has_none() {
     let dir = TempDir::new().unwrap();
-    let kept = Credentials::at(&Directories { config: dir.path().to_owned(), data: dir.path().to_owned() });
+    let kept = Credentials::at(&Directories::new(dir.path(), dir.path()));
     kept.keep_in_file("openai", &Secret::new("kept-key")).unwrap();
     kept.keep_in_file("mine", &Secret::new("mine-key")).unwrap();
     let choose = |toml: &str, flag, pairs: &[(&str, &str)]| {

@@ -73,6 +73,8 @@ pub(crate) struct Output<'a> {
     pub clean: Clean,
     /// Version of aye, for the first line of `Format::StreamJson`.
     pub version: &'static str,
+    /// True if the session is saved, so that it can be continued.
+    pub is_saved: bool,
     pub check: Option<Check<'a>>,
 }
 

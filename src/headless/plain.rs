@@ -42,7 +42,9 @@ impl Plain {
         }
         let spent = kind.is_over().then(|| self.spent()).flatten();
         let failure = match kind {
-            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => problem(failure, &self.provider),
+            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
+                problem(failure, &self.provider, output.is_saved)
+            }
             _ => Vec::new(),
         };
         for line in self.line(kind).into_iter().chain(failure).chain(spent) {
@@ -276,10 +278,10 @@ fn grouped(count: u64) -> String {
     out
 }
 
-/// Returns the lines of a failure. The last hint is the command that continues the task.
-fn problem(failure: &Failure, provider: &str) -> Vec<String> {
+/// Returns the lines of a failure. The last hint is the command that continues the task, if the session is saved.
+fn problem(failure: &Failure, provider: &str, is_saved: bool) -> Vec<String> {
     let problem = failure.problem_of(provider);
-    let problem = match failure.remedy {
+    let problem = match failure.remedy.filter(|_| is_saved) {
         Some(Remedy::Continue | Remedy::ChangePolicy | Remedy::SaveKey) => problem.hint("run `aye exec -c` to continue"),
         Some(Remedy::RaiseBudget { scope: BudgetScope::Session, unit: BudgetUnit::CostUsd, limit }) => {
             problem.hint(format!("run `aye exec -c --max-budget-usd {limit}` to continue"))

@@ -80,7 +80,7 @@ fn told(kinds: Vec<EventKind>, format: Format, out_is_terminal: bool) -> Told {
     }
     drop(sender);
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean, version: "1.2.3", check: None };
+    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean, version: "1.2.3", is_saved: true, check: None };
     let outcome = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(run(events, format, output));
     Told { outcome, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
@@ -296,7 +296,15 @@ fn a_reader_that_went_away_ends_the_run_quietly() {
         sender.send(event(completed("x"))).unwrap();
         drop(sender);
         let mut err = Vec::new();
-        let output = Output { out: &mut Closed, err: &mut err, out_is_terminal: false, clean, version: "1.2.3", check: None };
+        let output = Output {
+            out: &mut Closed,
+            err: &mut err,
+            out_is_terminal: false,
+            clean,
+            version: "1.2.3",
+            is_saved: true,
+            check: None,
+        };
         let outcome = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(run(events, format, output));
         assert_eq!(outcome, Outcome::OutputClosed);
         assert_eq!(err, b"");

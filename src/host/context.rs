@@ -1,6 +1,7 @@
 //! The place of a run: its workspace, the user's directories and the settings.
 
 use super::configured_tools::ConfiguredTools;
+use super::ephemeral::{self, EphemeralData};
 use super::error::CliError;
 use super::nesting::Nesting;
 use super::policy_layers;
@@ -44,6 +45,7 @@ impl AppContext {
     pub(crate) fn find(common: &Common) -> Result<Self, CliError> {
         let environment = Environment::of_process();
         let directories = Directories::find(&environment)?;
+        ephemeral::remove_left(&directories.shared);
         let settings = Settings::load(&directories, &common.set)?;
         let workspace = real(common.directory.as_deref().unwrap_or(Path::new(".")), "-C")?;
         let mut roots = vec![workspace.clone()];
@@ -85,6 +87,13 @@ impl AppContext {
         let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
         let settings = Settings::load(&self.directories, &set)?;
         Ok(Self { settings, credentials: Credentials::at(&self.directories), set, ..self.clone() })
+    }
+
+    /// Stores everything of the session in a directory that is removed at the end of the run.
+    pub(crate) fn save_nothing(&mut self) -> Result<EphemeralData, CliError> {
+        let run = EphemeralData::create(&self.directories.shared)?;
+        run.path().clone_into(&mut self.directories.data);
+        Ok(run)
     }
 
     /// Returns the same without `[model] default`.
@@ -180,7 +189,8 @@ impl AppContext {
     }
 
     fn context(&self, sandbox: Sandbox, mode: Mode) -> Context {
-        let own = [&self.directories.config, &self.directories.data];
+        // The directory of an ephemeral run is below the shared one.
+        let own = [&self.directories.config, &self.directories.shared];
         Context {
             roots: self.roots.clone(),
             home: self.home.clone(),

@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn it_is_looked_where_such_servers_usually_listen_unless_the_settings_say_otherwise() {
-        let nowhere = Directories { config: "/nonexistent".into(), data: "/nonexistent".into() };
+        let nowhere = Directories::new("/nonexistent", "/nonexistent");
         let ports = |set: &[(&str, &str)]| {
             let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             Settings::load(&nowhere, &set).map(|settings| settings.local_ports())

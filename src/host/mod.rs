@@ -9,6 +9,7 @@ pub(crate) mod context;
 pub(crate) mod crash;
 pub(crate) mod disk_usage;
 pub(crate) mod drift;
+pub(crate) mod ephemeral;
 pub(crate) mod error;
 pub(crate) mod exit;
 pub(crate) mod history;

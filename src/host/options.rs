@@ -30,6 +30,8 @@ pub(crate) struct RunOptions {
     pub allowed_tools: Option<Vec<String>>,
     /// The file with the JSON Schema of the final response.
     pub output_schema: Option<PathBuf>,
+    /// True if nothing of the session is saved.
+    pub is_ephemeral: bool,
 }
 
 /// Whether `--trust` was given.

@@ -40,7 +40,7 @@ impl SandboxHost {
 
     /// Returns the capabilities by a probe.
     pub(crate) fn from_probe(place: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
-        let data = &place.directories.data;
+        let data = &place.directories.shared;
         let Probe { tier: found, missing, upper_base } = probe;
         let tier = tier(found);
         let why =

@@ -35,6 +35,7 @@ mod documented_commands;
 mod editor_files;
 mod editors;
 mod effects;
+mod ephemeral;
 mod exec;
 mod gemini;
 mod git_programs;

@@ -188,6 +188,11 @@ pub(super) struct RunArgs {
     /// stdout is then the JSON value. If the response does not match, aye asks the model once to correct it.
     #[arg(long = "output-schema", value_name = "FILE")]
     pub output_schema: Option<PathBuf>,
+    /// Save nothing of this session
+    ///
+    /// Its data is removed when the run ends, so the session cannot be continued, and its changes cannot be rewound.
+    #[arg(long)]
+    pub ephemeral: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -27,6 +27,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "Offer only tools that read to the model",
                 "aye exec --allowed-tools ReadFile,Grep,Glob \"where is the config parsed?\"",
             ),
+            ("Save nothing of the session", "aye exec --ephemeral \"summarize the last commit\""),
             ("Run one of your slash commands", "aye exec \"/fix 12\""),
             ("Print JSON that matches a schema", "aye exec --output-schema schema.json \"list the TODO comments\""),
             ("Continue the latest session and print events as JSON", "aye exec -c --json \"now add a test\""),

@@ -196,7 +196,7 @@ fn exec(
     takes_input: bool,
     run: RunArgs,
 ) -> Result<Action, Problem> {
-    let options = run.check();
+    let options = run.check(&session)?;
     let is_literal = prompt.written == PromptPosition::Literally;
     let prompt = match (prompt.text, &session) {
         (Some(dash), _) if dash == "-" && !takes_input => {
@@ -320,14 +320,29 @@ impl OutputArgs {
 impl RunArgs {
     /// Returns the first given option, for an error.
     fn first(&self) -> Option<&'static str> {
-        let given = [("--allowed-tools", !self.allowed_tools.is_empty()), ("--output-schema", self.output_schema.is_some())];
+        let given = [
+            ("--allowed-tools", !self.allowed_tools.is_empty()),
+            ("--output-schema", self.output_schema.is_some()),
+            ("--ephemeral", self.ephemeral),
+        ];
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    fn check(self) -> RunOptions {
+    fn check(self, session: &SessionChoice) -> Result<RunOptions, Problem> {
+        let continues = match session {
+            SessionChoice::New => None,
+            SessionChoice::Latest => Some("-c"),
+            SessionChoice::Pick | SessionChoice::Id(_) => Some("--resume"),
+            SessionChoice::Fork(_) => Some("--fork"),
+        };
+        if let Some(option) = continues.filter(|_| self.ephemeral) {
+            let problem = Problem::new(format!("`--ephemeral` cannot be combined with `{option}`"));
+            let problem = problem.because("it starts a new session, of which nothing is saved");
+            return Err(problem.hint("leave one of them out"));
+        }
         let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();
         let allowed_tools = (!self.allowed_tools.is_empty()).then(entries);
-        RunOptions { allowed_tools, output_schema: self.output_schema }
+        Ok(RunOptions { allowed_tools, output_schema: self.output_schema, is_ephemeral: self.ephemeral })
     }
 }
 

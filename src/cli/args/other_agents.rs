@@ -119,10 +119,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--include-partial-messages", "--stream"], Instead("use `--output-format events`, which has partial messages")),
     (&["--input-format", "--replay-user-messages"], Instead("use `aye serve --stdio` to send messages from another program")),
     (&["--json-schema"], Instead("use `--output-schema FILE` with the schema in a file")),
-    (
-        &["--no-session-persistence", "--ephemeral", "--no-session"],
-        Instead("aye saves every session; `aye sessions delete ID` deletes one"),
-    ),
+    (&["--no-session-persistence", "--no-session"], Same("--ephemeral")),
     (&["--skip-git-repo-check", "--allow-no-git"], Instead("leave it out: aye runs outside git repositories too")),
     (&["--checkpointing"], Instead("leave it out: checkpoints are always made; `aye rewind` restores one")),
     (&["--all-files"], Instead("leave it out: the model reads the files it needs")),

@@ -124,7 +124,7 @@ fn environment() -> Vec<(String, String)> {
 
 /// Returns the files at their default paths, with descriptions.
 fn files() -> Vec<(String, String)> {
-    let usual = Directories { config: PathBuf::from("~/.config/aye"), data: PathBuf::from("~/.local/share/aye") };
+    let usual = Directories::new("~/.config/aye", "~/.local/share/aye");
     let credentials = Credentials::at(&usual).file().map(Path::to_owned);
     let (config, data) = (|name: &str| usual.config.join(name), |name: &str| usual.data.join(name));
     let of_user = [

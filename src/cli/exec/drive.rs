@@ -1,9 +1,9 @@
 //! A running session of `aye exec`: its prompt, its end, and the signals in between.
 
 use super::output_schema::{OutputSchema, repair_prompt};
-use super::tell_all;
+use super::{Printing, tell_all};
 use crate::agent;
-use crate::headless::{self, Check, Format, ResponseCheck};
+use crate::headless::{self, ResponseCheck};
 use crate::host::exit::Exit;
 use crate::host::session_builder::PreparedSession;
 use crate::protocol::{Command, Event, EventKind, SessionCommand};
@@ -21,12 +21,7 @@ const GRACE: Duration = Duration::from_secs(8);
 const REPAIRS: usize = 1;
 
 /// Runs the session until its task ends, and prints its events.
-pub(super) async fn drive(
-    prepared: PreparedSession,
-    prompt: Option<String>,
-    format: Format,
-    schema: Option<Arc<OutputSchema>>,
-) -> Exit {
+pub(super) async fn drive(prepared: PreparedSession, prompt: Option<String>, printing: &Printing) -> Exit {
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
     let (tell, told) = mpsc::unbounded_channel();
@@ -34,10 +29,9 @@ pub(super) async fn drive(
     if let Some(text) = prompt {
         let _ = commands.send(Command::Prompt { text }.into()).await;
     }
-    let task = TaskWatch { commands, tell, schema: schema.clone(), repairs: REPAIRS };
+    let task = TaskWatch { commands, tell, schema: printing.schema.clone(), repairs: REPAIRS };
     let watch = tokio::spawn(task.run(receive_events));
-    let check = schema.as_deref().map(|schema| Check { by: schema, repairs: REPAIRS });
-    let outcome = tell_all(told, format, check).await;
+    let outcome = tell_all(told, printing, REPAIRS).await;
     let mut signalled = None;
     if outcome != headless::Outcome::OutputClosed {
         signalled = watch.await.unwrap_or(None);

@@ -98,10 +98,12 @@ impl ExecInput {
 }
 
 pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
-    let place = AppContext::find(common)?;
+    let mut place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
     let schema = request.options.output_schema.as_deref().map(OutputSchema::load).transpose()?.map(Arc::new);
+    // Dropped last: everything below may write to it.
+    let ephemeral = if request.options.is_ephemeral { Some(place.save_nothing()?) } else { None };
     let _log = start_log(&place, common.verbosity);
     let from_stdin = request.prompt == ExecPrompt::Stdin;
     let may_be_command = matches!(request.prompt, ExecPrompt::Text(_));
@@ -123,14 +125,15 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped_input::read(&mut |notice| warn(notice))?;
     }
+    let printing = Printing { format: request.format.into(), schema, is_saved: ephemeral.is_none() };
     let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
     let claimed = builder.with_unfinished(unfinished).claim().map_err(refusal)?;
     if words.is_empty() && claimed.session().state.is_done() {
-        return told_again(&runtime, &claimed, request.format, schema.as_deref());
+        return told_again(&runtime, &claimed, &printing);
     }
     let prepared = runtime.block_on(claimed.prepare())?;
     match words.prompt(prepared.setup()) {
-        Ok(prompt) => Ok(runtime.block_on(drive::drive(prepared, prompt, request.format.into(), schema))),
+        Ok(prompt) => Ok(runtime.block_on(drive::drive(prepared, prompt, &printing))),
         Err(trouble) => {
             runtime.block_on(prepared.close());
             Err(trouble)
@@ -147,22 +150,27 @@ fn refusal(error: SessionError) -> CliError {
     }
 }
 
-/// Prints the events until their sender is dropped.
-async fn tell_all(told: UnboundedReceiver<Event>, format: Format, check: Option<Check<'_>>) -> headless::Outcome {
+/// How the events of a run are printed.
+struct Printing {
+    format: Format,
+    /// The schema that the final response has to match.
+    schema: Option<Arc<OutputSchema>>,
+    is_saved: bool,
+}
+
+/// Prints the events until their sender is dropped. `repairs`: how often the model may correct its response.
+async fn tell_all(told: UnboundedReceiver<Event>, printing: &Printing, repairs: usize) -> headless::Outcome {
+    let Printing { format, schema, is_saved } = printing;
+    let check = schema.as_deref().map(|schema| Check { by: schema, repairs });
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let out_is_terminal = out.is_terminal();
     let (clean, version) = (crate::text::clean, crate::host::version::version());
-    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean, version, check };
-    headless::run(told, format, output).await
+    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean, version, is_saved: *is_saved, check };
+    headless::run(told, *format, output).await
 }
 
 /// Prints the result of the last task again: the previous process may have been killed before it did.
-fn told_again(
-    runtime: &Runtime,
-    claimed: &ClaimedSession,
-    format: OutputFormat,
-    schema: Option<&OutputSchema>,
-) -> Result<Exit, CliError> {
+fn told_again(runtime: &Runtime, claimed: &ClaimedSession, printing: &Printing) -> Result<Exit, CliError> {
     let session = claimed.session();
     let events = claimed.history().events(&session.records);
     let Some(mut end) = events.into_iter().rev().find(|event| event.kind.is_over()) else {
@@ -174,7 +182,7 @@ fn told_again(
     }
     warn(Problem::new("nothing to continue: this is the result of the last task").hint(NEW_TASK));
     let (tell, told) = mpsc::unbounded_channel();
-    if format == OutputFormat::StreamJson {
+    if printing.format == Format::StreamJson {
         // The first line describes the session.
         let model = claimed.model().as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
         let (mode, workspace) = (claimed.place().mode, claimed.place().workspace.display().to_string());
@@ -183,8 +191,7 @@ fn told_again(
     }
     let _ = tell.send(end);
     drop(tell);
-    let check = schema.map(|schema| Check { by: schema, repairs: 0 });
-    Ok(runtime.block_on(tell_all(told, format.into(), check)).into())
+    Ok(runtime.block_on(tell_all(told, printing, 0)).into())
 }
 
 impl From<OutputFormat> for Format {

@@ -61,7 +61,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exi
 /// Returns the saved state of each server from its last connection.
 fn known(place: &AppContext, servers: &[ConfiguredServer]) -> Vec<ServerStatus> {
     let specs = servers.iter().map(|found| found.spec.clone()).collect();
-    let wires = McpDeps { known: Some(place.directories.data.join("mcp").join("known")), ..McpDeps::default() };
+    let wires = McpDeps { known: Some(place.directories.shared.join("mcp").join("known")), ..McpDeps::default() };
     Servers::new(specs, wires).statuses()
 }
 

@@ -23,7 +23,7 @@ impl ServerTools {
     pub(crate) fn known(place: &AppContext, project: Option<&ProjectConfig>) -> Self {
         let (specs, _) = specs::specs(place, project);
         let servers = specs.iter().map(|spec| spec.name.clone()).collect();
-        let directory = place.directories.data.join("mcp");
+        let directory = place.directories.shared.join("mcp");
         let wires = McpDeps { known: Some(directory.join("known")), ..McpDeps::default() };
         let tools = Servers::new(specs, wires).tools();
         Self { servers, tools, pins: Pins::at(directory.join("pins")) }

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 const KEY: &str = "sk-\"odd\"\\key-4711";
 
 fn credentials(dir: &tempfile::TempDir) -> Credentials {
-    Credentials::at(&Directories { config: dir.path().join("config"), data: dir.path().join("data") })
+    Credentials::at(&Directories::new(dir.path().join("config"), dir.path().join("data")))
 }
 
 #[test]

@@ -81,7 +81,7 @@ pub(crate) fn connect(
         judge.may_sample(server).is_ok_and(|asks| person || !asks)
     });
     let (asks, asked) = agent::asks(person, roots, samples);
-    let directory = place.directories.data.join("mcp");
+    let directory = place.directories.shared.join("mcp");
     let own = connect::servers(place, specs, launcher.clone(), (asks, approval.clone()), directory.join("known"));
     let port = Arc::new(WithToolCounts::new(Arc::new(own.clone())));
     let servers = Servers {

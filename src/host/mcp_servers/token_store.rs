@@ -22,7 +22,7 @@ pub(crate) fn vault(place: &AppContext) -> Arc<dyn Vault> {
     Arc::new(TokenStore {
         credentials: place.credentials.clone(),
         uses_keyring: place.settings.uses_keyring(),
-        lock: place.directories.data.join("tokens.lock"),
+        lock: place.directories.shared.join("tokens.lock"),
     })
 }
 

@@ -1,0 +1,139 @@
+//! Data directories of runs of which nothing is saved. A directory is removed at the end of its run, or at the next start of
+//! aye if its process was killed.
+
+use super::console::{warn, warn_all};
+use super::error::CliError;
+use crate::protocol::Problem;
+use crate::sys::overlay::discard;
+use crate::tools::finish_commits;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Directory of these directories, in the data directory.
+const DIRECTORY: &str = "ephemeral";
+/// Lock of the directory: runs that begin and the removal of others exclude each other.
+const ALL_LOCK: &str = "lock";
+/// Lock that a run has until it ends.
+const RUN_LOCK: &str = "run.lock";
+
+/// The data directory of a run. Dropping it removes it.
+pub(crate) struct EphemeralData {
+    path: PathBuf,
+    /// The lock that tells other processes that the run has not ended.
+    _lock: File,
+}
+
+impl EphemeralData {
+    /// Creates a private directory below the data directory.
+    pub(crate) fn create(data: &Path) -> Result<Self, CliError> {
+        let failed = |error: io::Error| {
+            let what = format!("cannot create a directory for `--ephemeral` in `{}`", data.display());
+            CliError::usage(Problem::new(what).because(error)).hint("set AYE_DATA_DIR to a local directory that you can write to")
+        };
+        let parent = data.join(DIRECTORY);
+        DirBuilder::new().recursive(true).mode(0o700).create(&parent).map_err(failed)?;
+        let _all = lock_file(&parent.join(ALL_LOCK)).and_then(|file| file.lock().map(|()| file)).map_err(failed)?;
+        let path = parent.join(uuid::Uuid::new_v4().simple().to_string());
+        DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
+        let lock = lock_file(&path.join(RUN_LOCK)).and_then(|file| file.lock().map(|()| file)).map_err(failed)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for EphemeralData {
+    fn drop(&mut self) {
+        // Nobody removes it now: this process has the lock.
+        if let Err(problem) = remove(&self.path) {
+            warn(problem.hint("the next start of aye tries again"));
+        }
+    }
+}
+
+/// Removes the directories of runs whose process has died. Changes of a command that were being applied are completed first.
+pub(crate) fn remove_left(data: &Path) {
+    let parent = data.join(DIRECTORY);
+    let Ok(entries) = parent.read_dir() else { return };
+    let Ok(all) = lock_file(&parent.join(ALL_LOCK)) else { return };
+    // Another process that begins or removes is as good.
+    if all.try_lock().is_err() {
+        return;
+    }
+    for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
+        // Without its lock, the directory is the rest of a removal.
+        let is_left = match OpenOptions::new().read(true).write(true).open(path.join(RUN_LOCK)) {
+            Ok(lock) => !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        if is_left && let Err(problem) = remove(&path) {
+            warn(problem);
+        }
+    }
+}
+
+/// Removes a directory, unless changes of a command could not be applied completely: they continue at the next start.
+fn remove(path: &Path) -> Result<(), Problem> {
+    let failed = || Problem::new(format!("cannot remove `{}`, the data of a run with `--ephemeral`", path.display()));
+    let finished = finish_commits(path);
+    warn_all(&finished.notices);
+    if !finished.is_complete {
+        return Err(failed().because("changes of a command are not applied completely"));
+    }
+    discard(path).map_err(|error| failed().because(error))
+}
+
+fn lock_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(data: &Path) -> usize {
+        data.join(DIRECTORY).read_dir().map_or(0, |entries| entries.flatten().filter(|entry| entry.path().is_dir()).count())
+    }
+
+    #[test]
+    fn a_directory_is_private_and_removed_at_the_end_with_everything_in_it() {
+        let data = tempfile::tempdir().unwrap();
+        let run = EphemeralData::create(data.path()).unwrap();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&run.path().metadata().unwrap().permissions()) & 0o777, 0o700);
+        std::fs::create_dir_all(run.path().join("a/b")).unwrap();
+        std::fs::write(run.path().join("a/b/aye.db"), "x").unwrap();
+        std::fs::set_permissions(run.path().join("a"), std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+        assert_eq!(names(data.path()), 1);
+        drop(run);
+        assert_eq!(names(data.path()), 0);
+    }
+
+    #[test]
+    fn only_directories_of_runs_that_have_ended_are_removed_at_a_start() {
+        let data = tempfile::tempdir().unwrap();
+        remove_left(data.path());
+        let run = EphemeralData::create(data.path()).unwrap();
+        // As a killed process leaves them: with a lock that nobody has, and without one.
+        for (name, file) in [("killed", RUN_LOCK), ("half-removed", "aye.db")] {
+            let left = data.path().join(DIRECTORY).join(name);
+            std::fs::create_dir(&left).unwrap();
+            std::fs::write(left.join(file), "").unwrap();
+        }
+        remove_left(data.path());
+        assert_eq!(names(data.path()), 1);
+        assert!(run.path().join(RUN_LOCK).exists());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_created_is_an_error_with_its_path() {
+        let data = tempfile::tempdir().unwrap();
+        let file = data.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let Err(error) = EphemeralData::create(&file) else { panic!("created below a file") };
+        assert!(error.to_string().contains("AYE_DATA_DIR") && error.to_string().contains("file"), "{error}");
+    }
+}
