@@ -32,6 +32,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::nesting::Nesting;
 use crate::host::options::{Answers, Common};
+use crate::host::profile;
 use args::{Action, ParseExit};
 use std::io::Write;
 use std::process::ExitCode;
@@ -58,7 +59,12 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
             return Exit::Usage.into();
         }
     };
-    match act(&invocation.common, invocation.action) {
+    let common = match invocation.action {
+        // Its policy is the name of a preset.
+        Action::Setup { .. } => Ok(invocation.common),
+        _ => profile::resolved(&invocation.common),
+    };
+    match common.and_then(|common| act(&common, invocation.action)) {
         Ok(exit) => exit.into(),
         Err(trouble) => {
             fail(&trouble);

@@ -40,7 +40,16 @@ pub(super) enum Value {
 /// The place where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
-    File { path: PathBuf, line: usize },
+    File {
+        path: PathBuf,
+        line: usize,
+    },
+    /// A profile that was chosen for this run.
+    Profile {
+        name: String,
+        path: PathBuf,
+        line: usize,
+    },
     Flag,
 }
 
@@ -48,6 +57,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, line } => write!(f, "`{}` line {line}", path.display()),
+            Self::Profile { name, path, line } => write!(f, "profile `{name}`, `{}` line {line}", path.display()),
             Self::Flag => f.write_str("--set"),
         }
     }

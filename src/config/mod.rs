@@ -10,6 +10,7 @@ mod error;
 mod file;
 pub(crate) mod grants;
 mod instructions;
+mod profile;
 mod project_layer;
 mod provider;
 mod retention;

@@ -1,7 +1,7 @@
 //! Project layer: the `config.toml` of a trusted project. It can only tighten, and every key that it cannot set is reported.
 
 use super::ConfigError;
-use super::file::{self, Entry, Origin, Value, Values};
+use super::file::{self, Entry, Value, Values};
 use super::schema;
 use super::settings::Settings;
 use crate::protocol::Problem;
@@ -38,6 +38,7 @@ const TIGHTEN: &[(&[&str], Tightens)] = &[
 
 /// The reason why other keys are ignored, by prefix.
 const REASONS: &[(&[&str], &str)] = &[
+    (&["profiles"], "a project cannot define profiles"),
     (&["providers"], "a project cannot set providers, URLs or keys"),
     (&["auth"], "a project cannot choose where keys are saved"),
     (&["model"], "a project cannot choose the model"),
@@ -81,11 +82,7 @@ impl ProjectLayer {
                     }
                 }
                 Err(why) => {
-                    let place = match &entry.origin {
-                        Origin::File { path, line } => format!("`{}` line {line}", path.display()),
-                        Origin::Flag => "--set".to_owned(),
-                    };
-                    layer.ignored.push(format!("{place}: `{}` is ignored: {why}", key.join(".")));
+                    layer.ignored.push(format!("{}: `{}` is ignored: {why}", entry.origin, key.join(".")));
                 }
             }
         }

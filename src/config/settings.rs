@@ -2,6 +2,7 @@
 
 use super::Retention;
 use super::file::{self, Entry, Origin, Value, Values};
+use super::profile::{self, Profile};
 use super::schema::KEYS;
 use super::screen::Screen;
 use super::spending::{self, SetEffort, SetLimit};
@@ -9,6 +10,7 @@ use super::{ConfigError, Directories};
 use crate::protocol::Mode;
 use crate::sys::process::Shell;
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -90,7 +92,7 @@ impl ToolLists {
         let list = |key: &str| match values.get(&vec!["tools".to_owned(), key.to_owned()]) {
             Some(Entry { value: Value::List(names), origin }) => {
                 let place = match origin {
-                    Origin::File { path, line } => format!("{}:{line}", path.display()),
+                    Origin::File { path, line } | Origin::Profile { path, line, .. } => format!("{}:{line}", path.display()),
                     Origin::Flag => format!("--set tools.{key}"),
                 };
                 Some((place, names.clone()))
@@ -108,9 +110,19 @@ impl ToolLists {
 }
 
 impl Settings {
-    /// Loads the user's file and applies the flags.
-    pub(crate) fn load(directories: &Directories, set: &[(String, String)]) -> Result<Self, ConfigError> {
-        Self::from_values(file::read(&directories.config_file())?, set)
+    /// Loads the user's file, and applies the profile and the flags.
+    pub(crate) fn load(directories: &Directories, profile: Option<&str>, set: &[(String, String)]) -> Result<Self, ConfigError> {
+        let file = directories.config_file();
+        let mut values = file::read(&file)?;
+        if let Some(name) = profile {
+            profile::apply(&mut values, name, &file)?;
+        }
+        Self::from_values(values, set)
+    }
+
+    /// Returns the part of a profile that has the effect of options.
+    pub(crate) fn profile(&self, name: &str, directories: &Directories, home: Option<&Path>) -> Profile {
+        Profile::read(&self.values, name, &directories.config, home)
     }
 
     pub(super) fn from_values(mut values: Values, set: &[(String, String)]) -> Result<Self, ConfigError> {
@@ -227,7 +239,7 @@ impl Settings {
             }
             for (path, entry) in set {
                 let origin = match &entry.origin {
-                    Origin::File { .. } => entry.origin.to_string().replace('`', ""),
+                    Origin::File { .. } | Origin::Profile { .. } => entry.origin.to_string().replace('`', ""),
                     Origin::Flag => "--set".to_owned(),
                 };
                 let _ = writeln!(shown, "{} = {}  # {origin}", path.join("."), entry.value.as_toml());

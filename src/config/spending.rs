@@ -9,6 +9,7 @@ pub(crate) struct SetLimit {
     pub limit: BudgetLimit,
     /// The place of the setting: `~/.config/aye/config.toml:12` or `--set budget.task_tokens`.
     pub set_by: String,
+    /// True if it applies to this run only.
     pub by_flag: bool,
 }
 
@@ -37,6 +38,7 @@ pub(super) fn limits(values: &Values) -> Vec<SetLimit> {
         };
         let (set_by, by_flag) = match origin {
             Origin::File { path, line } => (format!("{}:{line}", path.display()), false),
+            Origin::Profile { name, path, line } => (format!("profile {name}, {}:{line}", path.display()), true),
             Origin::Flag => (format!("--set budget.{key}"), true),
         };
         Some(SetLimit { limit: BudgetLimit { scope, unit, limit }, set_by, by_flag })
@@ -47,5 +49,5 @@ pub(super) fn limits(values: &Values) -> Vec<SetLimit> {
 pub(super) fn effort(values: &Values) -> Option<SetEffort> {
     let Entry { value, origin } = values.get(["model".to_owned(), "effort".to_owned()].as_slice())?;
     let Value::Text(name) = value else { return None };
-    Some(SetEffort { effort: Effort::named(name)?, by_flag: *origin == Origin::Flag })
+    Some(SetEffort { effort: Effort::named(name)?, by_flag: !matches!(origin, Origin::File { .. }) })
 }

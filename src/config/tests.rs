@@ -116,16 +116,16 @@ fn a_file_that_is_no_text_is_named() {
     let file = directories.config_file();
     let message = |content: &[u8]| {
         fs::write(&file, content).unwrap();
-        Settings::load(&directories, &[]).unwrap_err().to_string()
+        Settings::load(&directories, None, &[]).unwrap_err().to_string()
     };
-    assert!(Settings::load(&directories, &[]).is_ok(), "no file is no mistake");
+    assert!(Settings::load(&directories, None, &[]).is_ok(), "no file is no mistake");
     assert!(message(b"[llm]\nmax_retries = 3 # \xff").contains("config.toml` line 2: not UTF-8 text"));
     assert!(message(&vec![b'#'; 2 << 20]).contains("larger than 1 MiB"));
     fs::write(&file, "\u{feff}[llm]\r\nmax_retries = 4\r\n").unwrap();
-    assert_eq!(Settings::load(&directories, &[]).unwrap().llm.max_retries, 4);
+    assert_eq!(Settings::load(&directories, None, &[]).unwrap().llm.max_retries, 4);
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert!(Settings::load(&directories, &[]).unwrap_err().to_string().contains("not a regular file"));
+    assert!(Settings::load(&directories, None, &[]).unwrap_err().to_string().contains("not a regular file"));
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub(crate) struct AppContext {
     pub tools: ConfiguredTools,
     /// The only tools of this run, if the command line names them.
     pub allowed_tools: Option<ToolLimit>,
+    /// The profile of `--profile`.
+    profile: Option<String>,
     /// The values of `--set`.
     set: Vec<(String, String)>,
 }
@@ -46,7 +48,7 @@ impl AppContext {
         let environment = Environment::of_process();
         let directories = Directories::find(&environment)?;
         ephemeral::remove_left(&directories.shared);
-        let settings = Settings::load(&directories, &common.set)?;
+        let settings = Settings::load(&directories, common.profile.as_deref(), &common.set)?;
         let workspace = real(common.directory.as_deref().unwrap_or(Path::new(".")), "-C")?;
         let mut roots = vec![workspace.clone()];
         for directory in &common.add_dirs {
@@ -54,7 +56,7 @@ impl AppContext {
         }
         let home = environment.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
         let home = home.canonicalize().unwrap_or(home);
-        let (mode, set) = (common.mode.unwrap_or_default(), common.set.clone());
+        let (mode, profile, set) = (common.mode.unwrap_or_default(), common.profile.clone(), common.set.clone());
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::at(&directories);
         Ok(Self {
@@ -68,6 +70,7 @@ impl AppContext {
             mode,
             tools,
             allowed_tools: None,
+            profile,
             set,
         })
     }
@@ -85,7 +88,7 @@ impl AppContext {
     /// Reloads the settings, with these values on top, and the saved keys.
     pub(crate) fn anew(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
-        let settings = Settings::load(&self.directories, &set)?;
+        let settings = Settings::load(&self.directories, self.profile.as_deref(), &set)?;
         Ok(Self { settings, credentials: Credentials::at(&self.directories), set, ..self.clone() })
     }
 
@@ -165,7 +168,7 @@ impl AppContext {
 
     /// Reloads the manifests, and the settings of tools and approvals. Returns a description of what changed.
     pub(crate) fn look_again(&mut self, project: &ProjectConfig) -> Result<Option<String>, ConfigError> {
-        let settings = Settings::load(&self.directories, &self.set)?;
+        let settings = Settings::load(&self.directories, self.profile.as_deref(), &self.set)?;
         let tools = ConfiguredTools::read(&self.directories, &settings, Some(project));
         let settings = match project.tightened(&settings) {
             Some(Ok((settings, _))) => settings,

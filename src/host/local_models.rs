@@ -132,7 +132,7 @@ mod tests {
         let nowhere = Directories::new("/nonexistent", "/nonexistent");
         let ports = |set: &[(&str, &str)]| {
             let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            Settings::load(&nowhere, &set).map(|settings| settings.local_ports())
+            Settings::load(&nowhere, None, &set).map(|settings| settings.local_ports())
         };
         assert_eq!(ports(&[]).unwrap(), LOCAL_PORTS);
         assert_eq!(ports(&[("llm.local_ports", "[]")]).unwrap(), [0; 0]);

@@ -25,6 +25,7 @@ pub(crate) mod options;
 pub(crate) mod policy_error;
 pub(crate) mod policy_layers;
 pub(crate) mod policy_templates;
+pub(crate) mod profile;
 pub(crate) mod project;
 pub(crate) mod prompt_commands;
 pub(crate) mod prune;

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Common {
     pub directory: Option<PathBuf>,
+    /// The name of a profile of `config.toml`.
+    pub profile: Option<String>,
     /// The model, as `PROVIDER/NAME`.
     pub model: Option<String>,
     pub mode: Option<Mode>,

@@ -67,6 +67,7 @@ mod pickers;
 mod plain;
 mod policy_cli;
 mod preview;
+mod profiles;
 mod prompt_commands;
 mod queued_messages;
 mod read_file;

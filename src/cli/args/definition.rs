@@ -48,6 +48,12 @@ pub(super) struct CommonArgs {
     /// Work in this directory [default: the current directory]
     #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
+    /// Use the settings of this profile of config.toml
+    ///
+    /// A profile is a table `[profiles.NAME]` with the keys model, mode, effort, policy, max_steps and max_budget_usd. Options
+    /// take precedence over it.
+    #[arg(long, value_name = "NAME", global = true)]
+    pub profile: Option<String>,
     /// Use this model [default: from config.toml or the API keys]
     ///
     /// The default is `[model] default` of the configuration. Without it, aye uses the first provider that has an API key.

@@ -375,6 +375,7 @@ impl From<CommonArgs> for Common {
         set.extend(args.ascii.then(|| ("ui.ascii".to_owned(), "true".to_owned())));
         Self {
             directory: args.directory,
+            profile: args.profile,
             model: args.model,
             mode: args.mode,
             policy: args.policy,
@@ -422,6 +423,7 @@ impl Invocation {
         let checks = [
             ("--trust", self.common.trust == Trust::ForThisRun),
             ("--policy", self.common.policy.is_some()),
+            ("--profile", self.common.profile.is_some()),
             ("--mode auto", matches!(self.common.mode, Some(Mode::AutoEdit | Mode::Auto))),
             ("--take-over", self.common.take_over),
             ("--yes", says_yes),

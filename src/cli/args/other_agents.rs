@@ -94,7 +94,6 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         &["--settings", "--config", "--setting-sources", "--config-file"],
         Instead("use `--set KEY=VALUE` to override a setting; `aye config schema` lists the keys"),
     ),
-    (&["--profile"], Instead("aye has no profiles; use `--set KEY=VALUE`, or `--policy FILE` for another policy")),
     (&["--include-directories"], Instead("use `--add-dir DIR`, once for each directory")),
     (&["--image", "-i", "--file", "-f", "--attach"], Instead("name the file in the prompt as `@FILE` to attach it")),
     (&["--prompt-interactive", "--interactive"], Instead("use `aye PROMPT`: it starts a session with that prompt")),

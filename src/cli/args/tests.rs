@@ -205,10 +205,11 @@ fn a_session_is_taken_over_only_where_one_goes_on() {
 
 #[test]
 fn common_flags_stand_before_and_after_every_subcommand() {
-    let flags = "-C /d -m anthropic/claude-sonnet-5 --mode plan --policy p.toml --add-dir /a --add-dir /b --trust \
+    let flags = "-C /d --profile ci -m anthropic/claude-sonnet-5 --mode plan --policy p.toml --add-dir /a --add-dir /b --trust \
                  --set llm.max_retries=5 --set ui.plain=true --max-steps 7 --no-color --ascii --plain -vv";
     let expected = Common {
         directory: Some(PathBuf::from("/d")),
+        profile: Some("ci".to_owned()),
         model: Some("anthropic/claude-sonnet-5".to_owned()),
         mode: Some(Mode::Plan),
         policy: Some(PathBuf::from("p.toml")),
@@ -323,6 +324,7 @@ fn a_command_that_aye_runs_may_not_widen_what_is_allowed() {
         "--trust",
         "exec --trust hi",
         "--policy p.toml exec hi",
+        "--profile ci exec hi",
         "policy check --jsonl --policy p.toml",
         "--mode auto",
         "--mode auto-edit",

@@ -190,7 +190,7 @@ impl Description<'_> {
         let keys = self.settings.values.iter().filter(|(path, _)| path.get(..3) == Some(self.path(&[]).as_slice()));
         let line = |entry: &Entry| match &entry.origin {
             crate::config::file::Origin::File { line, .. } => *line,
-            crate::config::file::Origin::Flag => usize::MAX,
+            crate::config::file::Origin::Profile { .. } | crate::config::file::Origin::Flag => usize::MAX,
         };
         keys.map(|(_, entry)| entry).min_by_key(|entry| line(entry)).map_or_else(String::new, |entry| entry.origin.to_string())
     }

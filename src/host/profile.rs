@@ -1,0 +1,22 @@
+//! `--profile`: the options that a profile of `config.toml` replaces.
+
+use super::error::CliError;
+use super::options::Common;
+use crate::config::{Directories, Environment, Settings};
+use std::path::PathBuf;
+
+/// Returns the options with those of the profile, which the other options override.
+pub(crate) fn resolved(common: &Common) -> Result<Common, CliError> {
+    let Some(name) = &common.profile else { return Ok(common.clone()) };
+    let environment = Environment::of_process();
+    let directories = Directories::find(&environment)?;
+    let settings = Settings::load(&directories, Some(name), &[])?;
+    let home = environment.get("HOME").map(PathBuf::from);
+    let profile = settings.profile(name, &directories, home.as_deref());
+    Ok(Common {
+        model: common.model.clone().or(profile.model),
+        mode: common.mode.or(profile.mode),
+        policy: common.policy.clone().or(profile.policy),
+        ..common.clone()
+    })
+}
