@@ -51,7 +51,7 @@ impl User {
     }
 
     fn targets(&self) -> Targets {
-        let directories = Directories { config: self.path("config"), data: self.path("data") };
+        let directories = Directories::new(self.path("config"), self.path("data"));
         Targets::new(&directories, &self.path("work"))
     }
 
