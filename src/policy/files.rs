@@ -202,10 +202,8 @@ impl Scene<'_> {
         let named = |owned: &Owned<PathRule>| owned.scope.rule(owned.rule.rule.line);
         let verb = self.access.verb();
         if let Some(shut) = rules.shut(scope, path, self.now) {
-            let blocked = || match shut.is_excluded {
-                true => format!("`{given}` is excluded by {EXCLUDED_LIST}"),
-                false => format!("`{given}` is a blocked path"),
-            };
+            let how = if shut.is_excluded { format!("excluded by {EXCLUDED_LIST}") } else { "a blocked path".to_owned() };
+            let blocked = || format!("`{given}` is {how}");
             return Decided::deny(shut.rule, shut.denied.map_or_else(blocked, |rule| reason(&rule.reason, "denied by a rule")));
         }
         if let Some(Guard::Closed(why)) = self.guarded {

@@ -147,7 +147,7 @@ pub(crate) fn runs_anything(words: &[String]) -> bool {
     match kind(name) {
         None => false,
         Some(RunsCode::Interpreter) => {
-            let argv: Vec<Arg> = words.iter().map(|word| Arg::plain(word)).collect();
+            let argv: Vec<Arg> = words.iter().map(String::as_str).map(Arg::plain).collect();
             words_of_program(&argv).is_err()
         }
         Some(RunsCode::TaskRunner) => {
