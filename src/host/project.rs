@@ -108,7 +108,7 @@ impl InstructionSource for Parts {
         let mut directory = self.workspace.clone();
         let nested = trusted.map(move |InstructionFile { path, text, .. }| {
             if crate::config::is_instruction_file(&path) {
-                directory = path.parent().unwrap_or(&path).to_owned();
+                path.parent().unwrap_or(&path).clone_into(&mut directory);
             }
             Instructions { part: format!("everything below {}", directory.display()), file: path, text }
         });
