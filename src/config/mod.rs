@@ -40,6 +40,11 @@ pub(crate) use screen::Notifications;
 pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
 pub(crate) use theme::with_theme;
 
+/// Checks that a text is valid as `config.toml`.
+pub(crate) fn check_settings(text: &str) -> Result<(), ConfigError> {
+    Settings::from_values(file::parse(text, std::path::Path::new("config.toml"))?, &[]).map(drop)
+}
+
 /// Reads a configuration file, and the same file after aye has written a value into it, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn settings_in(text: &str) -> Result<(), String> {

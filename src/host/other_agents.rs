@@ -1,5 +1,6 @@
-//! The agents whose settings can be imported, and where they keep them.
+//! Other coding agents whose settings can be imported, and where they keep them.
 
+use super::context::AppContext;
 use crate::config::Environment;
 use std::path::{Path, PathBuf};
 
@@ -55,4 +56,13 @@ impl Agent {
             Self::OpenCode => ".opencode",
         }
     }
+}
+
+/// Returns a sentence for each agent whose settings are on this machine.
+pub(crate) fn found(place: &AppContext) -> Vec<String> {
+    let has_settings = |agent: &Agent| agent.directory(&place.home, &place.environment).is_dir();
+    let sentence = |agent: Agent| {
+        format!("Settings of {} were found; `aye import {}` shows what aye can take over.", agent.title(), agent.name())
+    };
+    Agent::ALL.into_iter().filter(has_settings).map(sentence).collect()
 }

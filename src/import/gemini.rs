@@ -174,7 +174,7 @@ fn with_braces(text: &str) -> String {
         let end = part.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(part.len());
         let is_name = end > 0 && !part.starts_with(|first: char| first.is_ascii_digit());
         if is_name {
-            converted.push_str(&format!("${{{}}}{}", &part[..end], &part[end..]));
+            converted.extend(["${", &part[..end], "}", &part[end..]]);
         } else {
             converted.push('$');
             converted.push_str(part);
@@ -211,8 +211,8 @@ fn attached(prompt: &str) -> String {
     let mut converted = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         match part.split_once('}') {
-            Some((path, rest)) if !path.contains(char::is_whitespace) => converted.push_str(&format!("@{}{rest}", path.trim())),
-            _ => converted.push_str(&format!("@{{{part}")),
+            Some((path, rest)) if !path.contains(char::is_whitespace) => converted.extend(["@", path.trim(), rest]),
+            _ => converted.extend(["@{", part]),
         }
     }
     converted

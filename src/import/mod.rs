@@ -1,6 +1,5 @@
 //! Settings of other coding agents: reads them, and plans what becomes of them in the user's files.
 
-mod agent;
 mod apply;
 mod claude;
 mod codex;
@@ -21,12 +20,12 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use agent::Agent;
 pub(crate) use apply::{WrittenFile, write};
 pub(crate) use plan::{ImportPlan, PlannedFile, Planner, Targets};
 pub(crate) use secrets::SecretFinder;
 pub(crate) use sources::Sources;
 
+use crate::host::other_agents::Agent;
 use settings::AgentSettings;
 
 /// Reads the settings of an agent.

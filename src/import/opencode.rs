@@ -113,16 +113,13 @@ fn read_permissions(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, s
                         || pattern.trim_end_matches([' ', '*']).starts_with(later.trim_end_matches([' ', '*'])))
             };
             let overriding = patterns[at + 1..].iter().find(overrides);
-            match overriding.filter(|_| *action == "allow") {
-                Some((later, _)) => {
-                    let reason = format!("the later pattern `{later}` overrides it");
-                    settings.leave_out(file.place, format!("allow {tool} `{pattern}`"), reason);
-                }
-                None => {
-                    let has_exceptions = patterns.iter().any(|(other, action)| *action == "allow" && other != pattern);
-                    add(file.place, level, &Entry { tool, pattern, action, has_exceptions }, sources, settings);
-                }
+            if let Some((later, _)) = overriding.filter(|_| *action == "allow") {
+                let reason = format!("the later pattern `{later}` overrides it");
+                settings.leave_out(file.place, format!("allow {tool} `{pattern}`"), reason);
+                continue;
             }
+            let has_exceptions = patterns.iter().any(|(other, action)| *action == "allow" && other != pattern);
+            add(file.place, level, &Entry { tool, pattern, action, has_exceptions }, sources, settings);
         }
     }
 }
@@ -247,8 +244,8 @@ fn with_references(text: &str) -> String {
     let mut converted = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         match part.split_once('}') {
-            Some((name, rest)) => converted.push_str(&format!("${{{}}}{rest}", name.trim())),
-            None => converted.push_str(&format!("{{env:{part}")),
+            Some((name, rest)) => converted.extend(["${", name.trim(), "}", rest]),
+            None => converted.extend(["{env:", part]),
         }
     }
     converted

@@ -1,9 +1,9 @@
 //! Permissions of other agents as rules of a policy file. An allow becomes what "always allow" could save, and nothing more.
 
-use super::agent::Agent;
 use super::command_pattern::{CommandPattern, plain_words};
 use super::settings::{Level, Permission, Subject, Unsupported};
 use crate::config::grants::{self, Restriction, RestrictionSubject, RuleWithExamples};
+use crate::host::other_agents::Agent;
 use crate::host::user_policy;
 use crate::policy::{Bundle, Enforcer, line};
 use crate::protocol::{Action, CommandRule, GrantRule, Place, Target, VerdictKind};
@@ -178,7 +178,7 @@ impl Judge<'_> {
         let mut lines: Vec<Vec<String>> = vec![Vec::new()];
         for alternatives in words {
             let longer = |line: &Vec<String>| {
-                alternatives.iter().map(move |word| [line.as_slice(), &[word.clone()]].concat()).collect::<Vec<_>>()
+                alternatives.iter().map(move |word| [line.as_slice(), std::slice::from_ref(word)].concat()).collect::<Vec<_>>()
             };
             lines = lines.iter().flat_map(longer).collect();
             if lines.len() > MAX_ALTERNATIVES {
@@ -332,11 +332,10 @@ fn server_tool(server: &str, tool: Option<&str>) -> String {
 }
 
 /// Rules about commands name programs without a path; they apply to the program in any directory.
-fn without_path(mut words: Vec<String>) -> Vec<String> {
-    if let Some(name) = words[0].rsplit('/').next().filter(|name| !name.is_empty()) {
-        words[0] = name.to_owned();
-    }
-    words
+fn without_path(words: Vec<String>) -> Vec<String> {
+    let bare = |word: String| word.rsplit('/').next().filter(|name| !name.is_empty()).map_or_else(|| word.clone(), str::to_owned);
+    let mut words = words.into_iter();
+    words.next().map(bare).into_iter().chain(words).collect()
 }
 
 fn without_paths(words: &[Vec<String>]) -> Vec<Vec<String>> {

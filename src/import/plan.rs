@@ -1,12 +1,12 @@
 //! The plan of an import: which files would change and how, and what is not imported.
 
-use super::agent::Agent;
 use super::instruction_block::with_block;
 use super::permissions::{Judge, PolicyChange, is_valid};
 use super::secrets::SecretFinder;
 use super::settings::{AgentSettings, CommandFile, Level, Permission, Unsupported};
 use super::sources::Sources;
-use crate::config::{ConfigError, Directories, grants, servers};
+use crate::config::{ConfigError, Directories, check_settings, grants, servers};
+use crate::host::other_agents::Agent;
 use crate::host::user_policy;
 use crate::policy::Enforcer;
 use crate::protocol::{FileDiff, Problem};
@@ -98,6 +98,8 @@ pub(crate) struct Planner<'a> {
     pub secrets: &'a SecretFinder,
     pub home: &'a Path,
     pub workspace: &'a Path,
+    /// The workspace of the enforcer: another one if this one is so broad that everything in it asks.
+    pub judged_in: &'a Path,
     pub now: Timestamp,
     /// Whether allow entries of the project's files are imported.
     pub accepts_project: bool,
@@ -169,7 +171,7 @@ impl Planner<'_> {
         let judge = Judge {
             agent: self.agent,
             enforcer: self.enforcer,
-            workspace: self.workspace,
+            workspace: self.judged_in,
             now: self.now,
             accepts_project: self.accepts_project,
         };
@@ -216,6 +218,10 @@ impl Planner<'_> {
                 left_out.push(Unsupported { place: entry.place, entry: label, reason });
                 continue;
             };
+            if let Err(error) = check_settings(&new) {
+                left_out.push(Unsupported { place: entry.place, entry: label, reason: error.to_string() });
+                continue;
+            }
             text = new;
             if !entry.variables.is_empty() {
                 plan.notes.push(format!(

@@ -1,7 +1,7 @@
 //! Files of another agent, read within its own directories and within limits.
 
-use super::agent::Agent;
 use crate::config::Environment;
+use crate::host::other_agents::Agent;
 use crate::text::abbreviate_home;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -212,7 +212,8 @@ fn contents(path: &Path, most: u64) -> Result<String, String> {
         return Err(format!("larger than {} MB; not read", most >> 20));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
-        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        let valid = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count();
         format!("line {line} is not UTF-8 text; not read")
     })?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n"))

@@ -87,6 +87,9 @@ pub struct SetupFound {
     pub approvals_now: Option<String>,
     /// Sandbox of this system.
     pub sandbox: String,
+    /// Other agents whose settings can be imported, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_agents: Vec<String>,
 }
 
 /// Model and its source: `ANTHROPIC_API_KEY (…k3f9)`, `Ollama at http://127.0.0.1:11434/v1`; for a provider, its name.

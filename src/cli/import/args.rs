@@ -1,6 +1,6 @@
 //! `aye import`: clap definition and checked action.
 
-use crate::import::Agent;
+use crate::host::other_agents::Agent;
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]

@@ -7,9 +7,10 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, Trust};
+use crate::host::other_agents::Agent;
 use crate::host::project::ProjectConfig;
 use crate::host::sandbox_host::SandboxHost;
-use crate::import::{Agent, ImportPlan, Planner, SecretFinder, Sources, Targets, WrittenFile};
+use crate::import::{ImportPlan, Planner, SecretFinder, Sources, Targets, WrittenFile};
 use crate::policy::redact::{Key, Redactor};
 use crate::policy::{Approve, Enforcer};
 use crate::protocol::Mode;
@@ -57,13 +58,15 @@ fn plan(place: &AppContext, common: &Common, request: &Request, targets: &Target
     let settings = crate::import::read(request.agent, &mut sources, &secrets);
     let is_trusted = common.trust == Trust::ForThisRun
         || ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust).is_trusted();
+    let judged = judged_place(place);
     let planner = Planner {
         agent: request.agent,
         targets,
-        enforcer: &enforcer(place)?,
+        enforcer: &enforcer(place, &judged)?,
         secrets: &secrets,
         home: &place.home,
         workspace: &place.workspace,
+        judged_in: &judged.workspace,
         now: jiff::Timestamp::now(),
         accepts_project: request.form != Form::Yes || is_trusted,
         is_built_in: is_built_in_command,
@@ -71,11 +74,24 @@ fn plan(place: &AppContext, common: &Common, request: &Request, targets: &Target
     Ok(planner.plan(settings, &sources)?)
 }
 
-/// Returns the enforcer that "always allow" would use, if commands are approved before they run.
-fn enforcer(place: &AppContext) -> Result<Enforcer, CliError> {
+/// Returns the place in which permissions are judged. In the home directory, everything asks, so that no rule could be saved; the
+/// permissions of the user are meant for projects.
+fn judged_place(place: &AppContext) -> AppContext {
+    if !place.is_too_wide() {
+        return place.clone();
+    }
+    let workspace = place.home.join("a-project");
+    let mut judged = place.clone();
+    judged.roots = vec![workspace.clone()];
+    judged.workspace = workspace;
+    judged
+}
+
+/// Returns the enforcer that "always allow" would use in a place, if commands are approved before they run.
+fn enforcer(place: &AppContext, judged: &AppContext) -> Result<Enforcer, CliError> {
     let policy = place.policy(None, None)?;
     let sandbox = SandboxHost::find(place, RepositoryTrust::Untrusted).sandbox();
-    Ok(place.enforcer(&policy, sandbox, Mode::Ask).approving(Some(Approve::Command)))
+    Ok(judged.enforcer(&policy, sandbox, Mode::Ask).approving(Some(Approve::Command)))
 }
 
 /// Returns a redactor with markers of this run only, because a plan writes no file.
@@ -100,10 +116,13 @@ fn import(place: &AppContext, request: &Request, plan: &ImportPlan, targets: &Ta
             print_text(&clean(&lines("Next", &plan.notes)));
         }
     }
-    outcome.map(|()| Exit::Completed).map_err(|error| match written.is_empty() {
-        true => error,
-        false => error.hint("the files above are written; run the import again to complete it"),
-    })
+    let interrupted = |error: CliError| {
+        if written.is_empty() {
+            return error;
+        }
+        error.hint("the files above are written; run the import again to complete it")
+    };
+    outcome.map(|()| Exit::Completed).map_err(interrupted)
 }
 
 fn show(request: &Request, plan: &ImportPlan) -> Exit {
@@ -160,8 +179,11 @@ fn lines(title: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let rows: String = lines.iter().map(|line| format!("  {}\n", reveal_line(line))).collect();
-    format!("\n{title}:\n{rows}")
+    let mut text = format!("\n{title}:\n");
+    for line in lines {
+        let _ = writeln!(text, "  {}", reveal_line(line));
+    }
+    text
 }
 
 fn listed(names: &[String]) -> String {

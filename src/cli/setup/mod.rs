@@ -54,6 +54,7 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
         say_all(&crate::host::setup::write::approvals(&place, answer)?);
     }
     crate::host::setup::write::note_asked(&place);
+    say_all(&crate::host::other_agents::found(&place));
     print_text(NEXT);
     Ok(Exit::Completed)
 }

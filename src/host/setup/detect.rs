@@ -3,6 +3,7 @@
 use super::approvals;
 use crate::host::context::AppContext;
 use crate::host::models::LOCAL;
+use crate::host::other_agents;
 use crate::host::sandbox_host::tier;
 use crate::llm::local_discovery::local_servers;
 use crate::protocol::{FoundModel, SandboxTier, SetupFound};
@@ -30,6 +31,7 @@ pub(crate) async fn all(place: &AppContext) -> SetupFound {
         approvals: approvals::choices(),
         approvals_now: configured(place),
         sandbox: checked.await.unwrap_or_default(),
+        other_agents: other_agents::found(place),
     }
 }
 

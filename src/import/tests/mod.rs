@@ -5,8 +5,9 @@ mod codex;
 mod gemini;
 mod opencode;
 
-use super::{Agent, ImportPlan, Planner, SecretFinder, Sources, Targets};
+use super::{ImportPlan, Planner, SecretFinder, Sources, Targets};
 use crate::config::{ConfigError, Directories, Environment};
+use crate::host::other_agents::Agent;
 use crate::policy::redact::Redactor;
 use crate::policy::{Approve, Bundle, Context, Enforcer, Layer, Sandbox, Scope};
 use crate::protocol::{Action, GrantRule, Mode, Place, Target, VerdictKind};
@@ -87,6 +88,7 @@ impl User {
             secrets: &secrets,
             home: &home,
             workspace: &workspace,
+            judged_in: &workspace,
             now: "2026-11-21T00:00:00Z".parse().unwrap(),
             accepts_project,
             is_built_in: |name| name == "review",
@@ -201,6 +203,7 @@ fn an_invalid_policy_of_the_user_stops_the_import() {
         secrets: &secrets,
         home: &home,
         workspace: &home,
+        judged_in: &home,
         now: Timestamp::UNIX_EPOCH,
         accepts_project: true,
         is_built_in: |_| false,

@@ -198,6 +198,7 @@ impl Onboarding {
         let words = "A stricter rule in a policy takes precedence. `/mode` changes the mode for one session.";
         notes.push(Note::new(words.to_owned(), Token::Muted));
         notes.push(Note::new(text::reveal_line(&self.found.sandbox), Token::Muted));
+        notes.extend(self.found.other_agents.iter().map(|found| Note::new(text::reveal_line(found), Token::Muted)));
         if let Some(problem) = &self.problem {
             notes.push(Note::new(text::reveal_rows(problem), Token::Danger));
         } else if self.waits {

@@ -105,6 +105,7 @@ pub(crate) fn setup_found() -> SetupFound {
         ],
         approvals_now: None,
         sandbox: "sandbox: available; commands are sandboxed, and their changes can be previewed".to_owned(),
+        other_agents: Vec::new(),
     }
 }
 
