@@ -106,6 +106,16 @@ fn a_plan_writes_nothing_and_an_import_writes_what_it_showed() {
 }
 
 #[test]
+fn in_the_home_directory_the_settings_of_the_user_are_imported() {
+    let project = home(CLAUDE);
+    let directory = project.directory("home");
+    project.aye(&["-C", directory.to_str().unwrap(), "import", "claude", "--yes"]).exits(0);
+    let policy = fs::read_to_string(project.directory("config").join("policy.toml")).unwrap();
+    assert!(policy.contains("command = [\"cargo\", \"clippy\"]") && policy.contains("command = [\"rm\"]"), "{policy}");
+    assert!(!directory.join(".aye").exists());
+}
+
+#[test]
 fn a_second_import_has_nothing_to_do() {
     let project = home(CLAUDE);
     project.aye(&["import", "claude", "--yes"]).exits(0);

@@ -20,6 +20,22 @@ fn without_questions_it_writes_what_was_said_and_keeps_what_is_there() {
 }
 
 #[test]
+fn settings_of_other_agents_are_mentioned_with_the_command_that_imports_them() {
+    let project = Project::empty();
+    let told = project.aye(&["setup", "--yes"]).exits(0);
+    assert!(!told.stdout.contains("aye import"), "{}", told.stdout);
+    fs::create_dir(project.directory("home").join(".claude")).unwrap();
+    let told = project.aye(&["setup", "--yes"]).exits(0);
+    assert!(told.stdout.contains("Settings of Claude Code were found; `aye import claude`"), "{}", told.stdout);
+    let server = Server::new([]);
+    let project = Project::with(&server).at_first_start();
+    fs::create_dir_all(project.directory("home").join(".codex")).unwrap();
+    let mut terminal = project.open_sized(&["--trust"], 100, 40);
+    let screen = terminal.wait_for("aye import codex");
+    assert!(screen.contains("Settings of Codex were found"), "{screen}");
+}
+
+#[test]
 fn inside_a_command_of_aye_it_is_refused() {
     Project::empty().env("AYE", "1").aye(&["setup", "--yes"]).exits(2).says(&["AYE=1"]);
 }
