@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&run.path().metadata().unwrap().permissions()) & 0o777, 0o700);
         std::fs::create_dir_all(run.path().join("a/b")).unwrap();
         std::fs::write(run.path().join("a/b/aye.db"), "x").unwrap();
-        std::fs::set_permissions(run.path().join("a"), std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(run.path().join("a"), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
         assert_eq!(names(data.path()), 1);
         drop(run);
         assert_eq!(names(data.path()), 0);

@@ -60,7 +60,7 @@ fn words_become_actions() {
     use OutputFormat::{Events, Json, StreamJson, Text};
     use SessionChoice::{Latest, New, Pick};
     let id = |id: &str| SessionChoice::Id(id.to_owned());
-    for (line, expected) in [
+    for (line, expected) in vec![
         ("", interactive(None, New)),
         ("fix~the~parser", interactive(Some("fix the parser"), New)),
         ("~", interactive(None, New)),
