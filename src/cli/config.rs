@@ -43,7 +43,14 @@ pub(crate) fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError
     Ok(Exit::Completed)
 }
 
+/// Prints every key with its type, default and meaning.
+pub(crate) fn keys() -> Result<Exit, CliError> {
+    print_text(&crate::config::key_list());
+    Ok(Exit::Completed)
+}
+
+/// Prints the JSON Schema of `config.toml`.
 pub(crate) fn schema() -> Result<Exit, CliError> {
-    print_text(&crate::config::schema());
+    print_text(&format!("{:#}\n", crate::config::json_schema()));
     Ok(Exit::Completed)
 }

@@ -105,6 +105,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),
         Action::ConfigPath => config::path(&AppContext::find(common)?),
         Action::ConfigShow => config::show(&AppContext::find(common)?, common),
+        Action::ConfigKeys => config::keys(),
         Action::ConfigSchema => config::schema(),
         Action::Acp => acp::run(common),
         Action::Setup { answers } => setup::run(common, answers == Answers::Yes),

@@ -35,7 +35,7 @@ pub(crate) use instructions::{
 pub(crate) use project_layer::ProjectLayer;
 pub(crate) use provider::{Api, KeyPlace, ModelChoice, NoModel, provider_variables};
 pub(crate) use retention::Retention;
-pub(crate) use schema::schema;
+pub(crate) use schema::{json_schema, key_list};
 pub(crate) use screen::Notifications;
 pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
 pub(crate) use theme::with_theme;

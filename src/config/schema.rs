@@ -1,5 +1,7 @@
 //! Schema of the configuration: every key with its type, default and meaning.
 
+use serde_json::{Map, Value, json};
+
 /// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -429,11 +431,155 @@ pub(super) fn suggest(path: &[String]) -> String {
     format!("use {}", names.join(", "))
 }
 
-/// Returns all keys as text, for `aye config schema`.
-pub(crate) fn schema() -> String {
+/// Returns all keys as text, for `aye config keys`.
+pub(crate) fn key_list() -> String {
     let entries = KEYS.iter().map(|key| {
         let default = if key.default.is_empty() { "unset" } else { key.default };
         format!("{}\n    {}; default {default}\n    {}\n", key.dotted(), key.kind.describe(), key.doc)
     });
     entries.collect::<Vec<_>>().concat()
+}
+
+/// Returns the JSON Schema of `config.toml`, for editors and validators.
+pub(crate) fn json_schema() -> Value {
+    let keys: Vec<PathAndKey> = KEYS.iter().map(|key| (key.pattern, key)).collect();
+    let mut schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "aye config.toml",
+    });
+    if let (Some(schema), Value::Object(members)) = (schema.as_object_mut(), table(&keys)) {
+        schema.extend(members);
+    }
+    schema
+}
+
+/// A key, and its path below the current table.
+type PathAndKey = (&'static [&'static str], &'static Key);
+
+/// Returns the schema of a table. `keys`: the keys below it, each with the rest of its path.
+fn table(keys: &[PathAndKey]) -> Value {
+    let mut properties = Map::new();
+    let mut others = Value::Bool(false);
+    for (path, key) in keys {
+        let Some((name, rest)) = path.split_first() else { continue };
+        if *name != "*" && properties.contains_key(*name) || *name == "*" && others.is_object() {
+            continue;
+        }
+        let below = |(path, key): &PathAndKey| path.strip_prefix(&[*name]).map(|rest| (rest, *key));
+        let schema = if rest.is_empty() { value(key) } else { table(&keys.iter().filter_map(below).collect::<Vec<_>>()) };
+        if *name == "*" {
+            others = schema;
+        } else {
+            properties.insert((*name).to_owned(), schema);
+        }
+    }
+    if properties.is_empty() {
+        return json!({"type": "object", "additionalProperties": others});
+    }
+    json!({"type": "object", "properties": properties, "additionalProperties": others})
+}
+
+/// Returns the schema of the value of a key.
+fn value(key: &Key) -> Value {
+    let mut schema = key.kind.schema();
+    if let Some(members) = schema.as_object_mut() {
+        members.insert("description".to_owned(), json!(key.doc));
+        let default = toml::from_str::<Map<String, Value>>(&format!("value = {}", key.default)).ok();
+        members.extend(default.and_then(|mut table| table.remove("value")).map(|default| ("default".to_owned(), default)));
+    }
+    schema
+}
+
+impl Kind {
+    /// Returns the JSON Schema of the value.
+    fn schema(self) -> Value {
+        match self {
+            Self::Text => json!({"type": "string"}),
+            Self::ModelName => json!({"type": "string", "pattern": "^[^/]+/."}),
+            Self::Flag => json!({"type": "boolean"}),
+            Self::Number { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+            Self::Size => json!({"anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "pattern": "^\\s*[0-9]+\\s*([bB]|[kKmMgG]([iI]?[bB])?)?\\s*$"},
+            ]}),
+            Self::Dollars => json!({"type": "number", "minimum": 0, "maximum": 1e9}),
+            Self::Choice(choices) => json!({"enum": choices}),
+            Self::TextList => json!({"type": "array", "items": {"type": "string"}}),
+            Self::PortList => json!({"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65_535}}),
+            Self::TextTable => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            Self::NumberTable { min, max } => {
+                json!({"type": "object", "additionalProperties": {"type": "integer", "minimum": min, "maximum": max}})
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+    use boon::{Compiler, Schemas};
+    use std::path::Path;
+
+    /// Returns whether a file is valid by the schema, and by the parser.
+    fn is_valid(text: &str) -> (bool, bool) {
+        let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+        compiler.add_resource("aye:///config", json_schema()).unwrap();
+        let index = compiler.compile("aye:///config", &mut schemas).unwrap();
+        let value: Value = toml::from_str(text).unwrap();
+        (schemas.validate(&value, index).is_ok(), file::parse(text, Path::new("config.toml")).is_ok())
+    }
+
+    #[test]
+    fn the_json_schema_accepts_what_the_parser_accepts() {
+        for text in [
+            "",
+            "[model]\ndefault = \"acme/one\"\neffort = \"low\"\n",
+            "[budget]\nsession_cost_usd = 0.5\ntask_cost_usd = 2\n",
+            "[tools.text]\nmax_file_size = \"10MB\"\nallowed_extensions = []\n",
+            "[tools.text]\nmax_file_size = 4096\n",
+            "[llm]\nlocal_ports = [8080]\n",
+            "[providers.acme]\napi = \"gemini\"\nbase_url = \"https://example.org\"\nmodels = [\"a\"]\n",
+            "[mcp.servers.docs]\ncommand = \"x\"\nenv = { A = \"b\" }\ntool_timeouts = { build = 600 }\n[mcp.servers.docs.oauth]\nredirect_port = 1\n",
+            "[profiles.ci]\nmode = \"auto-edit\"\nmax_budget_usd = 2\n",
+        ] {
+            assert_eq!(is_valid(text), (true, true), "{text}");
+        }
+        for text in [
+            "x = 1\n",
+            "[model]\ndefault = \"one\"\n",
+            "[model]\ndefault = \"acme/\"\n",
+            "[model]\nefort = \"low\"\n",
+            "[budget]\nsession_cost_usd = -1\n",
+            "[budget]\ntask_steps = 0\n",
+            "[budget]\ntask_steps = 1.5\n",
+            "[tools.text]\nmax_file_size = \"10XB\"\n",
+            "[llm]\nlocal_ports = [0]\n",
+            "[providers.acme]\nurl = \"x\"\n",
+            "[mcp.servers.docs]\nenv = { A = 1 }\n",
+            "[profiles.ci]\nmode = \"yolo\"\n",
+            "[approval]\nmode = 1\n",
+            "ui = 1\n",
+        ] {
+            assert_eq!(is_valid(text), (false, false), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_key_has_a_description_and_a_valid_default_in_the_json_schema() {
+        let schema = json_schema();
+        for key in KEYS {
+            let place = key.pattern.iter().fold(&schema, |table, name| match *name {
+                "*" => &table["additionalProperties"],
+                name => &table["properties"][name],
+            });
+            assert_eq!(place["description"], key.doc, "{}", key.dotted());
+            assert_eq!(place.get("default").is_some(), !key.default.is_empty(), "{}", key.dotted());
+            if !key.default.is_empty() && !key.pattern.contains(&"*") {
+                let (name, tables) = key.pattern.split_last().unwrap();
+                let text = format!("[{}]\n{name} = {}\n", tables.join("."), key.default);
+                assert_eq!(is_valid(&text), (true, true), "{text}");
+            }
+        }
+    }
 }

@@ -85,7 +85,7 @@ fn text_tools_are_kept_to_what_is_set() {
     let (_, found) = outcome(&project, "TextSearch", &json!({"pattern": "needle"}), &[]);
     let text = found["outputText"].as_str().unwrap();
     assert!(text.contains("a.md") && !text.contains("b.rs"), "{text}");
-    let schema = project.aye(&["config", "schema"]).stdout;
+    let schema = project.aye(&["config", "keys"]).stdout;
     assert!(
         schema.contains("tools.text.max_file_size\n    a number of bytes, or a string such as \"10MB\"; default \"10MB\""),
         "{schema}"

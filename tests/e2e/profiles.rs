@@ -71,3 +71,14 @@ fn a_project_defines_no_profile_and_a_command_of_aye_chooses_none() {
     let inside = Project::empty().config(CONFIG).env("AYE", "1");
     inside.aye(&["exec", "--profile", "ci", "hi"]).exits(2).says(&["`--profile` was refused", "AYE=1"]);
 }
+
+#[test]
+fn the_schema_of_the_configuration_is_json_and_its_keys_are_text() {
+    let project = Project::empty();
+    let schema = project.aye(&["config", "schema"]).exits(0).json();
+    let profile = &schema["properties"]["profiles"]["additionalProperties"]["properties"];
+    assert_eq!(profile["mode"]["enum"], json!(["plan", "ask", "auto-edit", "auto"]));
+    assert_eq!(schema["additionalProperties"], false);
+    let keys = project.aye(&["config", "keys"]).exits(0).stdout;
+    assert!(keys.contains("profiles.NAME.max_steps\n    an integer from 1"), "{keys}");
+}

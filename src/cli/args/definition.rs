@@ -75,7 +75,7 @@ pub(super) struct CommonArgs {
     pub trust: bool,
     /// Override a configuration key for this run; repeatable
     ///
-    /// `aye config schema` lists the keys.
+    /// `aye config keys` lists the keys.
     #[arg(long = "set", value_name = "KEY=VALUE", global = true, action = ArgAction::Append, value_parser = assignment)]
     pub set: Vec<(String, String)>,
     /// Stop a task after this many model requests [default: 1000]
@@ -384,6 +384,8 @@ pub(super) enum ConfigSub {
     /// Print every key with its value and where it was set
     Show,
     /// Print every key with its type, default and meaning
+    Keys,
+    /// Print the JSON Schema of config.toml, for editors
     Schema,
 }
 
@@ -436,7 +438,7 @@ fn assignment(given: &str) -> Result<(String, String), Problem> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
         _ => {
             let problem = Problem::new("must be KEY=VALUE, for example `llm.max_retries=5`");
-            Err(problem.hint("run `aye config schema` to list the keys"))
+            Err(problem.hint("run `aye config keys` to list the keys"))
         }
     }
 }

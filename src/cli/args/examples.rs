@@ -297,7 +297,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Print the settings with one key overridden", "aye config show --set ui.ascii=true"),
         ],
     ),
-    ("config schema", &[("Print all keys", "aye config schema")]),
+    ("config keys", &[("Print all keys", "aye config keys")]),
+    ("config schema", &[("Save the schema for your editor", "aye config schema > config.schema.json")]),
     ("doctor", &[("Check the installation", "aye doctor"), ("Check the installation in a script", "aye doctor --json")]),
     ("acp", &[("Set this as the agent command of your editor", "aye acp")]),
     (

@@ -75,6 +75,7 @@ pub(crate) enum Action {
     },
     ConfigPath,
     ConfigShow,
+    ConfigKeys,
     ConfigSchema,
     Doctor {
         json: bool,
@@ -249,6 +250,7 @@ impl Sub {
             Self::Models { ask, json, filter } => Action::Models { ask, json, filter },
             Self::Config { config: ConfigSub::Path } => Action::ConfigPath,
             Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
+            Self::Config { config: ConfigSub::Keys } => Action::ConfigKeys,
             Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
             Self::Doctor { json } => Action::Doctor { json },
             Self::Setup { yes } => Action::Setup { answers: answers(yes) },
@@ -413,6 +415,7 @@ impl Invocation {
             | Action::Models { .. }
             | Action::ConfigPath
             | Action::ConfigShow
+            | Action::ConfigKeys
             | Action::ConfigSchema
             | Action::Completions { .. }
             | Action::Man { .. }

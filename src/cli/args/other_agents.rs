@@ -92,7 +92,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     ),
     (
         &["--settings", "--config", "--setting-sources", "--config-file"],
-        Instead("use `--set KEY=VALUE` to override a setting; `aye config schema` lists the keys"),
+        Instead("use `--set KEY=VALUE` to override a setting; `aye config keys` lists the keys"),
     ),
     (&["--include-directories"], Instead("use `--add-dir DIR`, once for each directory")),
     (&["--image", "-i", "--file", "-f", "--attach"], Instead("name the file in the prompt as `@FILE` to attach it")),

@@ -128,7 +128,7 @@ fn files() -> Vec<(String, String)> {
     let credentials = Credentials::at(&usual).file().map(Path::to_owned);
     let (config, data) = (|name: &str| usual.config.join(name), |name: &str| usual.data.join(name));
     let of_user = [
-        (Some(usual.config_file()), "Your settings. `aye config schema` lists the keys."),
+        (Some(usual.config_file()), "Your settings. `aye config keys` lists the keys."),
         (Some(config("policy.toml")), "Your policy. `aye policy init` creates one."),
         (Some(usual.keymap_file()), "Your key bindings for the full-screen UI."),
         (credentials, "API keys and tokens, if the system has no keyring. Only you can read it."),

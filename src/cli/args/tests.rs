@@ -177,6 +177,7 @@ fn words_become_actions() {
         ("models --ask --json qwen", Action::Models { ask: true, json: true, filter: Some("qwen".to_owned()) }),
         ("config path", Action::ConfigPath),
         ("config show", Action::ConfigShow),
+        ("config keys", Action::ConfigKeys),
         ("config schema", Action::ConfigSchema),
         ("doctor", Action::Doctor { json: false }),
         ("doctor --json", Action::Doctor { json: true }),
