@@ -79,7 +79,7 @@ fn the_rule_that_a_pattern_is_replaced_by_is_valid() {
         Server::new([Answer::call("c1", "RunCommand", json!({"command": "git status --short"})), Answer::text("Clean.")]);
     let project = Project::with(&server);
     let stderr = project.aye(&["exec", "--allowed-tools", "Bash(git status:*)", "hi"]).exits(2).stderr;
-    let rule: String = stderr.lines().filter_map(|line| line.strip_prefix("    ")).map(|line| format!("{line}\n")).collect();
+    let rule = stderr.lines().filter_map(|line| line.strip_prefix("    ")).collect::<Vec<_>>().join("\n");
     let policy =
         format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\nrequires_approval = true\n{rule}");
     let project = project.policy(&policy);

@@ -185,8 +185,11 @@ fn an_invalid_policy_or_a_command_of_aye_stops_the_import() {
     assert!(told.stderr.contains("cannot extend its own permissions"), "{}", told.stderr);
 }
 
+/// Name of an agent, its files in the home directory, and parts of what is written for them.
+type Other = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+
 /// Files of the other agents in the home directory, and parts of what is written for them.
-const OTHERS: &[(&str, &[(&str, &str)], &[&str])] = &[
+const OTHERS: &[Other] = &[
     (
         "codex",
         &[
