@@ -252,12 +252,11 @@ mod tests {
 
     #[test]
     fn an_input_that_has_begun_is_read_to_its_end() {
-        let (tell, told) = sync_channel(1);
+        let (tell, told) = sync_channel(2);
+        tell.send(Ok(b"one ".to_vec())).unwrap();
         let writer = thread::spawn(move || {
-            for part in ["one ", "two"] {
-                tell.send(Ok(part.as_bytes().to_vec())).unwrap();
-                thread::sleep(SHORT.first_byte * 4);
-            }
+            thread::sleep(SHORT.first_byte * 4);
+            tell.send(Ok(b"two".to_vec())).unwrap();
         });
         let collected = collect(&told, SHORT, &mut |_| {}).unwrap();
         writer.join().unwrap();
