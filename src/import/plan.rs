@@ -85,6 +85,7 @@ pub(crate) struct NotImported {
 impl PlannedFile {
     pub(crate) fn diff(&self) -> FileDiff {
         let name = reveal_line(&self.shown);
+        let name = name.trim_start_matches('/');
         let old = if self.old.is_some() { format!("a/{name}") } else { "/dev/null".to_owned() };
         FileDiff::new(&old, &format!("b/{name}"), line_hunks(self.old.as_deref().unwrap_or_default(), &self.new))
     }
