@@ -1,5 +1,8 @@
 //! Output of a command, as the model gets it: notes about the user's edits, the exit code, and what was printed.
 
+/// Note after the output of a command that ran in a copy and changed nothing there.
+pub const UNCHANGED_NOTE: &str = "[no file changed]";
+
 /// Skips the lines about the user's edits at the start of a command's output.
 pub fn behind_changes(output: &str) -> &str {
     let mut rest = output;

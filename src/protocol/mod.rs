@@ -48,7 +48,7 @@ pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit, budget_key};
 pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};
 pub use command::{Command, ExportForm, HostCommand, KeyText, Resolution, SessionCommand};
-pub use command_output::{behind_changes, exit_line, exit_of};
+pub use command_output::{UNCHANGED_NOTE, behind_changes, exit_line, exit_of};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
 pub use event::{

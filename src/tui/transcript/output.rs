@@ -1,7 +1,7 @@
 //! Output of a call, in theme colours.
 
 use super::RenderContext;
-use crate::protocol::exit_line;
+use crate::protocol::{UNCHANGED_NOTE, exit_line};
 use crate::text;
 use crate::tui::styled_text::{Row, SpanStyle, StyledText};
 use crate::tui::theme::{Syntax, Token};
@@ -109,7 +109,8 @@ pub(crate) fn cut(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row
     row.fitted_row(width.into(), look.theme)
 }
 
-/// Removes the exit code line from the output and returns the code; also removes the stream heading if there is only one stream.
+/// Removes the exit code line from the output and returns the code; also removes the stream heading if there is only one stream, and the
+/// note that the command changed nothing, which the card shows.
 pub(crate) fn take_exit(output: &mut String) -> Option<String> {
     let found = exit_line(output).map(|(at, exit)| (at, exit.to_owned()));
     let at = found.as_ref().map_or(0, |(at, _)| *at);
@@ -120,8 +121,17 @@ pub(crate) fn take_exit(output: &mut String) -> Option<String> {
     let rest = if exit.is_some() { rest } else { output.as_str() };
     let (alone, rest) = rest.strip_prefix("--- stdout ---\n").map_or((exit.is_some(), rest), |rest| (true, rest));
     if alone {
-        let printed = rest.strip_suffix("--- stderr ---").unwrap_or(rest).trim_end_matches('\n');
-        (changed + printed).trim_end_matches('\n').clone_into(output);
+        let rest = rest.strip_suffix(UNCHANGED_NOTE).map_or(rest, |rest| rest.trim_end_matches('\n'));
+        let (printed, notes) = split_notes(rest);
+        (changed + printed.trim_end_matches('\n') + "\n" + notes).trim_end_matches('\n').clone_into(output);
     }
     exit
+}
+
+/// Splits an output with an empty stderr section into stdout and the notes after that section; other outputs stay whole.
+fn split_notes(output: &str) -> (&str, &str) {
+    let Some((printed, notes)) = output.rsplit_once("--- stderr ---") else { return (output, "") };
+    let is_heading = printed.is_empty() || printed.ends_with('\n');
+    let is_note = |line: &str| line.is_empty() || line.starts_with('[') && line.ends_with(']');
+    if is_heading && notes.lines().all(is_note) { (printed, notes.trim_start_matches('\n')) } else { (output, "") }
 }

@@ -93,6 +93,14 @@ fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
     let well = "Exit code: 0\n--- stdout ---\none\ntwo\n--- stderr ---";
     assert_eq!(rows_of(well, Fold::Quiet), ["✓ $ cargo test  2 lines            ▸   0.1 s"]);
     assert_eq!(rows_of(well, Fold::Full)[1..3], ["  │ one", "  │ two"]);
+    let in_copy = "Exit code: 0\n--- stdout ---\n\none\n--- stderr ---\n[no file changed]";
+    assert_eq!(rows_of(in_copy, Fold::Quiet), ["✓ $ cargo test  2 lines            ▸   0.1 s"], "the card says the rest");
+    let noted = "Exit code: 0\n--- stdout ---\none\n--- stderr ---\n[files: 1 created]";
+    assert_eq!(rows_of(noted, Fold::Full)[1..3], ["  │ one", "  │ [files: 1 created]"]);
+    let silent = "Exit code: 0\n--- stdout ---\n--- stderr ---\n[no file changed]";
+    assert_eq!(rows_of(silent, Fold::Quiet), ["✓ $ cargo test  no output              0.1 s"]);
+    let warned = "Exit code: 0\n--- stdout ---\none\n--- stderr ---\noh\n[no file changed]";
+    assert_eq!(rows_of(warned, Fold::Full)[1..4], ["  │ one", "  │ --- stderr ---", "  │ oh"]);
     let badly = "Exit code: 3\n--- stdout ---\n--- stderr ---\noh";
     let shown = ["✗ $ cargo test  exit 3 · 2 lines   ▾   0.1 s", "  │ --- stderr ---", "  │ oh"];
     assert_eq!(rows_of(badly, Fold::Quiet)[..3], shown);

@@ -2,7 +2,7 @@
 //! model.
 
 use super::is_gone;
-use crate::protocol::RefusedEffect;
+use crate::protocol::{RefusedEffect, UNCHANGED_NOTE};
 use crate::sys::overlay::{Change, Changes, Kind, RefusalReason, RefusedChange};
 use crate::sys::path::read_link;
 use crate::tools::paths::{listed, shown_in_one_line};
@@ -122,7 +122,7 @@ pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> Strin
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     let kept = if parts.is_empty() { "no file changed".to_owned() } else { format!("files: {}", parts.join(", ")) };
     if not.is_empty() {
-        return format!("[{kept}]");
+        return if parts.is_empty() { UNCHANGED_NOTE.to_owned() } else { format!("[{kept}]") };
     }
     let not = listed(not.iter().map(|path| format!("`{}`", path.display())));
     format!("[{kept}; not applied, so unchanged: {not}]")
