@@ -39,6 +39,8 @@ fn done(project: &Project) -> Terminal {
     let mut terminal = project.open_sized(&[], 100, 36);
     terminal.prompt("do both");
     terminal.wait_for("Both are done.");
+    // The text is there before the task has ended, and nothing is rewound under a running task.
+    terminal.wait_for(texts::EMPTY_DRAFT);
     terminal
 }
 
