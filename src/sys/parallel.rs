@@ -3,6 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+/// Number of small items that one thread takes at a time.
+pub(crate) const CHUNK_ITEMS: usize = 256;
 /// Maximum number of threads, including the calling one.
 const MAX_THREADS: usize = 8;
 

@@ -4,7 +4,7 @@
 use super::compare::{chunk_bytes, same_bytes};
 use super::node::{Kind, Node};
 use super::{Change, xattr};
-use crate::sys::parallel;
+use crate::sys::parallel::{self, CHUNK_ITEMS};
 use crate::sys::path::pass_below;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
@@ -21,8 +21,6 @@ use std::path::{Path, PathBuf};
 /// decide.
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
-/// Number of changes that one thread compares at a time.
-const CHUNK_ENTRIES: usize = 256;
 const READING: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
 const SET_ID: u32 = 0o6000;
 
@@ -73,7 +71,7 @@ struct ContentChoice {
 /// writes.
 pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
     let noted = noted(entries);
-    let chunks = entries.chunks_mut(CHUNK_ENTRIES).zip(noted.chunks(CHUNK_ENTRIES));
+    let chunks = entries.chunks_mut(CHUNK_ITEMS).zip(noted.chunks(CHUNK_ITEMS));
     let compared = parallel::map(chunks, |(entries, noted)| {
         let mut places = Places { upper, lower, parent: None };
         entries.iter_mut().zip(noted).try_for_each(|(change, noted)| places.compare(change, *noted))

@@ -67,13 +67,7 @@ fn own(directory: &OwnedFd, name: &OsStr) -> Own {
 
 /// Returns the same of an open file.
 fn own_of(file: &File) -> Own {
-    let value = |name: &[u8]| {
-        let mut value = vec![0; MAX_LIST];
-        let length = fgetxattr(file, name, &mut value[..]).ok()?;
-        value.truncate(length);
-        Some(value)
-    };
-    select(|list| flistxattr(file, list), value)
+    select(|list| flistxattr(file, list), |name| read_value(|value| fgetxattr(file, name, value)))
 }
 
 fn select(list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>, value: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Own {
@@ -93,8 +87,12 @@ fn select(list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>, value: impl Fn(
 }
 
 fn value(path: &Path, name: &[u8]) -> Option<Vec<u8>> {
+    read_value(|value| lgetxattr(path, name, value))
+}
+
+fn read_value(get: impl FnOnce(&mut [u8]) -> rustix::io::Result<usize>) -> Option<Vec<u8>> {
     let mut value = vec![0; MAX_LIST];
-    let length = lgetxattr(path, name, &mut value[..]).ok()?;
+    let length = get(&mut value).ok()?;
     value.truncate(length);
     Some(value)
 }

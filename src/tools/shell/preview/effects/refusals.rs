@@ -2,19 +2,16 @@
 //! git run a program.
 
 use crate::sys::overlay::{Change, Changes};
-use crate::sys::parallel;
+use crate::sys::parallel::{self, CHUNK_ITEMS};
 use crate::tools::settings::Settings;
 use crate::tools::write::git_guard::{MARKS, TRUSTED};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Number of changes that one thread judges at a time.
-const CHUNK_ENTRIES: usize = 256;
-
 /// Returns the paths of changes that are never applied.
 pub(in crate::tools::shell::preview) fn refusals(changes: &Changes, settings: &Settings) -> BTreeSet<PathBuf> {
-    let judged = parallel::map(changes.entries().chunks(CHUNK_ENTRIES), |entries| {
+    let judged = parallel::map(changes.entries().chunks(CHUNK_ITEMS), |entries| {
         let refused = entries.iter().filter(|change| !may_be(change, changes, settings));
         refused.map(|change| change.path.clone()).collect::<Vec<_>>()
     });
