@@ -1,4 +1,5 @@
-//! Overviews of the session: its state, cost, policy and use of tools, each a list with a preview.
+//! Overviews of the session: its state, cost, policy, use of tools, background commands, queued messages and artifacts, each a list
+//! with a preview.
 
 use super::picker::{Column, Picker, Row};
 
@@ -24,6 +25,22 @@ const TOOLS: &[Column] = &[
     Column { head: "longest", is_number: true, rank: 4 },
 ];
 
+const BACKGROUND: &[Column] = &[
+    Column { head: "id", is_number: false, rank: 0 },
+    Column { head: "state", is_number: false, rank: 0 },
+    Column { head: "command", is_number: false, rank: 0 },
+];
+const QUEUE: &[Column] = &[
+    Column { head: "", is_number: true, rank: 0 },
+    Column { head: "sent", is_number: false, rank: 0 },
+    Column { head: "message", is_number: false, rank: 0 },
+];
+const ARTIFACTS: &[Column] = &[
+    Column { head: "", is_number: true, rank: 0 },
+    Column { head: "size", is_number: true, rank: 0 },
+    Column { head: "name", is_number: false, rank: 0 },
+];
+
 /// Subject of an overview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Topic {
@@ -32,6 +49,23 @@ pub(crate) enum Topic {
     Cost,
     Policy,
     Tools,
+    /// Commands in the background, by their ID.
+    Background,
+    /// Queued messages, by their ID.
+    Queue,
+    /// Artifacts, by their number.
+    Artifacts,
+}
+
+/// What `enter` does with the highlighted row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RowAction {
+    /// Runs this command; the draft stays.
+    Run(String),
+    /// Moves the queued message to the draft.
+    EditQueued(u64),
+    /// Shows the details of the row.
+    ShowDetails,
 }
 
 impl Topic {
@@ -41,6 +75,9 @@ impl Topic {
             Self::Cost => "Cost",
             Self::Policy => "Policy",
             Self::Tools => "Tool use",
+            Self::Background => "Background commands",
+            Self::Queue => "Queued messages",
+            Self::Artifacts => "Artifacts",
         }
     }
 
@@ -50,7 +87,21 @@ impl Topic {
             Self::Cost => COSTS,
             Self::Policy => LAYERS,
             Self::Tools => TOOLS,
+            Self::Background => BACKGROUND,
+            Self::Queue => QUEUE,
+            Self::Artifacts => ARTIFACTS,
         }
+    }
+
+    /// Returns the key hints, most important first.
+    pub(crate) fn hints(&self) -> Vec<&'static str> {
+        let first: &[&str] = match self {
+            Self::Status(_) | Self::Cost | Self::Policy | Self::Tools => &["enter details"],
+            Self::Background => &["enter details", "ctrl+x stop"],
+            Self::Queue => &["enter edit", "ctrl+x remove"],
+            Self::Artifacts => &["enter open"],
+        };
+        first.iter().copied().chain(["esc close", "up down move", "type to filter"]).collect()
     }
 }
 
@@ -72,17 +123,30 @@ impl Overview {
         self.picker.set_rows(rows);
     }
 
-    /// Returns the command that shows more about the highlighted row.
-    pub(crate) fn command(&self) -> Option<&'static str> {
-        let row = self.picker.at()?;
-        match (&self.topic, row.key.as_str()) {
-            (Topic::Status(_), "model") => Some("/model"),
-            (Topic::Status(_), "policy") => Some("/policy"),
-            (Topic::Status(_), "context") => Some("/context"),
-            (Topic::Status(_), "used") => Some("/cost"),
-            (Topic::Status(_), "tools") => Some("/stats"),
-            (Topic::Status(_), "servers") => Some("/mcp"),
-            _ => None,
+    /// Returns what `enter` does with the highlighted row.
+    pub(crate) fn action(&self) -> Option<RowAction> {
+        let key = self.picker.at()?.key.as_str();
+        let run = |command: &str| RowAction::Run(command.to_owned());
+        Some(match (&self.topic, key) {
+            (Topic::Status(_), "model") => run("/model"),
+            (Topic::Status(_), "policy") => run("/policy"),
+            (Topic::Status(_), "context") => run("/context"),
+            (Topic::Status(_), "used") => run("/cost"),
+            (Topic::Status(_), "tools") => run("/stats"),
+            (Topic::Status(_), "servers") => run("/mcp"),
+            (Topic::Queue, id) => id.parse().map_or(RowAction::ShowDetails, RowAction::EditQueued),
+            (Topic::Artifacts, number) => run(&format!("/artifacts {number}")),
+            (Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Background, _) => RowAction::ShowDetails,
+        })
+    }
+
+    /// Returns the command that stops or removes the highlighted row.
+    pub(crate) fn removal(&self) -> Option<String> {
+        let key = &self.picker.at()?.key;
+        match self.topic {
+            Topic::Background => Some(format!("/stop {key}")),
+            Topic::Queue => Some(format!("/queue drop {key}")),
+            Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Artifacts => None,
         }
     }
 }

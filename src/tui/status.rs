@@ -343,8 +343,8 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
 fn list_hints(model: &Model) -> Option<Vec<&'static str>> {
     Some(if model.overlays.themes.is_some() {
         vec!["enter save", "esc cancel", "up down preview", "type to filter"]
-    } else if model.overlays.overview.is_some() {
-        vec!["enter details", "esc close", "up down move", "type to filter"]
+    } else if let Some(overview) = &model.overlays.overview {
+        overview.topic.hints()
     } else if model.servers.list.is_some() {
         vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"]
     } else if model.overlays.picker.as_ref().is_some_and(ModelPicker::takes_key) {

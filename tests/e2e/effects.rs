@@ -128,7 +128,7 @@ fn a_command_goes_on_in_the_background_is_listed_and_is_stopped() {
     terminal.wait_for("1 in the background: s1 echo serving; sleep 987011");
     terminal.prompt("/ps");
     terminal.wait_for("s1  running  echo serving");
-    terminal.prompt("/stop s1");
+    terminal.send("\x18");
     terminal.wait_until_gone("1 in the background: s1");
     assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "987011"]) == 0));
 }

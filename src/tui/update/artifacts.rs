@@ -1,15 +1,10 @@
 //! Listing and opening of the artifacts of the session.
 
 use super::draft::take_draft;
-use super::notes::show_called_for;
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, Query, SessionQuery, size};
 use crate::text;
-use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
-
-/// Cells of the number and the size, with spaces.
-const BEFORE_NAME: usize = 17;
+use crate::tui::picker::Row;
 
 /// Handles `/artifacts`: lists the artifacts, or opens one by its number or URI.
 pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
@@ -27,18 +22,37 @@ pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut 
     effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
 }
 
-pub(crate) fn listed(model: &mut Model, artifacts: Vec<Artifact>) {
-    let head = match artifacts.len() {
-        0 => "no artifacts in this session; long content, such as command output over 10 KB, is stored as one".to_owned(),
-        count => format!("artifacts: {count} {} /artifacts NUMBER opens one", model.screen.glyphs.dot),
-    };
-    let mut rows = vec![head];
-    let room = usize::from(model.screen.size.width.saturating_sub(GUTTER)).saturating_sub(BEFORE_NAME).max(1);
-    for (index, artifact) in artifacts.iter().enumerate() {
-        let name = text::clean_line(&artifact.name);
-        let name = text::truncate(&name, room);
-        rows.push(format!("{:>3}  {:>10}  {name}", index + 1, size(artifact.bytes)));
-    }
+/// Sets the artifacts of the session, and returns whether there are any; if not, it says so.
+pub(crate) fn listed(model: &mut Model, artifacts: Vec<Artifact>, now: u64) -> bool {
     model.info.artifacts = artifacts;
-    show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+    let has_some = !model.info.artifacts.is_empty();
+    if !has_some {
+        model.show_toast("no artifacts in this session; long outputs are stored as artifacts", now);
+    }
+    has_some
+}
+
+/// Returns one row per artifact, by its number.
+pub(crate) fn rows(model: &Model) -> Vec<Row> {
+    let row = |(index, artifact): (usize, &Artifact)| {
+        let (number, name) = ((index + 1).to_string(), text::clean_line(&artifact.name));
+        Row {
+            key: number.clone(),
+            cells: vec![number, size(artifact.bytes), name.clone()],
+            mark: "",
+            lacks: None,
+            detail: format!("{name}\n{}\n{}", text::clean_line(&artifact.content_type), text::clean_line(&artifact.uri)),
+        }
+    };
+    model.info.artifacts.iter().enumerate().map(row).collect()
+}
+
+/// Returns the artifacts as text for line mode.
+pub(crate) fn printed(model: &Model) -> String {
+    let head = format!("artifacts: {}; /artifacts NUMBER opens one", model.info.artifacts.len());
+    let lines =
+        model.info.artifacts.iter().enumerate().map(|(index, artifact)| {
+            format!("{:>3}  {:>10}  {}", index + 1, size(artifact.bytes), text::clean_line(&artifact.name))
+        });
+    [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }

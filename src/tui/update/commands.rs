@@ -1,10 +1,10 @@
 //! Background commands: moving, listing and stopping.
 
 use super::draft::take_draft;
-use super::notes::show_called_for;
 use crate::protocol::{CallId, Command, RunningCommand, RunningState};
 use crate::text;
 use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::picker::Row;
 use crate::tui::transcript::{Card, Kind, Tone};
 
 /// Moves the running command to the background. Returns whether there is one.
@@ -55,25 +55,34 @@ fn running_calls(model: &Model) -> &[(CallId, String)] {
     }
 }
 
-/// Handles `/ps`: lists background commands with their last output.
-pub(crate) fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    take_draft(model, now, effects);
-    if model.info.commands.is_empty() {
-        return model.show_toast("nothing is running in the background", now);
-    }
-    let running = model.info.commands.iter().filter(|one| one.state == RunningState::Running).count();
-    let head = match running {
-        0 => "nothing is running in the background any more".to_owned(),
-        _ => format!("{running} in the background {} /stop ID stops one", model.screen.glyphs.dot),
+/// Returns one row per background command, for `/ps`.
+pub(crate) fn rows(model: &Model) -> Vec<Row> {
+    let row = |command: &RunningCommand| {
+        let line = text::clean_line(&command.line);
+        let started = command.since.strftime("started at %H:%M UTC");
+        let last = text::clean_line(&command.last_line);
+        let output = if last.trim().is_empty() { "no output yet".to_owned() } else { format!("last output: {last}") };
+        Row {
+            key: command.id.clone(),
+            cells: vec![text::clean_line(&command.id), state(command), line.clone()],
+            mark: "",
+            lacks: None,
+            detail: format!("{line}\n{}, {started}\n{output}", state(command)),
+        }
     };
-    let mut rows = vec![head];
+    model.info.commands.iter().map(row).collect()
+}
+
+/// Returns the background commands as text for line mode.
+pub(crate) fn printed(model: &Model) -> String {
+    let mut lines = vec!["in the background; /stop ID stops one".to_owned()];
     for command in &model.info.commands {
-        rows.push(format!("{}  {}  {}", command.id, state(command), text::clean_line(&command.line)));
+        lines.push(format!("{}  {}  {}", command.id, state(command), command.line));
         if !command.last_line.trim().is_empty() {
-            rows.push(format!("    {}", text::clean_line(&command.last_line)));
+            lines.push(format!("    {}", command.last_line));
         }
     }
-    show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+    lines.iter().map(|line| text::clean_line(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// Updates the background commands. The end of one is reported in a note, because its card is complete.

@@ -71,7 +71,11 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::BudgetApproaching { budget } => spending::approaching(model, budget),
         EventKind::CommandsRunning { commands } => commands::changed(model, commands),
         EventKind::ServersChanged { servers } => servers::changed(model, servers),
-        EventKind::ArtifactsListed { artifacts } => artifacts::listed(model, artifacts),
+        EventKind::ArtifactsListed { artifacts } => {
+            if artifacts::listed(model, artifacts, now) {
+                overview::open(model, Topic::Artifacts);
+            }
+        }
         EventKind::ArtifactRead { artifact, text } => model.overlays.reading = Some(TextViewer::new(&artifact, &text)),
         EventKind::Rewound(done) => rewind::done(model, done, false, now),
         EventKind::RewindPointsListed { points, can_redo } => rewind::listed(model, points, can_redo, now),

@@ -1,7 +1,7 @@
 //! Overviews: opening them and keeping them up to date.
 
 use super::notes::show_called_for;
-use super::{policy, spending, stats, status_command};
+use super::{artifacts, commands, policy, queue, spending, stats, status_command};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::overview::{Overview, Topic};
@@ -16,6 +16,9 @@ pub(crate) fn open(model: &mut Model, topic: Topic) {
             Topic::Cost => spending::printed(model),
             Topic::Policy => policy::printed(model),
             Topic::Tools => stats::printed(model),
+            Topic::Background => commands::printed(model),
+            Topic::Queue => queue::printed(model),
+            Topic::Artifacts => artifacts::printed(model),
         };
         return show_called_for(model, Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Plain });
     }
@@ -32,6 +35,9 @@ pub(crate) fn refresh(model: &mut Model) {
         Topic::Cost => (spending::rows(model), spending::notices(model)),
         Topic::Policy => (policy::rows(model), policy::notices(model)),
         Topic::Tools => (stats::rows(model), Vec::new()),
+        Topic::Background => (commands::rows(model), Vec::new()),
+        Topic::Queue => (queue::rows(model), Vec::new()),
+        Topic::Artifacts => (artifacts::rows(model), Vec::new()),
     };
     if overview.topic == Topic::Policy {
         overview.picker.aside = format!("mode {}", model.info.header.mode.as_str());

@@ -1,7 +1,8 @@
 //! Keys while an overview is open.
 
-use super::slash;
+use super::{queue, slash};
 use crate::tui::model::{Effect, Model};
+use crate::tui::overview::RowAction;
 use crate::tui::picker::PickerResult;
 use crate::tui::text_viewer::TextViewer;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -16,19 +17,28 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     match overview.picker.key(key) {
         PickerResult::Nothing | PickerResult::Refused(_) => {}
         PickerResult::Closed => model.overlays.overview = None,
-        PickerResult::Chosen(_) => match (overview.command(), overview.picker.at()) {
-            (Some(command), _) => {
+        PickerResult::Chosen(_) => match (overview.action(), overview.picker.at()) {
+            (Some(RowAction::Run(command)), _) => {
                 model.overlays.overview = None;
-                show(model, command, now, effects);
+                run(model, &command, now, effects);
             }
-            (None, Some(row)) => {
+            (Some(RowAction::EditQueued(id)), _) => {
+                model.overlays.overview = None;
+                queue::take_back(model, Some(id), now, effects);
+            }
+            (Some(RowAction::ShowDetails), Some(row)) => {
                 let title = row.cells.first().cloned().unwrap_or_default();
                 model.overlays.reading = Some(TextViewer::titled(&title, &row.detail));
             }
-            (None, None) => {}
+            (Some(RowAction::ShowDetails) | None, _) => {}
         },
         PickerResult::Other => match key.code {
             KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+            KeyCode::Char('x') if ctrl => {
+                if let Some(command) = overview.removal() {
+                    run(model, &command, now, effects);
+                }
+            }
             // Pending dialogs come first.
             KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
             _ => {}
@@ -38,7 +48,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Runs a command and keeps the draft.
-fn show(model: &mut Model, command: &str, now: u64, effects: &mut Vec<Effect>) {
+fn run(model: &mut Model, command: &str, now: u64, effects: &mut Vec<Effect>) {
     let draft = model.composer.text();
     model.composer.set(command);
     slash::run(model, command.trim_start_matches('/'), now, effects);

@@ -1,12 +1,10 @@
 //! Queued messages: sent with the next step or after the task, listed, edited and removed.
 
 use super::draft::{draft_changed, take_draft};
-use super::notes::show_called_for;
 use crate::protocol::{Command, Waiting};
 use crate::text;
-use crate::tui::keymap::Focus;
 use crate::tui::model::{Effect, Model, RetractState, RetractedMessage};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::picker::Row;
 
 /// Start of the marker that the session puts in place of a secret: `[redacted:KIND:8 hex]`.
 const MARKER: &str = "[redacted:";
@@ -31,13 +29,9 @@ pub(crate) fn send(model: &mut Model, text: String, steer: bool, effects: &mut V
     effects.push(Effect::Send(if steer { Command::Steer { text } } else { Command::Prompt { text } }));
 }
 
-/// Handles `/queue`, `/queue edit 2` and `/queue drop 2`.
+/// Handles `/queue edit 2` and `/queue drop 2`.
 pub(crate) fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     let (verb, number) = words.split_once(' ').unwrap_or((words, ""));
-    if verb.is_empty() {
-        take_draft(model, now, effects);
-        return list(model, now);
-    }
     let known = matches!(verb, "edit" | "drop" | "remove" | "rm");
     let Some(id) = number.trim().trim_start_matches('#').parse::<u64>().ok().filter(|_| known) else {
         return model.show_toast(
@@ -58,18 +52,32 @@ pub(crate) fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<
     effects.push(Effect::Send(Command::EditWaiting { id, text: String::new() }));
 }
 
-fn list(model: &mut Model, now: u64) {
-    if model.task.waiting.is_empty() {
-        return model.show_toast("no messages are queued", now);
-    }
-    let dot = model.screen.glyphs.dot;
-    let back = model.keymap.called(Focus::Composer, "alt+up");
-    let mut rows = vec![format!("queued {dot} /queue edit NUMBER {dot} /queue drop NUMBER {dot} {back} edits the last one")];
-    for waiting in &model.task.waiting {
-        let when = if waiting.steer { "next step" } else { "after the task" };
-        rows.push(format!("{:>3}  {when}: {}", waiting.id, text::clean_line(&waiting.text)));
-    }
-    show_called_for(model, Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+/// Returns one row per queued message, for `/queue`.
+pub(crate) fn rows(model: &Model) -> Vec<Row> {
+    let row = |waiting: &Waiting| Row {
+        key: waiting.id.to_string(),
+        cells: vec![waiting.id.to_string(), sent(waiting).to_owned(), text::clean_line(&waiting.text)],
+        mark: "",
+        lacks: None,
+        detail: text::clean(&waiting.text).into_owned(),
+    };
+    model.task.waiting.iter().map(row).collect()
+}
+
+/// Returns the queued messages as text for line mode.
+pub(crate) fn printed(model: &Model) -> String {
+    let head = "queued; /queue edit NUMBER edits one, /queue drop NUMBER removes it".to_owned();
+    let lines = model
+        .task
+        .waiting
+        .iter()
+        .map(|waiting| format!("{:>3}  {}: {}", waiting.id, sent(waiting), text::clean_line(&waiting.text)));
+    [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns when the message is sent.
+fn sent(waiting: &Waiting) -> &'static str {
+    if waiting.steer { "next step" } else { "after the task" }
 }
 
 /// Moves a queued message to the beginning of the draft: the one with this ID, or the last one.

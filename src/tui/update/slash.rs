@@ -49,6 +49,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("policy", "") => show_overview(model, Topic::Policy, now, effects),
         ("policy", what) => policy::policy(model, what, now, effects),
         ("steer", words) => queue::steer(model, words, now, effects),
+        ("queue", "") => show_overview(model, Topic::Queue, now, effects),
         ("queue", words) => queue::queue(model, words, now, effects),
         ("model", name) => models::model(model, name, now, effects),
         ("effort", name) => models::effort(model, name, now, effects),
@@ -60,7 +61,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("rewind", "") => rewind::open(model, now, effects),
         ("undo", "") => rewind::step(model, RewindTarget::Last, now, effects),
         ("redo", "") => rewind::step(model, RewindTarget::Redo, now, effects),
-        ("ps", "") => commands::list(model, now, effects),
+        ("ps", "") => show_overview(model, Topic::Background, now, effects),
         ("stop", id) => commands::stop(model, id, now, effects),
         ("stats", "") => show_overview(model, Topic::Tools, now, effects),
         ("artifacts", which) => artifacts::artifacts(model, which, now, effects),
@@ -91,6 +92,8 @@ fn show_overview(model: &mut Model, topic: Topic, now: u64, effects: &mut Vec<Ef
     match topic {
         Topic::Cost if model.info.tally.usage == Usage::default() => model.show_toast("no requests in this session yet", now),
         Topic::Tools if model.info.tool_uses.list().is_empty() => model.show_toast("no tool calls in this session yet", now),
+        Topic::Background if model.info.commands.is_empty() => model.show_toast("nothing is running in the background", now),
+        Topic::Queue if model.task.waiting.is_empty() => model.show_toast("no messages are queued", now),
         topic => overview::open(model, topic),
     }
 }

@@ -111,9 +111,11 @@ fn what_runs_in_the_background_is_listed_and_ended_by_its_id() {
     play(&mut model, 2000, "/ps<enter>");
     let drawn = draw(&mut model, 3000);
     assert!(
-        drawn.contains("2 in the background") && drawn.contains("s1  running  npm run dev") && drawn.contains("ready"),
+        drawn.contains("Background commands") && drawn.contains("s1  running  npm run dev") && drawn.contains("ready"),
         "{drawn}"
     );
+    assert_eq!(play(&mut model, 3500, "<down><^x>"), ["stop { id: \"s2\" }"]);
+    play(&mut model, 3600, "<esc>");
     assert_eq!(play(&mut model, 4000, "/stop<enter>"), [""; 0]);
     assert!(draw(&mut model, 4900).contains("specify which one: s1, s2"));
     model.composer.set("");

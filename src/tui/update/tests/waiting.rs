@@ -142,13 +142,28 @@ fn the_queue_is_listed_and_changed_by_number() {
     let mut model = running(&[(3, "tabs", true), (4, "the README", false)]);
     play(&mut model, 2000, "/queue<enter>");
     let screen = draw(&mut model, 2900);
-    assert!(screen.contains("  3  next step: tabs") && screen.contains("  4  after the task: the README"), "{screen}");
+    assert!(screen.contains("3  next step       tabs") && screen.contains("4  after the task  the README"), "{screen}");
+    assert_eq!(play(&mut model, 2950, "<esc>"), [""; 0]);
     assert_eq!(play(&mut model, 3000, "/queue drop 4<enter>"), ["editwaiting { id: 4, text: \"\" }"]);
     assert_eq!(play(&mut model, 5000, "/queue edit 9<enter>"), [""; 0]);
     assert!(draw(&mut model, 6700).contains("no queued message 9; queued: 3"));
     play(&mut model, 7000, "<ctrl+c>");
     let sent = play(&mut model, 8000, "/queue edit 3<enter>");
     assert_eq!(sent, ["draft \"tabs\"", "editwaiting { id: 3, text: \"\" }"]);
+    assert_eq!(model.composer.text(), "tabs");
+}
+
+#[test]
+fn a_queued_message_is_edited_and_removed_in_the_list() {
+    let mut model = running(&[(3, "tabs", true), (4, "the README", false)]);
+    play(&mut model, 2000, "/queue<enter>");
+    draw(&mut model, 2100);
+    assert_eq!(play(&mut model, 2200, "<down><^x>"), ["editwaiting { id: 4, text: \"\" }"]);
+    let screen = draw(&mut model, 2900);
+    assert!(screen.contains("Queued messages") && !screen.contains("the README"), "{screen}");
+    let sent = play(&mut model, 3000, "<enter>");
+    assert_eq!(sent, ["draft \"tabs\"", "editwaiting { id: 3, text: \"\" }"]);
+    assert!(model.overlays.overview.is_none());
     assert_eq!(model.composer.text(), "tabs");
 }
 
