@@ -57,7 +57,7 @@ pub(crate) enum Topic {
     Artifacts,
 }
 
-/// What `enter` does with the highlighted row.
+/// Action of `enter` on the highlighted row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowAction {
     /// Runs this command; the draft stays.

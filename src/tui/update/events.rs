@@ -6,7 +6,7 @@ use super::{
     amend, artifacts, call_events, changes, commands, compaction, models, overview, policy, response_events, rewind, save_errors,
     servers, spending, task_events,
 };
-use crate::protocol::{Budget, COMPACTION_IS, Event, EventKind, RULE_SAVED, RULE_UNTIL_QUIT};
+use crate::protocol::{Artifact, Budget, COMPACTION_IS, Event, EventKind, RULE_SAVED, RULE_UNTIL_QUIT};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::overview::Topic;
@@ -71,11 +71,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::BudgetApproaching { budget } => spending::approaching(model, budget),
         EventKind::CommandsRunning { commands } => commands::changed(model, commands),
         EventKind::ServersChanged { servers } => servers::changed(model, servers),
-        EventKind::ArtifactsListed { artifacts } => {
-            if artifacts::listed(model, artifacts, now) {
-                overview::open(model, Topic::Artifacts);
-            }
-        }
+        EventKind::ArtifactsListed { artifacts } => on_artifacts(model, artifacts, now),
         EventKind::ArtifactRead { artifact, text } => model.overlays.reading = Some(TextViewer::new(&artifact, &text)),
         EventKind::Rewound(done) => rewind::done(model, done, false, now),
         EventKind::RewindPointsListed { points, can_redo } => rewind::listed(model, points, can_redo, now),
@@ -92,6 +88,12 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::ElicitationEnded { .. }
         | EventKind::HistorySummed(_)
         | EventKind::SessionCompleted { .. } => {}
+    }
+}
+
+fn on_artifacts(model: &mut Model, artifacts: Vec<Artifact>, now: u64) {
+    if artifacts::listed(model, artifacts, now) {
+        overview::open(model, Topic::Artifacts);
     }
 }
 
