@@ -36,7 +36,7 @@ const OPENED: &[Kind] = &[
          .lefthook-local.* .lefthook .lefthook-local .config/lefthook* .pre-commit-config.yaml .pre-commit-config.yml \
          .pre-commit-hooks.yaml prek.toml .overcommit.yml .git-hooks.yml .simple-git-hooks.* simple-git-hooks.* \
          .lintstagedrc* lint-staged.config.* .commitlintrc* commitlint.config.* captainhook.json grumphp.yml hk.pkl \
-         .gitlint",
+         .gitlint _darcs",
     ),
     kept(
         "coding agents",
@@ -45,7 +45,7 @@ const OPENED: &[Kind] = &[
          .cline .amazonq .kiro .continue .continuerc.json .windsurf .codeium .augment .trae .qwen .qoder .goose .aider* \
          .amp .factory .junie .openhands .agents .agent .copilot .github/agents .github/hooks .github/prompts \
          .github/chatmodes .github/extensions .claude-plugin .codebuddy .tabnine .cody .sourcegraph .pearai .gptme \
-         gptme.toml .plandex .warp .grok .letta .hermes .openclaw .lingma .zencoder .firebender .devin",
+         gptme.toml .plandex .warp .grok .letta .hermes .openclaw .lingma .zencoder .firebender .devin .claude.json",
     ),
     kind(
         "coding agents",
@@ -64,7 +64,8 @@ const OPENED: &[Kind] = &[
         "editors and language servers",
         ".vs .project .externaltoolbuilders .luarc.json .luarc.jsonc .tern-project .clj-kondo .lsp .bsp .metals \
          .ycm_extra_conf.py project.godot .luacheckrc nbproject/private .ctags .ctags.d .run .classpath .factorypath .settings \
-         omnisharp.json",
+         omnisharp.json rust-analyzer.toml .rust-analyzer.toml hie.yaml .hie-bios .sourcekit-lsp zls.json \
+         erlang_ls.config .ruby-lsp .formatter.exs .kateproject .lite_project.lua .nrepl.edn",
     ),
     kept(
         "development containers",
@@ -82,7 +83,7 @@ const OPENED: &[Kind] = &[
     kind(
         "shells and environment loaders",
         ".env .env.local .env.*.local .env.development .env.dev .env.production .env.prod .env.staging .env.test \
-         .flaskenv .venv/bin venv/bin .venv/scripts venv/scripts flake.nix shell.nix devenv.nix devenv.yaml \
+         .flaskenv .venv/bin venv/bin env/bin .venv/scripts venv/scripts env/scripts flake.nix shell.nix devenv.nix devenv.yaml \
          devenv.local.nix devbox.json devshell.toml guix.scm .guix-channels manifest.scm",
     ),
     kind("Cargo and rustup", ".cargo rust-toolchain rust-toolchain.toml .rusty-hook.toml"),
@@ -90,7 +91,7 @@ const OPENED: &[Kind] = &[
         "npm, yarn, pnpm, Bun and Node.js",
         ".npmrc npmrc .yarnrc .yarnrc.yml .yarnrc.yaml .yarn/plugins .yarn/releases .yarn/sdks .pnp.cjs .pnp.js \
          .pnp.loader.mjs .pnp.data.json .pnpmfile.cjs .pnpmfile.mjs pnpmfile.* .pnpmrc bunfig.toml .bunfig.toml .noderc \
-         node_modules/.bin .nvm .volta .bowerrc .meteor .lernarc",
+         node_modules/.bin .nvm .volta .bowerrc .meteor .lernarc .corepack.env",
     ),
     kind(
         "Gradle, Maven and sbt",
@@ -119,13 +120,14 @@ const OPENED: &[Kind] = &[
         "R, Julia, Haskell, OCaml, Lisp and others",
         ".rprofile rprofile.site .renviron renviron.site .rdata *.rproj startup.jl .juliarc.jl .julia .ghci .ghcirc \
          .ocamlinit .octaverc startup.m .utop .utoprc .lein .leinrc profiles.clj .clojure .joker .sbclrc .clisprc* \
-         .ccl-init.lisp .eclrc .guile .erlang .iex.exs .proverc .swiftpm .tclshrc .wishrc",
+         .ccl-init.lisp .eclrc .guile .erlang .iex.exs .proverc .swiftpm .tclshrc .wishrc .perldb .csirc .gambini .swiplrc \
+         .scilab maxima-init.mac maxima-init.lisp .rootrc rootlogon.c .autotest",
     ),
     kept(
         "debuggers and terminal programs",
         ".gdbinit gdbinit .gdbearlyinit *-gdb.py *-gdb.gdb *-gdb.scm .lldbinit .lldbinit-* .radare2rc .rizinrc .ripgreprc \
          .fdrc .ackrc .tmux .tmuxinator.yml .tmuxinator.yaml .tmuxp.yaml .tmuxp.json .byobu .lesskey .lessfilter .psqlrc \
-         .sqliterc .mongorc.js .mongoshrc.js .myclirc .sopsrc .watchmanconfig .nanorc",
+         .sqliterc .mongorc.js .mongoshrc.js .myclirc .sopsrc .watchmanconfig .nanorc openocd.cfg .spiceinit .magicrc .cdsinit",
     ),
     kind(
         "infrastructure tools",
@@ -140,7 +142,7 @@ const BUILT: &[Kind] = &[
         "make and other build tools",
         "makefile makefile.* gnumakefile bsdmakefile *.mk *.mak kbuild justfile .justfile *.just taskfile.* rakefile \
          rakefile.rb *.rake sconstruct sconscript meson.build meson.options cmakelists.txt *.cmake cmakepresets.json \
-         configure configure.ac configure.in *.m4 *.am autogen.sh bootstrap.sh build.sh *.ninja wscript snakefile \
+         configure configure.ac configure.in *.m4 *.am autogen.sh bootstrap.sh build.sh *.ninja wscript snakefile latexmkrc .latexmkrc lakefile.lean lakefile.toml \
          magefile.go magefiles build.zig build.zig.zon xmake.lua premake5.lua tup.config tupfile workspace.bazel \
          module.bazel build.bazel *.bzl pants.toml please.toml conanfile.py conanfile.txt vcpkg.json *.pro =buck",
     ),
@@ -150,8 +152,7 @@ const BUILT: &[Kind] = &[
         "package.json .mocharc.* pnpm-workspace.yaml lerna.json nx.json turbo.json rush.json deno.json deno.jsonc *.config.js \
          *.config.cjs *.config.mjs *.config.ts *.config.mts *.config.cts gulpfile.* gruntfile.* jakefile* webpack.*.js \
          .babelrc* .swcrc .storybook karma.conf.* wdio.conf.* angular.json project.json metro.config.* ember-cli-build.js \
-         bower.json binding.gyp *.gypi .eslintrc.js .eslintrc.cjs .prettierrc.js .prettierrc.cjs .prettierrc.mjs \
-         .stylelintrc.js",
+         bower.json binding.gyp *.gypi .eslintrc* .prettierrc* .stylelintrc*",
     ),
     kind(
         "Python build and test tools",
@@ -192,7 +193,7 @@ const BUILT: &[Kind] = &[
 ];
 
 /// Entries of `OPENED` that builds, package managers and project set-up create regularly.
-const MADE_BY_BUILDS: &str = ".venv/bin venv/bin .venv/scripts venv/scripts pyvenv.cfg *.pth .env .env.local .env.*.local \
+const MADE_BY_BUILDS: &str = ".venv/bin venv/bin env/bin .venv/scripts venv/scripts env/scripts pyvenv.cfg *.pth .env .env.local .env.*.local \
      .env.development .env.dev .env.production .env.prod .env.staging .env.test .flaskenv .python-version .pdm-python \
      node_modules/.bin .pnp.cjs .pnp.js .pnp.loader.mjs .pnp.data.json .yarn/plugins .yarn/releases .yarn/sdks .meteor \
      .gradle .m2 .bundle .ruby-version .terraform .terragrunt-cache .vagrant .direnv .bsp .metals .clj-kondo .lsp .project \
