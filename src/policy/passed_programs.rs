@@ -15,6 +15,10 @@ const NAMES_AND_TEXT: &[&str] = &[
     "touch", "tr", "tree", "type", "uniq", "whereis", "which", "[", "[[",
 ];
 
+/// Programs that store, send or print their input, and run none of it.
+const STORES_INPUT: &[&str] =
+    &["git", "gh", "glab", "tee", "patch", "base64", "pbcopy", "xclip", "xsel", "wl-copy", "mail", "sponge", "less", "more"];
+
 /// Returns why a command could start a program that `is_blocked` recognizes from its first words.
 pub(super) fn passes_blocked(part: &Simple, is_blocked: impl Fn(&[Arg]) -> bool) -> Option<String> {
     let found = |words: Vec<Arg>| (0..words.len()).find(|at| is_blocked(&words[*at..])).map(|at| words[at].text.clone());
@@ -23,16 +27,32 @@ pub(super) fn passes_blocked(part: &Simple, is_blocked: impl Fn(&[Arg]) -> bool)
             return Some(format!("`{}` could start `{word}`, which this policy blocks", invocation.base()));
         }
     }
+    if let Some(reader) = part.invocations.iter().find(|invocation| may_run_input(invocation))
+        && let Some(word) = found(words_of(&part.input))
+    {
+        return Some(format!("`{}` could start `{word}` from its input, which this policy blocks", reader.base()));
+    }
     let word = part.invocations.first().and_then(|_| found(words_of(&part.assigned)))?;
     Some(format!("sets a variable to `{word}`, which this policy blocks"))
+}
+
+/// Returns whether a program may start what its arguments name. What a shell would start is found by parsing it.
+fn may_run_words(invocation: &Invocation) -> bool {
+    let name = invocation.base();
+    let prints = NAMES_AND_TEXT.contains(&name) || parses_its_text(name);
+    !prints && !matches!(reading(&invocation.argv), Reading::Reads { .. })
+}
+
+/// Returns whether a program may start what its input names.
+fn may_run_input(invocation: &Invocation) -> bool {
+    may_run_words(invocation) && !STORES_INPUT.contains(&invocation.base())
 }
 
 /// Returns the words of the arguments that may name a program. What the tables of runners and the parser find is left out:
 /// it is judged by itself.
 fn words_that_may_run(invocation: &Invocation) -> Vec<Arg> {
     let (name, argv) = (invocation.base(), &invocation.argv);
-    let prints = NAMES_AND_TEXT.contains(&name) || parses_its_text(name);
-    if prints || matches!(reading(argv), Reading::Reads { .. }) {
+    if !may_run_words(invocation) {
         return Vec::new();
     }
     if name == "git" {
@@ -49,7 +69,10 @@ fn words_that_may_run(invocation: &Invocation) -> Vec<Arg> {
 fn texts_of_git(argv: &[Arg]) -> Vec<Arg> {
     let is_text = |text: &str| text.contains(|letter: char| letter.is_whitespace() || matches!(letter, '=' | '!'));
     let after_option = |at: usize| argv[at - 1].text.starts_with('-');
-    (1..argv.len()).filter(|at| is_text(&argv[*at].text) || after_option(*at)).map(|at| argv[at].clone()).collect()
+    let texts = (1..argv.len()).filter(|at| is_text(&argv[*at].text) || after_option(*at)).map(|at| argv[at].clone());
+    // `git grep -nOPAGER`: the value of an option that is written with it.
+    let pagers = argv.iter().filter(|arg| arg.text.starts_with('-') && !arg.text.starts_with("--"));
+    texts.chain(pagers.filter_map(|arg| arg.text.split_once('O').map(|(_, pager)| Arg::plain(pager)))).collect()
 }
 
 /// Splits arguments into the words in them that could name programs: `--run=sudo`, `EXEC:sudo`, `system("sudo id")`.

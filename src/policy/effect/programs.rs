@@ -99,11 +99,17 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
         return Some(Effect::new(Risk::Medium, format!("runs {name}, downloading it if needed")));
     }
     match program {
-        "env" | "export" | "declare" | "typeset" | "readonly" | "local" => words
+        "env" => words
             .iter()
             .filter_map(|word| word.text.split_once('='))
-            .find(|(name, _)| steers(name))
-            .map(|(name, _)| of_variable(name)),
+            .map(|(name, _)| name)
+            .find(|name| steers(name))
+            .map(of_variable),
+        // A variable may be exported after it was set in another way.
+        "export" | "declare" | "typeset" | "readonly" | "local" | "read" | "readarray" | "mapfile" => {
+            let names = words.iter().map(|word| word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name));
+            names.into_iter().find(|name| steers(name)).map(of_variable)
+        }
         "kill" | "pkill" | "killall" => Some(of_signal(program, words)),
         "chmod" | "chown" | "chgrp" => of_permissions(words, place),
         _ => None,

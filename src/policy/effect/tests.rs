@@ -230,6 +230,8 @@ fn an_effect_names_what_is_done_and_to_what() {
         ("kill -9 -1", "high: stops every process of yours"),
         ("kill -TERM $X", "medium: stops the process `…`"),
         ("LD_PRELOAD=./x.so ls", "medium: sets `LD_PRELOAD`, which changes what programs do"),
+        ("printf -v LD_PRELOAD ./x.so; export LD_PRELOAD; ls", "medium: sets `LD_PRELOAD`, which changes what programs do"),
+        ("read LD_PRELOAD <<< ./x.so; export LD_PRELOAD; ls", "medium: sets `LD_PRELOAD`, which changes what programs do"),
         ("env LD_PRELOAD=./x.so ls", "medium: sets `LD_PRELOAD`, which changes what programs do"),
         ("export PATH=./bin; ls", "medium: sets `PATH`, which changes what programs do"),
         ("ls; rm -rf ~; git push", "critical: deletes your home directory"),

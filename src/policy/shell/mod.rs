@@ -102,6 +102,8 @@ pub(crate) struct Simple {
     /// Names of the variables set for it, and their values.
     pub variables: Vec<String>,
     pub assigned: Vec<Arg>,
+    /// Its here-strings, and the here-documents of the text it is in.
+    pub input: Vec<Arg>,
 }
 
 /// A program with its arguments.
@@ -301,6 +303,9 @@ impl Engine {
                 return parts;
             }
             let mut simple = self.command(command, depth);
+            if command.oddities.contains(&lexer::DOCUMENT) {
+                simple.input.extend(scan.documents.iter().map(Arg::plain));
+            }
             simple.input_from = command.input_from.map(|at| scan.commands[at].text.clone());
             if simple.floors.is_empty() && simple.invocations.len() == 1 && simple.redirects.is_empty() {
                 plain.insert((command.text.as_str(), command.piped));
@@ -346,7 +351,8 @@ impl Engine {
         let target = if fields.len() == 1 && target.literal().is_some() { fields.pop() } else { None };
         if operator == "<<<" {
             simple.floors.push(HERE_STRING);
-            self.printed.extend(target.into_iter().chain(fields).map(|arg| (arg.text, depth + 1)));
+            simple.input.extend(target.into_iter().chain(fields));
+            self.printed.extend(simple.input.iter().map(|arg| (arg.text.clone(), depth + 1)));
             return;
         }
         let text = target.as_ref().map_or("", |arg| arg.text.as_str());

@@ -71,6 +71,12 @@ pub(crate) fn parses_its_text(name: &str) -> bool {
     SHELLS.contains(&name) || PARSED.contains(&name)
 }
 
+/// Returns whether the text is a pattern unless it is quoted. A quoted variable does not show whether its value was expanded
+/// before: `for f in /bin/l[s]; do "$f"; done` runs `ls`.
+fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?']) || text.find('[').is_some_and(|at| text[at..].contains(']'))
+}
+
 impl Engine {
     /// Records the program of `argv` and everything that it would start.
     pub(super) fn see(&mut self, argv: Vec<Arg>, simple: &mut Simple, depth: usize, wrapped: bool) {
@@ -80,7 +86,7 @@ impl Engine {
             return;
         }
         // `find -exec {} \;`, `xargs -I{} {}`: a file that is found, or text that is read, is run.
-        if !first.is_known() || first.glob || first.tilde || wrapped && first.text.contains("{}") {
+        if !first.is_known() || first.glob || is_pattern(&first.text) || first.tilde || wrapped && first.text.contains("{}") {
             floor(simple, COMPUTED);
         }
         let name = base(&first.text).to_owned();
@@ -320,6 +326,7 @@ impl Engine {
             simple.renames |= inner.renames;
             simple.variables.extend(inner.variables);
             simple.assigned.extend(inner.assigned);
+            simple.input.extend(inner.input);
         }
         floor(simple, WRAPPED);
     }

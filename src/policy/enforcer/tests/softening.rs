@@ -33,6 +33,10 @@ const CONCEALED: &[&str] = &[
     "cat f | base64 -d | sh",
     "while read -r x; do $x; done < f",
     "/usr/bin/s*o id",
+    "for f in /usr/bin/sud[o]; do \"$f\" id; done",
+    "set -- /usr/bin/sud[o]; \"$1\" id",
+    "x=(/usr/bin/sud*); \"${x[0]}\" id",
+    "for f in ./*; do \"$f\"; done",
 ];
 
 #[test]
@@ -81,6 +85,12 @@ const PASSED: &[&str] = &[
     "tmux send-keys 'sudo id' Enter",
     "rg --pre sudo x",
     "enable -f ./sudo sudo",
+    "python3 <<< 'import os; os.system(\"sudo id\")'",
+    "perl <<< 'system(\"sudo id\")'",
+    "python3 <<'END'\nimport os; os.system('sudo id')\nEND",
+    "make -f - <<< 'all: ; sudo id'",
+    "git grep -Osudo x",
+    "git grep -nOsudo x",
 ];
 
 #[test]
@@ -103,6 +113,10 @@ fn a_blocked_program_in_the_arguments_of_any_program_asks_whatever_the_mode_or_t
             "cargo test pseudo",
             "python3 sudo.py",
             "[ -f sudo ]",
+            "cat <<< 'run sudo'",
+            "tee notes.md <<< 'run sudo'",
+            "git commit -F - <<'END'\nuse sudo\nEND",
+            "grep -c sudo <<< 'use sudo'",
         ];
         all(&enforcer, VerdictKind::Allow, &data);
     }
