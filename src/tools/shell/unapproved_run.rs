@@ -34,7 +34,8 @@ impl UnapprovedRun {
         let directory = &run_directory(line, cwd, settings);
         if let Strictness::NoPrograms(purpose) = Strictness::for_line(line, sandbox.unasked, sandbox.trust) {
             apart.git = Hardening::find(line, directory, purpose, &git_workspace(settings));
-            let counts = sandbox.unasked.is_some() && sandbox.trust != RepositoryTrust::Trusted && names_git(line);
+            let trusts = sandbox.trust == RepositoryTrust::Trusted;
+            let counts = sandbox.unasked.is_some_and(|unasked| unasked.as_reading || !trusts) && names_git(line);
             if let Some(why) = apart.git.doubt().filter(|_| counts) {
                 let message = format!("{why}; nothing was run, because this needs approval");
                 return Err(ToolError::new(ErrorCode::Conflict, message));
@@ -94,10 +95,13 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
         _ => return Doubts::default(),
     };
     let mut doubts = Doubts::default();
-    if settings.command.sandbox.trust != RepositoryTrust::Trusted && names_git(&line) {
+    if names_git(&line) {
         let directory = run_directory(&line, &cwd.real, settings);
         let doubt = |purpose| Hardening::find(&line, &directory, purpose, &git_workspace(settings)).doubt();
-        (doubts.as_reading, doubts.unasked) = (doubt(Purpose::Reads), doubt(Purpose::Writes));
+        doubts.as_reading = doubt(Purpose::Reads);
+        if settings.command.sandbox.trust != RepositoryTrust::Trusted {
+            doubts.unasked = doubt(Purpose::Writes);
+        }
     }
     if matches!(actions, [Action::Exec { .. }])
         && let Some((name, place)) = search_path(settings).only_inside(&line, settings)

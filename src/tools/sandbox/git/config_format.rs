@@ -43,7 +43,7 @@ pub(super) struct Files {
     /// Reasons why the variables may be incomplete.
     pub gaps: Vec<String>,
     read: usize,
-    /// Files already read; a file included twice is read once.
+    /// Paths already read. A file may have several, and what it includes depends on the directory of the path.
     known: BTreeSet<PathBuf>,
 }
 
@@ -64,7 +64,7 @@ impl Files {
             Err(error) => return self.gaps.push(format!("cannot read `{shown}`: {error}")),
         };
         // Git ignores a directory here. One exists briefly while a sandboxed command of another aye process starts.
-        if real.is_dir() || !self.known.insert(real.clone()) {
+        if real.is_dir() || !self.known.insert(file.to_owned()) {
             return;
         }
         self.read += 1;
@@ -344,6 +344,14 @@ mod tests {
         };
         assert_eq!(read("a", true), (2, Vec::new()));
         assert_eq!(read("a", false), (1, Vec::new()));
+        for directory in ["e", "f"] {
+            std::fs::create_dir(at(directory)).unwrap();
+        }
+        std::fs::write(at("e/inc"), "[include]\npath = x\n").unwrap();
+        std::os::unix::fs::symlink("../e/inc", at("f/inc")).unwrap();
+        std::fs::write(at("f/x"), "[filter \"z\"]\nclean = y\n").unwrap();
+        std::fs::write(at("twice"), "[include]\npath = e/inc\npath = f/inc\n").unwrap();
+        assert_eq!(read("twice", true), (1, Vec::new()), "git resolves a path from the name of the including file");
         nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         std::fs::write(at("large"), vec![b'#'; 2 << 20]).unwrap();
         std::fs::write(at("d"), "[include]\npath = pipe\npath = large\npath = ~other/x\n").unwrap();

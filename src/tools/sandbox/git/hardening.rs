@@ -16,6 +16,13 @@ const MAX_OVERRIDES: usize = 1_000;
 /// Size limit in bytes of all overrides, because the system limits the environment.
 const MAX_BYTES: usize = 128 << 10;
 
+/// Characters with which a shell computes words from others.
+const COMPUTES: [char; 3] = ['$', '`', '{'];
+/// Characters of patterns, which stand for the names of files.
+const MATCHES: [char; 3] = ['*', '?', '['];
+/// Beginnings of the options with which git enters submodules, and the command for them.
+const ENTERING: [&str; 3] = ["--sub", "--rec", "submodule"];
+
 /// Variables for every hardened line: without a terminal, git must not prompt or fetch anything.
 const BOTH: &[(&str, &str)] = &[
     ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -63,10 +70,21 @@ impl Strictness {
     }
 }
 
-/// Returns whether a text may start git, ignoring quotes and escapes.
+/// Returns whether a text may start git: it names git, apart from quotes and escapes, or computes a word.
 pub(in crate::tools) fn names_git(line: &str) -> bool {
-    let plain: String = line.chars().filter(|letter| !matches!(letter, '\'' | '"' | '\\' | '\n')).collect();
-    plain.to_ascii_lowercase().contains("git")
+    line.contains(COMPUTES) || unquoted(line).contains("git")
+}
+
+/// Returns whether git may enter a submodule for a line. Git accepts shortened options.
+fn may_enter_submodules(line: &str) -> bool {
+    let plain = unquoted(line);
+    line.contains(COMPUTES) || line.contains(MATCHES) || ENTERING.iter().any(|word| plain.contains(word))
+}
+
+/// Returns a text in lower case without quotes and escapes, as far as they can hide a word.
+fn unquoted(line: &str) -> String {
+    let plain = line.chars().filter(|letter| !matches!(letter, '\'' | '"' | '\\' | '\n'));
+    plain.collect::<String>().to_ascii_lowercase()
 }
 
 /// The places where git may find repositories and configuration.
@@ -99,7 +117,7 @@ impl Hardening {
             directory,
             roots: workspace.roots,
             reads: purpose == Purpose::Reads,
-            into_submodules: line.contains("submodule"),
+            into_submodules: may_enter_submodules(line),
             home: workspace.home,
             known: workspace.scan.map(|scan| scan.now()),
             all: workspace.repositories,
@@ -154,10 +172,10 @@ impl Hardening {
         environment.extend(self.variables.iter().cloned());
     }
 
-    /// Returns why a line in an untrusted project needs approval.
+    /// Returns why a line needs approval that must start no program of the repository.
     pub(in crate::tools) fn doubt(&self) -> Option<String> {
         let gap = self.gaps.first()?;
-        Some(format!("git may run programs that the repository configures, because {gap}, and the project is not trusted"))
+        Some(format!("git may run programs that the repository configures, because {gap}"))
     }
 }
 
@@ -179,6 +197,31 @@ mod tests {
         assert_eq!(of("git commit -m x", rule), [plain, writes, writes]);
         assert_eq!(of("g'i'\\t commit -m x", None), [plain, plain, writes]);
         assert_eq!(of("make", rule), [plain; 3]);
+    }
+
+    #[test]
+    fn git_and_an_option_for_submodules_are_found_however_they_are_written() {
+        for line in ["git status", "g'i't log", "g\\it log", "g$''it log", "x=gi; ${x}t log", "gi{t,} log", "$(echo git) log"] {
+            assert!(names_git(line), "{line}");
+        }
+        assert!(!names_git("ls -l *.rs"));
+        for line in [
+            "git diff --submodule=diff",
+            "git diff --sub'module'=diff",
+            "git log -p --sub\"mod\"ule=diff",
+            "git show --sub\\module=diff",
+            "git diff --submod=diff",
+            "git ls-files --recurse-s",
+            "x=--subm; git diff ${x}odule=diff",
+            "git diff --{submodule,x}=diff",
+            "git diff *",
+            "git submodule status",
+        ] {
+            assert!(may_enter_submodules(line), "{line}");
+        }
+        for line in ["git status --short", "git diff --stat", "git log --oneline -3", "git diff --summary"] {
+            assert!(!may_enter_submodules(line), "{line}");
+        }
     }
 
     #[test]

@@ -6,12 +6,15 @@ use crate::sys::path::open_file;
 use crate::tools::sandbox::git_dirs::git_directories;
 use crate::tools::sandbox::protected_scan::ScanResult;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Beginning of a pointer file.
+const POINTER: &[u8] = b"gitdir: ";
 /// Size limit of a pointer file in bytes.
 const POINTER_BYTES: u64 = 4096;
 /// Maximum number of git directories whose configuration is read.
@@ -99,14 +102,23 @@ impl Search<'_> {
         if metadata.is_dir() {
             return self.git_directory(git);
         }
-        let Some(text) = line_of(git) else { return };
-        let Some(named) = text.strip_prefix("gitdir:") else { return };
+        let text = match pointer(git) {
+            Ok(text) => text,
+            Err(gap) => return self.reached.gaps.push(gap),
+        };
+        // Git refuses any other file.
+        let Some(named) = text.as_deref().and_then(|text| text.strip_prefix(POINTER)) else { return };
         let level = git.parent().unwrap_or(Path::new("/"));
-        self.git_directory(&level.join(named.trim()));
+        self.git_directory(&level.join(OsStr::from_bytes(named)));
     }
 
     fn git_directory(&mut self, directory: &Path) {
-        let Ok(directory) = directory.canonicalize() else { return };
+        let directory = match directory.canonicalize() {
+            Ok(directory) => directory,
+            // Git does not find it either.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
+            Err(error) => return self.reached.gaps.push(format!("`{}` cannot be read: {error}", directory.display())),
+        };
         if !self.seen.insert(directory.clone()) {
             return;
         }
@@ -116,7 +128,10 @@ impl Search<'_> {
             }
             return;
         }
-        let common = line_of(&directory.join("commondir")).map(|text| directory.join(text));
+        let common = match pointer(&directory.join("commondir")) {
+            Ok(text) => text.map(|text| directory.join(OsStr::from_bytes(&text))),
+            Err(gap) => return self.reached.gaps.push(gap),
+        };
         for place in std::iter::once(&directory).chain(&common) {
             for name in ["config", "config.worktree"] {
                 let before = self.reached.files.variables.len();
@@ -191,11 +206,23 @@ fn is_git_directory(directory: &Path) -> bool {
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
-fn line_of(file: &Path) -> Option<String> {
+/// Returns the text of a file that names a git directory, without the line break at its end; `None` if there is none.
+///
+/// # Errors
+/// Returns a gap if the file cannot be read in full.
+fn pointer(file: &Path) -> Result<Option<Vec<u8>>, String> {
+    let gap = |why: &dyn std::fmt::Display| format!("`{}` cannot be read: {why}", file.display());
     let mut text = Vec::new();
-    open_file(&file.canonicalize().ok()?).ok()?.take(POINTER_BYTES).read_to_end(&mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    Some(text.trim_end_matches(['\n', '\r']).to_owned())
+    let read = file.canonicalize().and_then(|real| open_file(&real)?.take(POINTER_BYTES + 1).read_to_end(&mut text));
+    match read {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) => return Err(gap(&error)),
+        Ok(_) if text.len() as u64 > POINTER_BYTES => return Err(gap(&"it is too large")),
+        Ok(_) => {}
+    }
+    let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    text.truncate(end);
+    Ok(Some(text))
 }
 
 #[cfg(test)]
@@ -217,6 +244,34 @@ mod tests {
         std::fs::remove_file(&index).unwrap();
         nix::unistd::mkfifo(&index, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(has_places_for_others(tree.path()));
+    }
+
+    #[test]
+    fn a_pointer_is_followed_as_git_follows_it() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path().canonicalize().unwrap();
+        let names: [&[u8]; 3] = [b"plain", b"space ", b"e\xff"];
+        for (name, end) in names.iter().zip(["\n", "\r\n", ""]) {
+            let directory = root.join(OsStr::from_bytes(name));
+            std::fs::create_dir(&directory).unwrap();
+            std::fs::write(directory.join("config"), "[filter \"x\"]\nclean = y\n").unwrap();
+            std::fs::write(root.join(".git"), [POINTER, name, end.as_bytes()].concat()).unwrap();
+            let roots = [root.clone()];
+            let ground = SearchScope {
+                directory: &root,
+                roots: &roots,
+                reads: true,
+                into_submodules: false,
+                home: None,
+                known: None,
+                all: None,
+            };
+            let Reached { files, gaps } = reached(&ground);
+            assert!(files.variables.len() == 1 && gaps.is_empty(), "{}: {gaps:?}", directory.display());
+        }
+        std::fs::write(root.join(".git"), [POINTER, &vec![b'x'; 5000][..]].concat()).unwrap();
+        assert!(pointer(&root.join(".git")).is_err());
+        assert_eq!(pointer(&root.join("missing")), Ok(None));
     }
 
     #[test]
