@@ -98,11 +98,15 @@ fn why(unkept: &RefusedChange, changes: &Changes, settings: &Settings) -> String
 /// Describes the applied changes for the model.
 pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> String {
     let mut counts: [(u64, &str); 5] = [(0, "created"), (0, "changed"), (0, "deleted"), (0, "moved"), (0, "with a changed mode")];
-    let mut not = Vec::new();
+    let (mut not, mut touched) = (Vec::new(), 0_u64);
     for changes in changes {
         let moved: BTreeSet<&PathBuf> = changes.entries().iter().filter_map(|change| change.moved_from.as_ref()).collect();
         for change in changes.entries() {
-            if change.is_only_touched() || moved.contains(&change.path) || is_directory(change) {
+            if moved.contains(&change.path) || is_directory(change) {
+                continue;
+            }
+            if change.is_only_touched() {
+                touched += 1;
                 continue;
             }
             let at = match (change.before, change.after) {
@@ -118,8 +122,12 @@ pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> Strin
     }
     not.sort_unstable();
     not.dedup();
-    let parts: Vec<String> =
+    let mut parts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    // Beside other changes, nobody wants to know.
+    if parts.is_empty() && touched > 0 {
+        parts.push(format!("{touched} with a changed time"));
+    }
     let kept = if parts.is_empty() { "no file changed".to_owned() } else { format!("files: {}", parts.join(", ")) };
     if not.is_empty() {
         return if parts.is_empty() { UNCHANGED_NOTE.to_owned() } else { format!("[{kept}]") };
