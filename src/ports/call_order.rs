@@ -1,13 +1,13 @@
-//! Order of the calls of one response: which of them wait for an earlier one.
+//! Order of calls: which of them wait for an earlier one.
 
-use crate::ports::{Plan, Reach, touched};
+use super::{Plan, Reach, touched};
 use crate::protocol::{Action, Place};
 use std::path::PathBuf;
 
 /// Paths that a call reads, writes and runs, for the comparison with earlier calls. Paths named in its arguments count even if its plan
 /// fails or finds nothing to change, because an earlier call may change that.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(crate) struct CallOrder {
     touches: Vec<PathBuf>,
     /// Files whose content it would run.
     runs: Vec<PathBuf>,
@@ -20,19 +20,19 @@ pub(super) struct Order {
     /// Whether the call could not be planned with the current files, or would read a missing file.
     failed: bool,
     /// If effects of commands are approved: it starts when all earlier writing calls are done.
-    turn: Option<Turn>,
+    turn: Option<TurnKind>,
 }
 
-/// Kind of a call that takes turns with others.
+/// Kind of a call that takes turns with others: it starts when all earlier writing calls are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(crate) enum TurnKind {
     Reads,
     Writes,
 }
 
-impl Order {
+impl CallOrder {
     /// Returns the order of a planned call. `scope`: actions based on the arguments alone.
-    pub(super) fn of_plan(plan: &Plan, scope: &[Action]) -> Self {
+    pub(crate) fn of_plan(plan: &Plan, scope: &[Action]) -> Self {
         let mut order = Self::of_actions(plan.actions.iter().chain(scope), plan.changes);
         order.runs.clone_from(&plan.runs);
         order.failed = plan.actions.iter().chain(scope).any(reads_nothing);
@@ -40,17 +40,21 @@ impl Order {
     }
 
     /// Sets how the call takes turns.
-    pub(super) fn in_turn(self, turn: Option<Turn>) -> Self {
+    pub(crate) fn in_turn(self, turn: Option<TurnKind>) -> Self {
         Self { turn, ..self }
     }
 
-    /// Returns the order of a call that could not be planned.
-    pub(super) fn of_failed(scope: &[Action]) -> Self {
-        let may_change = scope.iter().any(|action| writes(action) || action.is_command());
-        Self { failed: !scope.is_empty(), ..Self::of_actions(scope.iter(), may_change) }
+    /// Returns the order of a call that is not planned yet.
+    pub(crate) fn of_scope(scope: &[Action]) -> Self {
+        Self::of_actions(scope.iter(), scope.iter().any(|action| writes(action) || action.is_command()))
     }
 
-    pub(super) fn of_actions<'a>(actions: impl Iterator<Item = &'a Action> + Clone, changes: bool) -> Self {
+    /// Returns the order of a call that could not be planned.
+    pub(crate) fn of_failed(scope: &[Action]) -> Self {
+        Self { failed: !scope.is_empty(), ..Self::of_scope(scope) }
+    }
+
+    pub(crate) fn of_actions<'a>(actions: impl Iterator<Item = &'a Action> + Clone, changes: bool) -> Self {
         let writes = actions.clone().any(writes);
         let command = changes && actions.clone().any(Action::is_command);
         let mut touches: Vec<PathBuf> = actions.filter_map(touched).collect();
@@ -62,7 +66,7 @@ impl Order {
     /// Returns whether this call waits for an earlier one. Calls on the same path run in call order if one of them changes it. The paths of
     /// a command are unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing
     /// file, waits for every command, which may create what is missing.
-    pub(super) fn waits_for(&self, earlier: &Self) -> bool {
+    pub(crate) fn waits_for(&self, earlier: &Self) -> bool {
         self.reach().collides(&earlier.reach())
             || self.command && earlier.writes
             || earlier.command && (self.writes || self.failed)
@@ -71,7 +75,7 @@ impl Order {
 
     /// Returns whether later calls may depend on its effects.
     fn is_writing(&self) -> bool {
-        (self.writes || self.command) && self.turn != Some(Turn::Reads)
+        (self.writes || self.command) && self.turn != Some(TurnKind::Reads)
     }
 
     fn reach(&self) -> Reach<'_> {
@@ -80,7 +84,7 @@ impl Order {
 }
 
 /// Returns whether an action, based on the arguments of a call, writes files.
-pub(super) fn writes(action: &Action) -> bool {
+pub(crate) fn writes(action: &Action) -> bool {
     matches!(action, Action::Write { .. } | Action::Delete { .. })
 }
 

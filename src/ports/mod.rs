@@ -3,6 +3,7 @@
 mod artifacts;
 mod baselines;
 mod buffers;
+mod call_order;
 mod checkpoints;
 mod doubts;
 mod footprint;
@@ -22,6 +23,7 @@ pub(crate) use baselines::{
     Baselines, Difference, Differences, KnownPath, MarkedState, Owner, Span, Touch, TouchedDirectory, Trail,
 };
 pub(crate) use buffers::{BUFFER_BYTES, Buffers};
+pub(crate) use call_order::{CallOrder, TurnKind, writes};
 pub(crate) use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, StoredState};
 pub(crate) use doubts::Doubts;
 pub(crate) use footprint::{Reach, touched};

@@ -1,13 +1,12 @@
 //! Call of a response: its plan, its approval, and its result.
 
 use super::amend::Amended;
-use super::call_order::Order;
 use super::loop_guard::RepeatCount;
 use super::preview::ActivePreview;
 use super::sandbox_escalation::BlockedRun;
 use super::side_effects::{self, SideEffects};
 use crate::policy::Question;
-use crate::ports::{Edited, LayerRun, Plan, Tail, touched};
+use crate::ports::{CallOrder, Edited, LayerRun, Plan, Tail, touched};
 use crate::protocol::{
     Action, Always, Amendment, ApprovalId, Effects, ErrorCode, Outside, Proposal, ToolCall, ToolError, ToolResult,
 };
@@ -31,7 +30,7 @@ pub(super) struct Call {
     /// Actions based on the arguments alone.
     pub scope: Vec<Action>,
     /// Comparison with earlier calls.
-    pub order: Order,
+    pub order: CallOrder,
     /// Effects that a rewind does not undo.
     pub ran: SideEffects,
     /// Planned change, for the display of the result.
@@ -106,7 +105,7 @@ impl Call {
             touches: Vec::new(),
             changes: false,
             scope: Vec::new(),
-            order: Order::default(),
+            order: CallOrder::default(),
             ran: SideEffects::default(),
             proposal: None,
             announced: None,

@@ -3,13 +3,12 @@
 use super::amend::Amended;
 use super::call::{Call, CallState, beside};
 use super::call_batch::CallBatch;
-use super::call_order::Order;
 use super::call_runner::CallRunner;
 use super::io::Effect;
 use super::loop_guard::RepeatCount;
 use super::options::Approver;
 use super::sandbox_escalation::BlockedRun;
-use crate::ports::{Durability, RecoveredCalls, RecoveredState};
+use crate::ports::{CallOrder, Durability, RecoveredCalls, RecoveredState};
 use crate::protocol::{Arguments, ErrorCode, ToolResult};
 use crate::session::{CallStage, OpenCall};
 
@@ -172,7 +171,7 @@ impl Call {
         call.changes = open.changes;
         call.layer_digest = layer_digest;
         if let Some(planned) = open.planned {
-            call.order = Order::of_actions(planned.actions.iter(), open.changes);
+            call.order = CallOrder::of_actions(planned.actions.iter(), open.changes);
             call.plan_as(&planned);
             call.announced = Some(planned);
         }

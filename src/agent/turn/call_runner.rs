@@ -5,7 +5,6 @@
 use super::super::limits::SAME_POLLS;
 use super::amend::Amended;
 use super::call::{Call, CallState};
-use super::call_order::{Order, writes};
 use super::grants::Grants;
 use super::io::{Effect, InputTime, Planned};
 use super::loop_guard::{LoopGuard, RepeatCount, ordinal};
@@ -19,7 +18,7 @@ use super::turn_context::TurnContext;
 use super::unasked_runs::UnaskedRuns;
 use crate::policy::permit::Denial;
 use crate::policy::{Permit, Preview, PreviewPermit, Question, Verdict};
-use crate::ports::{Durability, Edited, LayerRun, Plan, Record};
+use crate::ports::{CallOrder, Durability, Edited, LayerRun, Plan, Record, writes};
 use crate::protocol::{Action, Amendment, Approval, ErrorCode, EventKind, Mode, PreviewOffer, StepId, ToolError, ToolResult};
 
 /// Actions that follow a batch of plans once it is in the journal.
@@ -86,7 +85,7 @@ impl CallRunner<'_> {
             Some(_) if !matches!(call.state, CallState::Planning) => {}
             Some(Err(error)) if self.amending_failed(call, index, &error) => {}
             Some(Err(error)) => {
-                call.order = Order::of_failed(&call.scope);
+                call.order = CallOrder::of_failed(&call.scope);
                 if !cancelling && call.waits(before) {
                     return call.defer();
                 }
@@ -96,7 +95,7 @@ impl CallRunner<'_> {
             }
             Some(Ok(mut plan)) => {
                 let verdict = plan.judged(&self.cx.policy, at.now);
-                call.order = Order::of_plan(&plan, &call.scope).in_turn(self.takes_turns(&verdict));
+                call.order = CallOrder::of_plan(&plan, &call.scope).in_turn(self.takes_turns(&verdict));
                 let waits = !cancelling && call.waits(before);
                 if waits && !plan.changes && call.scope.iter().any(writes) {
                     // It finds nothing to change yet. It is recorded once its effect is known.

@@ -82,10 +82,16 @@ impl ContextWindow {
         let own = own.map_or(0, |message| message.token_count);
         if hopeless(own) {
             let own = counting.real(name, own);
+            let is_model = window == cx.options.model.context_window;
+            let (limit, larger) = if is_model {
+                (format!("`{name}` accepts"), "choose a model with a larger context window")
+            } else {
+                ("the policy allows (`max_input_tokens`)".to_owned(), "raise that limit")
+            };
             return Err(Failure::new(
                 FailureKind::ContextTooLong,
-                format!("this prompt has about {own} tokens, but `{name}` accepts at most {window}; nothing was sent"),
-                "put the text into a file and name that file, so that it is read in parts, or choose a model with a larger context window",
+                format!("this prompt has about {own} tokens, but {limit} at most {window}; nothing was sent"),
+                format!("put the text into a file and name that file, so that it is read in parts, or {larger}"),
             ));
         }
         Ok(())

@@ -1,14 +1,13 @@
 //! Commands approved by their effects: each runs in a layer first, and only its changes need approval.
 
 use super::call::{Call, CallState};
-use super::call_order::Turn;
 use super::call_runner::{Batch, CallRunner};
 use super::io::{Effect, InputTime};
 use super::options::Approver;
 use super::preview::ActivePreview;
 use super::sandbox_escalation::names;
 use crate::policy::{Approve, Permit, PreviewPermit, Question, Verdict};
-use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record};
+use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record, TurnKind};
 use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult};
 
 const ASKED_ABOUT: &str = "it ran in a copy, and its changes are applied only with your approval";
@@ -281,10 +280,14 @@ impl CallRunner<'_> {
     }
 
     /// Returns how a call takes turns with others; `None` if commands are approved before they run.
-    pub(super) fn takes_turns(&self, verdict: &Verdict) -> Option<Turn> {
+    pub(super) fn takes_turns(&self, verdict: &Verdict) -> Option<TurnKind> {
         let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
         let in_a_copy = Self::is_by_mode(verdict) || matches!(verdict, Verdict::Ask(question) if question.layer().is_some());
-        (in_a_copy || self.cx.policy.approve() == Approve::Effects).then_some(if reads { Turn::Reads } else { Turn::Writes })
+        (in_a_copy || self.cx.policy.approve() == Approve::Effects).then_some(if reads {
+            TurnKind::Reads
+        } else {
+            TurnKind::Writes
+        })
     }
 }
 

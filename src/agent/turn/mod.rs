@@ -9,7 +9,6 @@ mod approval;
 mod budget;
 mod call;
 mod call_batch;
-mod call_order;
 mod call_recovery;
 mod call_runner;
 mod compaction;
