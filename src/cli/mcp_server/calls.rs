@@ -5,16 +5,17 @@ use super::convert::{Offer, offers};
 use super::elicitation;
 use super::elicitation::{Answer, Means, PendingQuestion, Waiting, form, let_go};
 use super::progress;
-use super::scheduler::Scheduler;
+use super::scheduler::{Arrival, Scheduler};
 use crate::agent::CHANNEL_DEPTH;
 use crate::cli::mcp_server::Asks;
 use crate::host::tool_runner::{Judged, ToolRunner};
 use crate::policy::redact::Redactor;
 use crate::policy::{Permit, Question};
-use crate::ports::{Artifacts, Plan, RunContext, ToolRouter};
+use crate::ports::{Artifacts, CallOrder, Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, VerdictKind};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, JsonObject, Tool};
 use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -34,8 +35,9 @@ pub(crate) struct Calls {
     pub artifacts: Arc<dyn Artifacts>,
     /// Cancelled when all calls must end.
     pub end: CancellationToken,
+    /// The order of the calls, which the connection knows first.
+    pub scheduler: Arc<Scheduler>,
     offers: Vec<Offer>,
-    order: Scheduler,
     waiting: Waiting,
     count: AtomicU64,
 }
@@ -68,8 +70,8 @@ impl Calls {
         end: CancellationToken,
     ) -> Self {
         let offers = offers(&bench);
-        let (order, waiting, count) = (Scheduler::default(), Waiting::default(), AtomicU64::new(0));
-        Self { bench, asks, patience, redactor, artifacts, end, offers, order, waiting, count }
+        let (scheduler, waiting, count) = (Arc::default(), Waiting::default(), AtomicU64::new(0));
+        Self { bench, asks, patience, redactor, artifacts, end, scheduler, offers, waiting, count }
     }
 
     pub(crate) fn tools(&self) -> Vec<Tool> {
@@ -108,11 +110,12 @@ impl Calls {
             None => None,
         };
         let id = CallId::new(format!("call_{}", self.count.fetch_add(1, Ordering::Relaxed) + 1));
-        let given = Arguments::Object(arguments.clone().unwrap_or_default());
+        let given = within_limits(arguments.clone().unwrap_or_default());
         let made =
             ClientCall { call: ToolCall { tool_call_id: id, tool_name: name.clone().into_owned(), arguments: given }, arguments };
         let end = {
-            let work = self.carry_out(made, answered, &context, &kill);
+            let arrival = context.extensions.get::<Arrival>().cloned().unwrap_or_else(|| self.scheduler.arrive());
+            let work = self.carry_out(made, &arrival, answered, &context, &kill);
             tokio::pin!(work);
             tokio::select! {
                 end = &mut work => end?,
@@ -134,30 +137,44 @@ impl Calls {
     async fn carry_out(
         self: &Arc<Self>,
         made: ClientCall,
+        arrival: &Arrival,
         answered: Option<(PendingQuestion, Answer)>,
         context: &RequestContext<RoleServer>,
         kill: &CancellationToken,
     ) -> Result<End, ErrorData> {
-        let mut answered = answered;
-        loop {
-            let course = match answered.take() {
-                Some((PendingQuestion { plan, question, .. }, answer)) => self.answered(&made.call, plan, question, answer).await,
-                None => self.considered(&made, context, kill).await?,
-            };
-            let (plan, permit, by) = match course {
-                Course::Runs { plan, permit, by } => (plan, permit, by),
-                Course::Ends(end) => return Ok(end),
-            };
-            let turn = tokio::select! {
-                turn = self.order.turn(&plan) => turn,
-                () = kill.cancelled() => return Ok(stopped(&made.call)),
-            };
-            // An earlier call may have changed what this one would do. A call that a user approved is run as it was
-            // shown, or not at all.
-            if turn.waited && by.is_none() {
-                continue;
+        let course = match answered {
+            Some((PendingQuestion { plan, question, .. }, answer)) => {
+                // The call is run as it was shown, or not at all, so it is not planned again.
+                let waits = arrival.turn(CallOrder::of_plan(&plan, &[]));
+                tokio::select! {
+                    _ = waits => self.answered(&made.call, plan, question, answer).await,
+                    () = kill.cancelled() => {
+                        let_go(plan);
+                        return Ok(stopped(&made.call));
+                    }
+                }
             }
-            return Ok(End::Result(self.run(&made.call, (plan, permit, by), context, kill).await));
+            None => self.considered(&made, arrival, context, kill).await?,
+        };
+        Ok(match course {
+            Course::Runs { plan, permit, by } => End::Result(self.run(&made.call, (plan, permit, by), context, kill).await),
+            Course::Ends(end) => end,
+        })
+    }
+
+    /// Plans the call and evaluates the policy once no earlier call can change the outcome.
+    async fn judged_in_turn(&self, call: &ToolCall, arrival: &Arrival) -> Result<Judged, Box<ToolResult>> {
+        let scope = self.bench.router.scope(call.clone()).await;
+        arrival.turn(CallOrder::of_scope(&scope)).await;
+        loop {
+            let judged = self.bench.judged(call.clone()).await;
+            let order = match &judged {
+                Ok(Judged::Allowed(plan, _) | Judged::Asks(plan, _)) => CallOrder::of_plan(plan, &scope),
+                Err(_) => CallOrder::of_failed(&scope),
+            };
+            if !arrival.turn(order).await {
+                return judged;
+            }
         }
     }
 
@@ -165,11 +182,12 @@ impl Calls {
     async fn considered(
         &self,
         made: &ClientCall,
+        arrival: &Arrival,
         context: &RequestContext<RoleServer>,
         kill: &CancellationToken,
     ) -> Result<Course, ErrorData> {
         let judged = tokio::select! {
-            judged = self.bench.judged(made.call.clone()) => judged,
+            judged = self.judged_in_turn(&made.call, arrival) => judged,
             () = kill.cancelled() => return Ok(Course::Ends(stopped(&made.call))),
         };
         let (plan, question) = match judged {
@@ -298,6 +316,15 @@ fn would_allow(action: &Action) -> Option<String> {
     Some(format!(
         "A rule of [capabilities.\"{capability}\"] with `decision = \"allow\"` in the policy allows it without approval"
     ))
+}
+
+/// Returns the arguments of a call. Beyond the limits of a session, they are malformed, and the call does not run.
+fn within_limits(arguments: JsonObject) -> Arguments {
+    let json = Value::Object(arguments);
+    match (Arguments::exceeded_limit(&json.to_string()), json) {
+        (None, Value::Object(arguments)) => Arguments::Object(arguments),
+        (limit, _) => Arguments::over_limit("", &limit.unwrap_or_default()),
+    }
 }
 
 fn run_context(output: mpsc::Sender<String>, kill: &CancellationToken) -> RunContext {

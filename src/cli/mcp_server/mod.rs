@@ -59,7 +59,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exi
         let mut signals = Signals::listen().map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
         let client = Client::stdio().map_err(|error| CliError::failed(format!("cannot read stdin: {error}")))?;
         let calls = Arc::new(Calls::new(ToolRunner::new(ground, None), asks, patience, redactor, artifacts, end));
-        let wire = ClientTransport::new(client);
+        let wire = ClientTransport::new(client, Arc::clone(&calls.scheduler));
         let hand = Handler { calls: Arc::clone(&calls), instructions: instructions.into() };
         let exit = until_the_end(&wire, hand, &mut signals, &calls.end).await;
         calls.leave().await;

@@ -1,103 +1,130 @@
-//! Order of concurrent calls: calls run in parallel unless one changes what another uses.
+//! Order of concurrent calls: as in a session, a call waits for earlier ones whose effects it may depend on.
 
-use crate::ports::{Plan, Reach};
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use crate::ports::CallOrder;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
+/// The open calls of one client, in the order in which they arrived.
 #[derive(Default)]
 pub(crate) struct Scheduler {
-    running: Mutex<Vec<Footprint>>,
-    /// Notified when a call ends.
-    over: watch::Sender<u64>,
+    open: Mutex<Vec<OpenCall>>,
+    /// Notified when a call ends, and when its order is known.
+    changed: watch::Sender<u64>,
 }
 
-/// The resources that a running call needs undisturbed.
-#[derive(Debug, Clone)]
-struct Footprint {
+struct OpenCall {
     number: u64,
-    changes: bool,
-    touches: Vec<PathBuf>,
-    runs: Vec<PathBuf>,
+    /// Unknown until its arguments have been looked at.
+    order: Option<CallOrder>,
 }
 
-/// Permission to run, which dropping returns.
-pub(crate) struct RunSlot<'a> {
-    order: &'a Scheduler,
+/// Place of a call among the open ones. The call is open until all clones are dropped.
+#[derive(Clone)]
+pub(crate) struct Arrival(Arc<Place>);
+
+struct Place {
+    scheduler: Arc<Scheduler>,
     number: u64,
-    /// True if an earlier call may have changed the resources of this one.
-    pub waited: bool,
-}
-
-impl Footprint {
-    fn reach(&self) -> Reach<'_> {
-        Reach { changes: self.changes, touches: &self.touches, runs: &self.runs }
-    }
 }
 
 impl Scheduler {
-    /// Waits until no running call conflicts with this plan.
-    pub(crate) fn turn<'a>(&'a self, plan: &Plan) -> impl Future<Output = RunSlot<'a>> + Send + use<'a> {
-        let claim = Footprint { number: 0, changes: plan.changes, touches: plan.touches(), runs: plan.runs.clone() };
-        async move {
-            let mut over = self.over.subscribe();
-            let mut waited = false;
-            loop {
-                if let Some(number) = self.claim(&claim) {
-                    return RunSlot { order: self, number, waited };
-                }
-                waited = true;
-                // The sender is alive.
-                let _ = over.changed().await;
-            }
-        }
+    /// Adds a call, which comes after all open ones.
+    pub(crate) fn arrive(self: &Arc<Self>) -> Arrival {
+        let mut open = self.open();
+        let number = open.last().map_or(0, |last| last.number + 1);
+        open.push(OpenCall { number, order: None });
+        Arrival(Arc::new(Place { scheduler: Arc::clone(self), number }))
     }
 
-    fn claim(&self, claim: &Footprint) -> Option<u64> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if running.iter().any(|other| other.reach().collides(&claim.reach())) {
-            return None;
+    /// Sets the order of a call.
+    fn set(&self, number: u64, order: CallOrder) {
+        if let Some(call) = self.open().iter_mut().find(|call| call.number == number) {
+            call.order = Some(order);
         }
-        let number = running.iter().map(|other| other.number + 1).max().unwrap_or_default();
-        running.push(Footprint { number, ..claim.clone() });
-        Some(number)
+        self.notify();
+    }
+
+    /// Returns whether no earlier call has to end before this one.
+    fn is_next(&self, number: u64) -> bool {
+        let open = self.open();
+        let own = open.iter().find(|call| call.number == number).and_then(|call| call.order.as_ref());
+        let Some(own) = own else { return true };
+        // An earlier call whose order is not known yet may be any.
+        let mut earlier = open.iter().take_while(|call| call.number < number);
+        !earlier.any(|call| call.order.as_ref().is_none_or(|order| own.waits_for(order)))
+    }
+
+    fn open(&self) -> MutexGuard<'_, Vec<OpenCall>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notify(&self) {
+        self.changed.send_modify(|changes| *changes += 1);
     }
 }
 
-impl Drop for RunSlot<'_> {
+impl Arrival {
+    /// Sets the order of the call, and waits until no earlier call has to end before it. Returns whether it had to wait; then what it
+    /// would do may have changed.
+    pub(crate) async fn turn(&self, order: CallOrder) -> bool {
+        let Place { scheduler, number } = &*self.0;
+        let mut changed = scheduler.changed.subscribe();
+        scheduler.set(*number, order);
+        let mut waited = false;
+        while !scheduler.is_next(*number) {
+            waited = true;
+            // The sender is alive.
+            let _ = changed.changed().await;
+        }
+        waited
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
-        self.order.running.lock().unwrap_or_else(PoisonError::into_inner).retain(|claim| claim.number != self.number);
-        self.order.over.send_modify(|over| *over += 1);
+        self.scheduler.open().retain(|call| call.number != self.number);
+        self.scheduler.notify();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Action, Arguments, CallId, Place, Target, ToolCall};
+    use crate::protocol::{Action, Place as FilePlace, Target};
     use futures_util::FutureExt;
+    use std::path::PathBuf;
 
-    fn plan(path: &str, changes: bool) -> Plan {
-        let real = PathBuf::from(path);
-        let target = Target { given: path.to_owned(), real, place: Place::File { bytes: 0 } };
-        let arguments = Arguments::Object(serde_json::Map::new());
-        let call = ToolCall { tool_call_id: CallId::new("call"), tool_name: "Tool".to_owned(), arguments };
-        let actions = vec![if changes { Action::Write { target } } else { Action::Read { target } }];
-        Plan { actions, changes, ..Plan::bare(call, "Tool".to_owned(), Box::new(())) }
+    fn order(path: &str, changes: bool) -> CallOrder {
+        let target = Target { given: path.to_owned(), real: PathBuf::from(path), place: FilePlace::File { bytes: 0 } };
+        let action = if changes { Action::Write { target } } else { Action::Read { target } };
+        CallOrder::of_actions([action].iter(), changes)
     }
 
     #[tokio::test]
-    async fn reads_of_one_file_run_together_and_a_change_of_it_waits_for_both() {
-        let order = Scheduler::default();
-        let (first, second) = (order.turn(&plan("/w/a", false)).await, order.turn(&plan("/w/a", false)).await);
-        assert!(!first.waited && !second.waited);
-        let change = plan("/w/a", true);
-        let mut waiting = Box::pin(order.turn(&change));
+    async fn a_change_waits_for_earlier_reads_of_the_file_and_reads_wait_for_an_earlier_change() {
+        let scheduler = Arc::new(Scheduler::default());
+        let [first, second, change, other, after] = [(); 5].map(|()| scheduler.arrive());
+        assert!(!first.turn(order("/w/a", false)).await && !second.turn(order("/w/a", false)).await);
+        let mut waiting = Box::pin(change.turn(order("/w/a", true)));
         assert!((&mut waiting).now_or_never().is_none());
         drop(first);
         assert!((&mut waiting).now_or_never().is_none(), "the other one still reads");
-        assert!(!order.turn(&plan("/w/b", true)).await.waited, "another file is another matter");
+        assert!(!other.turn(order("/w/b", true)).await, "another file is another matter");
+        let mut read = Box::pin(after.turn(order("/w/a", false)));
+        assert!((&mut read).now_or_never().is_none(), "the change came first");
         drop(second);
-        assert!(waiting.await.waited, "it is told that it has to be planned anew");
+        assert!(waiting.await, "it has to be planned again");
+        drop(change);
+        assert!(read.await);
+    }
+
+    #[tokio::test]
+    async fn a_call_waits_until_the_order_of_earlier_ones_is_known() {
+        let scheduler = Arc::new(Scheduler::default());
+        let (first, second) = (scheduler.arrive(), scheduler.arrive());
+        let mut waiting = Box::pin(second.turn(order("/w/a", false)));
+        assert!((&mut waiting).now_or_never().is_none());
+        assert!(!first.turn(order("/w/b", true)).await);
+        assert!(waiting.await);
     }
 }

@@ -1,10 +1,12 @@
 //! Line transport of the MCP client: limited messages, with error responses to invalid ones.
 
+use super::scheduler::Scheduler;
 use crate::cli::serve::transport::{Client, Outbox};
 use crate::serve::{LINE_BYTES, Line};
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, GetExtensions as _, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -24,6 +26,8 @@ pub(crate) struct ClientTransport {
     lines: Arc<Mutex<mpsc::Receiver<Line>>>,
     out: Arc<Outbox>,
     requests: Arc<Semaphore>,
+    /// Order of the calls, which arrive here first.
+    scheduler: Arc<Scheduler>,
     /// Cancelled when there are no more lines.
     deaf: CancellationToken,
 }
@@ -33,11 +37,12 @@ pub(crate) struct ClientTransport {
 struct Underway(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
 
 impl ClientTransport {
-    pub(crate) fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client, scheduler: Arc<Scheduler>) -> Self {
         Self {
             lines: Arc::new(Mutex::new(client.lines)),
             out: Arc::new(client.out),
             requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            scheduler,
             deaf: CancellationToken::new(),
         }
     }
@@ -85,6 +90,10 @@ impl ClientTransport {
                 return None;
             };
             request.request.extensions_mut().insert(Underway(Arc::new(permit)));
+            // Requests are handled concurrently, so only here it is known which call came first.
+            if matches!(request.request, ClientRequest::CallToolRequest(_)) {
+                request.request.extensions_mut().insert(self.scheduler.arrive());
+            }
         }
         Some(message)
     }
