@@ -14,7 +14,6 @@ use crate::host::{session, startup};
 use crate::mcp::Spec;
 use crate::policy::{PreviewPermit, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
-use crate::protocol::ARGUMENT_BYTES;
 use crate::protocol::{
     Arguments, CallId, Effects, ErrorCode, FileDiff, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
 };
@@ -248,9 +247,8 @@ pub(crate) fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, CliErro
         None => arguments.to_owned(),
     };
     // A session rejects such a call too.
-    if text.len() > ARGUMENT_BYTES {
-        let message = format!("--args: too large: {} bytes, limit {ARGUMENT_BYTES}", text.len());
-        return Err(CliError::usage(message));
+    if let Some(limit) = Arguments::exceeded_limit(&text) {
+        return Err(CliError::usage(format!("--args: too large: {limit}")));
     }
     Ok(ToolCall { tool_call_id: CallId::new("call_1"), tool_name: name.to_owned(), arguments: Arguments::parse(&text) })
 }

@@ -1,4 +1,5 @@
-//! Limits of what a server may send in one response. The limit of one call is `ARGUMENT_BYTES` of the protocol.
+//! Limits of what a server may send in one response. The limits of one call are in `Arguments` of the
+//! protocol.
 
 /// Maximum bytes of one event. The longest response is shorter, even if its last event repeats it with everything escaped twice.
 pub(crate) const EVENT_BYTES: usize = 32 << 20;
@@ -14,8 +15,6 @@ pub(crate) const PARTS: usize = 4_096;
 pub(crate) const SAME_EVENTS: usize = 10_000;
 /// Maximum bytes of an event that is compared with the previous one.
 pub(crate) const SAME_EVENT_BYTES: usize = 512;
-/// Maximum number of values in the JSON arguments of one call: each takes many times its text in memory.
-pub(crate) const ARGUMENT_VALUES: usize = 20_000;
 /// Maximum bytes of the arguments of all calls in a response; further calls are not run.
 pub(crate) const ALL_ARGUMENT_BYTES: usize = 16 << 20;
 /// Maximum number of values in the JSON of one event; checked only in events larger than `SMALL_EVENT_BYTES`.

@@ -1,13 +1,13 @@
 //! Reader of a streamed response: passes on the first chunk at once, the rest in batches, and the end without delay.
 
-use super::arguments::{values, within_limit};
+use super::arguments::within_limit;
 use super::deltas::Deltas;
 use super::error::{ErrorContext, is_refusal};
 use super::limits::{EVENT_VALUES, PARTS, RESPONSE_BYTES, SAME_EVENT_BYTES, SAME_EVENTS, SMALL_EVENT_BYTES, TEXT_BYTES};
 use super::opaque_parts;
 use super::sse::{Event, Events, SseError};
 use crate::ports::{Completion, Delta, ModelError};
-use crate::protocol::{CallId, Part, ToolCall, Usage};
+use crate::protocol::{CallId, Part, ToolCall, Usage, value_count};
 use futures_util::StreamExt;
 use futures_util::stream::ReadyChunks;
 use std::collections::HashMap;
@@ -230,7 +230,7 @@ impl Listener {
 
     /// Checks the number of values, because they take many times their text in memory.
     fn check_values(&self, json: &[u8]) -> Result<(), ModelError> {
-        if json.len() > SMALL_EVENT_BYTES && values(json) > EVENT_VALUES {
+        if json.len() > SMALL_EVENT_BYTES && value_count(json) > EVENT_VALUES {
             return Err(self.speaker.endless(&format!("more than {EVENT_VALUES} values in one event")));
         }
         Ok(())

@@ -104,6 +104,8 @@ pub enum Arguments {
 
 /// Maximum length in bytes of the arguments of one call.
 pub const ARGUMENT_BYTES: usize = 1 << 20;
+/// Maximum number of values in the JSON arguments of one call: each takes many times its text in memory.
+const ARGUMENT_VALUES: usize = 20_000;
 /// Separator between the start of overlong arguments and the limit they exceed.
 const OVER_LIMIT: &str = "… [over a limit: ";
 
@@ -121,6 +123,14 @@ impl Arguments {
     /// Returns arguments of which only the start is kept.
     pub fn over_limit(head: &str, limit: &str) -> Self {
         Self::Malformed(format!("{head}{OVER_LIMIT}{limit}]"))
+    }
+
+    /// Returns the limit of one call that this JSON text exceeds, described in text.
+    pub fn exceeded_limit(text: &str) -> Option<String> {
+        if text.len() > ARGUMENT_BYTES {
+            return Some(format!("{} bytes; a call may have at most {ARGUMENT_BYTES}", text.len()));
+        }
+        (value_count(text.as_bytes()) > ARGUMENT_VALUES).then(|| format!("more than {ARGUMENT_VALUES} values"))
     }
 
     /// Returns why the call cannot run, if so.
@@ -144,6 +154,21 @@ impl Arguments {
             .or_else(|_| serde_json::from_str::<String>(text).and_then(|inner| serde_json::from_str(&inner)));
         object.map_or_else(|_| Self::Malformed(text.to_owned()), Self::Object)
     }
+}
+
+/// Returns the number of values in a JSON text, counted by its separators.
+pub fn value_count(json: &[u8]) -> usize {
+    let (mut count, mut in_text, mut escaped) = (0, false, false);
+    for &byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' | b',' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Reason why a response ended.

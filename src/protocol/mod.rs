@@ -66,7 +66,7 @@ pub use host_request::{
 pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
 pub use layer::PolicyLayer;
 pub use left_out::{Items, LeftOut, Run, Within};
-pub use message::{ARGUMENT_BYTES, ArgumentFault, Arguments, Message, Part, Role, StopReason, ToolCall};
+pub use message::{ARGUMENT_BYTES, ArgumentFault, Arguments, Message, Part, Role, StopReason, ToolCall, value_count};
 pub use mode::Mode;
 pub use model::{Effort, ListedModel, ModelFacts, Price};
 pub use path_state::{PathState, PlaceChange};
