@@ -20,6 +20,13 @@ pub struct PolicyLayer {
     pub file: Option<String>,
 }
 
+impl PolicyLayer {
+    /// Returns the version of the policy that these layers form: that of the first bundle with a version.
+    pub fn version_of(layers: &[Self]) -> Option<String> {
+        layers.iter().find_map(|layer| layer.bundle_version.clone())
+    }
+}
+
 impl std::fmt::Display for PolicyLayer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.scope)?;

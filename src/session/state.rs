@@ -283,7 +283,7 @@ impl SessionState {
             Record::PolicyInForce { layers, mode } => {
                 self.policy = Some(layers.clone());
                 self.mode = mode.or(self.mode);
-                self.policy_bundle_version = layers.iter().rev().find_map(|layer| layer.bundle_version.clone());
+                self.policy_bundle_version = PolicyLayer::version_of(layers);
                 Change::PolicyChanged { mode: *mode }
             }
             _ => Change::None,

@@ -96,6 +96,8 @@ impl ClientConnection {
                 return !self.settle_first(|wait| matches!(wait, Wait::Changes), Ok(value(&found)));
             }
             EventKind::BudgetShown { .. } => return !self.marked(),
+            // The client has nothing to answer: the task continues before the session is ready.
+            EventKind::SessionPaused { .. } => return !live.continues_soon(),
             // If nothing can be saved, there is no mark; the text of the notice is kept.
             EventKind::Notice { .. } if live.status == SessionStatus::Paused => {
                 self.marked();

@@ -2,7 +2,9 @@
 
 use super::answers::Slot;
 use super::{Act, OpenedSession, value};
-use crate::protocol::{Approval, Command, EventKind, FailureKind, HostCommand, SessionStatus, TaskState, TaskStatus};
+use crate::protocol::{
+    Approval, Command, EventKind, FailureKind, HostCommand, PolicyLayer, SessionStatus, TaskState, TaskStatus,
+};
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
 use serde_json::{Value, json};
@@ -62,9 +64,13 @@ impl Live {
             }
             // A client that resumes the session is told the policy in force.
             EventKind::PolicyInForce { layers, name, tools, .. } => {
-                let version = layers.iter().find_map(|layer| layer.bundle_version.clone());
-                self.opened.policy_bundle_version = version.unwrap_or_else(|| name.clone());
+                self.opened.policy_bundle_version = PolicyLayer::version_of(layers).unwrap_or_else(|| name.clone());
                 self.opened.available_tools.clone_from(tools);
+            }
+            EventKind::StepCompleted { step_count } => {
+                if let Some(task) = &mut self.task {
+                    task.step_count = *step_count;
+                }
             }
             EventKind::TaskCompleted { .. } => self.is_now(TaskStatus::TaskCompleted),
             EventKind::TaskFailed { .. } => self.is_now(TaskStatus::TaskFailed),
@@ -94,6 +100,11 @@ impl Live {
         if let Some(task) = &mut self.task {
             task.status = status;
         }
+    }
+
+    /// Returns true if an open task is about to continue by itself, because the session was opened to resume it.
+    pub(super) fn continues_soon(&self) -> bool {
+        self.ready.is_some() && self.opened.resumed && !self.went_on
     }
 
     /// Returns true if the session has a task with this ID. Tasks are numbered from 1.
