@@ -16,6 +16,9 @@ use std::path::Path;
 /// Record appended to an open task whose last records may be lost.
 const MAY_BE_CUT: &str = r#"{"record":"damaged"}"#;
 
+/// Name of the table of sessions.
+const SESSIONS: &str = "sessions";
+
 /// Maximum plausible number of records in a packed row.
 const MAX_IN_A_ROW: i64 = 10_000_000;
 
@@ -35,11 +38,13 @@ pub(super) struct Salvage {
     pub lost_entries: i64,
     /// Whether more entries may be missing than known, because the last ones of a session leave no trace.
     pub may_miss_more: bool,
+    /// Whether sessions may be missing that left no trace.
+    pub may_miss_sessions: bool,
 }
 
 impl Salvage {
     pub(crate) fn describe(self) -> String {
-        let Self { sessions, saved, in_part, empty, entries, lost_entries, may_miss_more } = self;
+        let Self { sessions, saved, in_part, empty, entries, lost_entries, may_miss_more, may_miss_sessions } = self;
         if sessions == 0 {
             return "no session could be recovered".to_owned();
         }
@@ -65,7 +70,8 @@ impl Salvage {
                 )
             }
         };
-        format!("{saved} of {sessions} sessions recovered{of_sessions}; {of_entries}")
+        let least = if may_miss_sessions { "at least " } else { "" };
+        format!("{saved} of {least}{sessions} sessions recovered{of_sessions}; {of_entries}")
     }
 }
 
@@ -88,6 +94,8 @@ struct Source {
     leaves: Vec<u32>,
     /// Whether all trees are intact, so that every used leaf is known.
     is_whole: bool,
+    /// Whether the tree of the sessions is intact.
+    has_all_sessions: bool,
     /// Number of unreadable rows in these leaves.
     unread: i64,
 }
@@ -127,8 +135,10 @@ impl SalvagedSession {
 impl Source {
     fn new(mut pages: Pages) -> Self {
         let roots = roots(&mut pages);
-        let (leaves, is_whole) = pages.leaves(&roots);
-        Self { pages, leaves, is_whole, unread: 0 }
+        let of_sessions: Vec<u32> = roots.iter().filter(|(name, _)| name == SESSIONS).map(|(_, root)| *root).collect();
+        let has_all_sessions = pages.leaves(&of_sessions).1;
+        let (leaves, is_whole) = pages.leaves(&roots.into_iter().map(|(_, root)| root).collect::<Vec<_>>());
+        Self { pages, leaves, is_whole, has_all_sessions, unread: 0 }
     }
 
     /// Visits all readable rows of the given tables.
@@ -149,11 +159,13 @@ impl Source {
     fn into_new(mut self, transaction: &Transaction<'_>) -> rusqlite::Result<Salvage> {
         let mut known: BTreeMap<i64, SalvagedSession> = BTreeMap::new();
         self.each(&[Table::Sessions], |row| session(transaction, &row, &mut known))?;
+        let may_miss_sessions = !self.has_all_sessions || self.unread > 0;
         self.each(&[Table::Packed], |row| packed_row(transaction, &row, &mut known))?;
         self.each(&[Table::Records], |row| record(transaction, &row, &mut known))?;
         self.each(&[Table::Decisions], |row| decision(transaction, &row, &known))?;
         // If the trees are intact, an unreadable row may have been the last of its session.
-        let mut saved = Salvage { may_miss_more: !self.is_whole || self.unread > 0, ..Salvage::default() };
+        let may_miss_more = !self.is_whole || self.unread > 0;
+        let mut saved = Salvage { may_miss_more, may_miss_sessions, ..Salvage::default() };
         for (key, session) in known {
             saved.sessions += 1;
             saved.lost_entries = saved.lost_entries.saturating_add(session.missing());
@@ -175,16 +187,16 @@ impl Source {
     }
 }
 
-/// Returns the root pages of the tables, from the schema tree in the first page.
-fn roots(pages: &mut Pages) -> Vec<u32> {
+/// Returns the tables with their root pages, from the schema tree in the first page.
+fn roots(pages: &mut Pages) -> Vec<(String, u32)> {
     let (leaves, true) = pages.leaves(&[1]) else { return Vec::new() };
     let mut roots = Vec::new();
     for number in leaves {
         let Some(page) = pages.read(number) else { return Vec::new() };
         for at in pages::rows(&page, number) {
             let Some((name, root)) = rows::in_schema(&page, at) else { return Vec::new() };
-            if ["sessions", "records", "packed", "decisions"].contains(&name.as_str()) {
-                roots.push(root);
+            if [SESSIONS, "records", "packed", "decisions"].contains(&name.as_str()) {
+                roots.push((name, root));
             }
         }
     }
