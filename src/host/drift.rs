@@ -76,7 +76,7 @@ fn policy(then: Option<&[PolicyLayer]>, now: &[PolicyLayer]) -> Option<String> {
     (known(then) != known(now)).then(|| {
         let (then, now) = (words(then), words(now));
         if then == now {
-            format!("the policy comes from other files than when you left this session ({now}); /policy shows them")
+            format!("the policy comes from other files than when you left this session ({now})")
         } else {
             format!("the policy was {then} when you left this session, and is {now} now")
         }

@@ -100,7 +100,7 @@ pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
 fn is_typo(word: &str, name: &str) -> bool {
     let distance = osa_distance(word, name);
     match name.len() {
-        0..=SHORT_NAME => distance == 1 && word.len() == name.len() && same_letters(word, name),
+        0..=SHORT_NAME => distance == 1 && (same_letters(word, name) || repeats_a_letter_of(word, name)),
         length if length < LONG_NAME => distance <= 1,
         _ => distance <= 2,
     }
@@ -113,6 +113,13 @@ fn same_letters(one: &str, other: &str) -> bool {
         bytes
     };
     sorted(one) == sorted(other)
+}
+
+/// Returns whether the word is the name with letters typed twice.
+fn repeats_a_letter_of(word: &str, name: &str) -> bool {
+    let mut letters = word.as_bytes().to_vec();
+    letters.dedup();
+    letters == name.as_bytes()
 }
 
 #[cfg(test)]
@@ -148,6 +155,9 @@ mod tests {
             ("hepl", "`aye help`"),
             ("resum", "`aye resume`"),
             ("lgoin", "`aye auth login`"),
+            ("mcpp", "`aye mcp`"),
+            ("acpp", "`aye acp`"),
+            ("mpc", "`aye mcp`"),
             (" login ", "`aye auth login`"),
         ] {
             let message = refuse(word, "aye").unwrap_or_else(|| panic!("{word}")).text();

@@ -174,11 +174,16 @@ impl ServerReport {
         if count > MAX_SHOWN {
             let _ = writeln!(text, "  … and {} more; `--json` lists all", count - MAX_SHOWN);
         }
-        if let Some(tool) = self.tools.first().filter(|_| self.tools.iter().any(|tool| tool.verdict == VerdictKind::Deny)) {
+        let mut denied = self.tools.iter().filter(|tool| tool.verdict == VerdictKind::Deny);
+        if let Some(tool) = denied.next() {
+            let which = match denied.count() + 1 {
+                denied if denied == count => "these tools".to_owned(),
+                denied => format!("{denied} of these {count} tools"),
+            };
             let word = |text: &str| toml::Value::String(text.to_owned()).to_string();
             let _ = write!(
                 text,
-                "\nthe policy does not list these tools\nnext: run `aye mcp allow {}`; each call then asks for approval. A rule in {} \
+                "\nthe policy denies {which}\nnext: if it does not list them, run `aye mcp allow {}`; each call then asks for approval. A rule in {} \
                 allows a tool\nwithout approval as long as its definition is \
                 unchanged:\n\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{}]\ndecision = \"allow\"\nfingerprint = {}\n",
                 self.server,
