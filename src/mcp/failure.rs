@@ -144,7 +144,7 @@ pub(super) fn of_request(spec: &Spec, error: &ServiceError) -> RemoteError {
                 unreachable(spec, "the session expired, and the server does not start a new one")
             }
             Some(HttpError::HttpStatus(status)) if matches!(status.status, 429 | 503) => {
-                RemoteError::Refused { message: format!("the server `{}` is busy: HTTP {}", spec.name, status.status) }
+                RemoteError::Busy { message: format!("the server `{}` is busy: HTTP {}", spec.name, status.status) }
             }
             Some(HttpError::UnexpectedServerResponse(text)) => {
                 RemoteError::Refused { message: format!("the server `{}` returned an error: {}", spec.name, one_line(text)) }

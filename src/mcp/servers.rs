@@ -83,8 +83,8 @@ impl Servers {
         self.server(name).ok()?.identity()
     }
 
-    /// Calls a tool. If the server is down and the call did not reach it, the call is sent again after a reconnect. A call that was sent is
-    /// never repeated.
+    /// Calls a tool. If the server is down and the call did not reach it, the call is sent again after a reconnect; if the server is busy,
+    /// it is sent again later. A call that the server may have accepted is never repeated.
     async fn call_now(&self, call: RemoteCall, context: RemoteContext) -> Result<RemoteResult, RemoteError> {
         let server = self.server(&call.server)?;
         let mut delay = server.spec.retry_delay;
@@ -98,11 +98,14 @@ impl Servers {
             };
             Self::is_the_same(&server, &call)?;
             let error = match connection.call(call.clone(), &context).await {
-                Err(error @ (RemoteError::Unreachable { .. } | RemoteError::OutcomeUnknown { .. })) => error,
+                Err(error @ (RemoteError::Unreachable { .. } | RemoteError::OutcomeUnknown { .. })) => {
+                    server.lost(&connection, &error.to_string());
+                    error
+                }
+                Err(error @ RemoteError::Busy { .. }) => error,
                 answer => return answer,
             };
-            server.lost(&connection, &error.to_string());
-            if attempt >= server.spec.retry_attempts || !matches!(error, RemoteError::Unreachable { .. }) {
+            if attempt >= server.spec.retry_attempts || matches!(error, RemoteError::OutcomeUnknown { .. }) {
                 return Err(error);
             }
             tracing::info!(server = %call.server, tool = %call.tool, attempt, %error, "retrying a call that was not sent");

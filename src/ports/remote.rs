@@ -87,6 +87,9 @@ pub enum RemoteContent {
 pub enum RemoteError {
     #[error("{message}")]
     Unreachable { message: String },
+    /// The server is connected, but did not accept the call.
+    #[error("{message}")]
+    Busy { message: String },
     #[error("the server `{server}` requires sign-in; run `aye mcp login {server}`")]
     NeedsLogin { server: String },
     #[error("no response within {seconds} s; the server was told to stop")]

@@ -383,3 +383,32 @@ async fn a_call_that_finds_nobody_is_sent_again_and_the_server_is_not_called_rea
     assert!(result.is_ok(), "{result:?}");
     assert_eq!((calls.load(Ordering::SeqCst), status(&servers).state), (2, ServerState::Ready));
 }
+
+#[tokio::test]
+async fn a_call_that_a_busy_server_did_not_accept_is_sent_again() {
+    for (refusals, succeeds) in [(2, true), (3, false)] {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&calls);
+        let web = Web::start(move |request: Request| {
+            let count = Arc::clone(&count);
+            async move {
+                if request.method() == "tools/call" {
+                    return match count.fetch_add(1, Ordering::SeqCst) {
+                        call if call < refusals => Answer::new(503, "", ""),
+                        _ => Answer::json(&rpc(&request, text("3"))),
+                    };
+                }
+                usual(&request).unwrap_or_else(|| Answer::new(404, "", ""))
+            }
+        })
+        .await;
+        let mut spec = at(&web.url, HttpKind::Streamable);
+        (spec.retry_attempts, spec.retry_delay) = (2, Duration::from_millis(1));
+        let servers = Servers::new(vec![spec], McpDeps::default());
+        let tool = offered(&servers, "add").await;
+        let result = servers.call(a_call(&tool), context().0).await;
+        assert_eq!(result.is_ok(), succeeds, "{result:?}");
+        assert!(succeeds || matches!(result, Err(RemoteError::Busy { .. })), "{result:?}");
+        assert_eq!((calls.load(Ordering::SeqCst), status(&servers).state), (3, ServerState::Ready));
+    }
+}

@@ -247,7 +247,7 @@ async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> Cal
 
 fn failed(error: &RemoteError, offer: &Offer) -> ToolFailure {
     let (code, hint) = match error {
-        RemoteError::Unreachable { .. } | RemoteError::TooLarge { .. } | RemoteError::Refused { .. } => {
+        RemoteError::Unreachable { .. } | RemoteError::Busy { .. } | RemoteError::TooLarge { .. } | RemoteError::Refused { .. } => {
             (ErrorCode::ToolExecutionFailed, "")
         }
         RemoteError::NeedsLogin { .. } => (ErrorCode::PermissionDenied, ""),
