@@ -65,8 +65,10 @@ pub(crate) fn log_in(place: &AppContext, common: &Common, name: &str, no_browser
     }
     let shown = SignInPage { place, server: &spec.name, no_browser };
     let done = runtime()?.block_on(sign_in(&spec, &vault(place), &shown));
-    let done = done
-        .map_err(|why| CliError::new(Exit::Authentication, Problem::new(format!("cannot sign in to `{name}`")).because(why)))?;
+    let done = done.map_err(|why| {
+        let problem = Problem::new(format!("cannot sign in to `{name}`")).because(&why);
+        CliError::new(Exit::Authentication, Problem { hints: why.hints, ..problem })
+    })?;
     let scopes = if done.scopes.is_empty() { String::new() } else { format!(" for {}", done.scopes.join(" ")) };
     let lasts = if done.lasts { "" } else { "; the sign-in cannot be renewed, so sign in again when it expires" };
     print_text(&clean(&format!("signed in to `{name}`{scopes}{lasts}\n")));

@@ -1,6 +1,6 @@
 //! Failures of a sign-in or a token refresh.
 
-use crate::protocol::truncated;
+use crate::protocol::{Problem, truncated};
 use rmcp::transport::auth::AuthError;
 
 /// Maximum bytes quoted from a server's own description.
@@ -11,6 +11,9 @@ pub(crate) enum Failure {
     /// No token can be refreshed; the user has to sign in.
     #[error("the stored tokens are no longer valid")]
     Over,
+    /// The authorization server registers no clients, and the settings name none.
+    #[error("{who} does not support dynamic client registration")]
+    NotRegistered { who: String },
     #[error("{0}")]
     Failed(String),
 }
@@ -18,6 +21,17 @@ pub(crate) enum Failure {
 impl Failure {
     pub(super) fn failed(message: impl AsRef<str>) -> Self {
         Self::Failed(truncated(message.as_ref(), TOLD_BYTES).into_owned())
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        let problem = Self::new(failure.to_string());
+        match failure {
+            Failure::NotRegistered { .. } => problem
+                .hint("register a client there with the redirect URI http://127.0.0.1, and set its ID as `oauth.client_id`"),
+            Failure::Over | Failure::Failed(_) => problem,
+        }
     }
 }
 

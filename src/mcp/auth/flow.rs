@@ -118,9 +118,7 @@ impl Discovered {
             (None, Some(document)) => OAuthClientConfig::new(document, redirect),
             (None, None) if self.metadata.registration_endpoint.is_none() => {
                 let who = self.issuer().unwrap_or("the authorization server").to_owned();
-                return Err(Failure::failed(format!(
-                    "{who} does not support dynamic client registration; register a client there with the redirect URI http://127.0.0.1, and set its ID as `oauth.client_id`"
-                )));
+                return Err(Failure::NotRegistered { who });
             }
             (None, None) => self.manager.register_client(CLIENT_NAME, redirect, &scopes).await?,
         };

@@ -1,11 +1,11 @@
 //! Interactive sign-in: the user approves in a browser, which redirects to this machine.
 
-use super::failure::Failure;
 use super::flow::{Client, Discovered, challenge};
 use super::session_tokens::Vault;
 use super::stored_token::StoredToken;
 use crate::mcp::{Reach, SignIn, Spec};
 use crate::ports::BoxFuture;
+use crate::protocol::Problem;
 use crate::sys::oauth_callback::Landing;
 use std::sync::Arc;
 
@@ -24,17 +24,18 @@ pub(crate) struct LoggedIn {
 }
 
 /// Signs in to a server and saves the tokens.
-pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> Result<LoggedIn, String> {
+pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> Result<LoggedIn, Problem> {
     let Reach::Http { url, headers, sign_in, .. } = &spec.reach else {
-        return Err("the server is a local program, which needs no sign-in".to_owned());
+        return Err(Problem::new("the server is a local program, which needs no sign-in"));
     };
     let SignIn::OAuth { client_id, scopes, redirect_port } = sign_in else {
-        return Err("the server already has an `Authorization` header or a `bearer_token_env`; remove it to sign in".to_owned());
+        let problem = Problem::new("the server already has an `Authorization` header or a `bearer_token_env`");
+        return Err(problem.hint("remove it from the settings of the server to sign in"));
     };
     let before = vault.load(&spec.name, url)?.and_then(|text| StoredToken::read(&text, url)).unwrap_or_default();
     let headers: Vec<_> = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
     let challenge = challenge(url, &headers).await;
-    let discovered = Discovered::find(url, challenge.as_deref()).await.map_err(|failure| failure.to_string())?;
+    let discovered = Discovered::find(url, challenge.as_deref()).await?;
     let landing = Landing::open(*redirect_port).await.map_err(|error| {
         let port = redirect_port.map_or_else(|| "a port".to_owned(), |port| format!("port {port}"));
         format!("cannot listen on {port} of 127.0.0.1 for the redirect of the browser: {error}")
@@ -44,11 +45,11 @@ pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn Log
         more.extend(before.granted().iter().cloned());
     }
     let asked = discovered.ask(&client(client_id.as_deref(), scopes), &landing.uri(), &more).await;
-    let asked = asked.map_err(|failure| failure.to_string())?;
+    let asked = asked?;
     let state = asked.state().ok_or("the authorization server has an invalid URL")?;
     shown.visit(&asked.address).await;
     let came_back_to = landing.arrival(&state).await?;
-    let mut kept = asked.answered(&came_back_to).await.map_err(|failure: Failure| failure.to_string())?;
+    let mut kept = asked.answered(&came_back_to).await?;
     kept.url.clone_from(url);
     vault.save(&spec.name, url, &kept.written()?)?;
     Ok(LoggedIn { scopes: kept.granted().to_vec(), lasts: kept.may_be_renewed() })

@@ -86,7 +86,7 @@ impl Keeper {
                 Ok(token)
             }
             Err(Failure::Over) => Ok(None),
-            Err(Failure::Failed(why)) => Err(why),
+            Err(failure) => Err(failure.to_string()),
         }
     }
 
