@@ -32,14 +32,33 @@ pub(crate) enum Peer {
     },
 }
 
+/// Reason why nothing can listen at a path, and what to do about it if that is known.
+#[derive(Debug)]
+pub(crate) struct BindError {
+    pub why: String,
+    pub hint: Option<&'static str>,
+}
+
+impl BindError {
+    fn with_hint(why: String, hint: &'static str) -> Self {
+        Self { why, hint: Some(hint) }
+    }
+}
+
+impl From<String> for BindError {
+    fn from(why: String) -> Self {
+        Self { why, hint: None }
+    }
+}
+
 impl Listener {
-    /// Binds the socket. Requires a runtime. Returns why nothing can listen at this path.
-    pub(crate) fn bind(path: &Path) -> Result<Self, String> {
+    /// Binds the socket. Requires a runtime.
+    pub(crate) fn bind(path: &Path) -> Result<Self, BindError> {
         let shown = path.display();
         let directory = match path.parent() {
             Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
             Some(parent) => parent,
-            None => return Err(format!("`{shown}` is not a valid socket path")),
+            None => return Err(format!("`{shown}` is not a valid socket path").into()),
         };
         if !directory.exists() {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
@@ -48,7 +67,8 @@ impl Listener {
         let opened = File::open(directory).map_err(|error| format!("cannot open `{}`: {error}", directory.display()))?;
         let metadata = opened.metadata().map_err(|error| format!("cannot inspect `{}`: {error}", directory.display()))?;
         if let Some(why) = not_ours(&metadata) {
-            return Err(format!("`{}` {why}; choose a directory that only you can write to", directory.display()));
+            let why = format!("`{}` {why}", directory.display());
+            return Err(BindError::with_hint(why, "choose a directory that only you can write to"));
         }
         // Prevents two processes from replacing a stale socket at once. Without locks, the bind itself decides.
         let _alone = Flock::lock(opened, FlockArg::LockExclusive).ok();
@@ -104,21 +124,24 @@ fn not_ours(directory: &Metadata) -> Option<&'static str> {
 }
 
 /// Removes the socket of a process that has ended. A socket in use, or a file that is not our socket, stays.
-fn make_way(path: &Path) -> Result<(), String> {
+fn make_way(path: &Path) -> Result<(), BindError> {
     let shown = path.display();
     let found = match path.symlink_metadata() {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(format!("cannot inspect `{shown}`: {error}")),
+        Err(error) => return Err(format!("cannot inspect `{shown}`: {error}").into()),
     };
     if !found.file_type().is_socket() || found.uid() != geteuid().as_raw() {
-        return Err(format!("`{shown}` exists and is not a socket of yours; choose another path"));
+        return Err(BindError::with_hint(format!("`{shown}` exists and is not a socket of yours"), "choose another path"));
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            std::fs::remove_file(path).map_err(|error| format!("cannot remove the stale socket `{shown}`: {error}"))
+            std::fs::remove_file(path).map_err(|error| format!("cannot remove the stale socket `{shown}`: {error}").into())
         }
-        Err(error) => Err(format!("`{shown}` exists, and connecting to it failed: {error}")),
-        Ok(_) => Err(format!("another process is listening on `{shown}`; choose another path, or stop that process")),
+        Err(error) => Err(format!("`{shown}` exists, and connecting to it failed: {error}").into()),
+        Ok(_) => {
+            let why = format!("another process is listening on `{shown}`");
+            Err(BindError::with_hint(why, "choose another path, or stop that process"))
+        }
     }
 }

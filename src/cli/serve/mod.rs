@@ -56,7 +56,10 @@ pub(crate) fn run(common: &Common, door: &Door) -> Result<Exit, CliError> {
 /// Serves one client at a time. A client that leaves a running task ends the process; otherwise the next client may
 /// connect.
 async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) -> Result<Exit, CliError> {
-    let listener = Listener::bind(path).map_err(|message| CliError::usage(format!("--socket: {message}")))?;
+    let listener = Listener::bind(path).map_err(|error| {
+        let problem = CliError::usage(format!("--socket: {}", error.why));
+        error.hint.into_iter().fold(problem, CliError::hint)
+    })?;
     warn(format!("listening on `{}`", path.display()));
     loop {
         let stream = tokio::select! {
