@@ -70,7 +70,7 @@ fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Returns the provider: the given one, or the answer to a question.
+/// Returns the provider: the given one, or the one that the user enters.
 fn which(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
     let names: Vec<String> =
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
@@ -81,7 +81,7 @@ fn which(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
     }
     let answer = secret_prompt::ask_openly(&format!("Provider ({names}): "));
     let answer = answer.map_err(|error| CliError::usage(format!("cannot read from the terminal: {error}")))?;
-    answer.ok_or_else(|| CliError::usage("no provider was given; no key was saved"))
+    answer.ok_or_else(|| CliError::usage("no provider was given; no key was saved").hint("run `aye auth login PROVIDER`"))
 }
 
 /// Returns the name under which the key of a provider is saved. Errors never repeat text that looks like a key.
@@ -131,7 +131,7 @@ struct KeyStatus {
     ends_with: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// True if the provider accepts the key; absent if it was not asked.
+    /// True if the provider accepts the key; absent if it was not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted: Option<bool>,
 }

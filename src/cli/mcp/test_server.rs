@@ -117,7 +117,11 @@ async fn probe(spec: Spec, wires: McpDeps) -> Result<ServerProbe, CliError> {
             }
             Some(ServerState::Off { why }) => break Err(CliError::failed(format!("server `{name}` is off: {why}"))),
             Some(ServerState::Asleep | ServerState::Starting) => {}
-            None => break Err(CliError::failed("there is no such server")),
+            None => {
+                break Err(
+                    CliError::failed(format!("there is no server `{name}`")).hint("run `aye mcp list` to list the servers")
+                );
+            }
         }
         tokio::select! {
             done = changed.changed() => if done.is_err() {

@@ -190,8 +190,11 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Cli
         None if to.starts_with("task_") => Ok(RewindTarget::Before { task_id: TaskId::new(to), step_id: None }),
         None => {
             let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();
-            let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-            Err(CliError::usage(format!("there is no prompt `{to}`; the prompts of this session: {known}")))
+            let problem = CliError::usage(format!("there is no prompt `{to}`"));
+            Err(problem.hint(match known.is_empty() {
+                true => "this session has no prompts yet".to_owned(),
+                false => format!("the prompts of this session are {}", known.join(", ")),
+            }))
         }
     }
 }

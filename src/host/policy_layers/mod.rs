@@ -149,10 +149,9 @@ fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
     let directory = path.parent().and_then(|parent| parent.metadata().ok());
     for (what, metadata) in [("the file", Some(metadata)), ("its directory", directory.as_ref())] {
         if let Some(why) = metadata.and_then(|metadata| writable_by_others(metadata, ROOT)) {
-            return Err(CliError::usage(format!(
-                "cannot use the managed policy `{}`: {what} {why}; both must be owned by root and writable by root only",
-                path.display()
-            )));
+            let problem = Problem::new(format!("cannot use the managed policy `{}`", path.display()));
+            let hint = "the file and its directory must be owned by root, and writable only by root";
+            return Err(CliError::usage(problem.because(format!("{what} {why}")).hint(hint)));
         }
     }
     Ok(())
