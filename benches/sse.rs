@@ -6,7 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed measurement ends the run")]
 
-use aye::fuzzing::{Api, heard_in};
+use aye::fuzzing::{Api, response_bytes};
 use bytes::Bytes;
 use nix::sys::resource::{UsageWho, getrusage};
 use std::fs;
@@ -79,7 +79,7 @@ const MADE: &[(&str, Api, &str, &str, &str)] = &[
 fn recorded(directory: &Path, api: Api) -> Vec<Vec<Bytes>> {
     let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     let bodies = entries.filter_map(|entry| fs::read(entry.path().join("stream.sse")).ok()).map(|body| pieces(body.into()));
-    bodies.filter(|body| runtime().block_on(heard_in(api, body.clone())).is_ok()).collect()
+    bodies.filter(|body| runtime().block_on(response_bytes(api, body.clone())).is_ok()).collect()
 }
 
 fn pieces(mut body: Bytes) -> Vec<Bytes> {
@@ -108,7 +108,7 @@ fn row(figure: &str, api: Api, bodies: &[Vec<Bytes>]) {
             let (began, mut read) = (cpu(), 0);
             while cpu() - began < AT_LEAST {
                 for body in bodies {
-                    runtime.block_on(heard_in(api, body.clone())).unwrap();
+                    runtime.block_on(response_bytes(api, body.clone())).unwrap();
                 }
                 read += bytes;
             }

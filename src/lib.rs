@@ -53,7 +53,7 @@ pub mod fuzzing {
     use crate::tools;
 
     pub use crate::config::settings_in;
-    pub use crate::llm::{Api, events_in, heard_in};
+    pub use crate::llm::{Api, events_in, response_bytes};
     pub use crate::tools::measure::{Bench, actions};
     pub use crate::tools::{edited, patched};
     pub use crate::tui::inputs_in;

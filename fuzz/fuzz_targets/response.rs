@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use aye::fuzzing::{Api, heard_in};
+use aye::fuzzing::{Api, response_bytes};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 use tokio::runtime::Runtime;
@@ -15,7 +15,7 @@ fuzz_target!(|given: (u8, u8, &[u8])| {
     let api = [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini][usize::from(dialect) % 4];
     let heard = |size: usize| {
         let pieces = bytes.chunks(size.max(1)).map(bytes::Bytes::copy_from_slice).collect();
-        RUNTIME.block_on(heard_in(api, pieces))
+        RUNTIME.block_on(response_bytes(api, pieces))
     };
     let (whole, cut) = (heard(bytes.len()), heard(usize::from(size)));
     assert_eq!(whole.is_ok(), cut.is_ok(), "{whole:?} {cut:?}");

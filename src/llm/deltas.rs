@@ -7,7 +7,7 @@ use crate::ports::Delta;
 pub(super) struct Deltas {
     ready: Vec<Delta>,
     /// Bytes of text so far, passed on or not.
-    pub said: usize,
+    pub text_bytes: usize,
     /// Number of parts so far, passed on or not.
     pub added: usize,
 }
@@ -17,7 +17,7 @@ impl Deltas {
         if piece.is_empty() {
             return;
         }
-        self.said += piece.len();
+        self.text_bytes += piece.len();
         self.added += 1;
         if let Some(Delta::Text(text)) = self.ready.last_mut() {
             text.push_str(piece);
@@ -30,7 +30,7 @@ impl Deltas {
         if piece.is_empty() {
             return;
         }
-        self.said += piece.len();
+        self.text_bytes += piece.len();
         self.added += 1;
         if let Some(Delta::Reasoning(text)) = self.ready.last_mut() {
             text.push_str(piece);

@@ -31,20 +31,20 @@ impl ErrorContext {
     }
 
     /// Returns the error of a response with an error status, or with an error in its body.
-    pub(crate) fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: RetryHints) -> ModelError {
+    pub(crate) fn refused(&self, status: u16, status_line: &str, body: &[u8], hints: RetryHints) -> ModelError {
         let words = read_body(status_line, body);
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
-        let said = asked.wait.or(words.wait);
+        let wait = hints.wait.or(words.wait);
         let mut failure = self.judge(status, words);
         // Errors that a retry cannot fix are not retried, whatever a header says.
         let hopeless = matches!(
             failure.kind,
             FailureKind::Authentication | FailureKind::Billing | FailureKind::ContextTooLong | FailureKind::GuardrailBlocked
         );
-        failure.retryable = asked.again.unwrap_or(failure.retryable) && !hopeless;
-        let limits = asked.limits.filter(|_| failure.kind == FailureKind::RateLimited);
-        let retry_after = said.or(limits).filter(|_| failure.retryable);
-        failure.request_id = asked.request_id.or(failure.request_id);
+        failure.retryable = hints.again.unwrap_or(failure.retryable) && !hopeless;
+        let limits = hints.limits.filter(|_| failure.kind == FailureKind::RateLimited);
+        let retry_after = wait.or(limits).filter(|_| failure.retryable);
+        failure.request_id = hints.request_id.or(failure.request_id);
         ModelError { failure, retry_after, usage: None }
     }
 

@@ -3,7 +3,7 @@
 /// Format of call IDs that a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ids {
-    /// Nearly anything, because some servers parse their own IDs.
+    /// Nearly any ID is accepted and sent unchanged, because some servers parse their own IDs.
     Any,
     /// Letters, digits, `_` and `-`.
     Word,

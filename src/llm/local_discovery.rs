@@ -102,8 +102,8 @@ impl Kind {
 /// Queries the servers at these local ports in parallel, and returns them in the order of the ports. Takes less than a second, and never
 /// fails.
 pub(crate) async fn local_servers(ports: &[u16]) -> Vec<LocalServer> {
-    let asked = ports.iter().take(MAX_SERVERS).map(|port| look_at(*port));
-    join_all(asked).await.into_iter().flatten().collect()
+    let queries = ports.iter().take(MAX_SERVERS).map(|port| look_at(*port));
+    join_all(queries).await.into_iter().flatten().collect()
 }
 
 async fn look_at(port: u16) -> Option<LocalServer> {

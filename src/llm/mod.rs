@@ -50,7 +50,7 @@ pub fn events_in(pieces: Vec<Vec<u8>>) -> Vec<Result<String, String>> {
 /// Returns the bytes of text, thinking and arguments in a body that arrives in these chunks, for `benches/`. Covers everything but the
 /// connection.
 #[cfg(feature = "fuzzing")]
-pub async fn heard_in(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, String> {
+pub async fn response_bytes(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, String> {
     use crate::ports::Delta;
     use futures_util::stream;
     let [provider, model, key_variable, base_url] = ["p", "m", "KEY", "http://p"].map(str::to_owned);
@@ -58,11 +58,11 @@ pub async fn heard_in(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, Stri
     let events = sse::events(stream::iter(pieces.into_iter().map(Ok)));
     let answer = remote::answer(api, speaker.clone());
     let mut listener = stream_reader::Listener::new(speaker, events, answer, std::time::Duration::from_secs(60));
-    let mut heard = 0;
+    let mut bytes = 0;
     while !listener.at_end() {
         let outcome = listener.listen().await;
         for delta in listener.take() {
-            heard += match delta {
+            bytes += match delta {
                 Delta::Text(text) | Delta::Reasoning(text) => text.len(),
                 Delta::ToolCallProgress { .. } | Delta::Completed(_) => 0,
             };
@@ -70,7 +70,7 @@ pub async fn heard_in(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, Stri
         outcome.map_err(|error| error.to_string())?;
     }
     let completion = listener.finish().map_err(|error| error.to_string())?;
-    Ok(heard + completion.content.len())
+    Ok(bytes + completion.content.len())
 }
 
 /// API of a server.

@@ -31,7 +31,7 @@ pub(super) struct Quirks {
     version: u32,
 }
 
-/// Error of local model templates, whatever the status.
+/// Error of local model templates, regardless of the status.
 pub(super) const ROLES_MUST_ALTERNATE: &str = "roles must alternate";
 
 /// Words that mean the named field must be removed.
@@ -104,16 +104,16 @@ impl Quirks {
         Form { ids: self.ids.unwrap_or(ids), version: self.version }
     }
 
-    /// Learns from an error. Returns what is done differently from now on, or `None` if nothing can be. `asked`: the requested output
+    /// Learns from an error. Returns what is done differently from now on, or `None` if nothing can be. `requested`: the requested output
     /// tokens.
-    pub(crate) fn learn(&mut self, refusal: &str, asked: u64) -> Option<String> {
+    pub(crate) fn learn(&mut self, refusal: &str, requested: u64) -> Option<String> {
         let text = refusal.to_lowercase();
-        let learned = self.learn_limit(&text, asked).or_else(|| self.learn_ids(&text)).or_else(|| self.learn_field(&text))?;
+        let learned = self.learn_limit(&text, requested).or_else(|| self.learn_ids(&text)).or_else(|| self.learn_field(&text))?;
         self.version += 1;
         Some(learned)
     }
 
-    fn learn_limit(&mut self, text: &str, asked: u64) -> Option<String> {
+    fn learn_limit(&mut self, text: &str, requested: u64) -> Option<String> {
         let names = ["max_tokens", "max_completion_tokens", "completion tokens", "output tokens"];
         if !names.iter().any(|name| text.contains(name)) {
             return None;
@@ -129,7 +129,7 @@ impl Quirks {
             return None;
         }
         let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u64>().ok());
-        let most = numbers.filter(|number| *number < asked && *number >= 256).max()?;
+        let most = numbers.filter(|number| *number < requested && *number >= 256).max()?;
         self.most_output = Some(most);
         Some(format!("with an output limit of {most} tokens"))
     }

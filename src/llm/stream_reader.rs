@@ -74,7 +74,7 @@ pub(super) struct Listener {
     /// Number of identical events with content in a row.
     same: usize,
     /// Bytes of events so far.
-    heard: usize,
+    event_bytes: usize,
 }
 
 enum ReadEvent {
@@ -103,7 +103,7 @@ impl Listener {
             spoken: false,
             last: String::new(),
             same: 0,
-            heard: 0,
+            event_bytes: 0,
         }
     }
 
@@ -165,7 +165,7 @@ impl Listener {
             (false, _) => (self.hand_on_at, ReadEvent::Silence),
         };
         match timeout_at(until, next).await {
-            Ok(heard) => heard.map_or(ReadEvent::BodyEnd, ReadEvent::Batch),
+            Ok(batch) => batch.map_or(ReadEvent::BodyEnd, ReadEvent::Batch),
             Err(_) => otherwise,
         }
     }
@@ -177,7 +177,7 @@ impl Listener {
             self.spoken = true;
             match event {
                 Ok(event) => {
-                    self.heard += event.data.len();
+                    self.event_bytes += event.data.len();
                     self.check_values(event.data.as_bytes())?;
                     let added = self.deltas.added;
                     let progress = self.answer.event(&event, &mut self.deltas)?;
@@ -214,9 +214,9 @@ impl Listener {
 
     /// Cuts off a server that does not stop sending.
     fn check_limits(&self) -> Result<(), ModelError> {
-        let over = if self.deltas.said > TEXT_BYTES {
+        let over = if self.deltas.text_bytes > TEXT_BYTES {
             format!("more than {} MiB of text", TEXT_BYTES >> 20)
-        } else if self.heard > RESPONSE_BYTES {
+        } else if self.event_bytes > RESPONSE_BYTES {
             format!("more than {} MiB of events", RESPONSE_BYTES >> 20)
         } else if self.answer.parts() > PARTS {
             format!("more than {PARTS} calls and other parts")

@@ -116,7 +116,7 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
         }
     }
     let strict = host.ends_with("mistral.ai") || !quirks.sends(Field::WordsBehindResults);
-    Turns { out: &mut out, said: Vec::new(), results: false, strict }.write(&opening, fragments);
+    Turns { out: &mut out, pending: Vec::new(), results: false, strict }.write(&opening, fragments);
     out.extend_from_slice(b"]}");
     out
 }
@@ -126,7 +126,7 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
 struct Turns<'a> {
     out: &'a mut Vec<u8>,
     /// User messages that were not written yet.
-    said: Vec<&'a [u8]>,
+    pending: Vec<&'a [u8]>,
     /// Whether tool results precede them.
     results: bool,
     /// Whether the server requires a response between results and a user message.
@@ -169,16 +169,16 @@ impl<'a> Turns<'a> {
 
     fn push_turn(&mut self, json: &'a [u8]) {
         if !json.is_empty() {
-            self.said.push(json);
+            self.pending.push(json);
         }
     }
 
     fn flush(&mut self) {
-        if self.strict && self.results && !self.said.is_empty() {
+        if self.strict && self.results && !self.pending.is_empty() {
             self.add(br#"{"role":"assistant","content":"I have the results."}"#);
         }
         self.results = false;
-        match &*std::mem::take(&mut self.said) {
+        match &*std::mem::take(&mut self.pending) {
             [] => {}
             [one] => self.add(one),
             several => {
@@ -194,9 +194,9 @@ fn is_answer(fragment: &Fragment) -> bool {
 }
 
 /// Joins user messages: their texts with a blank line between, or all their parts.
-fn join(out: &mut Vec<u8>, said: &[&[u8]]) {
+fn join(out: &mut Vec<u8>, pending: &[&[u8]]) {
     const HEAD: &[u8] = br#"{"role":"user","content":"#;
-    let contents: Vec<&[u8]> = said.iter().filter_map(|json| json.strip_prefix(HEAD)?.strip_suffix(b"}")).collect();
+    let contents: Vec<&[u8]> = pending.iter().filter_map(|json| json.strip_prefix(HEAD)?.strip_suffix(b"}")).collect();
     let inside = |content: &'_ [u8], first: u8| (content.first() == Some(&first)).then(|| content[1..content.len() - 1].to_vec());
     out.extend_from_slice(HEAD);
     if let Some(texts) = contents.iter().map(|content| inside(content, b'"')).collect::<Option<Vec<_>>>() {

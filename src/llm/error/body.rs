@@ -1,13 +1,13 @@
 //! Error bodies of the known servers: message and codes.
 
-use super::retry_after::{asked_in_words, request_id};
+use super::retry_after::{request_id, requested_wait};
 use super::shown;
 use serde_json::Value;
 use std::time::Duration;
 
 /// Maximum characters of a message that is not JSON.
 const MAX_PLAIN_CHARS: usize = 1_000;
-/// Maximum characters of an upstream error shown beside the message.
+/// Maximum characters of an upstream error shown with the message.
 const MAX_BEHIND_CHARS: usize = 400;
 const MAX_DEPTH: usize = 6;
 
@@ -71,16 +71,16 @@ pub(crate) fn holds_error(body: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
     // Some servers send a list with one element.
     let value = value.get(0).unwrap_or(&value);
-    let said = |name: &str| value.get(name).is_some_and(|error| !error.is_null());
-    let answers = said("choices") || said("content") || said("output") || said("candidates");
+    let has = |name: &str| value.get(name).is_some_and(|error| !error.is_null());
+    let answers = has("choices") || has("content") || has("output") || has("candidates");
     let is = |name: &str, kind: &str| value.get(name).is_some_and(|value| value == kind);
     let refused = value.pointer("/base_resp/status_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
     let status = value.get("code").or_else(|| value.get("status")).and_then(status_of).is_some();
-    said("error")
+    has("error")
         || is("object", "error")
         || is("type", "error")
         || refused
-        || (!answers && (said("detail") || said("errors") || (status && (said("message") || said("msg")))))
+        || (!answers && (has("detail") || has("errors") || (status && (has("message") || has("msg")))))
 }
 
 pub(crate) fn read_body(status_line: &str, body: &[u8]) -> ErrorFields {
@@ -91,7 +91,7 @@ pub(crate) fn read_body(status_line: &str, body: &[u8]) -> ErrorFields {
             None => text.trim().chars().take(MAX_PLAIN_CHARS).collect(),
         };
         let message = if text.is_empty() { format!("the server responded with {status_line}") } else { text };
-        let wait = asked_in_words(None, &message);
+        let wait = requested_wait(None, &message);
         return ErrorFields { message, wait, ..ErrorFields::default() };
     };
     let mut words = ErrorFields::default();
@@ -100,7 +100,7 @@ pub(crate) fn read_body(status_line: &str, body: &[u8]) -> ErrorFields {
         words.message = if body.is_empty() { status_line.to_owned() } else { shown(body) };
     }
     words.request_id = value.get("request_id").and_then(Value::as_str).and_then(request_id);
-    words.wait = asked_in_words(Some(&value), &words.message).or_else(|| asked_in_words(None, &words.behind));
+    words.wait = requested_wait(Some(&value), &words.message).or_else(|| requested_wait(None, &words.behind));
     words
 }
 

@@ -99,7 +99,7 @@ fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Opti
 }
 
 /// Returns the delay requested in the body: in a field, or in the message.
-pub(crate) fn asked_in_words(body: Option<&Value>, message: &str) -> Option<Duration> {
+pub(crate) fn requested_wait(body: Option<&Value>, message: &str) -> Option<Duration> {
     body.and_then(|body| field(body, 0)).or_else(|| spoken(message))
 }
 

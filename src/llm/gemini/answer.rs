@@ -83,9 +83,9 @@ impl Reader {
             return Ok(());
         };
         if SPOILED.contains(&&*reason) {
-            let said = candidate.finish_message.filter(|said| !said.trim().is_empty()).unwrap_or(reason);
+            let reason_text = candidate.finish_message.filter(|text| !text.trim().is_empty()).unwrap_or(reason);
             let hint = format!("continue to retry, or try a model other than `{}`", self.speaker.model);
-            let mut failure = Failure::new(FailureKind::InvalidRequest, said, hint);
+            let mut failure = Failure::new(FailureKind::InvalidRequest, reason_text, hint);
             failure.retryable = true;
             return Err(self.failed(failure));
         }
@@ -183,9 +183,9 @@ impl Reader {
     }
 
     fn blocked(&self, feedback: &Feedback<'_>, reason: &str) -> ModelError {
-        let said = feedback.block_reason_message.as_deref().filter(|said| !said.trim().is_empty());
-        let said = said.map_or_else(String::new, |said| format!(": {said}"));
-        let message = format!("LLM_GUARDRAIL_BLOCKED: the provider blocked the prompt ({reason}){said}");
+        let reason_text = feedback.block_reason_message.as_deref().filter(|text| !text.trim().is_empty());
+        let reason_text = reason_text.map_or_else(String::new, |text| format!(": {text}"));
+        let message = format!("LLM_GUARDRAIL_BLOCKED: the provider blocked the prompt ({reason}){reason_text}");
         self.failed(Failure::new(FailureKind::GuardrailBlocked, message, "rephrase the prompt, or choose another model with -m"))
     }
 

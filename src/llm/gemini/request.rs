@@ -166,7 +166,7 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
 }
 
 /// Writes contents. Adjacent messages of one role are one content, except that the results of a step are a content of their own, because
-/// the API rejects anything beside them. It also rejects a request that begins or ends with the model's text.
+/// the API rejects anything after them. It also rejects a request that begins or ends with the model's text.
 fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
     const USER: &[u8] = br#"{"role":"user","parts":["#;
     const MODEL: &[u8] = br#"{"role":"model","parts":["#;
@@ -209,30 +209,30 @@ fn results_end(json: &[u8]) -> usize {
     memchr::memchr(b'\n', json).unwrap_or(json.len())
 }
 
-/// Writes the parts of one message, separated by commas. Text beside results is on its own line.
+/// Writes the parts of one message, separated by commas. Text next to results is on its own line.
 fn write_parts(message: &Message, request: &ModelRequest, version: Version, out: &mut Vec<u8>) {
     if message.role == Role::Assistant {
         return write_answer(message, version, out);
     }
-    let mut beside = Vec::new();
+    let mut after = Vec::new();
     for part in &message.content {
         match part {
             Part::Text { text } if text.is_empty() => {}
-            Part::Text { text } => write_piece(&mut beside, &RequestPart { text: Some(text), ..RequestPart::EMPTY }),
-            Part::ToolResult(result) => write_result(out, &mut beside, result, request, version),
+            Part::Text { text } => write_piece(&mut after, &RequestPart { text: Some(text), ..RequestPart::EMPTY }),
+            Part::ToolResult(result) => write_result(out, &mut after, result, request, version),
             Part::Image(image) => match images::content(image, request) {
                 Some(data) => {
                     let data = Data { mime_type: &image.media_type, data };
-                    write_piece(&mut beside, &RequestPart { inline_data: Some(data), ..RequestPart::EMPTY });
+                    write_piece(&mut after, &RequestPart { inline_data: Some(data), ..RequestPart::EMPTY });
                 }
-                None => write_piece(&mut beside, &RequestPart { text: Some(images::note(request)), ..RequestPart::EMPTY }),
+                None => write_piece(&mut after, &RequestPart { text: Some(images::note(request)), ..RequestPart::EMPTY }),
             },
             Part::Reasoning { .. } | Part::ToolCall(_) => {}
         }
     }
-    if !beside.is_empty() {
+    if !after.is_empty() {
         out.push(b'\n');
-        out.extend_from_slice(&beside);
+        out.extend_from_slice(&after);
     }
 }
 
@@ -288,11 +288,11 @@ fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str
         // The API accepts only objects; the result says what was wrong.
         Arguments::Malformed(_) => &nothing,
     };
-    let function_call = Some(Call { id: told_id(call.tool_call_id.as_str()), name: fit(&call.tool_name), args });
+    let function_call = Some(Call { id: sent_id(call.tool_call_id.as_str()), name: fit(&call.tool_name), args });
     write_piece(out, &RequestPart { function_call, thought_signature, ..RequestPart::EMPTY });
 }
 
-fn write_result(out: &mut Vec<u8>, beside: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, version: Version) {
+fn write_result(out: &mut Vec<u8>, after: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, version: Version) {
     let (text, shown) = images::sent_content(result, request);
     let response = match result.status {
         ToolStatus::Succeeded => FunctionOutput::Output(&text),
@@ -304,16 +304,16 @@ fn write_result(out: &mut Vec<u8>, beside: &mut Vec<u8>, result: &ToolResult, re
     });
     // Images are in the result if the model accepts them there, otherwise after all results.
     let (inside, behind): (Vec<_>, Vec<_>) = images.partition(|_| version.is_third());
-    let id = told_id(result.tool_call_id.as_str());
+    let id = sent_id(result.tool_call_id.as_str());
     let response = Response { id, name: fit(&result.tool_name), response, parts: inside };
     write_piece(out, &RequestPart { function_response: Some(response), ..RequestPart::EMPTY });
     for image in &behind {
-        write_piece(beside, image);
+        write_piece(after, image);
     }
 }
 
 /// Returns an ID that a provider assigned; generated IDs are not sent.
-fn told_id(id: &str) -> Option<&str> {
+fn sent_id(id: &str) -> Option<&str> {
     (!id.starts_with(MADE_UP)).then_some(id)
 }
 

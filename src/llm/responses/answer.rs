@@ -18,7 +18,7 @@ const WORDLESS: &str = r#"{"message":"the provider ended its response with an un
 pub(in crate::llm) struct Reader {
     speaker: ErrorContext,
     items: Vec<Item>,
-    said: ThinkingText,
+    thinking: ThinkingText,
     end: Option<End>,
     usage: Usage,
     model: Option<String>,
@@ -33,7 +33,7 @@ enum End {
 
 impl Reader {
     pub(crate) fn new(speaker: ErrorContext) -> Self {
-        Self { speaker, items: Vec::new(), said: ThinkingText::default(), end: None, usage: Usage::default(), model: None }
+        Self { speaker, items: Vec::new(), thinking: ThinkingText::default(), end: None, usage: Usage::default(), model: None }
     }
 
     fn unreadable(&self, event: &Event) -> ModelError {
@@ -67,9 +67,9 @@ impl Reader {
         });
         let item = &mut self.items[at];
         if whole {
-            item.settle(slot, &text, &mut self.said, deltas);
+            item.settle(slot, &text, &mut self.thinking, deltas);
         } else {
-            item.extend(slot, &text, &mut self.said, deltas);
+            item.extend(slot, &text, &mut self.thinking, deltas);
         }
     }
 
@@ -98,7 +98,7 @@ impl Reader {
         if let Some(at) = self.find(told, Slot::Progress).filter(|&at| special(&self.items[at]))
             && let Some(piece) = told.delta.and_then(text_of)
         {
-            self.items[at].extend(Slot::Progress, &piece, &mut self.said, deltas);
+            self.items[at].extend(Slot::Progress, &piece, &mut self.thinking, deltas);
         }
     }
 
@@ -110,7 +110,7 @@ impl Reader {
             self.items.push(Item::new(index.unwrap_or_else(|| self.next_index()), Map::new()));
             self.items.len() - 1
         });
-        self.items[at].finish(map, &mut self.said, deltas);
+        self.items[at].finish(map, &mut self.thinking, deltas);
     }
 
     /// Finds the item that is now complete. Its index, its ID and its call ID may each have changed, but not all of them together with the
@@ -180,8 +180,8 @@ impl Reader {
     fn ended(&self, ended: &str, error: Option<&RawValue>) -> Result<End, ModelError> {
         match ended {
             "failed" => {
-                let said = error.map(RawValue::get).filter(|error| *error != "null").unwrap_or(WORDLESS);
-                let mut error = self.speaker.error_event(said);
+                let body = error.map(RawValue::get).filter(|error| *error != "null").unwrap_or(WORDLESS);
+                let mut error = self.speaker.error_event(body);
                 error.usage = self.usage_so_far();
                 Err(error)
             }
@@ -201,11 +201,11 @@ impl Reader {
             if let Some(at) = at {
                 taken[at] = true;
                 if !self.items[at].done {
-                    self.items[at].finish(map, &mut self.said, deltas);
+                    self.items[at].finish(map, &mut self.thinking, deltas);
                 }
             } else if more {
                 let mut item = Item::new(index, Map::new());
-                item.finish(map, &mut self.said, deltas);
+                item.finish(map, &mut self.thinking, deltas);
                 self.items.push(item);
                 taken.push(true);
             }

@@ -71,7 +71,7 @@ impl History<'_> {
     pub(crate) fn write(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         match message.role {
             Role::Assistant => self.write_answer(message, out),
-            Role::User | Role::Tool => self.write_told(message, answer, out),
+            Role::User | Role::Tool => self.write_user_message(message, answer, out),
         }
     }
 
@@ -92,7 +92,7 @@ impl History<'_> {
                     thought = kind_of(item) == "reasoning";
                     // An item that belongs to the next part is written with that part, or not at all.
                     let apart = !is_of_call(opaque) && kind_of(item) != "message";
-                    if apart && (!thought || says_itself(item)) {
+                    if apart && (!thought || is_self_contained(item)) {
                         self.write_kept(item, &mut json);
                     }
                 }
@@ -144,22 +144,22 @@ impl History<'_> {
     }
 
     /// Writes results first, one item each; then text and images of the user.
-    fn write_told(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
-        let mut said = Vec::new();
+    fn write_user_message(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
+        let mut parts = Vec::new();
         for part in &message.content {
             match part {
                 Part::ToolResult(result) => self.write_result(result, answer, out),
-                Part::Text { text } if !text.is_empty() => said.push(HistoryPart::InputText { text }),
-                Part::Image(image) => said.push(match images::content(image, self.request) {
+                Part::Text { text } if !text.is_empty() => parts.push(HistoryPart::InputText { text }),
+                Part::Image(image) => parts.push(match images::content(image, self.request) {
                     Some(data) => picture((&image.media_type, data)),
                     None => HistoryPart::InputText { text: images::note(self.request) },
                 }),
                 Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => {}
             }
         }
-        if !said.is_empty() {
+        if !parts.is_empty() {
             separate(out);
-            write_json(out, &Item::Message { role: "user", phase: None, content: said });
+            write_json(out, &Item::Message { role: "user", phase: None, content: parts });
         }
     }
 
@@ -202,7 +202,7 @@ fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
 }
 
 /// Returns whether a thinking item needs nothing stored by the server: it is encrypted in it, or written out.
-fn says_itself(item: &Map<String, Value>) -> bool {
+fn is_self_contained(item: &Map<String, Value>) -> bool {
     !text_in(item, "encrypted_content").is_empty()
         || item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty())
 }

@@ -47,7 +47,7 @@ pub(crate) enum Slot {
 }
 
 impl Slot {
-    /// Returns whether both positions contain text of the same kind, whatever their numbers.
+    /// Returns whether both positions contain text of the same kind, regardless of their numbers.
     fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -136,7 +136,7 @@ impl Item {
     }
 
     /// Adds a delta and passes it on at once.
-    pub(crate) fn extend(&mut self, slot: Slot, piece: &str, said: &mut ThinkingText, deltas: &mut Deltas) {
+    pub(crate) fn extend(&mut self, slot: Slot, piece: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if self.done {
             return;
         }
@@ -157,12 +157,12 @@ impl Item {
         });
         let begins = self.pieces[at].1.is_empty();
         self.pieces[at].1.push_str(piece);
-        self.hand_on(slot, piece, begins, said, deltas);
+        self.hand_on(slot, piece, begins, thinking, deltas);
     }
 
     /// Handles the complete text of one part. Text that was not passed on yet is passed on now; if the complete text differs from the
     /// deltas, it replaces them. The part may have another number here than in its deltas.
-    pub(crate) fn settle(&mut self, slot: Slot, whole: &str, said: &mut ThinkingText, deltas: &mut Deltas) {
+    pub(crate) fn settle(&mut self, slot: Slot, whole: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if slot == Slot::Input && !self.done {
             return self.settle_input(whole, deltas);
         }
@@ -186,18 +186,18 @@ impl Item {
             let last = self.pieces.iter().rposition(|(known, _)| known.is_like(slot));
             let last = last.map_or(slot, |at| self.pieces[at].0);
             self.settled.push(slot);
-            return self.extend(last, &rest, said, deltas);
+            return self.extend(last, &rest, thinking, deltas);
         }
         let Some(at) = at else {
             self.settled.push(slot);
-            return self.extend(slot, whole, said, deltas);
+            return self.extend(slot, whole, thinking, deltas);
         };
         let (slot, so_far) = &self.pieces[at];
         let slot = *slot;
         self.settled.push(slot);
         if let Some(rest) = whole.strip_prefix(so_far.as_str()) {
             let rest = rest.to_owned();
-            self.extend(slot, &rest, said, deltas);
+            self.extend(slot, &rest, thinking, deltas);
         } else {
             note_replaced(so_far, whole);
             whole.clone_into(&mut self.pieces[at].1);
@@ -228,29 +228,29 @@ impl Item {
 
     /// Returns whether a complete item begins with the deltas of this one.
     pub(crate) fn begins(&self, whole: &Map<String, Value>) -> bool {
-        let told = parts_of(Kind::from_item(whole), whole);
-        let input = told.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
+        let texts = parts_of(Kind::from_item(whole), whole);
+        let input = texts.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
         // Only the start of overlong arguments is kept.
         let pieces = self.pieces.iter().filter(|(_, text)| !text.is_empty());
         input.starts_with(self.input.text())
             && pieces.map(|(slot, _)| *slot).all(|slot| {
-                let whole: String = told.iter().filter(|(part, _)| part.is_like(slot)).map(|(_, text)| text.as_str()).collect();
+                let whole: String = texts.iter().filter(|(part, _)| part.is_like(slot)).map(|(_, text)| text.as_str()).collect();
                 whole.starts_with(&self.text_like(slot))
             })
     }
 
     /// Handles the complete item. Its parts may be numbered and divided differently than its deltas: their texts are compared as one.
-    pub(crate) fn finish(&mut self, map: Map<String, Value>, said: &mut ThinkingText, deltas: &mut Deltas) {
+    pub(crate) fn finish(&mut self, map: Map<String, Value>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         self.kind = Kind::from_item(&map);
         self.done = false;
-        let mut told = parts_of(self.kind, &map);
-        told.retain(|(_, whole)| !whole.is_empty());
-        let (input, told): (Vec<_>, Vec<_>) = told.into_iter().partition(|(slot, _)| *slot == Slot::Input);
+        let mut texts = parts_of(self.kind, &map);
+        texts.retain(|(_, whole)| !whole.is_empty());
+        let (input, texts): (Vec<_>, Vec<_>) = texts.into_iter().partition(|(slot, _)| *slot == Slot::Input);
         for (slot, whole) in &input {
-            self.settle(*slot, whole, said, deltas);
+            self.settle(*slot, whole, thinking, deltas);
         }
-        if !told.is_empty() {
-            self.replace(told, said, deltas);
+        if !texts.is_empty() {
+            self.replace(texts, thinking, deltas);
         }
         let had = std::mem::replace(&mut self.map, map);
         // Fields that were only present at the start are kept.
@@ -265,9 +265,9 @@ impl Item {
     }
 
     /// Replaces the deltas with the parts of the complete item, and passes on what was missing.
-    fn replace(&mut self, told: Vec<(Slot, String)>, said: &mut ThinkingText, deltas: &mut Deltas) {
+    fn replace(&mut self, texts: Vec<(Slot, String)>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         let mut order: Vec<Slot> = Vec::new();
-        for slot in self.pieces.iter().chain(&told).map(|(slot, _)| *slot) {
+        for slot in self.pieces.iter().chain(&texts).map(|(slot, _)| *slot) {
             if !order.iter().any(|known| known.is_like(slot)) {
                 order.push(slot);
             }
@@ -278,7 +278,7 @@ impl Item {
             self.pieces.extend(order.iter().find(|slot| thinks(slot)).map(|first| (*first, String::new())));
         }
         for like in &order {
-            let parts: Vec<_> = told.iter().filter(|(slot, _)| slot.is_like(*like)).collect();
+            let parts: Vec<_> = texts.iter().filter(|(slot, _)| slot.is_like(*like)).collect();
             let whole: String = parts.iter().map(|(_, text)| text.as_str()).collect();
             let so_far = self.text_like(*like);
             if whole.starts_with(&so_far) {
@@ -286,7 +286,7 @@ impl Item {
                 for (slot, text) in parts {
                     let start = known.min(text.len());
                     known -= start;
-                    self.hand_on(*slot, &text[start..], start == 0, said, deltas);
+                    self.hand_on(*slot, &text[start..], start == 0, thinking, deltas);
                 }
             } else if !whole.is_empty() {
                 note_replaced(&so_far, &whole);
@@ -294,19 +294,19 @@ impl Item {
         }
         let mut pieces = Vec::new();
         for like in order {
-            pieces.extend(told.iter().filter(|(slot, _)| slot.is_like(like)).cloned());
+            pieces.extend(texts.iter().filter(|(slot, _)| slot.is_like(like)).cloned());
         }
         self.pieces = pieces;
     }
 
     /// Passes on a delta of text, or of shown thinking.
-    fn hand_on(&self, slot: Slot, piece: &str, begins: bool, said: &mut ThinkingText, deltas: &mut Deltas) {
+    fn hand_on(&self, slot: Slot, piece: &str, begins: bool, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if piece.is_empty() {
             return;
         }
         match slot {
             Slot::Text(_) => deltas.text(piece),
-            Slot::Summary(_) | Slot::Thought(_) if self.is_shown(slot) => said.think(piece, begins, deltas),
+            Slot::Summary(_) | Slot::Thought(_) if self.is_shown(slot) => thinking.think(piece, begins, deltas),
             Slot::Summary(_) | Slot::Thought(_) | Slot::Input | Slot::Progress => {}
         }
     }
@@ -332,8 +332,8 @@ impl Item {
         texts.into_iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Returns the parts of the response. `cut`: the response was cut off here; `beside`: all items of the response.
-    pub(crate) fn parts(&self, cut: bool, beside: &[Self]) -> Vec<Part> {
+    /// Returns the parts of the response. `cut`: the response was cut off here; `items`: all items of the response.
+    pub(crate) fn parts(&self, cut: bool, items: &[Self]) -> Vec<Part> {
         match self.kind {
             Kind::Message => self.text_parts(),
             Kind::Reasoning => {
@@ -342,7 +342,7 @@ impl Item {
             }
             Kind::Function => vec![self.call(self.arguments(cut))],
             Kind::Special(_) if self.call_id().is_empty() => vec![self.sealed()],
-            Kind::Special(_) if is_run_by_provider(&self.map, beside.iter().map(Self::map)) => vec![self.sealed()],
+            Kind::Special(_) if is_run_by_provider(&self.map, items.iter().map(Self::map)) => vec![self.sealed()],
             Kind::Special(special) => {
                 let mut map = self.whole();
                 let arguments = match special.arguments(&mut map) {
@@ -447,10 +447,10 @@ fn parts_of(kind: Kind, map: &Map<String, Value>) -> Vec<(Slot, String)> {
     let text = |part: &Value, field: &str| part.get(field).and_then(Value::as_str).map(str::to_owned);
     match kind {
         Kind::Message => {
-            let said = |part: &Value| text(part, "text").or_else(|| text(part, "refusal"));
+            let text_of = |part: &Value| text(part, "text").or_else(|| text(part, "refusal"));
             let whole = map.get("content").and_then(Value::as_str).map(|text| (Slot::Text(0), text.to_owned()));
             let parts = list("content").iter().enumerate();
-            whole.into_iter().chain(parts.filter_map(|(at, part)| Some((Slot::Text(number(at)), said(part)?)))).collect()
+            whole.into_iter().chain(parts.filter_map(|(at, part)| Some((Slot::Text(number(at)), text_of(part)?)))).collect()
         }
         Kind::Reasoning => {
             let summaries = list("summary").iter().enumerate();

@@ -61,9 +61,9 @@ impl Lacks {
     /// Learns from an error. Returns whether the next request can do without the feature, so that a retry makes sense.
     pub(crate) fn learn(&self, status: u16, speaker: &ErrorContext, error: &mut ModelError) -> bool {
         let failure = &mut error.failure;
-        let said = failure.message.to_lowercase();
-        if matches!(status, 400 | 404 | 422) && UNKNOWN.iter().any(|word| said.contains(word)) {
-            let about = |(_, words): &&(Extra, &[&str])| words.iter().any(|word| said.contains(word));
+        let message = failure.message.to_lowercase();
+        if matches!(status, 400 | 404 | 422) && UNKNOWN.iter().any(|word| message.contains(word)) {
+            let about = |(_, words): &&(Extra, &[&str])| words.iter().any(|word| message.contains(word));
             let extra = TOLD.iter().find(about).map(|(extra, _)| *extra);
             if let Some(extra) = extra.filter(|extra| !self.has(*extra)) {
                 self.0.fetch_or(bit(extra), Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl Lacks {
                 return true;
             }
         }
-        let about_model = said.contains("model") || said.contains(&format!("'{}'", speaker.model.to_lowercase()));
+        let about_model = message.contains("model") || message.contains(&format!("'{}'", speaker.model.to_lowercase()));
         let nowhere = matches!(status, 405 | 501) || (failure.kind == FailureKind::NotFound && !about_model);
         if nowhere {
             failure.retryable = false;

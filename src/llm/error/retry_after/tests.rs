@@ -121,7 +121,7 @@ fn the_body_says_it_in_a_field_or_in_words() {
     ];
     for (body, message, wait) in cases {
         let body = serde_json::from_str(body).unwrap();
-        let found = asked_in_words(Some(&body), message).map(|wait| wait.as_millis());
+        let found = requested_wait(Some(&body), message).map(|wait| wait.as_millis());
         assert_eq!(found, wait.map(u128::from), "{body} {message}");
     }
 }
@@ -129,7 +129,7 @@ fn the_body_says_it_in_a_field_or_in_words() {
 proptest::proptest! {
     #[test]
     fn no_text_is_too_strange(text in "\\PC*", header in "[-0-9a-zA-Z:., +]*") {
-        let _ = asked_in_words(None, &format!("try again in {text}"));
+        let _ = requested_wait(None, &format!("try again in {text}"));
         let header: &'static str = Box::leak(header.into_boxed_str());
         let _ = asked(|_| Some(header), now());
     }
