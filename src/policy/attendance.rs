@@ -56,7 +56,7 @@ const SCREENS: &[&str] = &[
     "yazi",
     "zellij",
 ];
-/// Programs that serve or watch, whatever their arguments.
+/// Programs that serve or watch, regardless of their arguments.
 const SERVERS: &[&str] = &[
     "bacon",
     "caddy",

@@ -67,13 +67,13 @@ pub(crate) fn never_reaches(argv: &[Arg]) -> Option<&'static str> {
     let Some(program) = argv.first().map(|arg| arg.text.as_str()) else { return Some("is unknown") };
     let name = base(program);
     if program.contains('/') {
-        return Some("is named by its path");
+        return Some("is given as a path");
     }
     if kind(name).is_some() || INTERPRETERS.contains(&name) {
         return Some("runs other code");
     }
     if NETWORK.contains(&name) {
-        return Some("sends whatever it is told to");
+        return Some("can send any data");
     }
     if PRIVILEGED.contains(&name) || DELETING.contains(&name) {
         return Some("does more than download");
@@ -81,7 +81,7 @@ pub(crate) fn never_reaches(argv: &[Arg]) -> Option<&'static str> {
     if is_download(argv) || !BUILDERS.contains(&name) {
         return None;
     }
-    Some("can run code of the project with this subcommand")
+    Some("can run project code with this subcommand")
 }
 
 /// Returns whether the command only downloads, by its program and subcommand.

@@ -104,7 +104,7 @@ pub(crate) struct Owned<R> {
     pub rule: R,
 }
 
-/// Returns whether a rule is still in force.
+/// Returns whether a rule is still in effect.
 pub(crate) fn counts(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
     expires_at.is_none_or(|end| now < end)
 }

@@ -23,9 +23,9 @@ pub(crate) fn judge(target: &Target, layers: &[Ready], context: &Context, now: T
     finding.risk = risk(target);
     if !finding.decided.is_denial() {
         let reason = if finding.risk == Risk::High {
-            "opens outside the sandbox, in a program that may run it"
+            "opens it outside the sandbox, in a program that may execute it"
         } else {
-            "opens outside the sandbox, in another program"
+            "opens it outside the sandbox, in another program"
         };
         let asked = Decided::ask("built-in", reason).locked();
         finding.decided = if finding.decided.is_question() { finding.decided.stricter(asked) } else { asked };

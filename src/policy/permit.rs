@@ -129,7 +129,7 @@ impl PreviewPermit {
         &self.hosts
     }
 
-    /// Lets the command reach no host that a rule names.
+    /// Removes the hosts that rules let the command reach.
     #[must_use]
     pub fn without_hosts(self) -> Self {
         Self { hosts: Vec::new(), ..self }
@@ -212,7 +212,7 @@ impl Question {
     }
 }
 
-/// Permission for one action that can be remembered.
+/// Permission for one kind of action until aye quits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// Permission to write to this file.

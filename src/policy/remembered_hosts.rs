@@ -1,4 +1,4 @@
-//! Remembered hosts: a saved rule lets one command reach hosts in its layer without a prompt. A host belongs to the command: no other
+//! Hosts in saved rules: such a rule lets one command reach hosts in its layer without a prompt. A host belongs to the command: no other
 //! command reaches it, and no program gets one that runs other code or that sends what it is told to.
 
 use super::bundle::{Decision, Rule};

@@ -190,7 +190,7 @@ fn is_dot_file(path: &Path, place: Place<'_>) -> bool {
     below.and_then(|rest| rest.components().next()).is_some_and(|first| first.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
-/// Returns the effect that follows from the paths in the arguments, whatever the program.
+/// Returns the effect that follows from the paths in the arguments, regardless of the program.
 fn of_words(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     let argv = &invocation.argv;
     if let Some(to) = destination(argv) {

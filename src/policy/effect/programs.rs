@@ -71,7 +71,7 @@ const EXPRESSION_FIRST: &[&str] =
 const WORDS_ONLY: &[&str] =
     &["echo", "printf", "tr", "expr", "seq", "sleep", "date", "basename", "dirname", "true", "false", ":", "export", "set"];
 
-/// Returns the effect of a program that acts on the whole system, as root or with packages.
+/// Returns the effect of a program that changes the whole system, runs as root or manages packages.
 pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     if let Some(effect) = as_another_user(program, words).or_else(|| of_disk(program, words, place)) {
         return Some(effect);
@@ -116,7 +116,7 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
     }
 }
 
-/// Returns the effect of a signal, with the processes that it is for.
+/// Returns the effect of a signal, with the processes that receive it.
 fn of_signal(program: &str, words: &[Arg]) -> Effect {
     if program == "kill" && words.first().is_some_and(|word| matches!(word.text.as_str(), "-l" | "-L")) {
         return Effect::new(Risk::Low, "lists the names of signals");

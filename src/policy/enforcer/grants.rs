@@ -19,7 +19,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const NO_COPY: &str = "interpreters and task runners are remembered only where a sandbox holds them, and this system has none";
+const NO_COPY: &str = "rules for interpreters and task runners need a sandbox, and this system has none";
 pub(super) const ALREADY_IN_A_COPY: &str =
     "aye runs this in a copy of the workspace without asking first; only its changes need approval, and no rule covers those";
 /// Days after which a saved rule can expire.
@@ -115,9 +115,9 @@ impl Enforcer {
         };
         let mut argv = None;
         command::only_command(command, cwd, &self.scene(cwd, now), |_, part, _| argv = Some(part.invocations[0].argv.clone()));
-        let Some(argv) = argv else { return never("hosts are remembered only for a line with a single command".to_owned()) };
+        let Some(argv) = argv else { return never("hosts can be saved only for a line with a single command".to_owned()) };
         if let Some(why) = never_reaches(&argv) {
-            return never(format!("`{}` {why}, so its hosts are not remembered", argv[0].text.replace('\0', "…")));
+            return never(format!("`{}` {why}, so its hosts cannot be saved", argv[0].text.replace('\0', "…")));
         }
         let words: Vec<String> = argv.iter().map(|arg| arg.text.clone()).collect();
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();

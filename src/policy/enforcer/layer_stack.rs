@@ -1,4 +1,4 @@
-//! Layers in force: as they were given, compiled for the context, and the terms that follow from them.
+//! Layers in effect: as they were given, compiled for the context, and the terms that follow from them.
 
 use crate::policy::bundle::{Approve, Rule, Terms};
 use crate::policy::excluded::ExcludedPaths;
@@ -107,7 +107,7 @@ impl LayerStack {
         self.terms = terms(&self.layers);
     }
 
-    /// Returns the layers in force, the strongest first.
+    /// Returns the layers in effect, the strongest first.
     pub(crate) fn summaries(&self) -> Vec<PolicyLayer> {
         let told = |layer: &Ready| PolicyLayer {
             scope: layer.scope.as_str().to_owned(),

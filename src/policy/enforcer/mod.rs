@@ -98,7 +98,7 @@ pub struct Explanation {
     in_layer: bool,
 }
 
-/// Writes places as text: `index.example.com:443`.
+/// Formats hosts with their ports: `index.example.com:443`.
 fn as_texts<S: Serializer>(places: &[Outside], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(places.iter().map(ToString::to_string))
 }
@@ -260,7 +260,7 @@ impl Enforcer {
         }
     }
 
-    /// Returns the verdict with everything that led to it. A panic on the way is a denial: no error in the evaluation allows
+    /// Returns the verdict with everything that led to it. A panic during the evaluation is a denial: no error in the evaluation allows
     /// anything.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
         guard::contained(|| self.explained(actions, now)).unwrap_or_else(|| {
@@ -505,7 +505,7 @@ impl Enforcer {
         layers.iter().any(|layer| layer.scope.grants()) && !layers.iter().any(|layer| layer.refuses(capability))
     }
 
-    /// Returns the named commands. Of two with the same name, the one of the stronger layer counts.
+    /// Returns the named commands. If two have the same name, the one in the stronger layer applies.
     pub fn named_commands(&self) -> impl Iterator<Item = &NamedCommand> {
         named::all(self.stack.compiled())
     }
@@ -588,7 +588,7 @@ impl Enforcer {
         self.approve.effective(self.terms())
     }
 
-    /// Returns the layers in force, the strongest first.
+    /// Returns the layers in effect, the strongest first.
     pub fn layers(&self) -> Vec<PolicyLayer> {
         self.stack.summaries()
     }

@@ -8,8 +8,8 @@ use crate::policy::permit::Question;
 use crate::protocol::{Action, Mode, Risk, VerdictKind};
 use jiff::Timestamp;
 
-const REASON: &str = "runs outside the sandbox, once: it can do whatever you can do, use the network, and change every file of \
-                      yours; aye's own directories are not protected there";
+const REASON: &str = "runs outside the sandbox, once: the command has all your permissions, can use the network and can change \
+                      any of your files; aye's own directories are not protected";
 
 /// Returns the approval of a command line that would run outside the sandbox, once.
 ///

@@ -209,7 +209,7 @@ impl Places {
             || (!self.glob_lines.is_empty() && self.means(path))
     }
 
-    /// Returns whether the list matches everything in this directory, whatever its name.
+    /// Returns whether the list matches everything in this directory, regardless of its name.
     pub(crate) fn covers(&self, directory: &Path) -> bool {
         self.reach(directory).is_some() || self.reach(&directory.join(ANY)).is_some()
     }

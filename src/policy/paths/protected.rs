@@ -107,7 +107,7 @@ impl Credentials {
     }
 }
 
-/// Returns the protected path that a path is or is below. Of the names above the workspace, only `.git` counts.
+/// Returns the protected path that a path is or is below. Above the workspace, only `.git` counts.
 pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
     let root = context.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
     let below = root.and_then(|root| path.strip_prefix(root).ok());

@@ -10,9 +10,9 @@ const LINE_BYTES: usize = 16 * 1024;
 const TOKEN_BYTES: usize = 4 * 1024;
 /// Maximum distance in bytes between a name and the secret it announces.
 const NAME_BYTES: usize = 128;
-/// Maximum number of beginnings of keys that are looked at, of keys without an end.
+/// Maximum number of key headers examined in the search for an unterminated private key.
 const MAX_BEGINNINGS: usize = 64;
-/// Bytes after which an unterminated private key is given up.
+/// Bytes after which an unterminated private key is no longer tracked.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// Redacts secrets in a text that arrives in pieces, across every cut.

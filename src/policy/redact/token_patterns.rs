@@ -7,9 +7,9 @@ pub(super) enum Letters {
     Plain,
     /// `Plain` and `_`.
     Word,
-    /// `Word` and `-`.
+    /// The characters of `Word`, and `-`.
     Dashed,
-    /// `Dashed` and `.`.
+    /// The characters of `Dashed`, and `.`.
     Dotted,
     /// `Plain` and `= + /`.
     Base64,

@@ -3,7 +3,7 @@
 use super::arg::Arg;
 use super::option_verdict::Reading;
 
-/// Returns the reading of a builtin; `None` for any other program.
+/// Returns what a builtin does with its arguments; `None` for any other program.
 pub(crate) fn reading(argv: &[Arg]) -> Option<Reading<'_>> {
     let (name, args) = argv.split_first()?;
     Some(match name.text.as_str() {
