@@ -95,7 +95,7 @@ fn read_config(root: Root, level: Level, sources: &mut Sources, secrets: &Secret
     let place = file.place.as_str();
     let table = match document::toml(&file.text) {
         Ok(table) => table,
-        Err(why) => return sources.report(place, format!("{why}; nothing of it is imported")),
+        Err(why) => return sources.report(place, format!("{why}; none of it is imported")),
     };
     let text = |key: &str| table.get(key).and_then(Value::as_str);
     if let Some(policy) = text("approval_policy") {
@@ -126,7 +126,7 @@ fn read_config(root: Root, level: Level, sources: &mut Sources, secrets: &Secret
         let entry_name = format!("MCP server `{}`", name.chars().take(64).collect::<String>());
         match entry.as_table() {
             _ if level == Level::Project => {
-                settings.leave_out(place, entry_name, "servers of a project belong into its `.mcp.json`, which aye reads");
+                settings.leave_out(place, entry_name, "servers of a project belong in its `.mcp.json`, which aye reads");
             }
             Some(entry) => {
                 let described = describe(entry, &format!("mcp_servers.{name}"), place, sources, settings);

@@ -2,15 +2,15 @@
 
 use super::settings::{AgentSettings, CommandFile, Level};
 
-/// Keys of the header that aye knows.
+/// Keys of the front matter that aye knows.
 const KNOWN: [&str; 3] = ["description", "argument-hint", "argument_hint"];
 
-/// Adds a command file in Markdown. Keys of its header that have no effect in aye are left out and reported.
+/// Adds a command file in Markdown. Keys of its front matter that have no effect in aye are left out and reported.
 pub(super) fn add_markdown(settings: &mut AgentSettings, place: &str, level: Level, name: &str, text: &str) {
     let (text, left_out) = without_unknown_keys(text);
     if !left_out.is_empty() {
         let keys = left_out.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
-        settings.leave_out(place, keys, "has no effect in the header of a command of aye; the rest is imported");
+        settings.leave_out(place, keys, "has no effect in the front matter of a slash command of aye; the rest is imported");
     }
     add(settings, place, level, name, text);
 }
@@ -48,7 +48,7 @@ fn add(settings: &mut AgentSettings, place: &str, level: Level, name: &str, text
     settings.commands.push(CommandFile { place: place.to_owned(), level, name: name.to_owned(), text });
 }
 
-/// Removes the keys of a header that aye does not know, with the lines that belong to them. Returns their names.
+/// Removes unknown keys and their lines from the front matter. Returns their names.
 fn without_unknown_keys(text: &str) -> (String, Vec<String>) {
     let Some((header, rest)) = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")) else {
         return (text.to_owned(), Vec::new());

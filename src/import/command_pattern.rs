@@ -1,6 +1,6 @@
 //! Patterns of commands as other agents write them.
 
-/// The commands that an entry is about.
+/// The commands that an entry matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommandPattern {
     Every,
@@ -12,7 +12,7 @@ pub(crate) enum CommandPattern {
     Other(String),
 }
 
-/// Characters with which a line is more than one plain command.
+/// Characters that make a line more than one plain command.
 const OPERATORS: &[char] = &['|', '&', ';', '<', '>', '(', ')', '$', '`', '\n', '{', '}'];
 
 impl CommandPattern {
@@ -30,7 +30,7 @@ impl CommandPattern {
             return Self::inner(text);
         }
         if start.contains(OPERATORS) {
-            return Self::Other("it is about more than one plain command".to_owned());
+            return Self::Other("it matches more than one plain command".to_owned());
         }
         let Some(mut words) = split_words(start) else { return Self::Other("its quotes are not closed".to_owned()) };
         if let (None, Some(last)) = (open, words.last_mut()) {
@@ -45,7 +45,7 @@ impl CommandPattern {
     }
 
     fn inner(text: &str) -> Self {
-        Self::Other(format!("`{text}` has a wildcard inside the command; rules of aye are about its first words"))
+        Self::Other(format!("`{text}` has a wildcard inside the command; rules of aye match only its first words"))
     }
 }
 
@@ -75,11 +75,11 @@ pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
 /// Returns the words of a line that is one plain command.
 pub(super) fn plain_words(line: &str) -> Result<Vec<String>, String> {
     if line.contains(OPERATORS) {
-        return Err("it is about more than one plain command".to_owned());
+        return Err("it matches more than one plain command".to_owned());
     }
     match split_words(line) {
         Some(words) if !words.is_empty() => Ok(words),
-        Some(_) => Err("it names no command".to_owned()),
+        Some(_) => Err("it does not name a command".to_owned()),
         None => Err("its quotes are not closed".to_owned()),
     }
 }

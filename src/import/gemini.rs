@@ -126,7 +126,7 @@ fn read_servers(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, secre
     for name in list.entries.keys() {
         let Some(entry) = list.object(name, sources) else { continue };
         if level == Level::Project {
-            let reason = "servers of a project belong into its `.mcp.json`, which aye reads";
+            let reason = "servers of a project belong in its `.mcp.json`, which aye reads";
             settings.leave_out(file.place, format!("MCP server `{name}`"), reason);
             continue;
         }
@@ -198,7 +198,7 @@ fn read_commands(root: Root, level: Level, sources: &mut Sources, settings: &mut
             continue;
         };
         if prompt.contains("!{") {
-            settings.leave_out(place, "`!{…}`", "aye runs no command of a prompt; the text is imported as it is");
+            settings.leave_out(place, "`!{…}`", "aye does not run commands in prompts; the text is imported unchanged");
         }
         let prompt = attached(&prompt.replace("{{args}}", "$ARGUMENTS"));
         command_files::add_prompt(settings, place, level, &name, table.get("description").and_then(toml::Value::as_str), &prompt);

@@ -14,7 +14,7 @@ const END: &str = "<!-- aye import: end -->";
 pub(super) fn with_block(text: Option<&str>, place: &str, content: &str) -> Result<String, String> {
     let content = content.trim();
     if content.contains(MARK) || place.contains("-->") {
-        return Err("it contains a mark of an earlier import".to_owned());
+        return Err("it contains a marker of an earlier import".to_owned());
     }
     let begin = format!("{MARK} {place} -->");
     let block = format!("{begin}\n{content}\n{END}\n");
@@ -31,7 +31,7 @@ pub(super) fn with_block(text: Option<&str>, place: &str, content: &str) -> Resu
     };
     if new.len() > MAX_BYTES {
         let most = size(MAX_BYTES as u64);
-        return Err(format!("your AGENTS.md would be longer than {most}, the part that aye reads"));
+        return Err(format!("your AGENTS.md would exceed {most}, the most that aye reads"));
     }
     Ok(new)
 }

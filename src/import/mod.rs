@@ -1,4 +1,4 @@
-//! Settings of other coding agents: reads them, and plans what becomes of them in the user's files.
+//! Settings of other coding agents: reads them, and plans the changes to the user's files.
 
 mod apply;
 mod claude;

@@ -89,7 +89,7 @@ fn read_settings(
     read_servers(file, level, sources, secrets, settings);
 }
 
-/// Reads permissions. Of the patterns of a tool, the last one that matches decides, so an allow that a later pattern overrides is left
+/// Reads permissions. The last pattern of a tool that matches decides, so an allow that a later pattern overrides is left
 /// out.
 fn read_permissions(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, settings: &mut AgentSettings) {
     for (tool, value) in file.entries {
@@ -180,7 +180,7 @@ fn subject(tool: &str, pattern: &str) -> Subject {
         "websearch" | "codesearch" => Subject::Other("aye has no web search".to_owned()),
         "task" => Subject::Other("aye has no subagents".to_owned()),
         "external_directory" => Subject::Other("see `allowed_paths` of File.Read and File.Write".to_owned()),
-        "*" => Subject::Other("it is about every tool; aye asks about everything that its policy does not allow".to_owned()),
+        "*" => Subject::Other("it applies to every tool; aye asks about everything that its policy does not allow".to_owned()),
         _ => Subject::Other("aye has no such tool".to_owned()),
     }
 }
@@ -210,7 +210,7 @@ fn read_servers(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, secre
         let Some(entry) = list.object(name, sources) else { continue };
         let label = format!("MCP server `{name}`");
         if level == Level::Project {
-            settings.leave_out(file.place, label, "servers of a project belong into its `.mcp.json`, which aye reads");
+            settings.leave_out(file.place, label, "servers of a project belong in its `.mcp.json`, which aye reads");
             continue;
         }
         let mut words: Vec<String> = entry.texts("command", sources).into_iter().map(str::to_owned).collect();

@@ -15,10 +15,10 @@ const MAX_ALTERNATIVES: usize = 64;
 const EVERY_COMMAND: &str = "it would allow every command";
 const WORKSPACE: &str = "${workspace}";
 
-/// Decides what becomes of permissions.
+/// Converts permissions to rules.
 pub(super) struct Judge<'a> {
     pub agent: Agent,
-    /// The policy of the user, which says what could be saved.
+    /// The policy of the user, which decides what can be saved.
     pub enforcer: &'a Enforcer,
     pub workspace: &'a Path,
     pub now: Timestamp,
@@ -26,11 +26,11 @@ pub(super) struct Judge<'a> {
     pub accepts_project: bool,
 }
 
-/// The new text of a policy file, and what became of the permissions.
+/// The new text of a policy file, and the outcome for each permission.
 #[derive(Debug, Default)]
 pub(super) struct PolicyChange {
     pub text: String,
-    /// Permissions that are in force already, as written.
+    /// Permissions that are already in effect, as written.
     pub in_force: Vec<String>,
     /// Permissions of which only a part is imported, with that part.
     pub narrowed: Vec<(String, String)>,
@@ -149,18 +149,18 @@ impl Judge<'_> {
             Subject::Write(patterns) if permission.level == Level::Project => (self.rules_for_paths(patterns)?, false),
             Subject::Write(_) => {
                 return Err(
-                    "a rule for all projects names absolute paths; press `a` in the first approval to save one".to_owned()
+                    "a rule for all projects needs absolute paths; press `a` in the first approval to save one".to_owned()
                 );
             }
             Subject::Read(_) => {
-                return Err("files of the workspace can be read without approval; other places go into `allowed_paths` of \
+                return Err("files of the workspace can be read without approval; add other paths to `allowed_paths` of \
                             File.Read"
                     .to_owned());
             }
             Subject::Web(_) => return Err("each request needs its own approval".to_owned()),
             Subject::Server(server, _) => {
                 return Err(format!(
-                    "a rule is about one version of a tool; run `aye mcp allow {server}`, and press `a` in the first approval"
+                    "a rule applies to one version of a tool; run `aye mcp allow {server}`, and press `a` in the first approval"
                 ));
             }
             Subject::Tools(_) => {
@@ -182,7 +182,7 @@ impl Judge<'_> {
             };
             lines = lines.iter().flat_map(longer).collect();
             if lines.len() > MAX_ALTERNATIVES {
-                return Err(format!("it stands for more than {MAX_ALTERNATIVES} commands"));
+                return Err(format!("it expands to more than {MAX_ALTERNATIVES} commands"));
             }
         }
         let mut rules = Vec::new();
@@ -192,7 +192,7 @@ impl Judge<'_> {
                 last.pop();
             }
             if line.last().is_some_and(String::is_empty) {
-                return Err("it has a wildcard for a whole word".to_owned());
+                return Err("a wildcard replaces a whole word in it".to_owned());
             }
             rules.extend(self.enforcer.rules_within(&line, &self.cwd(), self.now)?);
         }
@@ -209,11 +209,11 @@ impl Judge<'_> {
                 (None, Some((folder, ending))) if !folder.contains('*') => (pattern.as_str(), format!("{folder}/x.{ending}")),
                 (None, _) if !pattern.contains(['*', '?', '[', '{']) => (pattern.as_str(), pattern.clone()),
                 (None, _) => {
-                    return Err("a rule that could be saved is about a file, a folder, or one kind of file in it".to_owned());
+                    return Err("a saved rule can only name a file, a folder, or one file type in a folder".to_owned());
                 }
             };
             let Some(below) = sample.strip_prefix(WORKSPACE).and_then(|below| below.strip_prefix('/')) else {
-                return Err("it is about files outside the workspace".to_owned());
+                return Err("it matches files outside the workspace".to_owned());
             };
             let target = Target { given: below.to_owned(), real: self.workspace.join(below), place: Place::File { bytes: 0 } };
             rules.extend(self.enforcer.rules_for_paths(pattern, &target, self.now)?);

@@ -52,7 +52,7 @@ pub(crate) struct ImportPlan {
     pub sources: Vec<String>,
     pub files: Vec<PlannedFile>,
     pub not_imported: Vec<NotImported>,
-    /// Entries that are in force already, as written.
+    /// Entries that are already in effect, as written.
     pub in_force: Vec<String>,
     /// Entries of which only a part is imported, with that part.
     pub narrowed: Vec<(String, String)>,
@@ -91,7 +91,7 @@ impl PlannedFile {
     }
 }
 
-/// Makes plans.
+/// Plans imports.
 pub(crate) struct Planner<'a> {
     pub agent: Agent,
     pub targets: &'a Targets,
@@ -288,11 +288,11 @@ impl Planner<'_> {
             let old = grants::read(&path)?;
             let planned = plan.files.iter().any(|file| file.path == path);
             let reason = if (self.is_built_in)(&slash[1..]) {
-                Some(format!("aye has a command {slash} of its own"))
+                Some(format!("aye has a built-in command {slash}"))
             } else if let Some(line) = self.secrets.line_of_secret(&command.text) {
                 Some(format!("line {line} contains a secret; remove it there, and import again"))
             } else if planned || old.as_ref().is_some_and(|old| *old != command.text) {
-                Some(format!("`{}` has another text", abbreviate_home(&path, self.home)))
+                Some(format!("`{}` has different content", abbreviate_home(&path, self.home)))
             } else {
                 None
             };

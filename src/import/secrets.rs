@@ -3,7 +3,7 @@
 use crate::policy::redact::{Redactor, names_a_secret};
 use std::sync::Arc;
 
-/// Minimum length of a value without meaning that counts as a secret whatever its name is.
+/// Minimum length of a random-looking value that counts as a secret under any name.
 const RANDOM_BYTES: usize = 20;
 /// Minimum number of different characters in such a value.
 const DIFFERENT: usize = 10;
@@ -115,13 +115,13 @@ fn has_credential_word(name: &str) -> bool {
     name.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| CREDENTIAL_WORDS.contains(&word))
 }
 
-/// Returns whether a value is a place, a number or a switch.
+/// Returns whether a value is a path, a number or a switch.
 fn is_plain(value: &str) -> bool {
     let is_place = value.contains("://") || value.starts_with(['/', '.', '~']);
     is_place || value.parse::<f64>().is_ok() || ["true", "false", "none"].contains(&value)
 }
 
-/// Returns whether a value has no meaning for people: long, with letters and digits in no order.
+/// Returns whether a value looks random: long, with letters and digits mixed.
 fn looks_random(value: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_+=".contains(&byte);
     let mut different: Vec<u8> = value.bytes().collect();

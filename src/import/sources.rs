@@ -103,11 +103,11 @@ impl Sources {
         match super::document::json(&file.text) {
             Ok(serde_json::Value::Object(entries)) => Some((file.place, entries)),
             Ok(_) => {
-                self.report(&file.place, "line 1: expected an object; nothing of it is imported");
+                self.report(&file.place, "line 1: expected an object; none of it is imported");
                 None
             }
             Err(why) => {
-                self.report(&file.place, format!("{why}; nothing of it is imported"));
+                self.report(&file.place, format!("{why}; none of it is imported"));
                 None
             }
         }
@@ -185,7 +185,7 @@ impl Sources {
             }
         }
         if !self.is_within(root, path) {
-            self.report(&place, "a symlink that leads out of the directory of the agent; not read");
+            self.report(&place, "a symlink that points outside the directory of the agent; not read");
             return None;
         }
         match contents(path, most) {

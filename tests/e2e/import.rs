@@ -121,7 +121,7 @@ fn a_second_import_has_nothing_to_do() {
     project.aye(&["import", "claude", "--yes"]).exits(0);
     let before = config(&project);
     let again = project.aye(&["import", "claude", "--yes"]).exits(0);
-    assert!(again.stdout.contains("nothing to import") && again.stdout.contains("Already in force"), "{}", again.stdout);
+    assert!(again.stdout.contains("nothing to import") && again.stdout.contains("Already in effect"), "{}", again.stdout);
     assert_eq!(config(&project), before);
     let none = Project::empty().aye(&["import", "codex"]).exits(0);
     assert!(none.stdout.contains("found no settings of Codex"), "{}", none.stdout);

@@ -158,7 +158,7 @@ fn describe(agent: Agent, plan: &ImportPlan) -> String {
         let _ = write!(text, "\n{verb} {}\n{}", file.shown, file.diff());
     }
     if !plan.in_force.is_empty() {
-        let _ = writeln!(text, "\nAlready in force: {}", listed(&plan.in_force));
+        let _ = writeln!(text, "\nAlready in effect: {}", listed(&plan.in_force));
     }
     let narrowed: Vec<String> = plan.narrowed.iter().map(|(entry, part)| format!("{entry}: {part}")).collect();
     text.push_str(&lines("Imported in part", &narrowed));

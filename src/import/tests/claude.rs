@@ -200,7 +200,7 @@ fn a_server_or_a_command_of_the_same_name_stays_as_it_is() {
     assert!(plan.files.is_empty(), "{:?}", plan.files);
     for (entry, part) in [
         ("MCP server `docs`", "another server with this name"),
-        ("command /fix", "has another text"),
+        ("command /fix", "has different content"),
         ("command /review", "of its own"),
         ("command /key", "line 1 contains a secret"),
     ] {
