@@ -379,7 +379,7 @@ impl Host {
         }
     }
 
-    /// Reports changed server states. The tools of a ready server are in force before that, so that a task started at once has them.
+    /// Reports changed server states. The tools of a ready server are available before that, so that a task started at once has them.
     async fn report_servers(&mut self) {
         // Read before the tools, so that a server that becomes ready later is in the next event.
         let Some(servers) = self.servers.take_changed() else { return };

@@ -108,10 +108,10 @@ pub(crate) const COMPACT_GROWTH_PERCENT: u64 = 5;
 pub(crate) const SUMMARY_MOST_TOKENS: u64 = 16_000;
 /// Number of times that an overlong summary request is shortened.
 pub(crate) const SUMMARY_HALVINGS: u32 = 3;
-/// Percentage of the context window for the user's messages kept verbatim beside a summary, and the bytes kept of each.
+/// Percentage of the context window for the user's messages kept verbatim with a summary, and the bytes kept of each.
 pub(crate) const SAID_PERCENT: u64 = 5;
 pub(crate) const SAID_MOST_BYTES: usize = 4_000;
-/// Maximum number of files listed beside a summary, newest first.
+/// Maximum number of files listed with a summary, newest first.
 pub(crate) const FILES_NAMED: usize = 60;
 /// Estimated size of a prompt, in percent of the context window, above which it is not sent at all.
 pub(crate) const HOPELESS_PERCENT: u64 = 125;

@@ -204,7 +204,7 @@ impl Thread {
         let summary = usize::from(self.has_summary()).min(index);
         let mut said: Vec<&Arc<Message>> =
             older.iter().skip(summary).filter(|message| is_prompt(message) && Some(&message.task_id) == task).collect();
-        // The request itself stays whatever its size; messages added to it stay as far as they fit.
+        // The request itself stays regardless of its size; messages added to it stay as far as they fit.
         let mut room = keep;
         let request = said.first().map(|message| message.message_id.clone());
         said.reverse();

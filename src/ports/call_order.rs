@@ -23,7 +23,7 @@ pub(crate) struct CallOrder {
     turn: Option<TurnKind>,
 }
 
-/// Kind of a call that takes turns with others: it starts when all earlier writing calls are done.
+/// Kind of a call that is ordered relative to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnKind {
     Reads,
@@ -39,7 +39,7 @@ impl CallOrder {
         order
     }
 
-    /// Sets how the call takes turns.
+    /// Sets how the call is ordered relative to others.
     pub(crate) fn in_turn(self, turn: Option<TurnKind>) -> Self {
         Self { turn, ..self }
     }

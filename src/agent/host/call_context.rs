@@ -89,7 +89,7 @@ impl CallContext {
         }
     }
 
-    /// Returns the path of a call's output to the session. `stopped`: cancelled when the result no longer waits for the front end.
+    /// Returns the channel for a call's output to the session. `stopped`: cancelled when the result no longer waits for the front end.
     pub(crate) fn output(&self, index: usize, stopped: CancellationToken) -> OutputRelay {
         OutputRelay { index, stopped, redactor: self.redactor(), room: self.room(), inputs: self.inputs() }
     }
@@ -100,7 +100,7 @@ fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
     Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it changed anything. Try another way."))
 }
 
-/// Path of a call's output to the session.
+/// Channel for a call's output to the session.
 pub(super) struct OutputRelay {
     index: usize,
     stopped: CancellationToken,

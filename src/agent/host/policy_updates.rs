@@ -25,7 +25,7 @@ pub(crate) struct PolicyUpdates {
     pub updates: mpsc::Receiver<PolicyUpdate>,
     /// Requests a reload of the files.
     pub reload: ReloadRequests,
-    /// Mode in force, which the sandbox of commands depends on.
+    /// Mode in effect, which the sandbox of commands depends on.
     pub modes: watch::Sender<Mode>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum PolicyUpdate {
         router: Arc<dyn ToolRouter>,
         redactor: Arc<Redactor>,
     },
-    /// A file is invalid; the current policy stays in force.
+    /// A file is invalid; the current policy stays in effect.
     Rejected {
         message: String,
     },
@@ -72,7 +72,7 @@ impl PolicySource {
         self.0.as_mut().and_then(|source| source.updates.try_recv().ok())
     }
 
-    /// Tells the source the mode in force.
+    /// Tells the source the mode in effect.
     pub(crate) fn set_mode(&self, mode: Mode) {
         if let Some(source) = &self.0 {
             source.modes.send_replace(mode);

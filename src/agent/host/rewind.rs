@@ -39,7 +39,7 @@ pub(super) fn report_plan(context: &CallContext, sender: EventSender, mut plan: 
     });
 }
 
-/// Restores files. The work is completed whatever else happens.
+/// Restores files. A restoration that has started is always completed.
 pub(super) fn restore_files(context: &CallContext, rewind: FileRewind) {
     let (router, inputs, number) = (context.router(), context.inputs(), rewind.number);
     tokio::spawn(async move {

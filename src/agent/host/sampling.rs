@@ -31,7 +31,7 @@ pub(crate) struct Sampling {
 pub(super) enum SamplingPhase {
     /// Approved; waits only for the requests before it.
     Approved(ApprovedSampling),
-    /// Ended, with what it used, if anything.
+    /// Ended, with its usage, if any.
     Over(Option<Sampled>),
 }
 

@@ -152,7 +152,7 @@ impl SessionJournal {
         }
     }
 
-    /// Takes the buffered records out.
+    /// Removes and returns the buffered records.
     pub(crate) fn take_unsaved(&mut self) -> Vec<Record> {
         self.unsaved.take().map(Unsaved::into_records).unwrap_or_default()
     }

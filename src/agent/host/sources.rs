@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// Sources that belong to no other part of the host.
 pub(super) struct Sources {
-    /// Commands of the front end; `None` once it is gone.
+    /// Commands of the front end; `None` once it has disconnected.
     pub commands: Option<mpsc::Receiver<SessionCommand>>,
     /// Results of background work.
     pub inputs: mpsc::Receiver<Input>,
@@ -21,7 +21,7 @@ pub(super) struct Sources {
     pub room: Backpressure,
 }
 
-/// Times at which something is due.
+/// Deadlines of the session.
 #[derive(Clone, Copy)]
 pub(super) struct Timers {
     /// Next save of a command's last output.

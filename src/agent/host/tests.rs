@@ -314,7 +314,7 @@ impl Session {
             _ => None,
         };
         let failure = self.until(paused).await;
-        assert_eq!(self.status, SessionStatus::Paused, "the state is in force before the event");
+        assert_eq!(self.status, SessionStatus::Paused, "the state is in effect before the event");
         failure
     }
 

@@ -45,7 +45,7 @@ fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, d
         return Some(obstacle);
     }
     if effects.digest != digest {
-        return Some("the selection was made for other effects".to_owned());
+        return Some("the selection is for different effects".to_owned());
     }
     let covers = |left: &DiscardedEffect, part: &EffectPart| {
         left.path == part.path && (left.hunks.is_empty() || part.hunk.is_some_and(|hunk| left.hunks.contains(&hunk)))
@@ -78,7 +78,7 @@ pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String>
             fixed.find_map(|(_, hunk)| hunk.fixed.clone())
         }
         Amendment::Effects { digest, discarded } => no_selection(plan.effects.as_deref(), &offer.effects, digest, discarded),
-        Amendment::File { file, .. } => (*file >= offer.files.len()).then(|| "the change has no such file".to_owned()),
+        Amendment::File { file, .. } => (*file >= offer.files.len()).then(|| "the change does not contain this file".to_owned()),
         Amendment::Command { line } if line.trim().is_empty() => Some("the command is empty".to_owned()),
         Amendment::Command { .. } => offer.command.is_none().then(|| "this tool call has no command to edit".to_owned()),
         Amendment::First { line } => {

@@ -99,7 +99,7 @@ impl CallRunner<'_> {
     pub(super) fn ask_unsandboxed(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
         let asked = match self.cx.options.approver {
             Approver::Person => self.cx.policy.ask_unsandboxed(&plan.tool_name, &plan.actions, at.now),
-            Approver::Everyone | Approver::Nobody => Err("no user is there to approve it".to_owned()),
+            Approver::Everyone | Approver::Nobody => Err("no user is available to approve it".to_owned()),
         };
         match asked {
             Ok(question) => self.ask(call, index, plan, question, batch, at),
@@ -276,7 +276,7 @@ impl CallRunner<'_> {
         self.carry_out(calls, batch);
     }
 
-    /// Denies an approval whose time is up. A preview counts as a response, and is followed by another approval with its own timer.
+    /// Denies an approval that has timed out. A preview counts as a response, and is followed by another approval with its own timer.
     pub(super) fn time_out(&mut self, call: &mut Call, timeout: Duration, at: InputTime) {
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { approval_id, since, plan, .. } = *pending;

@@ -17,7 +17,7 @@ const BY_PERSON: &str = "you";
 const KINDS: [(BudgetScope, BudgetUnit); 5] =
     [(Session, CostUsd), (Session, Tokens), (Session, Steps), (Task, CostUsd), (Task, Tokens)];
 
-/// Limit in force.
+/// Limit in effect.
 struct InForce {
     scope: BudgetScope,
     unit: BudgetUnit,

@@ -51,7 +51,7 @@ impl CallBatch {
         &mut self.calls
     }
 
-    /// Returns the calls that are not planned yet, with their places.
+    /// Returns the calls that are not planned yet, with their indexes.
     pub(crate) fn to_plan(&self) -> Vec<(usize, ToolCall)> {
         let open = self.calls.iter().enumerate().filter(|(_, call)| matches!(call.state, CallState::Planning));
         open.map(|(index, call)| (index, call.call.clone())).collect()
@@ -339,7 +339,7 @@ impl CallBatch {
         match asked {
             RuleAsked::Written { rule } => Ok(runner.written(pending, &rule, at)),
             RuleAsked::Reach { offer } if offer < pending.always.offers.len() => Err(offer),
-            RuleAsked::Reach { .. } => Ok(rule_refused("no such offer")),
+            RuleAsked::Reach { .. } => Ok(rule_refused("this rule was not offered")),
         }
     }
 

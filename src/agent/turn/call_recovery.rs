@@ -63,7 +63,7 @@ impl CallBatch {
                 Some(RecoveredState::Done { left }) => {
                     runner.announce(call, &[]);
                     let text = format!(
-                        "{}: done; aye exited before it reported this, and the files have the new content{}",
+                        "{}: done; aye exited before reporting it, but the files have the new content{}",
                         call.summary,
                         beside(&left)
                     );

@@ -147,7 +147,7 @@ impl ContextWindow {
         cx.response_limit().min(cx.options.model.context_window * RESERVED_PERCENT / 100)
     }
 
-    /// Returns the output limit beside an input of this size. Servers refuse a request that asks for more than their window.
+    /// Returns the output limit for an input of this size. Servers refuse a request that asks for more than their window.
     pub(crate) fn output_limit(&self, cx: &TurnContext) -> u64 {
         let left = cx.options.model.context_window.saturating_sub(self.next_input_tokens(cx));
         cx.response_limit().min(left.max(Self::reserved(cx)))

@@ -21,7 +21,7 @@ impl Grants {
         self.changes > 0
     }
 
-    /// Saves the chosen offer. The approved call runs once whatever the result.
+    /// Saves the chosen offer. The approved call runs once regardless of the result.
     pub(crate) fn remember(
         &mut self,
         always: &Always,
@@ -29,7 +29,7 @@ impl Grants {
         TurnContext { policy, out, .. }: &mut TurnContext,
     ) {
         let Some(offer) = always.offers.get(remember.offer) else {
-            return out.notice("no rule was saved: no such offer; allowed this once");
+            return out.notice("no rule was saved: it was not offered; allowed this once");
         };
         if let Some(why) = offer.refuses(remember.scope) {
             return out.notice(format!("no rule was saved: {why}; allowed this once"));

@@ -9,7 +9,7 @@ use super::super::thread::Thread;
 use crate::ports::TaskEnd;
 use crate::protocol::{FailureKind, Message, Part, Role};
 
-/// Message of the guardrail that ended the last task; told to the model with the next request.
+/// Message of the guardrail that ended the last task; sent to the model with the next request.
 #[derive(Debug, Default)]
 pub(super) struct GuardrailNote(Option<String>);
 

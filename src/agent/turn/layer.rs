@@ -198,7 +198,8 @@ impl CallRunner<'_> {
         self.stop_preview(call);
         call.held = None;
         self.drop_preview(call);
-        call.no_layer = Some("its run in a copy was stopped and discarded, to start it again in the background".to_owned());
+        call.no_layer =
+            Some("its run in a copy was stopped and discarded, so that it could start again in the background".to_owned());
         call.amended.by = vec![Amendment::Background];
         self.plan_again(call, index);
     }
@@ -279,7 +280,7 @@ impl CallRunner<'_> {
         call.note = Some(format!("not asked: it ran in a copy {access} {what}"));
     }
 
-    /// Returns how a call takes turns with others; `None` if commands are approved before they run.
+    /// Returns how a call is ordered relative to others; `None` if commands are approved before they run.
     pub(super) fn takes_turns(&self, verdict: &Verdict) -> Option<TurnKind> {
         let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
         let in_a_copy = Self::is_by_mode(verdict) || matches!(verdict, Verdict::Ask(question) if question.layer().is_some());

@@ -208,7 +208,7 @@ mod tests {
         let thrice = vec![poll[0].clone(); 3];
         assert_eq!(rows(&[(poll, &["10 %"]), (poll, &["20 %"]), (poll, &["20 %"]), (poll, &["30 %"])]), [1, 1, 2, 1]);
         assert_eq!(rows(&[(&thrice, &["a", "a", "b"]), (&thrice, &["b", "b", "b"])]), [1, 4]);
-        // Another call in between resets the row, whatever its result.
+        // Another call in between resets the row, regardless of its result.
         let other = [call("Stat", "{}"), poll[0].clone()];
         assert_eq!(rows(&[(poll, &["a"]), (&other, &["x", "a"]), (poll, &["a"])]), [1, 1, 2]);
         // A denial is not an outcome.

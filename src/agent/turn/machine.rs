@@ -366,7 +366,7 @@ impl TurnMachine {
         self.cx.out.commit(Durability::Process);
     }
 
-    /// Denies an approval whose time is up.
+    /// Denies an approval that has timed out.
     fn time_out(&mut self, ticket: u64, at: InputTime) {
         if self.with_calls(|batch, runner| batch.time_out(ticket, runner, at)) == Some(true) {
             self.advance(at);

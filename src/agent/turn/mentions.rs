@@ -106,7 +106,7 @@ impl MentionReader {
         is_empty
     }
 
-    /// Ends the reading of this prompt.
+    /// Stops reading the mentions of this prompt.
     pub(crate) fn finish(&mut self, ticket: u64) -> Option<PendingPrompt> {
         self.pending.take_if(|pending| pending.id == ticket)
     }

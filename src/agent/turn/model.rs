@@ -22,7 +22,7 @@ pub(super) struct ModelChoice {
 /// Change after a model was opened.
 pub(super) enum ModelUpdate {
     None,
-    /// New facts about the current model are in force.
+    /// New facts about the current model are in effect.
     Learned,
     /// The user's choice is ready to be used.
     Chosen(ModelFacts),

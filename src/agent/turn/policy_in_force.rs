@@ -1,4 +1,4 @@
-//! Policy and mode in force, and their replacement while the session runs.
+//! Policy and mode in effect, and their replacement while the session runs.
 
 use super::options::Approver;
 use super::policy::PolicyChange;

@@ -4,7 +4,7 @@ use crate::policy::PreviewPermit;
 use crate::ports::Plan;
 use crate::protocol::{Action, ApprovalId, Effects, PreviewOffer};
 
-/// Running preview. The plan is with the router; this is what can still be judged.
+/// Running preview. The router has the plan; this is the part that decisions still need.
 #[derive(Debug)]
 pub(super) struct ActivePreview {
     pub ticket: u64,

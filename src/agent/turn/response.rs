@@ -170,7 +170,7 @@ fn in_minutes(wait: Duration) -> String {
     }
 }
 
-/// Returns why a response that ended so is discarded, including its text and calls.
+/// Returns why a response that ended like this is discarded, including its text and calls.
 pub(super) fn spoiled(stop_reason: StopReason) -> Option<Failure> {
     match stop_reason {
         StopReason::Refusal | StopReason::ContentFilter => Some(Failure::new(

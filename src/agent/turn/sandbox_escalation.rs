@@ -2,7 +2,7 @@
 
 use crate::protocol::{ErrorCode, Outside, ToolResult};
 
-/// Maximum number of places and hosts that one run may be allowed to access.
+/// Maximum number of paths and hosts that one run may be allowed to access.
 const MAX_OPENS: usize = 8;
 
 /// Result of a run that the sandbox blocked.

@@ -278,7 +278,7 @@ impl Tasks {
 
 /// Beginnings and ends of tasks.
 impl Tasks {
-    /// Starts a task; one that ended early is forgotten.
+    /// Starts a task; one that ended early is dropped.
     pub(crate) fn begin(&mut self, id: TaskId, max_steps: u32, out: &mut Outputs) {
         self.ended = None;
         self.set_current(Some(Task::new(id, max_steps)), out);
@@ -312,7 +312,7 @@ impl Tasks {
         self.ended = None;
     }
 
-    /// Continues the task that ended early with so many steps. Returns whether there is one.
+    /// Continues the task that ended early with this many more steps. Returns whether there is one.
     pub(crate) fn continue_ended(&mut self, max_steps: u32, out: &mut Outputs) -> bool {
         let Some(task) = self.ended.take() else { return false };
         self.set_current(Some(task.with_steps(max_steps)), out);
@@ -383,7 +383,7 @@ impl Tasks {
         Some((task.step_count, task.max_steps))
     }
 
-    /// Limits the tasks to so many steps.
+    /// Sets the step limit of tasks.
     pub(crate) fn set_max_steps(&mut self, max_steps: u32) {
         for task in [&mut self.current, &mut self.ended].into_iter().flatten() {
             task.max_steps = max_steps;

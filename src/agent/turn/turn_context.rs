@@ -1,4 +1,4 @@
-//! Context of the sub-machines: the policy in force, the options of the session, the numbering, and the output buffer.
+//! Context of the sub-machines: the policy in effect, the options of the session, the numbering, and the output buffer.
 
 use super::numbering::Numbering;
 use super::options::Options;
@@ -16,7 +16,7 @@ pub(super) struct TurnContext {
     pub out: Outputs,
     /// Choices made before the first message.
     choices: Vec<Record>,
-    /// Whether the journal records the policy in force.
+    /// Whether the journal records the policy in effect.
     is_policy_recorded: bool,
 }
 
@@ -47,7 +47,7 @@ impl TurnContext {
         self.out.records(std::mem::take(&mut self.choices));
     }
 
-    /// Records the policy in force, before anything is decided by it.
+    /// Records the policy in effect, before anything is decided by it.
     pub(crate) fn record_policy(&mut self) {
         if !std::mem::replace(&mut self.is_policy_recorded, true) {
             self.out.record(Record::PolicyInForce { layers: self.policy.layers(), mode: Some(self.policy.mode()) });

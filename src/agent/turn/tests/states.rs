@@ -29,7 +29,7 @@ impl Changes {
         (self.session, self.task) = (SessionStatus::Created, TaskStatus::Idle);
     }
 
-    /// Checks that the state an event announces is in force.
+    /// Checks that the state an event announces is in effect.
     pub(super) fn is_in_force(&self, announced: &EventKind, person: bool) {
         let (session, task) = (self.session, self.task);
         let is_in_force = match announced {
