@@ -5,7 +5,7 @@ const MAX_BYTES: usize = 16 << 10;
 /// Maximum number of files in one drop, which is also the limit of a prompt.
 const MAX_FILES: usize = 20;
 
-/// Returns the possible readings of a text as paths, likeliest first; empty if it can only be prose. The caller checks whether
+/// Returns the possible interpretations of a text as paths, likeliest first; empty if it can only be prose. The caller checks whether
 /// the files exist.
 pub(crate) fn readings(pasted: &str) -> Vec<Vec<String>> {
     let text = pasted.trim();

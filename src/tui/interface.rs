@@ -175,7 +175,7 @@ impl Background {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ThemeChoice {
-    /// Chosen for the terminal's background; until that is reported, for `Options::ground`.
+    /// Chosen for the reported background of the terminal; before the report, for `Options::ground`.
     Auto,
     /// Built-in or user theme.
     Named(String),

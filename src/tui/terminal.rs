@@ -187,7 +187,7 @@ pub(crate) fn give_back_at_once() {
         return;
     }
     for bytes in off() {
-        // The process ends, whatever the result.
+        // The process ends, regardless of the result.
         let _ = nix::unistd::write(io::stdout(), bytes);
     }
 }

@@ -54,13 +54,13 @@ impl ElicitationForm {
                 }
             }
             FormContent::Visit(_) => {
-                let words = "I open it myself; let the server continue".to_owned();
+                let words = "I'll open it myself; let the server continue".to_owned();
                 choices.push(pick('y', Confirm::LetterThenEnter, FormAction::Send, words, "I open it"));
                 choices.push(pick('c', Confirm::Letter, FormAction::Copy, "copy the URL".to_owned(), "copy"));
             }
         }
-        choices.push(pick('n', Confirm::Letter, FormAction::Decline, "decline: tell the server no".to_owned(), "decline"));
-        let words = "dismiss: answer neither yes nor no".to_owned();
+        choices.push(pick('n', Confirm::Letter, FormAction::Decline, "decline the request".to_owned(), "decline"));
+        let words = "dismiss without an answer".to_owned();
         choices.push(pick('x', Confirm::Letter, FormAction::Dismiss, words, "dismiss"));
         choices
     }

@@ -70,7 +70,7 @@ use ratatui::layout::Rect;
 use std::path::PathBuf;
 
 /// Denial reasons that a digit inserts into an empty field.
-pub(crate) const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "do it without the network"];
+pub(crate) const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "run without network"];
 /// Shorter forms of the reasons, for narrow screens.
 const FEWER_WORDS: [[&str; 4]; 2] =
     [["wrong file", "too broad", "explain first", "no network"], ["file", "broad", "explain", "offline"]];

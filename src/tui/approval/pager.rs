@@ -96,7 +96,7 @@ impl Pager {
             }
             Page {
                 title: text::reveal_name(&file.name),
-                about: "as read just now; it has not taken effect yet".to_owned(),
+                about: "as just read; not in effect yet".to_owned(),
                 text,
                 diff: None,
                 file: None,

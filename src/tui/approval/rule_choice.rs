@@ -9,7 +9,7 @@ use crate::text;
 use crate::tui::format::counted;
 use crate::tui::typeahead_guard::Confirm;
 
-/// Always shown, so that nobody searches for such a rule in vain.
+/// Always shown, to explain why such a rule is not offered.
 const NEVER: &str = "never saved as a rule: deletions, network access, downloaded code, wrappers and interpreters \
                      (sh -c, python -c, sudo, env, …)";
 

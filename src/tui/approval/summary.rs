@@ -44,14 +44,14 @@ pub(crate) fn whole(panel: &Dialog) -> String {
 /// Returns why the dialog must be decided individually, if it must.
 pub(crate) fn alone(panel: &Dialog) -> Option<String> {
     let Question::Approval(_) = &panel.question else {
-        return Some("this one is decided individually; enter opens it".to_owned());
+        return Some("this one must be decided individually; enter opens it".to_owned());
     };
     if panel.changed_on_disk || !matches!(panel.disk, Staleness::AsShown) {
         return Some("changed on disk, and the updated diff was not shown; enter opens it".to_owned());
     }
     match (panel.critical, panel.risk) {
-        (true, _) => Some("critical risk is always decided individually; enter opens it".to_owned()),
-        (false, Some(Risk::High)) => Some("high risk is always decided individually; enter opens it".to_owned()),
+        (true, _) => Some("critical risk must be decided individually; enter opens it".to_owned()),
+        (false, Some(Risk::High)) => Some("high risk must be decided individually; enter opens it".to_owned()),
         (false, Some(Risk::Low | Risk::Medium) | None) => None,
     }
 }

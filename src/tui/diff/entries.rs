@@ -1,4 +1,4 @@
-//! Entries of a shown diff: file names, remarks, lines and the places between hunks.
+//! Entries of a shown diff: file names, remarks, lines and the gaps between hunks.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

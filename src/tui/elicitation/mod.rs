@@ -41,7 +41,7 @@ pub(crate) enum FormAction {
     Fill,
     Copy,
     Decline,
-    /// Answers neither yes nor no.
+    /// Dismisses the request without an answer.
     Dismiss,
 }
 

@@ -67,7 +67,8 @@ fn take_away(actions: &mut [Action], named: &[usize], reading: &mut Reading<'_>)
         if let (Some(lost), true, false) = (lost, action.keys.is_empty(), named.contains(&at)) {
             let place = reading.given.get(&(action.focus, *lost)).map_or(0, |(_, place)| *place);
             let name = &action.entry.action;
-            let words = format!("`{name}` has lost its key `{lost}` and has none left; assign one, or write `{name} = []`");
+            let words =
+                format!("`{name}` has no key any more, because `{lost}` was reassigned; assign one, or write `{name} = []`");
             reading.problems.push((place, words));
         }
     }

@@ -217,7 +217,7 @@ fn what_does_not_hold_is_said_with_its_line_and_the_rest_holds() {
         ("[composer]\nsend = \"f5\"\nsend = \"f6\"\n", "line 3:"),
         ("[composer]\nsend = \n", "line 2:"),
         ("\u{feff}[composer]\nsned = []", "line 2:"),
-        ("[composer]\nfold = \"ctrl+t\"\n", "line 2: `browse` has lost its key `ctrl+t` and has none left"),
+        ("[composer]\nfold = \"ctrl+t\"\n", "line 2: `browse` has no key any more, because `ctrl+t` was reassigned"),
     ] {
         let text = format!("{text}\n[reader]\nnext = \"f9\"\n");
         let (map, problems) = Keymap::new(Some(&text));

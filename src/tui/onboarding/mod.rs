@@ -81,7 +81,7 @@ pub(crate) enum Pick {
     Test,
     Take,
     Back,
-    /// Answer to the question what needs approval.
+    /// Answer to the question about what needs approval.
     Approvals(usize),
     /// Continues with the next step and changes nothing.
     Skip,

@@ -97,7 +97,7 @@ pub(crate) fn noticed(model: &mut Model, words: &str, now: u64) {
     }
 }
 
-/// Ends the compaction, whatever its result.
+/// Ends the compaction, regardless of its result.
 pub(crate) fn ends(model: &mut Model, now: u64) {
     if model.task.summing_up.take().is_none() {
         return;

@@ -69,8 +69,8 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
     let (elicitation_id, server) = (asking.id.clone(), asking.server.clone());
     let words = match answer {
         ElicitationAnswer::Accept { .. } => format!("answer sent to {server} (MCP)"),
-        ElicitationAnswer::Decline => format!("declined: {server} (MCP) was told no"),
-        ElicitationAnswer::Cancel => format!("dismissed: {server} (MCP) got no answer"),
+        ElicitationAnswer::Decline => format!("declined the request of {server} (MCP)"),
+        ElicitationAnswer::Cancel => format!("dismissed the request of {server} (MCP)"),
     };
     if let Some(panel) = model.dialogs.open_mut() {
         panel.words = None;

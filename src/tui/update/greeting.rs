@@ -25,7 +25,7 @@ pub(crate) fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledTe
     lines
 }
 
-/// Returns the last session on one row, whatever its title.
+/// Returns the last session on one row, regardless of its title.
 fn last_here(model: &Model, words: &str) -> StyledText {
     let words = text::reveal_line(words).replace('·', model.screen.glyphs.dot);
     StyledText::new(&words, SpanStyle::from_token(Token::Muted))

@@ -94,7 +94,7 @@ impl Lines {
         self.before(Place { row, column: self.length(row) })
     }
 
-    /// Returns the text between two places.
+    /// Returns the text between two positions.
     pub(crate) fn between(&self, from: Place, to: Place) -> String {
         let mut out = String::new();
         for row in from.row..=to.row.min(self.count().saturating_sub(1)) {
@@ -125,7 +125,7 @@ impl Lines {
         self.starts(at.row).into_iter().take_while(|start| *start < at.column).last().unwrap_or(0)
     }
 
-    /// Returns the column after the grapheme at a place.
+    /// Returns the column after the grapheme at a position.
     pub(crate) fn behind(&self, at: Place) -> usize {
         self.starts(at.row).into_iter().find(|start| *start > at.column).unwrap_or(self.length(at.row))
     }
@@ -235,7 +235,7 @@ impl Lines {
         Some(at)
     }
 
-    /// Returns the matching bracket of the one at a place.
+    /// Returns the matching bracket of the one at a position.
     pub(super) fn partner(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
         let forward = self.0[at.row].get(at.column) == Some(&open);
         let (deeper, back) = if forward { (open, close) } else { (close, open) };

@@ -4,7 +4,7 @@ use super::motion::{Class, Lines, Place, class};
 use std::ops::Range;
 
 impl Lines {
-    /// Returns the word or white space at a place; `around` includes adjacent white space.
+    /// Returns the word or white space at a position; `around` includes adjacent white space.
     pub(crate) fn word(&self, at: Place, big: bool, around: bool) -> Range<usize> {
         let line = &self.0[at.row];
         if line.is_empty() {
@@ -29,7 +29,7 @@ impl Lines {
         }
     }
 
-    /// Returns the quoted text at or after a place; `around` includes the quotes.
+    /// Returns the quoted text at or after a position; `around` includes the quotes.
     pub(crate) fn quoted(&self, at: Place, quote: char, around: bool) -> Option<Range<usize>> {
         let quotes: Vec<usize> = (0..self.length(at.row)).filter(|column| self.0[at.row][*column] == quote).collect();
         let pair = quotes.chunks_exact(2).find(|pair| at.column <= pair[1])?;
@@ -43,7 +43,7 @@ impl Lines {
         Some(pair[0] - before..pair[1] + 1 + behind)
     }
 
-    /// Returns the text in brackets around a place, end exclusive; `around` includes the brackets.
+    /// Returns the text in brackets around a position, end exclusive; `around` includes the brackets.
     pub(crate) fn enclosed(&self, at: Place, (open, close): (char, char), around: bool) -> Option<(Place, Place)> {
         let here = self.0[at.row].get(at.column).copied();
         let start = if here == Some(open) { at } else { self.opened(at, (open, close))? };

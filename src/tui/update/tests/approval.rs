@@ -89,7 +89,7 @@ fn a_denial_with_words_carries_them() {
     play(&mut model, 6000, "N");
     wait(&mut model, 6350);
     assert_eq!(play(&mut model, 6400, "wrong file, y<enter>"), ["a Denied { reason: Some(\"wrong file, y\") }"]);
-    for (typed, reason) in [("2", "too broad"), ("2 1", "too broad 1"), ("9", "9"), ("4!", "do it without the network!")] {
+    for (typed, reason) in [("2", "too broad"), ("2 1", "too broad 1"), ("9", "9"), ("4!", "run without network!")] {
         let mut model = asked(vec![edit_approval("a")]);
         play(&mut model, 6000, "N");
         wait(&mut model, 6350);

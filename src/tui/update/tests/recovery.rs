@@ -57,7 +57,7 @@ fn unfinished_work_is_reported_in_at_most_five_rows_that_stay_true() {
 
 #[test]
 fn a_cut_answer_is_counted_and_marked() {
-    let discarded = EventKind::AnswerDiscarded { reason: "aye ended here".to_owned() };
+    let discarded = EventKind::AnswerDiscarded { reason: "aye exited here".to_owned() };
     let mut model = resumed(vec![started("do it"), text("I will look at"), discarded]);
     let screen = draw(&mut model, 1100);
     assert!(screen.contains("the response was cut off after 4 words;"), "{screen}");
