@@ -1,4 +1,4 @@
-//! Outcome of calls that were running when aye ended, determined by comparing the disk with their plans.
+//! Outcome of calls that were running when aye exited, determined by comparing the disk with their plans.
 
 use crate::ports::RecoveredState;
 use crate::protocol::{PathState, PlaceChange};

@@ -187,7 +187,7 @@ fn killed_while_effects_are_asked_about_the_same_prompt_is_there_again() {
             terminal.kill();
             assert!(!project.exists("made.txt") && project.exists("gone.txt"), "nothing happened yet");
             let listed = project.aye(&["doctor"]).stdout;
-            assert!(listed.contains("wait for your decision: session "), "{listed}");
+            assert!(listed.contains("are waiting for your decision: session "), "{listed}");
             terminal = project.open_sized(&["--trust", "-c"], 100, 50);
         }
         let screen = terminal.review(texts::COMMAND_WOULD);
@@ -213,7 +213,7 @@ fn undecided_effects_that_no_longer_fit_are_discarded_and_the_model_is_told() {
     terminal.kill();
     let project = project.file("gone.txt", "changed by the user\n");
     let mut terminal = project.open(&["--trust", "-c"]);
-    terminal.wait_for("are not as they were");
+    terminal.wait_for("have changed since");
     terminal.prompt("/continue");
     terminal.wait_for("Finished the work.");
     assert!(!project.exists("made.txt") && project.exists("gone.txt"));

@@ -47,11 +47,11 @@ pub(crate) enum Kind {
 /// Treatment of lines typed into a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// A shell started by aye runs them.
+    /// A shell that aye started runs them.
     Shell,
-    /// A shell that the command starts may run them.
+    /// A shell that the command started may run them.
     Code,
-    /// They are data for the program.
+    /// The program reads them as data.
     Data,
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Default)]
 pub(in crate::tools) struct ExternalChanges {
     pub tracking: Tracking,
-    /// Whether changes from before this process have been looked for.
+    /// Whether changes from before this process started have been detected.
     pub caught_up: bool,
     /// Number of changed files above the limit of one look.
     pub left_out: usize,

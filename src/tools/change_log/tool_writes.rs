@@ -182,7 +182,7 @@ pub(in crate::tools) mod tests {
         drop(second);
         assert!(first.is_beside_others() && after.is_beside_others(), "another command ran in the meantime");
         drop(first);
-        assert!(!written.command(false).is_beside_others(), "it began after the others were over");
+        assert!(!written.command(false).is_beside_others(), "it started after the others had ended");
         assert!(written.command(true).is_beside_others(), "a command still runs in the background");
         drop(after);
         let inner = written.lock();

@@ -248,7 +248,7 @@ impl SessionChanges<'_> {
 const CHANGED: &str = "it was changed during the rewind";
 const BY_HAND: &str = "it was edited outside aye since then";
 const IN_BETWEEN: &str = "it was edited outside aye between two changes of this session, and rewinding would lose that edit";
-const UNFINISHED: &str = "aye ended while it was being changed, so its current content may be yours";
+const UNFINISHED: &str = "aye exited while it was being changed, so its current content may be yours";
 
 /// Decides how a path is rewound, given its changes, oldest first.
 fn moved(path: PathBuf, touches: &[Touch], now: MarkedState) -> Move {

@@ -70,7 +70,7 @@ impl BufferStates {
         own.into_iter().flat_map(|(_, files)| files).collect()
     }
 
-    /// Records that the editor has the text of the disk.
+    /// Records that the editor has the same text as the disk.
     pub(super) fn follows(&mut self, real: &Path) {
         self.before.remove(real);
     }

@@ -71,7 +71,7 @@ impl Tool for Stat {
     }
 }
 
-/// Resolves an entry and, if it is a symlink, its target. Of a symlink without a readable target, only the symlink itself is
+/// Resolves an entry and, if it is a symlink, its target. For a symlink without a readable target, only the symlink itself is
 /// described.
 fn both(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Target>), ToolError> {
     let entry = paths.entry("path", &arguments.path)?;

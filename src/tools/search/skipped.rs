@@ -1,4 +1,4 @@
-//! Places that a search could not read. They are reported, because the result would otherwise seem complete.
+//! Paths that a search could not read. They are reported, because the result would otherwise seem complete.
 
 use super::top_k::First;
 use crate::sys::path::is_without_links;
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of named places.
+/// Maximum number of named paths.
 const MAX_NAMED: usize = 3;
 
 pub(in crate::tools) struct SkippedPlaces(Mutex<First<(PathBuf, String)>>);

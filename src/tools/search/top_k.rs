@@ -55,7 +55,7 @@ impl<T: Ord> First<T> {
         self.push_if(|last| last.is_none_or(|last| item < *last).then_some(item));
     }
 
-    /// Counts an item. If all places are taken, `item` gets the last one, and creates its item only if that comes before it.
+    /// Counts an item. If all slots are taken, `item` gets the last one, and creates its item only if that comes before it.
     pub(in crate::tools) fn push_if(&mut self, item: impl FnOnce(Option<&T>) -> Option<T>) {
         self.seen += 1;
         let last = self.kept.peek().filter(|_| self.kept.len() >= self.limit);

@@ -342,7 +342,7 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::Interrupted => {
-            let message = "interrupted by the user before its end; what it printed until then follows";
+            let message = "interrupted by the user before it finished; its output until then follows";
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::MemoryFull => {

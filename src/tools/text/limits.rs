@@ -1,4 +1,4 @@
-//! Calls under the restrictions of the text tools.
+//! Application of the restrictions of the text tools to a call.
 
 use crate::protocol::ToolError;
 use crate::tools::draft::CallDraft;

@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Applies the effects without those that are left out. Returns the view if its outcome must survive this process.
+/// Applies the effects, except those that are left out. Returns the view if its outcome must outlive this process.
 pub(in crate::tools) async fn commit(
     kept: PreviewedCommand,
     id: CallId,

@@ -17,7 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Maximum number of entries that are looked at after the run.
+/// Maximum number of entries that are examined after the run.
 const MAX_ENTRIES: usize = 500_000;
 
 /// Build directories that the command of a view writes directly, and what is needed to discard its other effects.
@@ -133,7 +133,7 @@ fn refusal(path: &Path, data: &Metadata, directory: &Path, settings: &Settings) 
         return None;
     }
     if !(settings.paths.may_write)(path) {
-        return Some("the policy does not allow to write it");
+        return Some("the policy does not allow writing it");
     }
     if is_opened(path, settings) {
         return Some("programs run it when the folder is opened");

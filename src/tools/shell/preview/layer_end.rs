@@ -154,7 +154,7 @@ fn leads_out(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     !place.starts_with(changes.directory()) && !programs.into_iter().any(|directory| place.starts_with(directory))
 }
 
-/// Computes a digest of all effects with their new content, and of the output. Of content that is too large to be noted, size and times
+/// Computes a digest of all effects with their new content, and of the output. For content that is too large to be noted, size and times
 /// count.
 pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     let mut hash = Sha256::new();

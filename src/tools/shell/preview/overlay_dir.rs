@@ -174,7 +174,7 @@ impl View {
         }
     }
 
-    /// Lets the files whose changes are discarded seem newer than the build output of the command. Must be called before the copies
+    /// Makes the files whose changes are discarded newer than the build output of the command. Must be called before the copies
     /// are removed.
     pub(crate) fn discard_direct(&mut self) {
         if let Some(direct) = &self.direct {

@@ -49,7 +49,7 @@ pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recov
                 if overlay::has_begun(&entry.path()) {
                     let path = entry.path();
                     notices.push(format!(
-                        "aye ended while applying the changes of a command and could not finish: {error}; the rest is in `{}`, \
+                        "aye exited while applying the changes of a command and could not finish: {error}; the rest is in `{}`, \
                          and aye retries at the next start",
                         path.display()
                     ));
@@ -123,12 +123,12 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
         (Some(result), _, _) => result,
         (None, Some(outcome), Some(kept)) => said_left(kept, &outcome),
         (None, Some(outcome), None) => {
-            let message = "aye ended while applying the changes of the command; they are applied now, but its output is lost";
+            let message = "aye exited while applying the changes of the command; they are applied now, but its output is lost";
             let error = ToolError::new(ErrorCode::OutcomeUnknown, message);
             said_left(ToolResult::refused(tool_call_id, tool_name, error), &outcome)
         }
         (None, None, _) => {
-            let message = "aye ended before any change of the command was applied; nothing was written, run it again";
+            let message = "aye exited before any change of the command was applied; nothing was written, run it again";
             ToolResult::refused(tool_call_id, tool_name, ToolError::new(ErrorCode::Cancelled, message))
         }
     };
@@ -175,7 +175,7 @@ fn undecided(mut view: View, call: Call, age: Duration, resumed: Option<&Resumed
 
 /// Describes a commit that was just completed, for the user.
 fn describe_outcome(outcome: &Outcome) -> String {
-    let said = "aye ended while applying the changes of a command";
+    let said = "aye exited while applying the changes of a command";
     if outcome.is_whole() {
         return format!("{said}; they are applied now");
     }

@@ -141,7 +141,7 @@ impl PreviewedCommand {
     }
 }
 
-/// Places outside the workspace that a command in a layer can write, without any effect.
+/// Paths outside the workspace that a command in a layer can write, without any effect.
 #[derive(Debug, Default)]
 struct OutsideWrites {
     home: Option<ThrowawayHome>,
@@ -150,7 +150,7 @@ struct OutsideWrites {
 }
 
 impl OutsideWrites {
-    /// Returns the access that the command wanted, and a note about what it wrote in vain. Files with a leading dot in the home
+    /// Returns the access that the command wanted, and a note about what it wrote to discarded copies. Files with a leading dot in the home
     /// directory are settings and logs of programs, which no command is run for; they are only mentioned.
     fn wanted(&self, began: overlay::Time, settings: &Settings) -> (Vec<Outside>, Option<String>) {
         let written = self.home.iter().flat_map(ThrowawayHome::written).collect::<Vec<_>>();

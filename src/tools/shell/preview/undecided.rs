@@ -45,7 +45,7 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
     let other = |why: &str| ToolError::new(ErrorCode::Conflict, why);
     let ended: EndedRun = view.ended_run().ok_or_else(|| other("the record of its run cannot be read"))?;
     if !ended.layers.iter().all(|layer| settings.command.sandbox.roots.contains(&layer.directory)) {
-        return Err(other("it ran in other directories than this session has now"));
+        return Err(other("it ran in different directories than this session uses now"));
     }
     let found: io::Result<Vec<_>> = ended.layers.iter().map(|layered| overlay::changes(layered, ended.began)).collect();
     let mut changes = found.map_err(|error| other(&format!("its changes cannot be read: {error}")))?;
@@ -54,7 +54,7 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
     }
     let RunEffects { effects, proposal, parts, listed, build, end } = ended.end.effects(&mut changes, settings);
     if effects.digest != was || effects != ended.effects {
-        return Err(other("its changes, or the files that they replace, are not as they were"));
+        return Err(other("its changes, or the files that they replace, have changed since"));
     }
     view.outlives(settings.commands.clone());
     let unlisted = effects.unlisted();
