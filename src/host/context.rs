@@ -108,7 +108,7 @@ impl AppContext {
         workspace_id(&self.workspace)
     }
 
-    /// Returns the layers in force: the managed one; the user's, the file of `--policy` or the built-in one; and the
+    /// Returns the layers in effect: the managed one; the user's, the file of `--policy` or the built-in one; and the
     /// project's if it is trusted.
     pub(crate) fn policy(&self, file: Option<&Path>, project: Option<&ProjectConfig>) -> Result<Policy, CliError> {
         Policy::assemble(&self.sources(file), project)

@@ -62,10 +62,10 @@ pub(crate) fn describe_files(files: &[String]) -> Option<String> {
 pub(crate) fn branch(summary: &SessionSummary) -> Option<String> {
     let repository = Repository::find(Path::new(&summary.workspace))?;
     let (then, now) = (repository.branch_at(summary.updated)?, repository.branch()?);
-    (then != now).then(|| format!("the branch was {then}, and is {now} now"))
+    (then != now).then(|| format!("the branch was {then} and is now {now}"))
 }
 
-/// Returns a sentence if the layers in force have changed.
+/// Returns a sentence if the layers in effect have changed.
 fn policy(then: Option<&[PolicyLayer]>, now: &[PolicyLayer]) -> Option<String> {
     let then = then?;
     let known = |layers: &[PolicyLayer]| {
@@ -76,9 +76,9 @@ fn policy(then: Option<&[PolicyLayer]>, now: &[PolicyLayer]) -> Option<String> {
     (known(then) != known(now)).then(|| {
         let (then, now) = (words(then), words(now));
         if then == now {
-            format!("the policy comes from other files than when you left this session ({now})")
+            format!("the policy comes from different files than when you left this session ({now})")
         } else {
-            format!("the policy was {then} when you left this session, and is {now} now")
+            format!("the policy was {then} when you left this session and is now {now}")
         }
     })
 }

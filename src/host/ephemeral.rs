@@ -11,11 +11,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Directory of these directories, in the data directory.
+/// Parent of these directories, inside the data directory.
 const DIRECTORY: &str = "ephemeral";
 /// Lock of the directory: runs that begin and the removal of others exclude each other.
 const ALL_LOCK: &str = "lock";
-/// Lock that a run has until it ends.
+/// Lock that a run holds until it ends.
 const RUN_LOCK: &str = "run.lock";
 
 /// The data directory of a run. Dropping it removes it.

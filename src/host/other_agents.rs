@@ -1,4 +1,4 @@
-//! Other coding agents whose settings can be imported, and where they keep them.
+//! Other coding agents whose settings can be imported, and the locations of these settings.
 
 use super::context::AppContext;
 use crate::config::Environment;
@@ -62,7 +62,7 @@ impl Agent {
 pub(crate) fn found(place: &AppContext) -> Vec<String> {
     let has_settings = |agent: &Agent| agent.directory(&place.home, &place.environment).is_dir();
     let sentence = |agent: Agent| {
-        format!("Settings of {} were found; `aye import {}` shows what aye can take over.", agent.title(), agent.name())
+        format!("Settings of {} were found; `aye import {}` shows what aye can import.", agent.title(), agent.name())
     };
     Agent::ALL.into_iter().filter(has_settings).map(sentence).collect()
 }

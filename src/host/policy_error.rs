@@ -6,7 +6,7 @@ use crate::protocol::Problem;
 
 const MAX_CELLS: usize = 160;
 
-/// Returns the error of a start. While aye runs, the last valid policy stays in force, and the hint does not apply.
+/// Returns the error of a start. While aye runs, the last valid policy stays in effect, and the hint does not apply.
 pub(crate) fn broken(error: &BundleError, bytes: &[u8]) -> CliError {
     let problem = with_its_line(error, bytes);
     CliError::usage(problem.hint("run `aye policy validate` to list all errors; aye runs nothing under an invalid policy"))

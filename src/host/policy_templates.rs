@@ -27,9 +27,9 @@ pub(crate) enum Template {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InitPlace {
     Stdout,
-    /// Into a file that must not exist.
+    /// Write a new file; fail if it exists.
     NewFile,
-    /// Over an existing file, which is backed up.
+    /// Replace an existing file and back it up.
     Replace,
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const DAY_SECONDS: u64 = 86_400;
 
-/// An age that nothing reaches.
+/// An age that no session reaches.
 const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
 
 /// The sessions to delete.

@@ -1,4 +1,4 @@
-//! Watches the policy files during a session. The last valid policy stays in force.
+//! Watches the policy files during a session. The last valid policy stays in effect.
 
 use super::configured_tools::own_directory;
 use super::context::AppContext;
@@ -39,7 +39,7 @@ pub(crate) struct Reload {
     broken_settings: Option<String>,
     /// The reported problems of manifests.
     said: Vec<String>,
-    /// The policy in force.
+    /// The policy in effect.
     policy: Policy,
     modes: watch::Receiver<Mode>,
     updates: mpsc::Sender<PolicyUpdate>,
@@ -211,7 +211,7 @@ impl Reload {
         let mut updates = Vec::new();
         if self.project.is_trusted() && self.project.policy_changed() {
             if !std::mem::replace(&mut self.project_told, true) || asked == ReloadTrigger::Person {
-                let message = "the project's policy changed; the version you trusted stays in force. Restart aye to \
+                let message = "the project's policy changed; the version you trusted stays in effect. Restart aye to \
                     review the change";
                 updates.push(PolicyUpdate::Notice { message: message.to_owned() });
             }

@@ -1,4 +1,4 @@
-//! Automatic pruning at a start: once a day, and without anybody waiting for it.
+//! Automatic pruning at a start: once a day, in the background.
 
 use super::context::AppContext;
 use super::prune;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime};
 
-/// File whose time is that of the last pruning.
+/// File whose modification time is the time of the last pruning.
 const STAMP: &str = "pruned";
 const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time that the end of a run waits for pruning; the rest is done another day.

@@ -129,7 +129,7 @@ pub(crate) fn tier(found: Tier) -> SandboxTier {
     }
 }
 
-/// Returns the sources of the user's git configuration, and the place of the filtered copy for commands.
+/// Returns the sources of the user's git configuration, and the path of the filtered copy for commands.
 fn sources(place: &AppContext) -> Sources {
     let absolute = |name: &str| place.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     Sources {

@@ -351,7 +351,7 @@ fn load_tools(loaded: &LoadedTools, records: &[Record]) {
     }
 }
 
-/// Completes what an earlier process left half done, as far as the tools can. Returns the outcomes of its calls, and what
+/// Completes what an earlier process left unfinished, as far as the tools can. Returns the outcomes of its calls, and what
 /// is known of the others.
 fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
     let state = &session.state;

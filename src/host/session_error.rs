@@ -11,7 +11,7 @@ use crate::store::StoreError;
 pub(crate) enum SessionError {
     /// There is no such session, or the store failed.
     Store(StoreError),
-    /// Another process owns the session, and still does after it was asked to exit, if it was.
+    /// Another process owns the session and did not exit, if it was asked to.
     Locked {
         id: SessionId,
         pid: u32,

@@ -7,7 +7,7 @@ use std::path::Path;
 pub(crate) fn new_file(creator: &str) -> String {
     format!(
         "# Created by {creator}. The built-in policy applies to every capability that this file does not name;\n\
-         # `aye policy show` shows what is in force.\n\
+         # `aye policy show` shows what is in effect.\n\
          schema_version = 1\n\
          extends = \"built-in\"\n"
     )

@@ -97,7 +97,7 @@ struct LogFile(Arc<LogSink>);
 struct LogSink {
     directory: PathBuf,
     budget: Budget,
-    /// Empty inside if the file cannot be created, because the log must never stop the program.
+    /// Empty if the file cannot be created, because the log must never stop the program.
     writer: OnceLock<Option<NonBlocking>>,
     guard: Mutex<Option<WorkerGuard>>,
 }

@@ -103,7 +103,7 @@ pub(crate) fn connect(
 pub(crate) fn with_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
     for spec in passed {
         if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
-            problems.push(format!("ignored the MCP server `{}`: the settings already have one of this name", spec.name));
+            problems.push(format!("ignored the MCP server `{}`: the settings already have one with this name", spec.name));
         } else {
             specs.push(spec.clone());
         }

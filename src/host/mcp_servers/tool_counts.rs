@@ -9,7 +9,7 @@ use tokio::sync::watch;
 /// Assumed context window if none is known.
 const WINDOW_TOKENS: u64 = 128_000;
 
-/// A function that returns true if the policy in force lists a tool of a server.
+/// A function that returns true if the policy in effect lists a tool of a server.
 pub(crate) type Lists = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// The servers with the numbers of their listed tools, and the context window for their definitions.

@@ -199,10 +199,10 @@ pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Resu
 fn left_open(state: &SessionState, held: bool) -> Vec<(LookKind, String)> {
     let told = |call: &OpenCall| match call.stage {
         CallStage::Planning | CallStage::Done => None,
-        CallStage::Asking => Some((LookKind::Waits, format!("{} — waits for your approval", call.summary))),
+        CallStage::Asking => Some((LookKind::Waits, format!("{} — waiting for your approval", call.summary))),
         CallStage::Running | CallStage::Blocked if held => Some((LookKind::Note, format!("{} — running", call.summary))),
         CallStage::Running | CallStage::Blocked => {
-            Some((LookKind::Failed, format!("{} — was running when aye ended", call.summary)))
+            Some((LookKind::Failed, format!("{} — was running when aye exited", call.summary)))
         }
     };
     state.calls().iter().filter_map(told).collect()
@@ -288,7 +288,7 @@ mod tests {
         let told = |records: &[Record], held| -> Vec<String> {
             left_open(&SessionState::from_records(records), held).into_iter().map(|(_, words)| words).collect()
         };
-        assert_eq!(told(&all, false), ["$ one — waits for your approval", "$ deux — was running when aye ended"]);
+        assert_eq!(told(&all, false), ["$ one — waiting for your approval", "$ deux — was running when aye exited"]);
         assert_eq!(told(&all, true)[1], "$ deux — running");
         let ended = Record::TaskEnded { task_id: crate::protocol::TaskId::new("t"), step_count: 1, end: TaskEnd::Cancelled };
         assert_eq!(told(&[all, vec![ended]].concat(), false), [""; 0]);

@@ -142,7 +142,7 @@ impl ClaimedSession {
         self.notices.add_all(notice);
     }
 
-    /// Returns an examination of the sandbox of this system, for another thread. It takes some milliseconds.
+    /// Returns a function that probes the sandbox of this system, to be called on another thread. It takes some milliseconds.
     pub(crate) fn sandbox_probe(&self) -> impl FnOnce() -> SandboxHost + Send + 'static {
         let (place, trust) = (self.place.clone(), self.project.trust());
         move || SandboxHost::find(&place, trust)

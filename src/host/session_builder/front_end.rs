@@ -43,7 +43,7 @@ pub(crate) enum TrustHandling {
     AskUser,
 }
 
-/// The need for a model.
+/// Whether a session needs a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModelNeed {
     Required,
@@ -68,24 +68,24 @@ pub(crate) enum ServerStart {
     Background,
 }
 
-/// The end of approvals that nobody decides.
+/// When an undecided approval expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApprovalExpiry {
     Never,
-    /// By the settings and the policy, whichever is sooner.
+    /// After the time that the settings or the policy set, whichever is shorter.
     AsSet,
 }
 
-/// The target of notices about the opening.
+/// Destination of notices about opening a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoticeTarget {
     Stderr,
-    /// Collected for the front end.
+    /// Collected, to be shown by the front end.
     FrontEnd,
     Both,
 }
 
-/// The time at which expired data is pruned.
+/// When expired data is pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pruning {
     InBackground,

@@ -9,7 +9,7 @@ use crate::host::{api_keys, policy_templates};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// File in the data directory: first-time setup was shown, whatever the answers.
+/// File in the data directory: first-time setup was shown, regardless of the answers.
 const ASKED: &str = "setup-asked";
 
 /// Returns true if nothing is configured, no key is known, and first-time setup was never shown.
@@ -19,7 +19,7 @@ pub(crate) fn is_first(place: &AppContext) -> bool {
     is_bare && !place.directories.data.join(ASKED).exists() && place.credentials.names().is_ok_and(|names| names.is_empty())
 }
 
-/// Records that first-time setup was shown, so that it does not start by itself again.
+/// Records that first-time setup was shown, so that it does not start automatically again.
 pub(crate) fn note_asked(place: &AppContext) {
     let file = place.directories.data.join(ASKED);
     let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
