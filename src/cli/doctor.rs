@@ -219,7 +219,7 @@ fn project_configuration(place: &AppContext, common: &Common) -> Option<Check> {
             let ignored: String = layer.ignored.iter().flat_map(|line| ["; ", line.as_str()]).collect();
             Some(Check::note(NAME, format!(".aye/config.toml tightens {taken}{ignored}")))
         }
-        Some(Err(error)) => Some(Check::missing(NAME, error.to_string(), Some("fix the line that is named"))),
+        Some(Err(error)) => Some(Check::missing(NAME, error.to_string(), Some("fix that line"))),
         None if project.has_settings() => Some(Check::note(NAME, ".aye/config.toml is ignored: this project is not trusted")),
         None => None,
     }
@@ -236,7 +236,7 @@ fn keys(place: &AppContext) -> Option<Check> {
         return Some(Check::good("keys", file.path));
     }
     let says = format!("{}: {}", file.path, problems.join("; "));
-    Some(Check::missing("keys", says, Some("fix the lines that are named; the rest of the file is used")))
+    Some(Check::missing("keys", says, Some("fix these lines; the rest of the file is used")))
 }
 
 fn in_force(policy: &Result<Policy, CliError>) -> Check {
@@ -268,7 +268,7 @@ fn tools(place: &AppContext, common: &Common) -> Check {
     if set.problems.is_empty() {
         return Check::good("custom tools", set.names());
     }
-    let fix = "fix the files that are named; `aye tool schema --manifest` prints the schema";
+    let fix = "fix these files; `aye tool schema --manifest` prints the schema";
     Check::missing("custom tools", set.problems.join(" "), Some(fix))
 }
 
@@ -331,7 +331,7 @@ fn undecided(data: &Path) -> Option<Check> {
     let named: Vec<_> = named.collect();
     let more = layers.len().saturating_sub(named.len());
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    let says = format!("changes in a copy wait for your decision: {}{more}", named.join(", "));
+    let says = format!("changes in a copy are waiting for your decision: {}{more}", named.join(", "));
     let fix = Some("run `aye --resume ID` to decide about them, or `aye sessions delete ID` to delete them".to_owned());
     (!layers.is_empty()).then(|| Check { fix, ..Check::note("undecided", says) })
 }

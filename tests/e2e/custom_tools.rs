@@ -242,7 +242,7 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
     // A setting removes it again, and an invalid one changes nothing.
     let config = project.directory("config").join("config.toml");
     fs::write(&config, "[tools]\ndisabled = [\"later\"]\n").unwrap();
-    // Another tool after it: the notice that names it appears once both are in force.
+    // Another tool after it: the notice that names it appears once both are in effect.
     own(&project, "third", "", "echo third");
     terminal.wait_for("tools reloaded (later, shout, third)");
     server.push(Answer::text("Third.").and_call("call_3", "later", json!({})));

@@ -1,4 +1,4 @@
-//! Open files of the session's editor for the tools: by canonical path, and within the directories of the session.
+//! Access of the tools to files that are open in the editor: by canonical path, inside the directories of the session.
 
 use crate::acp::{Buffers, SessionOpening};
 use crate::ports;

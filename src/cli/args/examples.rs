@@ -25,7 +25,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "aye exec --mode auto-edit --max-budget-usd 2 \"fix the typos\"",
             ),
             (
-                "Offer only tools that read to the model",
+                "Offer the model only tools that read",
                 "aye exec --allowed-tools ReadFile,Grep,Glob \"where is the config parsed?\"",
             ),
             ("Save nothing of the session", "aye exec --ephemeral \"summarize the last commit\""),
@@ -73,8 +73,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "policy",
         &[
-            ("Explain what happens to a command", "aye policy explain -- git push"),
-            ("Show the policy in force", "aye policy show"),
+            ("Explain the verdict for a command", "aye policy explain -- git push"),
+            ("Show the policy in effect", "aye policy show"),
             ("Write a starter policy", "aye policy init --preset strict"),
         ],
     ),
@@ -89,21 +89,21 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "policy show",
         &[
-            ("Show the policy in force", "aye policy show"),
+            ("Show the policy in effect", "aye policy show"),
             ("Show the policy with another file instead of your own", "aye policy show --policy strict.toml --toml"),
         ],
     ),
     (
         "policy test",
         &[
-            ("Run the tests of the policy in force", "aye policy test"),
+            ("Run the tests of the policy in effect", "aye policy test"),
             ("Run the tests of one file", "aye policy test .aye/policy.toml"),
         ],
     ),
     (
         "policy validate",
         &[
-            ("Validate the policy in force", "aye policy validate"),
+            ("Validate the policy in effect", "aye policy validate"),
             ("Validate one file and print JSON", "aye policy validate .aye/policy.toml --json"),
         ],
     ),
@@ -146,7 +146,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "policy redact",
         &[
             ("Redact the secrets in a file", "aye policy redact < .env"),
-            ("Redact each text of a file of JSON lines", "aye policy redact --jsonl < texts.jsonl"),
+            ("Redact the texts in a file of JSON lines", "aye policy redact --jsonl < texts.jsonl"),
         ],
     ),
     (
@@ -250,7 +250,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("Add a server by its address", "aye mcp add docs https://docs.example.org/mcp"),
             (
-                "Send a token that is in an environment variable",
+                "Send a token from an environment variable",
                 "aye mcp add docs https://docs.example.org/mcp --bearer-token-env DOCS_TOKEN",
             ),
             ("Add a program", "aye mcp add files --network -- npx -y @modelcontextprotocol/server-filesystem ."),
@@ -267,7 +267,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "mcp serve",
         &[
-            ("Deny what the policy asks about", "aye mcp serve"),
+            ("Deny calls that need approval", "aye mcp serve"),
             ("Let the user of the client approve it", "aye mcp serve --ask client"),
         ],
     ),
@@ -275,14 +275,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "import",
         &[
             ("Show what would be imported from Claude Code", "aye import claude --plan"),
-            ("Import settings of Codex after a question", "aye import codex"),
+            ("Import settings of Codex after confirming the plan", "aye import codex"),
         ],
     ),
     (
         "models",
         &[
             ("List the models that aye knows", "aye models"),
-            ("Query the providers for models named like this", "aye models --ask claude"),
+            ("Query the providers for models with this text in their name", "aye models --ask claude"),
         ],
     ),
     (
@@ -305,7 +305,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "setup",
         &[
             ("Choose the model and the policy", "aye setup"),
-            ("Set both without questions", "aye setup --yes --policy strict -m anthropic/claude-sonnet-5"),
+            ("Set both without prompts", "aye setup --yes --policy strict -m anthropic/claude-sonnet-5"),
         ],
     ),
     (

@@ -14,7 +14,7 @@ pub(crate) enum PolicySub {
         override_usage = "aye policy explain [OPTIONS] -- COMMAND...\n       aye policy explain [OPTIONS] --tool NAME --args JSON"
     )]
     Explain(ExplainArgs),
-    /// Show the policy in force, with the source of each entry
+    /// Show the policy in effect, with the source of each entry
     Show {
         /// Print JSON
         #[arg(long)]
@@ -25,11 +25,11 @@ pub(crate) enum PolicySub {
     },
     /// Run the `[[tests]]` of a policy, for example in CI
     ///
-    /// Without FILES, each layer in force runs its own tests. A given file is tested on its own, as `--policy FILE` would apply
-    /// it. A project's `.aye/policy.toml` is tested on top of the layers in force. The exit code is 1 if a test fails, and 2 if a
+    /// Without FILES, each layer in effect runs its own tests. A given file is tested on its own, as `--policy FILE` would apply
+    /// it. A project's `.aye/policy.toml` is tested on top of the layers in effect. The exit code is 1 if a test fails, and 2 if a
     /// file cannot be read.
     Test {
-        /// Policy files to test [default: all layers in force]
+        /// Policy files to test [default: all layers in effect]
         files: Vec<PathBuf>,
         /// Print JSON
         #[arg(long)]
@@ -39,7 +39,7 @@ pub(crate) enum PolicySub {
     ///
     /// The exit code is 2 if there is an error. Warnings do not change it.
     Validate {
-        /// Policy file to validate [default: all layers in force]
+        /// Policy file to validate [default: all layers in effect]
         file: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]

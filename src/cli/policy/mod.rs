@@ -51,7 +51,7 @@ pub(crate) fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliErro
     }
 }
 
-/// Returns the layers in force.
+/// Returns the layers in effect.
 pub(super) fn in_force(place: &AppContext, common: &Common) -> Result<Policy, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_policy().iter().for_each(warn);

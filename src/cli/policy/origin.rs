@@ -4,7 +4,7 @@ use crate::host::policy_layers::{Policy, policy_bytes};
 use crate::policy::entry_at;
 use std::path::{Path, PathBuf};
 
-/// The text of the policy files in force.
+/// The text of the policy files in effect.
 pub(crate) struct Origins {
     files: Vec<(String, PathBuf, String)>,
 }

@@ -1,4 +1,4 @@
-//! `aye policy show`: the policy in force, entry by entry, with file and line.
+//! `aye policy show`: the policy in effect, entry by entry, with file and line.
 
 use super::args::ShowForm;
 use super::paint::{Paint, Tone};
@@ -20,7 +20,7 @@ const VALUE_CELLS: usize = 36;
 /// Width up to which values align the origins.
 const ALIGNED_CELLS: usize = 72;
 
-/// The policy in force.
+/// The policy in effect.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InForce {

@@ -50,7 +50,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, file: Option<&Path>, json
     Ok(if reports.iter().all(|report| report.mistakes.is_empty()) { Exit::Completed } else { Exit::Usage })
 }
 
-/// Returns the files of the layers in force, and whether each must exist.
+/// Returns the files of the layers in effect, and whether each must exist.
 fn in_force(place: &AppContext, common: &Common) -> Vec<(PathBuf, bool)> {
     let own = common.policy.clone().map_or_else(|| (place.directories.config.join("policy.toml"), false), |file| (file, true));
     vec![(PathBuf::from(MANAGED), false), own, (place.workspace.join(".aye/policy.toml"), false)]
