@@ -41,8 +41,8 @@ pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &
                     } else {
                         let name = one_line(&blob.uri);
                         return Err(format!(
-                            "`{name}` is neither text nor an image; pass the name of the file instead, and the model \
-                            reads it with its tools"
+                            "`{name}` is neither text nor an image; pass the file name instead, so that the \
+                            model can read it with its tools"
                         ));
                     }
                 }
@@ -72,9 +72,9 @@ const AS_IT_IS: &str = ", current content in the editor:";
 #[derive(Default)]
 struct Prompt {
     text: String,
-    /// Embedded texts, which follow the words of the user.
+    /// Embedded texts, which follow the user's text.
     behind: String,
-    /// True if the last part was a mention, which the next words must not touch.
+    /// True if the last part was a mention, which must be separated from the text after it.
     named: bool,
 }
 
@@ -137,7 +137,7 @@ async fn kept_image(data: &str, files: &dyn Files) -> Result<String, String> {
     Ok(format!("@{}", files.keep_image(bytes).await?))
 }
 
-/// Replaces line breaks, so that no name can pass for words of the user.
+/// Replaces line breaks, so that a name cannot imitate text of the user.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split(|letter: char| letter.is_whitespace() || letter.is_control()).collect();
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").chars().take(500).collect()

@@ -67,11 +67,13 @@ impl Buffers {
         match timeout(TIMEOUT, answer).await {
             Ok(Ok(answer)) => Some(answer),
             Ok(Err(error)) => {
-                tracing::info!(?error, "the editor rejected a request for its version of a file");
+                tracing::info!(?error, "the editor refused to return the text of an open file");
                 None
             }
             Err(_) => {
-                tracing::warn!("the editor did not return its version of a file in time; aye asks again with the next prompt");
+                tracing::warn!(
+                    "the editor did not return the text of an open file in time; aye requests it again with the next prompt"
+                );
                 self.0.hangs.store(true, Ordering::Relaxed);
                 None
             }

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a text of a call that an editor shows; the model gets all of it.
+/// Maximum bytes of a call's text that an editor shows; the model gets all of it.
 pub(crate) const SHOWN_BYTES: usize = 48 << 10;
-/// Bytes of the most recent output of a running command that an editor shows.
+/// Maximum bytes of the most recent output of a running command that an editor shows.
 pub(crate) const TAIL_BYTES: usize = 12 << 10;
 /// Maximum bytes of the raw arguments.
 const RAW_BYTES: usize = 64 << 10;

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, TryAcquireError, watch};
 
-/// Functions that make external text harmless, for display and for decisions.
+/// Functions that sanitize external text, for display and for decisions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sanitizers {
     pub clean: fn(&str) -> Cow<'_, str>,

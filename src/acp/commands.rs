@@ -21,7 +21,7 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/ran", None),
     ("/model", Some("PROVIDER/NAME")),
     ("/effort", Some("off, low, medium, high or auto")),
-    ("/policy", Some("reload, grants or undo; without one, show the policy in force")),
+    ("/policy", Some("reload, grants or undo; without one, show the policy in effect")),
     ("/ps", None),
     ("/stop", Some("ID of a background command")),
     ("/artifacts", None),

@@ -35,12 +35,12 @@ const PAGE: usize = 100;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Time for all sessions to save themselves.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Part of that time in which the editor has to read.
+/// Part of that time that is reserved for the editor to read the last messages.
 const SOON: Duration = Duration::from_secs(1);
 /// Places in the queue of a session that are reserved for cancellations.
 const FOR_CANCEL: usize = 8;
 
-/// The parts that a connection is made of.
+/// The parts of a connection.
 pub(crate) struct Front {
     pub host: Arc<dyn Host>,
     pub looks: Sanitizers,

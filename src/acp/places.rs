@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// A place that an editor names: a path, and lines in it.
+/// A location in a file, as an editor names it: a path and a line range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub path: PathBuf,
@@ -45,7 +45,7 @@ fn decoded(text: &str) -> Option<String> {
 }
 
 impl Place {
-    /// Returns the mention of this place in a prompt: `@src/main.rs#L10-20`.
+    /// Returns the mention of this location in a prompt: `@src/main.rs#L10-20`.
     pub(crate) fn mention(&self, directory: &Path) -> Option<String> {
         let path = named(&self.path, directory);
         if path.contains('"') {

@@ -288,7 +288,7 @@ impl Session {
                 to,
                 TASK_RUNNING,
                 "a prompt is already running in this session; cancel it first, or \
-                wait for its end",
+                wait for it to end",
             ),
             None => self.begin_turn(request, to).await,
         }

@@ -40,7 +40,7 @@ impl Turn {
         Self { goes_on: true, ..Self::task(reply) }
     }
 
-    /// Returns the cancellation of the request by the editor, which has the effect of a stop.
+    /// Returns a token that is cancelled when the editor cancels the request.
     pub(crate) fn cancellation(&self) -> Option<RequestCancellation> {
         (!self.cancelled).then(|| self.reply.cancellation())
     }

@@ -65,7 +65,7 @@ impl Asking {
         self.open.drain().for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
-    /// Forgets all questions: the editor stopped the prompt and answers them by itself; these answers are ignored.
+    /// Drops all questions: the editor stopped the prompt and answers them automatically; these answers are ignored.
     pub(crate) fn forget_all(&mut self) {
         self.open.clear();
     }
