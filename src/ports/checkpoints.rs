@@ -30,7 +30,7 @@ pub(crate) enum StoredState {
     Unkept,
 }
 
-/// Unique identifier of a content.
+/// Unique identifier of stored content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ContentId(pub [u8; 32]);
 

@@ -277,7 +277,7 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waits: bool,
     },
-    /// Policy bundles and mode in force from here on.
+    /// Policy bundles and mode in effect from here on.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Ports: the traits that the agent and the tools need; other modules implement them, and `app` connects them.
+//! Ports: the traits that the agent and the tools need; other modules implement them, and `host` connects them.
 
 mod artifacts;
 mod baselines;

@@ -92,7 +92,7 @@ pub enum RemoteError {
     Busy { message: String },
     #[error("the server `{server}` requires sign-in; run `aye mcp login {server}`")]
     NeedsLogin { server: String },
-    #[error("no response within {seconds} s; the server was told to stop")]
+    #[error("no response within {seconds} s; the server was asked to cancel")]
     TimedOut { seconds: u64 },
     #[error("stopped; the server was notified")]
     Cancelled,

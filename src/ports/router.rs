@@ -19,7 +19,7 @@ pub(crate) struct RunContext {
     pub tool_call_id: Option<CallId>,
     /// Live output. A full channel drops chunks; the result is complete.
     pub output: mpsc::Sender<String>,
-    /// Fires when the call must end by force.
+    /// Fires when the call must be killed.
     pub kill: CancellationToken,
     /// Fires when the user interrupts the task, and together with `kill`. A command gets `SIGINT` and is killed 2 s later; calls that wait
     /// or only read end. A change of files ignores it and finishes.

@@ -1,4 +1,4 @@
-//! Authority of records: what an exported, imported or forked session may not bring along.
+//! Authority of records: what an exported, imported or forked session must not contain.
 
 use crate::ports::Record;
 use crate::protocol::Decision;

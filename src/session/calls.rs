@@ -27,7 +27,7 @@ pub(crate) struct OpenCall {
     pub proposal: Option<Proposal>,
     /// True if a preview of it ran; running it applies the effects of the preview.
     pub previewed: bool,
-    /// True if it ran, or began to run, in a layer before anybody was asked.
+    /// True if it ran, or began to run, in a layer before approval.
     pub layered: bool,
     /// Digest of the effects of that run, once it has ended.
     pub layer_digest: Option<String>,

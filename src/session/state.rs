@@ -11,7 +11,7 @@ use crate::ports::{Record, TaskEnd};
 use crate::protocol::{CallId, Failure, HistorySum, Mode, PolicyLayer, StepId, ToolUses, Waiting};
 
 /// The reason why a response broke off, if no record gives one.
-const PROCESS_ENDED: &str = "aye ended here";
+const PROCESS_ENDED: &str = "aye exited here";
 
 /// The state of a session, without its messages.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(crate) struct SessionState {
     pub model: Option<ModelChoice>,
     /// The model of the last request.
     pub asked_model: String,
-    /// The policy that was last in force.
+    /// The policy that was last in effect.
     pub policy: Option<Vec<PolicyLayer>>,
     pub mode: Option<Mode>,
     pub policy_bundle_version: Option<String>,

@@ -24,7 +24,7 @@ impl SessionStatus {
         }
     }
 
-    /// Returns the status of that name; idle where the name is unknown.
+    /// Returns the status with this name; idle if the name is unknown.
     pub(crate) fn parse(text: &str) -> Self {
         [Self::Running, Self::Waiting, Self::Paused].into_iter().find(|status| status.as_str() == text).unwrap_or(Self::Idle)
     }

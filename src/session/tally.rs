@@ -96,7 +96,7 @@ impl TallyEntry<'_> {
         self.step == Step::TaskStarted
     }
 
-    /// Returns what a request used; `None` if the record is about no request.
+    /// Returns the usage of a request; `None` for other records.
     pub(crate) fn spent(&self) -> Option<Spent> {
         self.spent
     }

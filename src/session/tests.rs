@@ -248,7 +248,7 @@ fn an_answer_that_breaks_off_is_told_with_the_record_that_shows_it() {
     let paid = wasted(None);
     assert_eq!((state.apply(&paid).interrupted, state.uncounted_bytes()), (None, 0), "paid for, and still shown");
     let next = step(1);
-    assert_eq!(state.apply(&next).interrupted, Some(("half of it".to_owned(), "aye ended here")));
+    assert_eq!(state.apply(&next).interrupted, Some(("half of it".to_owned(), "aye exited here")));
     assert_eq!(state.interrupted_answer(), None);
 }
 

@@ -67,7 +67,7 @@ impl Contents {
         }
     }
 
-    /// Reports whether a content matches its hash.
+    /// Reports whether an object matches its hash.
     pub(super) fn is_sound(&self, hash: &str) -> io::Result<bool> {
         let mut hasher = blake3::Hasher::new();
         io::copy(&mut File::open(self.path(hash))?, &mut hasher)?;

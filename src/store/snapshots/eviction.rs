@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Transaction};
 
 /// Number of sessions whose baselines are kept; those that began to change files earliest are evicted first.
 const SESSIONS: i64 = 100;
-/// Number of latest sessions that are never evicted, whatever their size.
+/// Number of latest sessions that are never evicted, regardless of their size.
 const NEWEST_SESSIONS: i64 = 10;
 /// Tables with data of a session.
 const SESSION_TABLES: [&str; 5] = ["baselines", "spans", "directories", "gaps", "tracked"];

@@ -76,7 +76,7 @@ impl Objects {
         Ok((id, bytes, self.name(id, temporary)?))
     }
 
-    /// Writes a content; returns whether it was new.
+    /// Writes an object; returns whether it was new.
     fn place(&self, id: ContentId, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<bool> {
         if self.path(id).exists() {
             return Ok(false);
@@ -98,7 +98,7 @@ impl Objects {
         Ok(true)
     }
 
-    /// Reads a content and verifies its hash.
+    /// Reads an object and verifies its hash.
     pub(super) fn read(&self, id: ContentId) -> io::Result<Vec<u8>> {
         let content = std::fs::read(self.path(id))?;
         if blake3::hash(&content).as_bytes() == &id.0 {

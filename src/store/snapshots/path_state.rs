@@ -35,7 +35,7 @@ impl ScannedState {
         Self { stood: StoredState::Unkept, mark, why: Some(why), bytes: 0 }
     }
 
-    /// Returns the current state; a content of more than `limit` bytes is not read.
+    /// Returns the current state; content of more than `limit` bytes is not read.
     pub(super) fn now(path: &Path, limit: u64) -> Self {
         match stat(path) {
             Ok(EntryStat::Missing) => Self::from_stored(StoredState::Missing),

@@ -1,4 +1,4 @@
-//! Snapshot database: each path has a content from one snapshot to another.
+//! Snapshot database: the content of each path from one snapshot to another.
 
 use crate::store::index_file::Shape;
 
