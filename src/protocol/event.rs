@@ -236,7 +236,7 @@ pub enum EventKind {
         step_count: u32,
         max_steps: u32,
     },
-    /// Policy bundles and tools in force. Sent at the start and whenever they change.
+    /// Policy bundles and tools in effect. Sent at the start and whenever they change.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
         /// Name in the status row.
@@ -248,7 +248,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// A changed policy file is invalid. The last valid one stays in force.
+    /// A changed policy file is invalid. The last valid one stays in effect.
     PolicyRejected {
         message: String,
     },

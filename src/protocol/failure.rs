@@ -97,7 +97,7 @@ impl Failure {
         Self { remedy: Some(remedy), ..self }
     }
 
-    /// Returns the message without the code for programs before it.
+    /// Returns the message without its machine-readable code prefix.
     pub fn text(&self) -> &str {
         let (code, text) = self.message.split_once(": ").unwrap_or(("", &self.message));
         if code.starts_with("LLM_") { text } else { &self.message }

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 /// The name of the missing side of a created or deleted file.
 const MISSING: &str = "/dev/null";
 const NO_NEWLINE: &str = "\\ No newline at end of file";
-/// Beginnings of rows of git about the content of a file, which the hunks show.
+/// Prefixes of git's header lines about the content of a file, which the hunks show.
 const CONTENT_ROWS: [&str; 3] = ["index ", "similarity index ", "dissimilarity index "];
 
 /// The difference between the old and the new content of one file.

@@ -29,7 +29,7 @@ pub enum GrantRule {
 pub struct CommandRule {
     /// Program and arguments.
     pub words: Vec<String>,
-    /// Whether it is about exactly these words, and not about every command that begins with them.
+    /// Whether it matches exactly these words, and not every command that begins with them.
     pub exact: bool,
     /// Whether the command runs without a prompt only in a copy of the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -43,12 +43,12 @@ pub struct CommandRule {
 }
 
 impl CommandRule {
-    /// Returns a rule about exactly these words.
+    /// Returns a rule that matches exactly these words.
     pub fn exactly(words: Vec<String>) -> Self {
         Self { words, exact: true, ..Self::default() }
     }
 
-    /// Returns a rule about every command that begins with these words.
+    /// Returns a rule that matches every command that begins with these words.
     pub fn beginning(words: Vec<String>) -> Self {
         Self { words, ..Self::default() }
     }
@@ -228,7 +228,7 @@ impl Always {
         self.offers.retain(|offer| !needs_copy(offer));
         if self.offers.is_empty() && count > 0 {
             self.never
-                .push(format!("interpreters and task runners are remembered only for a copy of the workspace, but {reason}"));
+                .push(format!("a rule for interpreters and task runners applies only in a copy of the workspace, but {reason}"));
         }
         self
     }

@@ -15,7 +15,7 @@ pub enum HostRequest {
     Symbols {
         words: String,
     },
-    /// Files named by a pasted text: the first reading of it whose files all exist.
+    /// Files named by a pasted text: the first interpretation whose files all exist.
     Dropped {
         pasted: String,
         readings: Vec<Vec<String>>,

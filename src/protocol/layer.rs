@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One policy bundle in force.
+/// One policy bundle in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyLayer {

@@ -104,6 +104,6 @@ pub struct ListedModel {
     /// Provider whose API key is the only thing missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_of: Option<String>,
-    /// Source of the entry: `catalogue`, `config.toml`, `asked at http://localhost:11434/v1`.
+    /// Source of the entry: `catalogue`, `config.toml`, `listed by http://localhost:11434/v1`.
     pub source: String,
 }

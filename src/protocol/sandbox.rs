@@ -102,7 +102,7 @@ pub struct Effects {
     /// Directories with build output, which is applied without approval or was written directly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<CountedEffects>,
-    /// Effects that are never applied, whatever the decision.
+    /// Effects that are never applied, regardless of the decision.
     pub refused: Vec<RefusedEffect>,
     /// Access that the sandbox blocked.
     pub denied: Vec<Outside>,
@@ -262,7 +262,7 @@ pub struct CountedEffects {
     pub deleted: u64,
     /// Total size in bytes of new and changed files.
     pub bytes: u64,
-    /// Whether the command wrote to the directory itself, so that this stays whatever the decision.
+    /// Whether the command wrote to the directory itself; these changes stay regardless of the decision.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
 }

@@ -38,7 +38,7 @@ pub(crate) struct CreateSession {
 }
 
 /// Resumes a stored session and continues what was not done when its process ended. If the session of this process is
-/// paused, reads the policy again and continues that session. The result names the policy and the tools in force.
+/// paused, reads the policy again and continues that session. The result names the policy and the tools in effect.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResumeSession {

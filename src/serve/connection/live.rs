@@ -62,7 +62,7 @@ impl Live {
                 self.paused_for = Some(failure.kind);
                 self.failed_by = Some(failure.message.clone());
             }
-            // A client that resumes the session is told the policy in force.
+            // A client that resumes the session is told the policy in effect.
             EventKind::PolicyInForce { layers, name, tools, .. } => {
                 self.opened.policy_bundle_version = PolicyLayer::version_of(layers).unwrap_or_else(|| name.clone());
                 self.opened.available_tools.clone_from(tools);

@@ -146,7 +146,7 @@ fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, Stri
     if let Some(digest) = &asked.digest
         && effects.is_none_or(|effects| effects.digest != *digest)
     {
-        return Err("`digest` is not that of the effects of this approval".to_owned());
+        return Err("`digest` does not match the effects of this approval".to_owned());
     }
     match asked.decision {
         Verdict::Approved => {
