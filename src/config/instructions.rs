@@ -30,7 +30,7 @@ pub(crate) struct InstructionFile {
     pub path: PathBuf,
     pub text: String,
     pub length: Length,
-    /// Patterns of the files that a rule file is about, relative to the workspace. Without patterns, it applies everywhere.
+    /// Patterns of the files that a rule file applies to, relative to the workspace. Without patterns, it applies everywhere.
     pub paths: Vec<String>,
 }
 

@@ -84,7 +84,7 @@ impl Connection {
     /// Returns notes for the user about the connection.
     pub(super) fn notes(&self) -> Vec<String> {
         let is_oldest = self.peer.peer_info().is_some_and(|info| info.protocol_version == ProtocolVersion::V_2024_11_05);
-        let note = "uses the deprecated protocol version 2024-11-05; a newer version of the server does not";
+        let note = "uses the deprecated protocol version 2024-11-05; update the server if you can";
         is_oldest.then(|| note.to_owned()).into_iter().collect()
     }
 

@@ -37,7 +37,7 @@ struct KeptTool {
     fingerprint: String,
 }
 
-/// Returns the cache file of a server. Another command, URL or directory means another server, whatever its name.
+/// Returns the cache file of a server. Another command, URL or directory means another server, regardless of its name.
 fn file(directory: &Path, spec: &Spec) -> PathBuf {
     let reach = match &spec.reach {
         Reach::Program { argv, directory, .. } => format!("{argv:?} {directory:?}"),

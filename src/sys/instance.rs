@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One run of one process. A process ID alone is not enough, because it is reused, after a reboot at the latest.
+/// One run of one process. A process ID alone is not enough, because it can be reused, for example after a reboot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Instance {
     pub pid: u32,

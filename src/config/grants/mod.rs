@@ -14,7 +14,7 @@ use crate::protocol::GrantRule;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// The start of the reason of a saved rule, which tells it from rules written by hand.
+/// The start of the reason of a saved rule, which distinguishes it from rules written by hand.
 pub(crate) const REASON: &str = "allowed by you on ";
 
 /// A rule in a file.

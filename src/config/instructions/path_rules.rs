@@ -1,9 +1,9 @@
-//! Header of a rule file (`.claude/rules`): the paths that the rule is about.
+//! Front matter of a rule file (`.claude/rules`): the paths that the rule applies to.
 
 /// Maximum number of patterns of a file.
 const MAX_PATTERNS: usize = 50;
 
-/// Returns the patterns after `paths:` in the header of a file; none if the file applies everywhere.
+/// Returns the patterns after `paths:` in the front matter of a file; none if the file applies everywhere.
 ///
 /// # Errors
 /// Returns the mistake in the header.
@@ -11,7 +11,7 @@ pub(super) fn patterns(text: &str) -> Result<Vec<String>, String> {
     let text = text.replace("\r\n", "\n");
     let Some(rest) = text.strip_prefix("---\n") else { return Ok(Vec::new()) };
     let Some(end) = rest.find("\n---\n").or_else(|| rest.strip_suffix("\n---").map(str::len)) else {
-        return Err("its header is not closed".to_owned());
+        return Err("its front matter is not closed".to_owned());
     };
     let mut patterns = Vec::new();
     let mut is_list = false;

@@ -239,7 +239,7 @@ fn imports_and_rules_are_part_of_what_is_trusted() {
         "@/etc/hosts in CLAUDE.md: instructions for the model; an import by an absolute path, ignored",
         "@../up.md in CLAUDE.md: instructions for the model; an import from outside the workspace, ignored",
         "@.env in CLAUDE.md: instructions for the model; an import of a file that may contain secrets, ignored",
-        ".claude/rules/broken.md: instructions for the model; its header is not closed, ignored",
+        ".claude/rules/broken.md: instructions for the model; its front matter is not closed, ignored",
         "link.md: instructions for the model; points outside the project to",
         ".claude/rules/linked.md: instructions for the model; points outside the project to",
     ] {

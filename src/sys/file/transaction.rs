@@ -54,7 +54,7 @@ pub(crate) enum ExpectedEntry {
 pub(crate) struct Failure {
     pub step: usize,
     pub why: WriteError,
-    /// Paths that could not be rolled back: they are new, with their originals next to them.
+    /// Paths that could not be rolled back: they have the new content, and their originals are next to them.
     pub left: Vec<PathBuf>,
 }
 

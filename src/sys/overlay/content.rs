@@ -1,4 +1,4 @@
-//! Content of files before and after the command: decides whether a change is one, and whether a file that was touched or replaced
+//! Content of files before and after the command: decides whether a change is real, and whether a file that was touched or replaced
 //! since is still the same.
 
 use super::compare::{chunk_bytes, same_bytes};
@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files that are read only to note their content, and of the bytes of all contents. Of the others, size and times
+/// Maximum number of files that are read only to note their content, and of the bytes of all contents. For the others, size and times
 /// decide.
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -224,7 +224,7 @@ impl Parent {
     }
 }
 
-/// Opens a file for reading; `None` if it cannot be read or is none any more.
+/// Opens a file for reading; `None` if it cannot be read or is no longer a file.
 fn open(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<File>> {
     match openat(parent, name, READING, Mode::empty()) {
         Ok(file) => Ok(Some(File::from(file))),
@@ -237,7 +237,7 @@ fn open(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<File>> {
 fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -> io::Result<bool> {
     let bytes = new.bytes;
     let mut new = match openat(upper.0, upper.1, READING, Mode::empty()) {
-        // The file belongs to the user, whatever its mode.
+        // The file belongs to the user, regardless of its mode.
         Err(Errno::EACCES) => {
             let chmod = |mode| fchmodat(upper.0, upper.1, mode, FchmodatFlags::NoFollowSymlink);
             chmod(Mode::S_IRUSR | Mode::S_IWUSR)?;

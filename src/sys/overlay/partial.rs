@@ -71,7 +71,7 @@ impl Changes {
         let upper = open_directory(&self.layered.upper)?;
         let parent = pass_below(&upper, path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().ok_or_else(missing)?;
-        // The file belongs to the user, whatever its mode. It gets its final mode with the commit.
+        // The file belongs to the user, regardless of its mode. It gets its final mode with the commit.
         fchmodat(&parent, name, Mode::S_IRUSR | Mode::S_IWUSR, FchmodatFlags::NoFollowSymlink)?;
         let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&parent, name, flags, Mode::empty())?);

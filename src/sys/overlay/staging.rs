@@ -135,7 +135,7 @@ pub(super) fn sync_all(directory: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file of the upper directory, whatever its mode.
+/// Opens a file of the upper directory, regardless of its mode.
 fn open_mine(upper: &OwnedFd, path: &Path, after: &Node) -> io::Result<File> {
     let (parent, name) = at(upper, path)?;
     if after.mode & 0o600 != 0o600 && !Uid::effective().is_root() {

@@ -252,7 +252,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// Opens a directory of the upper tree, which belongs to the user whatever its mode.
+    /// Opens a directory of the upper tree, which belongs to the user regardless of its mode.
     fn open_upper(&self, path: &Path) -> nix::Result<OwnedFd> {
         match open_below(&self.upper, path, LISTING) {
             Ok(directory) if !may_pass(&directory) => {}
@@ -321,7 +321,7 @@ fn is_as_it_was(before: &Node, after: &Node) -> bool {
     same && (after.kind == Kind::Link || (before.mode, before.modified) == (after.mode, after.modified))
 }
 
-/// Removes the entries that are as they were before the command. What it set in vain is listed as not kept.
+/// Removes the entries that are as they were before the command. Attributes that it set without effect are listed as not kept.
 fn drop_unchanged(changes: &mut Changes) {
     let unkept = &mut changes.unkept;
     changes.entries.retain(|change| {

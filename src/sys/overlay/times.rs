@@ -1,4 +1,4 @@
-//! Modification times of files that build tools compare: of kept files, and of those that a command changed in vain.
+//! Modification times of files that build tools compare: of applied files, and of files whose changes were discarded.
 
 use super::Changes;
 use super::node::{Kind, Node, Time};

@@ -63,7 +63,7 @@ pub(crate) fn facts(real: &Path) -> io::Result<Facts> {
     Ok(Facts {
         sort,
         bytes: u64::try_from(stat.st_size).unwrap_or(0),
-        // The unit is 512 bytes on every system, whatever the block size.
+        // The unit is 512 bytes on every system, regardless of the block size.
         allocated: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),
         mode: u32::from(stat.st_mode & 0o7777),
         owner: (stat.st_uid, user),

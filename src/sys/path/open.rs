@@ -80,7 +80,7 @@ pub(crate) fn pass_below(root: &OwnedFd, below: &Path) -> nix::Result<OwnedFd> {
     open_below(root, below, PASS_THROUGH)
 }
 
-/// Device and inode, which identify a directory whatever its name.
+/// Device and inode, which identify a directory regardless of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,

@@ -1,4 +1,4 @@
-//! Sandbox of a command: writable places, hidden places, the network, limits.
+//! Sandbox of a command: writable and hidden paths, the network, limits.
 
 #[cfg(target_os = "linux")]
 mod devices;

@@ -12,7 +12,7 @@ pub(super) enum Access {
     Write,
 }
 
-/// Returns every named path; a path comes before those below it. Of two settings the stricter one counts, unless the path was
+/// Returns every named path; a path comes before those below it. If there are two settings, the stricter one applies, unless the path was
 /// reopened.
 pub(super) fn named(confinement: &Confinement) -> BTreeMap<PathBuf, Access> {
     let mut places = BTreeMap::new();

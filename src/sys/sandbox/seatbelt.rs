@@ -1,4 +1,4 @@
-//! Sandbox profile for `sandbox-exec` on macOS. Of several matching rules, the last one counts.
+//! Sandbox profile for `sandbox-exec` on macOS. If several rules match, the last one applies.
 
 use super::places::{Access, named};
 use super::{Confinement, NetworkAccess};

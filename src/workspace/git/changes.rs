@@ -229,7 +229,7 @@ mod tests {
             git(&root, &["update-index", "--index-version", version]);
             let announced = usize::from(version == "3");
             assert_eq!(count(""), Changes { files: announced, more: false }, "{version}");
-            // Writing the same content again is not a change, whatever its time; the size is equal.
+            // Writing the same content again is not a change, regardless of its time; the size is equal.
             write("x/1", "one\n");
             write("a.txt", "two\n");
             write("src/b.rs", "longer than before\n");

@@ -102,7 +102,7 @@ pub(super) fn survey_as(
     Ok(Survey { fingerprint: state.hasher.finalize(), ..state.survey })
 }
 
-/// Device and inode, which identify an entry whatever its name.
+/// Device and inode, which identify an entry regardless of its name.
 pub(super) type Identity = (libc::dev_t, libc::ino_t);
 
 pub(super) fn identity(stat: &FileStat) -> Identity {

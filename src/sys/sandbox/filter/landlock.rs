@@ -17,7 +17,7 @@ const NEWEST: ABI = ABI::V7;
 /// Paths that a command with its own mounts may always write: they are its own, or covered.
 const ITS_OWN: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/dev", "/proc"];
 
-/// A complete set of rules that is not yet in force.
+/// A complete set of rules that is not yet in effect.
 #[derive(Debug)]
 pub(super) struct Rules {
     ruleset: RulesetCreated,

@@ -1,4 +1,4 @@
-//! Paths to grant, for rules that can only add: a hidden path is left out by naming its neighbours.
+//! Paths to grant, for rules that can only add: a hidden path is left out by naming its siblings.
 
 use super::Confinement;
 use crate::sys::sandbox::places::{Access, named};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of named paths; in a directory with more neighbours, no file can be protected.
+/// Maximum number of named paths; in a directory with more siblings, no file can be protected.
 const MAX_PLACES: usize = 100_000;
 
 /// Allowed devices; others include disks, memory and the terminals of other windows.

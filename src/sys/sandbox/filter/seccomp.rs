@@ -11,7 +11,7 @@ use std::io;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// System calls that are refused with `EPERM`, whatever their arguments.
+/// System calls that are refused with `EPERM`, regardless of their arguments.
 pub(super) const FORBIDDEN: &[c_long] = &[
     // Mounts decide what can be seen and written.
     libc::SYS_mount,
