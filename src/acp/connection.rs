@@ -229,8 +229,9 @@ impl Door {
                 reply(to, done.map(|()| AuthenticateResponse::new()).map_err(Into::into));
             }
             ClientRequest::NewSessionRequest(request) => {
-                let asked = asked(SessionOrigin::New, request.cwd, request.additional_directories, request.mcp_servers);
-                self.open(asked, to, client, |id, session, to| {
+                let opening =
+                    session_opening(SessionOrigin::New, request.cwd, request.additional_directories, request.mcp_servers);
+                self.open(opening, to, client, |id, session, to| {
                     let options = session.options();
                     let answer = NewSessionResponse::new(id.to_owned()).modes(options.modes()).config_options(options.config());
                     reply(to, Ok(answer));
@@ -238,18 +239,18 @@ impl Door {
                 .await;
             }
             ClientRequest::LoadSessionRequest(request) => {
-                let which = SessionOrigin::Stored { id: request.session_id.to_string(), told: true };
-                let asked = asked(which, request.cwd, request.additional_directories, request.mcp_servers);
-                self.open(asked, to, client, |_, session, to| {
+                let which = SessionOrigin::Stored { id: request.session_id.to_string(), history: true };
+                let opening = session_opening(which, request.cwd, request.additional_directories, request.mcp_servers);
+                self.open(opening, to, client, |_, session, to| {
                     let options = session.options();
                     reply(to, Ok(LoadSessionResponse::new().modes(options.modes()).config_options(options.config())));
                 })
                 .await;
             }
             ClientRequest::ResumeSessionRequest(request) => {
-                let which = SessionOrigin::Stored { id: request.session_id.to_string(), told: false };
-                let asked = asked(which, request.cwd, request.additional_directories, request.mcp_servers);
-                self.open(asked, to, client, |_, session, to| {
+                let which = SessionOrigin::Stored { id: request.session_id.to_string(), history: false };
+                let opening = session_opening(which, request.cwd, request.additional_directories, request.mcp_servers);
+                self.open(opening, to, client, |_, session, to| {
                     let options = session.options();
                     reply(to, Ok(ResumeSessionResponse::new().modes(options.modes()).config_options(options.config())));
                 })
@@ -278,25 +279,25 @@ impl Door {
 
     async fn open(
         &self,
-        asked: Result<SessionOpening, Error>,
+        opening: Result<SessionOpening, Error>,
         to: Reply,
         client: Client,
         answer: impl FnOnce(&str, &Session, Reply),
     ) {
-        let asked = match asked {
-            Ok(asked) => asked,
+        let opening = match opening {
+            Ok(opening) => opening,
             Err(error) => return reply::<()>(to, Err(error)),
         };
         if self.sessions().len() >= MAX_SESSIONS {
             return refuse(to, INTERNAL, format!("too many open sessions (limit {MAX_SESSIONS}); close one first"));
         }
         // A client that loads a session again gets its history again.
-        if let SessionOrigin::Stored { id, .. } = &asked.which {
+        if let SessionOrigin::Stored { id, .. } = &opening.which {
             self.close(id).await;
         }
         let buffers = Buffers::for_client(&client);
-        let asked = SessionOpening { buffers: buffers.clone(), ..asked };
-        let opened: RunningSession = match self.front.host.open(asked).await {
+        let opening = SessionOpening { buffers: buffers.clone(), ..opening };
+        let opened: RunningSession = match self.front.host.open(opening).await {
             Ok(opened) => opened,
             Err(refusal) => return reply::<()>(to, Err(refusal.into())),
         };
@@ -347,7 +348,12 @@ async fn ended(session: &mpsc::Sender<Ask>, gone: bool) {
     }
 }
 
-fn asked(which: SessionOrigin, cwd: PathBuf, more: Vec<PathBuf>, servers: Vec<McpServer>) -> Result<SessionOpening, Error> {
+fn session_opening(
+    which: SessionOrigin,
+    cwd: PathBuf,
+    more: Vec<PathBuf>,
+    servers: Vec<McpServer>,
+) -> Result<SessionOpening, Error> {
     let relative = |path: &&PathBuf| !Path::new(path).is_absolute();
     if let Some(path) = std::iter::once(&cwd).chain(&more).find(relative) {
         return Err(wrong(format!("`{}` is not an absolute path of a directory", path.display())));

@@ -40,10 +40,10 @@ pub(crate) struct SessionOpening {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionOrigin {
     New,
-    /// A stored session; `told` asks for its whole history.
+    /// A stored session; `history` requests its whole history.
     Stored {
         id: String,
-        told: bool,
+        history: bool,
     },
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct Session {
     files: Arc<dyn Files>,
     buffers: Option<Buffers>,
     ended: BoxFuture<'static, ()>,
-    told: UpdateMapper,
+    mapper: UpdateMapper,
     options: Options,
     own: Vec<CustomCommand>,
     advertised: Vec<AvailableCommand>,
@@ -119,7 +119,7 @@ impl Session {
         if let Some(buffers) = &buffers {
             buffers.belong_to(&id);
         }
-        let told = UpdateMapper::new(client.looks, client.understands(), directory, title);
+        let mapper = UpdateMapper::new(client.looks, client.understands(), directory, title);
         let options = Options { mode: Mode::default(), laxest, model: String::new(), effort, models: Vec::new() };
         let mut session = Self {
             client,
@@ -131,7 +131,7 @@ impl Session {
             files,
             buffers,
             ended,
-            told,
+            mapper,
             options,
             own: Vec::new(),
             advertised: Vec::new(),
@@ -199,16 +199,16 @@ impl Session {
     /// Sends the history. Calls whose end is not recorded are closed.
     pub(crate) async fn tell_history(&mut self, history: Vec<Event>) {
         for event in history {
-            let (told, changed) = self.told.map(&event, EventTime::Before);
-            self.update_all(told).await;
+            let (updates, changed) = self.mapper.map(&event, EventTime::Before);
+            self.update_all(updates).await;
             if let Some(changed) = changed {
                 // The current file content may differ from the content at that time.
-                let paths = (&changed.proposal.paths[..], self.told.directory());
+                let paths = (&changed.proposal.paths[..], self.mapper.directory());
                 let (content, _) = diffs::contents(&changed.proposal.diff, paths, &super::host::Nothing, Direction::Back).await;
                 self.client.update(&self.id, changed.with(content)).await;
             }
         }
-        let open = self.told.give_up_open();
+        let open = self.mapper.give_up_open();
         self.update_all(open).await;
     }
 
@@ -216,13 +216,13 @@ impl Session {
     pub(crate) async fn introduce(&mut self, notices: Vec<String>) {
         self.advertise().await;
         for notice in notices {
-            let told = self.told.notice(NoticeSeverity::Warning, &notice);
-            self.client.update(&self.id, told).await;
+            let update = self.mapper.notice(NoticeSeverity::Warning, &notice);
+            self.client.update(&self.id, update).await;
         }
         while let Some(event) = self.held_back.pop_front() {
             self.hear(event).await;
         }
-        if let Some(usage) = self.told.usage() {
+        if let Some(usage) = self.mapper.usage() {
             self.client.update(&self.id, usage).await;
         }
     }
@@ -236,8 +236,8 @@ impl Session {
         self.client.update(&self.id, SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands))).await;
     }
 
-    async fn update_all(&mut self, told: Vec<SessionUpdate>) {
-        for update in told {
+    async fn update_all(&mut self, updates: Vec<SessionUpdate>) {
+        for update in updates {
             self.client.update(&self.id, update).await;
         }
     }
@@ -273,8 +273,8 @@ impl Session {
                 () = came(withdrawn) => self.cancel().await,
                 () = sleep_until(self.due.unwrap_or_else(Instant::now)), if self.due.is_some() => {
                     self.due = None;
-                    let told = self.told.printed();
-                    self.update_all(told).await;
+                    let updates = self.mapper.printed();
+                    self.update_all(updates).await;
                 }
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => self.setting.give_up(),
             }
@@ -298,7 +298,7 @@ impl Session {
         if let Some(buffers) = &self.buffers {
             buffers.prompted();
         }
-        let text = match blocks::prompt(request.prompt, self.told.directory(), &*self.files).await {
+        let text = match blocks::prompt(request.prompt, self.mapper.directory(), &*self.files).await {
             Ok(text) => text,
             Err(message) => return reply::<PromptResponse>(to, Err(wrong(message))),
         };
@@ -348,15 +348,15 @@ impl Session {
     }
 
     async fn say_and_end(&mut self, text: &str, to: Reply) {
-        let told = self.told.text_update(text);
-        self.client.update(&self.id, told).await;
+        let update = self.mapper.text_update(text);
+        self.client.update(&self.id, update).await;
         reply(to, Ok(PromptResponse::new(StopReason::EndTurn)));
     }
 
     fn status(&self) -> String {
         let mut lines = vec![
             format!("- session `{}`", self.id),
-            format!("- workspace `{}`", self.told.directory().display()),
+            format!("- workspace `{}`", self.mapper.directory().display()),
             format!(
                 "- model `{}`, effort {}",
                 self.options.model,
@@ -373,8 +373,8 @@ impl Session {
     }
 
     fn cost(&self) -> String {
-        let cost = self.told.cost.map_or_else(|| "price unknown".to_owned(), |cost| format!("${cost:.4} in this session"));
-        format!("{} of {} tokens in the context window; {cost}", self.told.used, self.told.window)
+        let cost = self.mapper.cost.map_or_else(|| "price unknown".to_owned(), |cost| format!("${cost:.4} in this session"));
+        format!("{} of {} tokens in the context window; {cost}", self.mapper.used, self.mapper.window)
     }
 
     fn list_running(&self) -> String {
@@ -401,8 +401,8 @@ impl Session {
             --resume={}` in a terminal to answer them.",
             asked.server, asked.message, self.id
         );
-        let told = self.told.notice(NoticeSeverity::Warning, &words);
-        self.client.update(&self.id, told).await;
+        let update = self.mapper.notice(NoticeSeverity::Warning, &words);
+        self.client.update(&self.id, update).await;
         let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
         self.send(HostCommand::AnswerElicitation { elicitation_id, answer }).await;
     }
@@ -425,19 +425,19 @@ impl Session {
 
     async fn hear(&mut self, event: Event) {
         self.note(&event.kind);
-        let (mut told, changed) = self.told.map(&event, EventTime::Now);
+        let (mut updates, changed) = self.mapper.map(&event, EventTime::Now);
         let waited = self.turn.as_ref().and_then(|turn| slash::answer(turn.waits?, &event.kind));
         if waited.is_some() {
             // The same text is sent as the response.
-            told.retain(|update| !matches!(update, SessionUpdate::Notice(_) | SessionUpdate::AgentThoughtChunk(_)));
+            updates.retain(|update| !matches!(update, SessionUpdate::Notice(_) | SessionUpdate::AgentThoughtChunk(_)));
         }
-        self.update_all(told).await;
+        self.update_all(updates).await;
         if let Some(changed) = changed {
-            let paths = (&changed.proposal.paths[..], self.told.directory());
+            let paths = (&changed.proposal.paths[..], self.mapper.directory());
             let (content, _) = diffs::contents(&changed.proposal.diff, paths, &*self.files, Direction::Back).await;
             self.client.update(&self.id, changed.with(content)).await;
         }
-        if self.told.has_untold() && self.due.is_none() {
+        if self.mapper.has_pending() && self.due.is_none() {
             self.due = Some(Instant::now() + INTERVAL);
         }
         match &event.kind {
@@ -467,8 +467,8 @@ impl Session {
 
     /// Sends the response to a command and ends its turn.
     async fn finish(&mut self, text: &str) {
-        let told = self.told.text_update(text);
-        self.client.update(&self.id, told).await;
+        let update = self.mapper.text_update(text);
+        self.client.update(&self.id, update).await;
         let stopped =
             if self.turn.as_ref().is_some_and(|turn| turn.cancelled) { StopReason::Cancelled } else { StopReason::EndTurn };
         self.end_turn(Ok(stopped)).await;
@@ -476,8 +476,8 @@ impl Session {
 
     async fn end_turn(&mut self, result: Result<StopReason, Error>) {
         self.asking.withdraw_all();
-        let told = self.told.printed();
-        self.update_all(told).await;
+        let updates = self.mapper.printed();
+        self.update_all(updates).await;
         if let Some(turn) = self.turn.take() {
             reply(turn.reply, result.map(PromptResponse::new));
         }

@@ -38,7 +38,7 @@ struct Open {
     kind: ToolKind,
     /// The most recent output, and whether a part of it has not been sent.
     printed: String,
-    untold: bool,
+    pending: bool,
 }
 
 /// The state that turns events into updates.
@@ -93,9 +93,9 @@ impl UpdateMapper {
     /// Returns an update with text of aye itself.
     pub(crate) fn text_update(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
-        let told = SessionUpdate::AgentMessageChunk(self.chunk(text));
+        let update = SessionUpdate::AgentMessageChunk(self.chunk(text));
         self.message += 1;
-        told
+        update
     }
 
     /// Returns a notice for the user.
@@ -107,15 +107,15 @@ impl UpdateMapper {
             return SessionUpdate::Notice(Notice::new(severity, title).description(rest));
         }
         self.message += 1;
-        let told = SessionUpdate::AgentThoughtChunk(self.chunk(&format!("{text}\n")));
+        let update = SessionUpdate::AgentThoughtChunk(self.chunk(&format!("{text}\n")));
         self.message += 1;
-        told
+        update
     }
 
     /// Returns the updates for an event, and separately a file change whose diff is to be shown.
     pub(crate) fn map(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<Changed>) {
         let kind = &event.kind;
-        let told = match kind {
+        let updates = match kind {
             EventKind::ToolCompleted { .. } => return self.completed(kind),
             EventKind::ToolStarted { note: Some(note), .. } => {
                 let note = self.notice(NoticeSeverity::Info, note);
@@ -153,15 +153,15 @@ impl UpdateMapper {
             }
             kind => notice_of(kind, when).map(|(severity, text)| self.notice(severity, &text)).into_iter().collect(),
         };
-        (told, None)
+        (updates, None)
     }
 
     /// Returns an update with a prompt of the user.
     fn prompt(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
-        let told = SessionUpdate::UserMessageChunk(self.chunk(text));
+        let update = SessionUpdate::UserMessageChunk(self.chunk(text));
         self.message += 1;
-        told
+        update
     }
 
     /// Returns the update for an event of a request to the model.
@@ -197,7 +197,7 @@ impl UpdateMapper {
                 let name = self.names.begin(tool_call_id);
                 let kind = calls::kind(tool_name, capability.as_deref());
                 let title = calls::title(&(self.looks.reveal)(summary));
-                let open = Open { kind, printed: String::new(), untold: false };
+                let open = Open { kind, printed: String::new(), pending: false };
                 self.open.insert(tool_call_id.clone(), open);
                 let call = ToolCall::new(name, title)
                     .name(Some(tool_name.clone()))
@@ -216,7 +216,7 @@ impl UpdateMapper {
                 if let Some(open) = self.open.get_mut(tool_call_id) {
                     open.printed.push_str(text);
                     calls::tail(&mut open.printed, calls::TAIL_BYTES);
-                    open.untold = true;
+                    open.pending = true;
                 }
                 None
             }
@@ -290,19 +290,19 @@ impl UpdateMapper {
 
     /// Returns updates with the output of running commands since the last call.
     pub(crate) fn printed(&mut self) -> Vec<SessionUpdate> {
-        let mut told = Vec::new();
-        for (call, open) in self.open.iter_mut().filter(|(_, open)| open.untold) {
-            open.untold = false;
+        let mut updates = Vec::new();
+        for (call, open) in self.open.iter_mut().filter(|(_, open)| open.pending) {
+            open.pending = false;
             let text = (self.looks.clean)(&open.printed).into_owned();
             let content = vec![calls::code(&text, "")];
             let fields = ToolCallUpdateFields::new().content(content);
-            told.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.tool_call_id(call), fields)));
+            updates.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.tool_call_id(call), fields)));
         }
-        told
+        updates
     }
 
-    pub(crate) fn has_untold(&self) -> bool {
-        self.open.values().any(|open| open.untold)
+    pub(crate) fn has_pending(&self) -> bool {
+        self.open.values().any(|open| open.pending)
     }
 
     /// Closes the calls whose end is unknown, because the process that ran them is gone.

@@ -75,7 +75,7 @@ impl Session {
     pub(super) async fn ask(&mut self, approval: &Approval) {
         let looks = self.client.looks;
         let proposal = &approval.proposal;
-        let paths = (&proposal.paths[..], self.told.directory());
+        let paths = (&proposal.paths[..], self.mapper.directory());
         let (mut content, left_out) = diffs::contents(&proposal.diff, paths, &*self.files, Direction::Forth).await;
         if left_out > 0 {
             content.push(calls::text_content(format!("{left_out} more changes are not shown here")));
@@ -84,11 +84,11 @@ impl Session {
         let title = calls::title(&(looks.reveal)(&approval.action_summary));
         let fields = ToolCallUpdateFields::new()
             .title(title)
-            .kind(self.told.kind_of(&approval.tool_call_id))
+            .kind(self.mapper.kind_of(&approval.tool_call_id))
             .status(ToolCallStatus::Pending)
-            .locations(calls::changed(&proposal.paths, &proposal.diff, self.told.directory()))
+            .locations(calls::changed(&proposal.paths, &proposal.diff, self.mapper.directory()))
             .content(content);
-        let call = ToolCallUpdate::new(self.told.name(&approval.tool_call_id), fields);
+        let call = ToolCallUpdate::new(self.mapper.name(&approval.tool_call_id), fields);
         let request = RequestPermissionRequest::new(self.id.to_string(), call, permission::options(approval, looks));
         let question = Question::Approval(approval.approval_id.clone(), permission::partial_decisions(approval));
         self.asking.ask(&self.client, question, request);
@@ -97,7 +97,7 @@ impl Session {
     /// Asks whether to rewind, and shows the effects.
     pub(super) async fn ask_rewind(&mut self, plan: &RewindPlan) {
         let looks = self.client.looks;
-        let paths = (&[][..], self.told.directory());
+        let paths = (&[][..], self.mapper.directory());
         let (mut content, _) = diffs::contents(&plan.diff, paths, &*self.files, Direction::Forth).await;
         content.push(calls::text_content((looks.reveal)(&slash::rewind(plan)).into_owned()));
         let title = if plan.target == RewindTarget::Redo { "Redo the last rewind" } else { "Rewind one prompt" };

@@ -57,7 +57,8 @@ pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
     }
     let store = open_store(&place)?;
     let runtime = startup::runtime()?;
-    let host = Arc::new(Host { common: common.clone(), place: place.clone(), store: store.clone(), told: Told::default() });
+    let host =
+        Arc::new(Host { common: common.clone(), place: place.clone(), store: store.clone(), reported: Reported::default() });
     let front = Front {
         host,
         looks: Sanitizers { clean: text::clean, reveal: text::reveal },
@@ -100,7 +101,7 @@ async fn signal(which: Arc<AtomicU8>) {
     which.store(came, Ordering::Relaxed);
 }
 
-type Told = Arc<Mutex<HashSet<PathBuf>>>;
+type Reported = Arc<Mutex<HashSet<PathBuf>>>;
 
 struct Host {
     common: Common,
@@ -108,16 +109,16 @@ struct Host {
     place: AppContext,
     store: Store,
     /// The projects that were reported as untrusted.
-    told: Told,
+    reported: Reported,
 }
 
 impl acp::Host for Host {
-    fn open(&self, asked: SessionOpening) -> Answer<RunningSession> {
+    fn open(&self, opening: SessionOpening) -> Answer<RunningSession> {
         let mut directories = self.common.add_dirs.clone();
-        directories.extend(asked.more.iter().cloned());
-        let common = Common { directory: Some(asked.directory.clone()), add_dirs: directories, ..self.common.clone() };
-        let (store, told) = (self.store.clone(), self.told.clone());
-        async move { open(store, common, asked, told).await }.boxed()
+        directories.extend(opening.more.iter().cloned());
+        let common = Common { directory: Some(opening.directory.clone()), add_dirs: directories, ..self.common.clone() };
+        let (store, reported) = (self.store.clone(), self.reported.clone());
+        async move { open(store, common, opening, reported).await }.boxed()
     }
 
     fn list(&self, directory: Option<PathBuf>) -> Answer<Vec<Listed>> {
@@ -128,8 +129,8 @@ impl acp::Host for Host {
                 .sessions(workspace.as_deref().map(crate::workspace::identity::workspace_id).as_ref())
                 .map_err(refusal_of_store)?;
             // A session without any message cannot be continued.
-            let said = all.into_iter().filter(|session| !session.archived && session.title.is_some()).take(MAX_LISTED);
-            Ok(said
+            let listed = all.into_iter().filter(|session| !session.archived && session.title.is_some()).take(MAX_LISTED);
+            Ok(listed
                 .map(|session| Listed {
                     id: session.session_id,
                     directory: session.workspace.into(),
@@ -138,7 +139,7 @@ impl acp::Host for Host {
                 })
                 .collect())
         };
-        beside(list).boxed()
+        run_blocking(list).boxed()
     }
 
     fn delete(&self, id: String) -> Answer<()> {
@@ -151,7 +152,7 @@ impl acp::Host for Host {
             }
             stored_sessions::forget(&store, &place, &found.session_id).map_err(refusal)
         };
-        beside(delete).boxed()
+        run_blocking(delete).boxed()
     }
 
     fn ways_in(&self) -> Vec<Authentication> {
@@ -190,7 +191,7 @@ impl acp::Host for Host {
 }
 
 /// Runs work on another thread, because a disk may be slow.
-async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
 }
 
@@ -235,15 +236,15 @@ fn refusal_of_session(error: SessionError) -> Refusal {
     }
 }
 
-async fn open(store: Store, common: Common, asked: SessionOpening, told: Told) -> Result<RunningSession, Refusal> {
-    let which = asked.which.clone();
-    let builder = beside(move || find(store, common, &which)).await?;
+async fn open(store: Store, common: Common, opening: SessionOpening, reported: Reported) -> Result<RunningSession, Refusal> {
+    let which = opening.which.clone();
+    let builder = run_blocking(move || find(store, common, &which)).await?;
     let builder = builder.with_model().await.map_err(refusal_of_session)?;
     let handle = tokio::runtime::Handle::current();
-    beside(move || {
+    run_blocking(move || {
         let _runtime = handle.enter();
-        let claimed = claim(builder, &asked, &told)?;
-        start(claimed, asked, &handle)
+        let claimed = claim(builder, &opening, &reported)?;
+        start(claimed, opening, &handle)
     })
     .await
 }
@@ -265,31 +266,31 @@ fn find(store: Store, common: Common, which: &SessionOrigin) -> Result<SessionBu
 }
 
 /// Claims the session, and connects it to the editor.
-fn claim(builder: SessionBuilder, asked: &SessionOpening, told: &Told) -> Result<ClaimedSession, Refusal> {
+fn claim(builder: SessionBuilder, opening: &SessionOpening, reported: &Reported) -> Result<ClaimedSession, Refusal> {
     let mut claimed = builder.claim().map_err(refusal_of_session)?;
     // Once per workspace, for the log of the editor.
     if let Some(line) = claimed.project().ignored()
-        && told.lock().unwrap_or_else(PoisonError::into_inner).insert(claimed.place().workspace.clone())
+        && reported.lock().unwrap_or_else(PoisonError::into_inner).insert(claimed.place().workspace.clone())
     {
         warn(&line);
     }
-    if let Some(editor) = OfEditor::for_opening(asked) {
+    if let Some(editor) = OfEditor::for_opening(opening) {
         claimed.connect_editor(InEditor::new(Arc::new(editor)));
     }
     Ok(claimed)
 }
 
 /// Starts the session.
-fn start(mut claimed: ClaimedSession, asked: SessionOpening, runtime: &Handle) -> Result<RunningSession, Refusal> {
-    let (servers, problems) = servers::specs(asked.servers);
+fn start(mut claimed: ClaimedSession, opening: SessionOpening, runtime: &Handle) -> Result<RunningSession, Refusal> {
+    let (servers, problems) = servers::specs(opening.servers);
     for problem in problems {
         claimed.notify(problem);
     }
     claimed.add_servers(servers);
     let past = claimed.history();
-    let history = match asked.which {
-        SessionOrigin::Stored { told: true, .. } => past.events(&claimed.session().records),
-        SessionOrigin::Stored { told: false, .. } | SessionOrigin::New => Vec::new(),
+    let history = match opening.which {
+        SessionOrigin::Stored { history: true, .. } => past.events(&claimed.session().records),
+        SessionOrigin::Stored { history: false, .. } | SessionOrigin::New => Vec::new(),
     };
     let title = claimed.title().map(str::to_owned);
     let (events, receive_events) = mpsc::unbounded_channel();
