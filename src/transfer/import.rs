@@ -37,7 +37,7 @@ struct OwnForm {
 pub(crate) struct Ready {
     pub foreign: Foreign,
     pub artifacts: Vec<ArtifactContent>,
-    pub said: Vec<String>,
+    pub notices: Vec<String>,
 }
 
 /// Imports a session of this store again, under a new ID.
@@ -65,22 +65,22 @@ pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, Problem> {
     check_form(text)?;
     let mut incoming: Incoming<'_> = parse(text)?;
     let own = incoming.aye.take();
-    let mut said = Vec::new();
+    let mut notices = Vec::new();
     let (records, own) = match own {
-        Some(own) => (of_entries(&own.records, &mut said), Some(own)),
-        None => (records_from_messages::records(&mut incoming, &mut said), None),
+        Some(own) => (of_entries(&own.records, &mut notices), Some(own)),
+        None => (records_from_messages::records(&mut incoming, &mut notices), None),
     };
     if let Some(last) = records.iter().map(|written| written.time).max()
         && last > Timestamp::now()
     {
-        said.push("some records are dated in the future; check the clock of this machine".to_owned());
+        notices.push("some records are dated in the future; check the clock of this machine".to_owned());
     }
     let first = records.first().map(|written| written.time).or(incoming.checkpointed_at).unwrap_or_default();
     let (title, model, draft, created, artifacts) = match own {
         Some(own) => {
             let here = workspace.to_string_lossy();
             if let Some(there) = own.workspace.filter(|there| *there != here) {
-                said.push(format!(
+                notices.push(format!(
                     "created in `{}`; it now belongs to `{here}`, but paths in it still refer to the old directory",
                     one_line(&there)
                 ));
@@ -94,7 +94,7 @@ pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, Problem> {
     }
     let state = SessionState::from_records(records.iter().map(|written| &written.record));
     if let count @ 1.. = state.queue.len() {
-        said.push(format!(
+        notices.push(format!(
             "{} queued: review before you continue",
             if count == 1 { "1 message is".to_owned() } else { format!("{count} messages are") }
         ));
@@ -106,7 +106,7 @@ pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, Problem> {
         workspace: workspace.to_owned(),
         model: plain(&model),
     };
-    Ok(Ready { foreign: Foreign { session, created, title, draft, parent: None, records }, artifacts, said })
+    Ok(Ready { foreign: Foreign { session, created, title, draft, parent: None, records }, artifacts, notices })
 }
 
 fn check_form(text: &str) -> Result<(), Problem> {
@@ -152,7 +152,7 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Problem> {
     Ok(parsed)
 }
 
-fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<TimedRecord> {
+fn of_entries(entries: &[IncomingEntry<'_>], notices: &mut Vec<String>) -> Vec<TimedRecord> {
     let (mut unreadable, mut first) = (0_u64, None);
     let records = entries.iter().enumerate().filter_map(|(number, entry)| {
         let record = serde_json::from_str(entry.entry.get()).unwrap_or_else(|error| {
@@ -165,7 +165,7 @@ fn of_entries(entries: &[IncomingEntry<'_>], said: &mut Vec<String>) -> Vec<Time
     let records: Vec<TimedRecord> = records.collect();
     if unreadable > 0 {
         let first = first.map_or_else(String::new, |first| format!(" ({first})"));
-        said.push(format!("this version cannot read {}{first}; they are kept but not shown", counted(unreadable, "record")));
+        notices.push(format!("this version cannot read {}{first}; they are kept but not shown", counted(unreadable, "record")));
     }
     records
 }

@@ -85,7 +85,7 @@ fn there_and_back(json: &str) -> (String, Vec<String>) {
     let ready = ready(Path::new("/src/greeter"), json).unwrap();
     let id = ready.foreign.session.id.to_string();
     assert!(other.import(ready.foreign).unwrap());
-    (exported(&other, &id), ready.said)
+    (exported(&other, &id), ready.notices)
 }
 
 fn records_of(store: &Store, id: &str) -> Vec<Record> {
@@ -306,7 +306,7 @@ fn a_thread_alone_becomes_tasks_and_steps() {
     });
     let (_dir, store) = store();
     let ready = ready(Path::new("/w"), &json.to_string()).unwrap();
-    assert!(ready.said.iter().any(|line| line.contains("system message")), "{:?}", ready.said);
+    assert!(ready.notices.iter().any(|line| line.contains("system message")), "{:?}", ready.notices);
     let records: Vec<Record> = ready.foreign.records.iter().map(|written| written.record.clone()).collect();
     let kinds: Vec<String> =
         records.iter().map(|record| serde_json::to_value(record).unwrap()["record"].as_str().unwrap().to_owned()).collect();
@@ -379,7 +379,7 @@ fn a_record_that_cannot_be_read_stops_neither_an_export_nor_an_import() {
     assert_eq!(json, again);
     assert!(said.iter().any(|line| line.contains("cannot read 1 record")), "{said:?}");
     let broken = json.replace("\"record\": \"task_started\"", "\"record\": \"task_started\", \"maxSteps\": \"many\", \"x\": 1");
-    let said = ready(Path::new("/w"), &broken).unwrap().said;
+    let said = ready(Path::new("/w"), &broken).unwrap().notices;
     assert!(said.iter().any(|line| line.contains("cannot read 3 records") && line.contains("aye.records[0]")), "{said:?}");
 }
 

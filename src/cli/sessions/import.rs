@@ -17,12 +17,12 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
     let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let text = read(file).map_err(|reason| CliError::usage(format!("cannot read `{name}`: {reason}")))?;
     let store = open_store(place)?;
-    let Ready { mut foreign, artifacts, mut said } =
+    let Ready { mut foreign, artifacts, mut notices } =
         ready(&place.workspace, &text).map_err(|problem| CliError::usage(problem.at(format!("`{name}`"))))?;
     let given = foreign.session.id.clone();
     if !is_an_id(given.as_str()) || is_there(&store, &given) {
         foreign.session.id = new_id();
-        said.push(if given.as_str().is_empty() {
+        notices.push(if given.as_str().is_empty() {
             "the file has no session ID; assigned a new one".to_owned()
         } else if is_an_id(given.as_str()) {
             format!("session `{given}` already exists; assigned a new ID")
@@ -31,14 +31,14 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
         });
     }
     // Before the session, whose references then resolve. If the session is not saved, they expire.
-    said.extend(keep(&place.artifacts(Some(&foreign.session.id)), artifacts));
+    notices.extend(keep(&place.artifacts(Some(&foreign.session.id)), artifacts));
     let records = foreign.records.len() as u64;
     while !store.import(foreign.clone())? {
         foreign.session.id = new_id();
     }
     let id = &foreign.session.id;
     print_text(&format!("imported session {id}: {}\n", counted(records, "record")));
-    for line in &said {
+    for line in &notices {
         warn(line);
     }
     warn(format!("to continue: `aye --resume {}`", id.as_str().get(..8).unwrap_or(id.as_str())));
