@@ -232,16 +232,16 @@ impl Host {
     }
 
     fn opened(&mut self, outcome: Result<Box<OpenSession>, Fault>) {
-        let told = outcome.map(|ready| {
-            let OpenSession { prepared, told } = *ready;
+        let opened = outcome.map(|ready| {
+            let OpenSession { prepared, opened } = *ready;
             let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
             let (events, receive_events) = mpsc::unbounded_channel();
             let (room, has_room) = watch::channel(true);
             let session = prepared.start(receive_commands, events, Some(has_room));
             self.run = Some(Run { commands, events: receive_events, room, session });
-            told
+            opened
         });
-        let acts = self.desk.opened(told);
+        let acts = self.desk.opened(opened);
         self.act(acts);
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct SessionFactory {
 /// A session that is ready to start, and the response to the client.
 pub(crate) struct OpenSession {
     pub prepared: PreparedSession,
-    pub told: OpenedSession,
+    pub opened: OpenedSession,
 }
 
 /// The requested session, new or resumed.
@@ -38,8 +38,8 @@ struct SessionRequest {
 }
 
 impl From<OpeningRequest> for SessionRequest {
-    fn from(asked: OpeningRequest) -> Self {
-        match asked {
+    fn from(request: OpeningRequest) -> Self {
+        match request {
             OpeningRequest::New(CreateSession { workspace_hint: directory, model, mode, .. }) => {
                 Self { directory, model, mode, session: None }
             }
@@ -56,8 +56,8 @@ impl SessionFactory {
     }
 
     /// Opens a session. Reads the disk and may query local servers, so it must not run on a thread that others need.
-    pub(crate) fn open(&self, asked: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
-        let wanted = SessionRequest::from(asked);
+    pub(crate) fn open(&self, request: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
+        let wanted = SessionRequest::from(request);
         let mode = self.mode(wanted.mode)?.or(self.common.mode);
         if let Some(directory) = &wanted.directory {
             is_directory(directory)?;
@@ -90,7 +90,7 @@ impl SessionFactory {
         let mut prepared = runtime.block_on(claimed.prepare()).map_err(fault)?;
         let notices = prepared.take_notices();
         let options = &prepared.setup().options;
-        let mut told = OpenedSession {
+        let mut opened = OpenedSession {
             session_id: prepared.session().id().clone(),
             workspace_id: prepared.place().workspace_id(),
             policy_bundle_version,
@@ -102,8 +102,8 @@ impl SessionFactory {
             resumed,
             notices: Vec::new(),
         };
-        told.notices = notices.into_iter().map(|message| notice(&told, message)).collect();
-        Ok(Box::new(OpenSession { prepared, told }))
+        opened.notices = notices.into_iter().map(|message| notice(&opened, message)).collect();
+        Ok(Box::new(OpenSession { prepared, opened }))
     }
 
     /// Returns the mode that the client wants: never laxer than that of the process, and in a command that aye runs never laxer than the
