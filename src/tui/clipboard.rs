@@ -95,8 +95,8 @@ pub(crate) fn sequence(text: &str, between: Between) -> Option<Vec<u8>> {
     })
 }
 
-/// Copies a clip with a program; returns a message about the result. `told` says whether the terminal already received it.
-pub(crate) fn hand_on(clip: &Clip, told: bool, clipboard: &Clipboard) -> String {
+/// Copies a clip with a program; returns a message about the result. `sent_to_terminal` says whether the terminal already received it.
+pub(crate) fn hand_on(clip: &Clip, sent_to_terminal: bool, clipboard: &Clipboard) -> String {
     let Clip { text, what } = clip;
     let offered = (clipboard.offer)(text);
     let mut ways: Vec<String> = Vec::new();
@@ -106,21 +106,21 @@ pub(crate) fn hand_on(clip: &Clip, told: bool, clipboard: &Clipboard) -> String 
         Some(Err(error)) => wrong = Some(error),
         None => {}
     }
-    if told {
+    if sent_to_terminal {
         ways.push("OSC 52".to_owned());
     }
-    let untold = if text.len() > MAX {
+    let reason = if text.len() > MAX {
         format!("larger than the {} KB that terminals accept", MAX / 1000)
     } else {
         "line mode does not use the terminal's clipboard".to_owned()
     };
-    match (ways.is_empty(), told) {
+    match (ways.is_empty(), sent_to_terminal) {
         (false, true) => format!("copied {what} · {}", ways.join(", ")),
-        (false, false) => format!("copied {what} · {} ({untold})", ways.join(", ")),
+        (false, false) => format!("copied {what} · {} ({reason})", ways.join(", ")),
         (true, _) => match (clipboard.keep)(text) {
-            Ok(place) => format!("{what}: {untold}; saved to {place}"),
+            Ok(place) => format!("{what}: {reason}; saved to {place}"),
             Err(error) => {
-                format!("not copied: {untold}{}; {error}", wrong.map(|wrong| format!(", {wrong}")).unwrap_or_default())
+                format!("not copied: {reason}{}; {error}", wrong.map(|wrong| format!(", {wrong}")).unwrap_or_default())
             }
         },
     }

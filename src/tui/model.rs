@@ -128,13 +128,13 @@ pub(crate) struct Keys {
     /// Time of the first of two Escapes that open the rewind list.
     pub rested_escape: Option<u64>,
     /// The key that asked to quit, its time, and whether quitting would have stopped anything.
-    pub quit_asked: Option<(&'static str, u64, bool)>,
+    pub quit_pending: Option<(&'static str, u64, bool)>,
     /// Time at which the `r` in the draft becomes a retry, unless more is typed.
     pub retry_at: Option<u64>,
     /// The same for `r` and `c` while the session cannot be saved.
     pub saving_at: Option<(char, u64)>,
     /// Time at which the missing API key was reported.
-    pub no_key_said: Option<u64>,
+    pub no_key_shown: Option<u64>,
     /// Whether the terminal tells Enter with shift or ctrl from Enter.
     pub kitty: bool,
 }

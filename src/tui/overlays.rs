@@ -32,7 +32,7 @@ pub(crate) struct Overlays {
     /// The view of changed files, while it is open and has the keyboard.
     pub changes: Option<Changes>,
     /// Whether the changes were requested.
-    pub changes_asked: bool,
+    pub changes_requested: bool,
     /// The model list, while it is open and has the keyboard.
     pub picker: Option<ModelPicker>,
     /// The session list or the command palette, while it is open and has the keyboard.

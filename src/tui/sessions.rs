@@ -74,7 +74,7 @@ pub(crate) struct Sessions {
     /// Whether the filter was changed from outside, so that the list must be requested again.
     pub is_stale: bool,
     /// Session whose preview was requested last.
-    pub asked_look: Option<SessionId>,
+    pub requested_preview: Option<SessionId>,
     /// Whether the preview covers the list, because there is no room next to it.
     pub shows_look: bool,
     /// Session that is being renamed, and the title typed so far.
@@ -97,7 +97,7 @@ impl Sessions {
             looks_on: true,
             look: None,
             is_stale: false,
-            asked_look: None,
+            requested_preview: None,
             shows_look: false,
             renaming: None,
             current,

@@ -384,7 +384,7 @@ fn enter(model: &Model) -> &'static str {
     let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if replaces {
         "enter replace key"
-    } else if model.toast.is_some() && model.keys.no_key_said.is_some() {
+    } else if model.toast.is_some() && model.keys.no_key_shown.is_some() {
         "enter add key"
     } else {
         "enter send"

@@ -161,7 +161,7 @@ impl DialogStack {
     }
 
     /// Returns the call whose approval prompt is shown.
-    pub(crate) fn asked_call(&self) -> Option<&CallId> {
+    pub(crate) fn call_in_question(&self) -> Option<&CallId> {
         self.list.get(self.current).filter(|panel| (self.open || self.stays) && panel.is_card()).and_then(Dialog::call)
     }
 
@@ -231,11 +231,11 @@ impl DialogStack {
     }
 
     /// Applies the policy's response about a rule.
-    pub(crate) fn rule_told(&mut self, id: &ApprovalId, told: RuleTold, last_text: Option<u64>) {
+    pub(crate) fn apply_rule_reply(&mut self, id: &ApprovalId, told: RuleTold, last_text: Option<u64>) {
         let own = |panel: &Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *id);
         let Some(at) = self.list.iter().position(own) else { return };
         let is_new = matches!(told, RuleTold::Offered { .. });
-        if self.list[at].rule_told(told) && is_new && at == self.current {
+        if self.list[at].apply_rule_reply(told) && is_new && at == self.current {
             self.arm_anew(last_text);
         }
     }

@@ -17,7 +17,7 @@ pub(crate) enum Staleness {
 }
 
 /// Returns whether the head says that the file has changed.
-pub(crate) fn says_changed(panel: &Dialog) -> bool {
+pub(crate) fn shows_changed(panel: &Dialog) -> bool {
     panel.changed_on_disk || matches!(panel.disk, Staleness::Outdated { .. } | Staleness::Awaited)
 }
 

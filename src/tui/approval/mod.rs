@@ -36,7 +36,7 @@ pub(crate) use answer::answer;
 pub(crate) use body::Body;
 pub(crate) use choices::{Choice, ChoiceAction, YesNo, choice};
 pub(crate) use dialog_stack::DialogStack;
-pub(crate) use disk_state::{Staleness, is_awaited, says_changed};
+pub(crate) use disk_state::{Staleness, is_awaited, shows_changed};
 pub(crate) use elicitation_dialog::refresh_form;
 pub(crate) use hit_regions::choice_at;
 pub(crate) use hunks::{HunkMark, Hunks};
@@ -307,7 +307,7 @@ impl Dialog {
     }
 
     /// Applies the policy's response about a rule that is still being chosen. Returns whether the view changed.
-    pub(crate) fn rule_told(&mut self, told: RuleTold) -> bool {
+    pub(crate) fn apply_rule_reply(&mut self, told: RuleTold) -> bool {
         if let (Question::Approval(approval), RuleTold::Offered { offer, at }) = (&mut self.question, &told)
             && *at == approval.always.offers.len()
         {

@@ -1,6 +1,6 @@
 //! Distribution of the panel rows among body, reason and choices.
 
-use super::disk_state::says_changed;
+use super::disk_state::shows_changed;
 use super::note::{CHANGED, CHANGED_SHORT};
 use super::{Choice, ChoiceAction, Confirm, Dialog, Height, Question};
 use crate::text;
@@ -244,7 +244,7 @@ pub(crate) fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
         _ => reason[range.clone()].to_owned(),
     };
     let mut lines: Vec<String> = shown.map(row).collect();
-    if says_changed(panel) {
+    if shows_changed(panel) {
         // Replaces a row that is there anyway, so that nothing moves when it appears or disappears.
         let words = if text::width(CHANGED) <= room { CHANGED } else { CHANGED_SHORT };
         match lines.first_mut() {

@@ -1,7 +1,7 @@
 //! Drawing of the dialog panel.
 
 use super::countdown::time_left;
-use super::disk_state::says_changed;
+use super::disk_state::shows_changed;
 use super::hit_regions::spots;
 use super::hunks::MIN_BESIDE;
 use super::note::{CHANGED_SHORT, CHANGED_SHORTEST};
@@ -82,7 +82,7 @@ pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: F
 fn draw_head(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     buffer.set_line(area.x, area.y, &head_line(panel, rows, area.width, frame), area.width);
     if rows.rules {
-        let token = match (says_changed(panel), panel.critical) {
+        let token = match (shows_changed(panel), panel.critical) {
             (true, _) => Token::Warn,
             (false, true) => Token::Danger,
             (false, false) => Token::Muted,
@@ -260,7 +260,7 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
     let count = if count > 1 { format!("{place} of {count}") } else { String::new() };
     let room = usize::from(width.saturating_sub(GUTTER));
     let left = time_left(panel, frame.now).map(|(words, short)| (words, if short { Token::Warn } else { Token::Muted }));
-    let facts = match says_changed(panel) {
+    let facts = match shows_changed(panel) {
         true if rows.rules => (String::new(), Token::Muted),
         true => (CHANGED_SHORT.to_owned(), Token::Warn),
         false => (facts, Token::Muted),
@@ -279,11 +279,11 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
     right.retain(|(words, _)| !words.is_empty());
     let wide = |right: &[(String, Token)]| right.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>();
     // The title matters more than the line counts; the risk is always shown.
-    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !says_changed(panel) {
+    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !shows_changed(panel) {
         right.remove(0);
     }
     // The staleness warning gives way to the risk and to the beginning of the title.
-    if says_changed(panel)
+    if shows_changed(panel)
         && wide(&right) + SHORT_TITLE > room + 1
         && let Some((mark, _)) = right.iter_mut().find(|(words, _)| words == CHANGED_SHORT)
     {
@@ -494,7 +494,7 @@ pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: u
 /// Adds the hints for the content: its hunks, its parts and its layout.
 fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
-    if let Some(hunks) = panel.hunks.as_ref().filter(|hunks| hunks.can_be_split() && !says_changed(panel)) {
+    if let Some(hunks) = panel.hunks.as_ref().filter(|hunks| hunks.can_be_split() && !shows_changed(panel)) {
         hints.insert(0, hunks.hint());
         hints.insert(1, "space select");
     }

@@ -93,7 +93,7 @@ impl<W: Write> LineApp<W> {
         match &msg {
             Msg::Event(event) => {
                 self.teller.print(&event.kind, &mut self.paper)?;
-                if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.overlays.changes_asked) {
+                if let (EventKind::ChangedFiles(changed), true) = (&event.kind, self.model.overlays.changes_requested) {
                     event_printer::changes(changed, &mut self.paper)?;
                 }
                 retries = matches!(event.kind, EventKind::LlmRetry { .. });
@@ -363,7 +363,7 @@ impl<W: Write> LineApp<W> {
             ("/unsaved", "") => return self.paper.write_text("The whole session is saved."),
             ("/rewind", number) if !number.is_empty() => return self.rewind(number, now, effects),
             ("/tree", number) if !number.is_empty() => return lists::branch(self, number, now, effects),
-            ("/model" | "/models", "") => self.teller.models_asked(),
+            ("/model" | "/models", "") => self.teller.expect_models(),
             ("/help", words) => return self.help(words),
             ("/keys" | "/keymap" | "/keybindings", words) => return self.keys(words),
             ("/setup" | "/auth" | "/login", "") => return self.setup(effects),

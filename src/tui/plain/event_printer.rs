@@ -26,7 +26,7 @@ pub(crate) struct EventPrinter {
     points: Vec<(u32, TaskId)>,
     /// Requested model lists that have not arrived, and the models already printed.
     models_due: u8,
-    models_said: Vec<String>,
+    printed_models: Vec<String>,
 }
 
 /// The response being streamed.
@@ -116,9 +116,9 @@ impl EventPrinter {
     }
 
     /// Expects two lists: the known models, then the models the providers report.
-    pub(crate) fn models_asked(&mut self) {
+    pub(crate) fn expect_models(&mut self) {
         self.models_due = 2;
-        self.models_said.clear();
+        self.printed_models.clear();
     }
 
     /// Returns the task whose prompt has this number.
@@ -154,7 +154,7 @@ impl EventPrinter {
             return Ok(());
         }
         self.models_due -= 1;
-        let new: Vec<&ListedModel> = models.iter().filter(|model| !self.models_said.contains(&model.facts.name)).collect();
+        let new: Vec<&ListedModel> = models.iter().filter(|model| !self.printed_models.contains(&model.facts.name)).collect();
         for model in new.iter().take(MODELS) {
             let lacks = model.lacks.as_ref().map(|why| format!("; {}", text::reveal_line(why))).unwrap_or_default();
             let window = format::tokens(model.facts.context_window);
@@ -163,7 +163,7 @@ impl EventPrinter {
         if new.len() > MODELS {
             paper.write_text(&format!("and {} more; `aye models` lists them", new.len() - MODELS))?;
         }
-        self.models_said.extend(new.iter().map(|model| model.facts.name.clone()));
+        self.printed_models.extend(new.iter().map(|model| model.facts.name.clone()));
         for notice in notices {
             paper.write_text(&format!("Note: {}", text::reveal_line(notice)))?;
         }

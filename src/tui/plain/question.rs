@@ -2,7 +2,7 @@
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
-use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, Question, YesNo, says_changed};
+use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, Question, YesNo, shows_changed};
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
@@ -55,7 +55,7 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
         _ => "Question: ".to_owned(),
     };
     let mut lines = vec![format!("{head}{}", panel.title)];
-    if says_changed(panel) {
+    if shows_changed(panel) {
         // Do not repeat content that no longer exists.
         lines.push(CHANGED.to_owned());
         lines.extend(choices(panel));

@@ -79,7 +79,7 @@ pub(crate) struct Card {
     /// Whether the preview is a run in a copy before any approval.
     pub is_layer: bool,
     /// Whether the question about this call is shown below and repeats the card's title.
-    pub is_asked_below: bool,
+    pub has_question_below: bool,
     /// Exit code of a command, from the first line of its output: `3`.
     exit: Option<String>,
     output: Output,
@@ -121,7 +121,7 @@ impl Card {
             path: None,
             is_preview: false,
             is_layer: false,
-            is_asked_below: false,
+            has_question_below: false,
             exit: None,
             output: Output::default(),
             live: Live::default(),
@@ -277,7 +277,7 @@ impl Card {
         if group.is_some_and(|(_, is_closed)| is_closed) {
             return shared.into_iter().collect();
         }
-        let title = (!self.is_asked_below).then(|| Row::from_line(self.title(width, look)));
+        let title = (!self.has_question_below).then(|| Row::from_line(self.title(width, look)));
         let mut rows: Vec<Row> = shared.into_iter().chain(title).collect();
         let inner = width.saturating_sub(2).max(1);
         let faint = look.theme.style(Token::Faint);

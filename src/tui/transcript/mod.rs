@@ -108,7 +108,7 @@ pub(crate) struct Transcript {
     height: u16,
     /// Whether the next frame, and the last one, has a row that shows the number of lines below.
     tells_below: bool,
-    told_below: bool,
+    shows_count_below: bool,
     width: u16,
     /// Entries with cached rows, least recently laid out first.
     warm: VecDeque<usize>,
@@ -142,7 +142,7 @@ impl Default for Transcript {
             touched: Vec::new(),
             height: 0,
             tells_below: false,
-            told_below: false,
+            shows_count_below: false,
             width: 80,
             warm: VecDeque::new(),
             marks: marks::Marks::default(),
@@ -230,13 +230,13 @@ impl Transcript {
     }
 
     /// Sets the call whose question is shown below, so that its card does not repeat the text.
-    pub(crate) fn show_asked_below(&mut self, id: Option<&CallId>) {
+    pub(crate) fn set_question_below(&mut self, id: Option<&CallId>) {
         if self.asked.as_ref() == id {
             return;
         }
         for (call, is_asked) in [(self.asked.take(), false), (id.cloned(), true)] {
             if let Some(card) = call.as_ref().and_then(|call| self.card_mut(call)) {
-                card.is_asked_below = is_asked;
+                card.has_question_below = is_asked;
             }
         }
         self.asked = id.cloned();

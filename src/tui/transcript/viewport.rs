@@ -172,7 +172,7 @@ impl Transcript {
         }
         let all = self.heights.total().saturating_sub(self.heights.before(top.entry));
         // The row with this message takes one row of the view.
-        let height = self.height.saturating_sub(u16::from(!self.told_below));
+        let height = self.height.saturating_sub(u16::from(!self.shows_count_below));
         let below = all.saturating_sub(top.row).saturating_sub(height.into());
         self.new = self.new.min(below);
         Some((self.new, below))
@@ -183,7 +183,7 @@ impl Transcript {
         self.settle_width(look);
         self.marks.begin();
         self.height = area.height;
-        self.told_below = self.tells_below;
+        self.shows_count_below = self.tells_below;
         let top = self.find_top(usize::from(area.height), look);
         self.remember(top, look);
         let (mut spot, mut y) = (top, area.top());

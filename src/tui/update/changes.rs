@@ -16,14 +16,14 @@ pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 fn request(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    model.overlays.changes_asked = true;
+    model.overlays.changes_requested = true;
     model.show_toast("loading changes", now);
     effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 
 /// Shows the changed files if the user asked for them.
 pub(crate) fn show(model: &mut Model, changed: ChangedFiles) {
-    if !std::mem::take(&mut model.overlays.changes_asked) {
+    if !std::mem::take(&mut model.overlays.changes_requested) {
         return;
     }
     model.toast = None;

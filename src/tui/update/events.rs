@@ -63,7 +63,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ContextTruncated { removed } => compaction::truncated(model, removed),
         EventKind::ContextShown(filled) => compaction::shown(model, filled),
         EventKind::ApprovalOutdated { approval_id, outdated, .. } => model.dialogs.outdated(&approval_id, outdated),
-        EventKind::RuleTold { approval_id, told } => model.dialogs.rule_told(&approval_id, told, model.keys.last_text),
+        EventKind::RuleTold { approval_id, told } => model.dialogs.apply_rule_reply(&approval_id, told, model.keys.last_text),
         EventKind::ProposedShown { approval_id, file, text } => amend::proposed(model, &approval_id, file, &text, now),
         EventKind::ModelChanged { facts, effort, message } => models::changed(model, facts, effort, &message),
         EventKind::ModelsListed { models, notices } => models::listed(model, models, &notices),

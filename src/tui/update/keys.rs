@@ -160,9 +160,9 @@ pub(crate) fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<
             is_ready(model, now);
         }
         Some(ModelAccess::NoKey { model: wanted, .. }) => {
-            let again = model.keys.no_key_said.is_some_and(|at| now.saturating_sub(at) <= NO_KEY_MS);
+            let again = model.keys.no_key_shown.is_some_and(|at| now.saturating_sub(at) <= NO_KEY_MS);
             if again {
-                model.keys.no_key_said = None;
+                model.keys.no_key_shown = None;
                 match wanted.clone() {
                     Some(name) => models::open_for_key(model, &name, now, effects),
                     None => models::open(model, now, effects),

@@ -39,16 +39,16 @@ fn left_open(model: &Model) -> Vec<String> {
 
 /// Quits on a second press; the first one reports what it would stop.
 pub(crate) fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
-    if model.keys.quit_asked.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
+    if model.keys.quit_pending.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
         return quit(model, effects);
     }
-    model.keys.quit_asked = Some((key, now, !left_open(model).is_empty()));
+    model.keys.quit_pending = Some((key, now, !left_open(model).is_empty()));
     say_how_to_quit(model, key, now);
 }
 
 /// Repeats the notice about quitting with the current state, which changed right after the key.
 pub(crate) fn repeat_how_to_quit(model: &mut Model, now: u64) {
-    if let Some((key, at, true)) = model.keys.quit_asked
+    if let Some((key, at, true)) = model.keys.quit_pending
         && now.saturating_sub(at) <= QUIT_MS
     {
         say_how_to_quit(model, key, now);

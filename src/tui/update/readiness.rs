@@ -8,7 +8,7 @@ use crate::tui::model::Model;
 
 /// Reports why nothing is sent; the next Enter adds the missing key.
 pub(crate) fn refuse(model: &mut Model, now: u64) {
-    model.keys.no_key_said = Some(now);
+    model.keys.no_key_shown = Some(now);
     is_ready(model, now);
 }
 

@@ -223,8 +223,8 @@ pub(crate) fn request_preview(model: &mut Model, effects: &mut Vec<Effect>) {
     // Line mode has no preview.
     let Some(sessions) = model.overlays.sessions.as_mut().filter(|_| !model.in_lines) else { return };
     let Some(at) = sessions.at().map(|at| at.session_id.clone()) else { return };
-    if sessions.asked_look.as_ref() != Some(&at) {
-        sessions.asked_look = Some(at.clone());
+    if sessions.requested_preview.as_ref() != Some(&at) {
+        sessions.requested_preview = Some(at.clone());
         query(effects, HostRequest::Session { session_id: at });
     }
 }

@@ -85,13 +85,13 @@ pub(crate) fn ended(model: &mut Model, now: u64) {
     model.task.goes_on = false;
     model.task.summing_up = None;
     model.set_activity(Activity::Idle, now);
-    outdate_said(model, now);
+    remove_outdated_notices(model, now);
     repeat_how_to_quit(model, now);
 }
 
 /// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays
 /// until it can be read.
-fn outdate_said(model: &mut Model, now: u64) {
+fn remove_outdated_notices(model: &mut Model, now: u64) {
     if let Some((_, until)) = &mut model.toast {
         *until = (*until).min((*until + READ_MS).saturating_sub(TOAST_MS));
     }

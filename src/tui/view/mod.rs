@@ -45,8 +45,8 @@ pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStat
         }
         return DrawStats::default();
     }
-    let asked = model.dialogs.asked_call().cloned();
-    model.transcript.show_asked_below(asked.as_ref());
+    let asked = model.dialogs.call_in_question().cloned();
+    model.transcript.set_question_below(asked.as_ref());
     let [rest, hints] = split_bottom(area, 1);
     let [rest, bottom] = split_bottom(rest, 1);
     let helps = model.overlays.help.is_some();

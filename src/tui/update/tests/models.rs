@@ -194,7 +194,7 @@ fn where_a_model_is_set_its_key_is_asked_for_first() {
         play(&mut model, 8000, "<enter>");
         let screen = draw(&mut model, 8100);
         assert!(screen.contains(expected) && !screen.contains('…'), "{screen}");
-        model.keys.no_key_said = None;
+        model.keys.no_key_shown = None;
         play(&mut model, 8200, "<enter>");
     }
     play(&mut model, 8300, "<enter>");
