@@ -57,7 +57,7 @@ pub(crate) struct Credentials {
     file: Option<PathBuf>,
     read: Arc<Mutex<Option<Read>>>,
     /// Cached responses of the keyring.
-    told: Arc<Mutex<BTreeMap<String, Result<Secret, String>>>>,
+    cached: Arc<Mutex<BTreeMap<String, Result<Secret, String>>>>,
     /// Keys that another process replaced after they were read. They are still secret.
     replaced: Arc<Mutex<Vec<Secret>>>,
 }
@@ -77,7 +77,7 @@ impl Credentials {
 
     /// Returns credentials without any keys.
     pub(crate) fn none() -> Self {
-        Self { file: None, read: Arc::default(), told: Arc::default(), replaced: Arc::default() }
+        Self { file: None, read: Arc::default(), cached: Arc::default(), replaced: Arc::default() }
     }
 
     pub(crate) fn file(&self) -> Option<&Path> {
@@ -111,7 +111,7 @@ impl Credentials {
     /// Returns the key like `secret`, but without the cache, because another process may have replaced it.
     pub(crate) fn secret_anew(&self, name: &str) -> Result<Option<Secret>, String> {
         self.look_again();
-        if let Some(Ok(old)) = self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
+        if let Some(Ok(old)) = self.cached.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
             self.replaced.lock().unwrap_or_else(PoisonError::into_inner).push(old);
         }
         self.secret(name)
@@ -143,8 +143,8 @@ impl Credentials {
     }
 
     fn of_keyring(&self, provider: &str) -> Result<Secret, String> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Ok(secret)) = told.get(provider) {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Ok(secret)) = cached.get(provider) {
             return Ok(secret.clone());
         }
         let secret = match keyring::get(provider, READING) {
@@ -154,7 +154,7 @@ impl Credentials {
             }
             Err(error) => Err(error.to_string()),
         };
-        told.insert(provider.to_owned(), secret.clone());
+        cached.insert(provider.to_owned(), secret.clone());
         secret
     }
 
@@ -165,9 +165,9 @@ impl Credentials {
             Entry::Key(key) => Some(key.clone()),
             Entry::Keyring => None,
         });
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = of_file.chain(told.values().flatten().cloned()).chain(replaced.iter().cloned());
+        let all = of_file.chain(cached.values().flatten().cloned()).chain(replaced.iter().cloned());
         let mut values: Vec<String> = all.flat_map(|key| parts(&key)).collect();
         values.sort_unstable();
         values.dedup();
@@ -177,7 +177,7 @@ impl Credentials {
     /// Saves a key in the keyring, and records that in the file.
     pub(crate) fn keep_in_keyring(&self, provider: &str, key: &Secret) -> Result<(), NotKept> {
         keyring::set(provider, key.reveal(), CHANGING)?;
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), Ok(key.clone()));
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), Ok(key.clone()));
         self.note(provider, Entry::Keyring)?;
         Ok(())
     }

@@ -102,7 +102,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), String> {
 }
 
 /// Returns true if a header contains credentials.
-fn says_who(header: &str) -> bool {
+fn is_authentication(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
     ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key"]
         .iter()

@@ -1,7 +1,9 @@
 //! MCP servers of the user: `[mcp.servers.NAME]` in `config.toml`.
 
 use super::expand::{expand, has_variable};
-use super::{HttpKind, OAuth, Server, ServerTransport, Servers, Values, bearer, check_header, check_name, check_url, says_who};
+use super::{
+    HttpKind, OAuth, Server, ServerTransport, Servers, Values, bearer, check_header, check_name, check_url, is_authentication,
+};
 use crate::config::Environment;
 use crate::config::file::{Entry, Value};
 use crate::config::settings::{Settings, flag, number};
@@ -90,7 +92,7 @@ impl Description<'_> {
     fn http(&self, url: &str, off: &mut Option<String>, found: &mut Servers) -> Result<ServerTransport, String> {
         check_url(url)?;
         for (header, value) in self.table("headers").into_iter().flatten() {
-            if says_who(header) && !has_variable(value) {
+            if is_authentication(header) && !has_variable(value) {
                 let secret = value.split_once(' ').map_or(value.as_str(), |(_, token)| token);
                 found.literal_secrets.push(secret.to_owned());
                 found.problems.push(format!(
