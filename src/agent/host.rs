@@ -313,8 +313,8 @@ impl Host {
 
     /// Watches the files of the approvals that are pending now.
     fn watch_proposals(&mut self) {
-        if !self.proposals.is_on(self.machine.asked_about().map(|(id, _)| id)) {
-            let pending = self.machine.asked_about().map(|(id, places)| (id.clone(), places.to_vec())).collect();
+        if !self.proposals.is_on(self.machine.pending_changes().map(|(id, _)| id)) {
+            let pending = self.machine.pending_changes().map(|(id, places)| (id.clone(), places.to_vec())).collect();
             self.proposals.set(&self.context, pending);
         }
     }

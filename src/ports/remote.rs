@@ -144,7 +144,7 @@ pub trait RemoteServers: Send + Sync {
         let _ = off;
     }
     /// Sets the context window of the model that sees the tools, in tokens; 0 if unknown.
-    fn told_to(&self, window_tokens: u64) {
+    fn set_context_window(&self, window_tokens: u64) {
         let _ = window_tokens;
     }
     /// Closes the connection and opens a new one.

@@ -12,17 +12,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone)]
 pub(super) struct NestedInstructions {
     guidance: Option<Arc<dyn InstructionSource>>,
-    told: Arc<Mutex<HashSet<PathBuf>>>,
+    delivered: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 impl NestedInstructions {
     pub(crate) fn new(guidance: Option<Arc<dyn InstructionSource>>) -> Self {
-        Self { guidance, told: Arc::default() }
+        Self { guidance, delivered: Arc::default() }
     }
 
     /// Forgets all instructions after the model lost them from its context, so that they are delivered again.
     pub(crate) fn forget(&self) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.delivered.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Adds the instructions for these files to the result of a call that read or changed them. Reads the disk.
@@ -36,7 +36,7 @@ impl NestedInstructions {
             for Instructions { file, part, text } in guidance.on_the_way_to(&target.real) {
                 // A call that reads the instruction file itself has shown it.
                 let own = file == target.real;
-                if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone()) && !own {
+                if self.delivered.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone()) && !own {
                     let text = redactor.redact(text.trim_end()).text;
                     // Writing to a string cannot fail.
                     let _ = write!(result.output_text, "\n\n[Project instructions for {part}, from {}]\n{text}", file.display());

@@ -193,7 +193,7 @@ struct Running {
 impl Running {
     /// Reads the response until it is complete or no longer wanted, and returns what it used.
     async fn hear(self, mut stream: ModelStream, mut answer: oneshot::Sender<Result<Value, String>>) -> Option<Sampled> {
-        let mut heard_bytes = 0;
+        let mut received_bytes = 0;
         let failed = loop {
             let next = tokio::select! {
                 next = stream.next() => next,
@@ -205,8 +205,8 @@ impl Running {
                     let _ = answer.send(sampling_result(completion, &self.model.name));
                     return Some(sampled);
                 }
-                Some(Ok(Delta::Text(text) | Delta::Reasoning(text))) => heard_bytes += text.len(),
-                Some(Ok(Delta::ToolCallProgress { .. })) => heard_bytes += 1,
+                Some(Ok(Delta::Text(text) | Delta::Reasoning(text))) => received_bytes += text.len(),
+                Some(Ok(Delta::ToolCallProgress { .. })) => received_bytes += 1,
                 Some(Err(error)) => break (error.usage, error.failure.message, StopReason::Error),
                 None => break (None, "the response was cut off before it ended".to_owned(), StopReason::Error),
             }
@@ -214,9 +214,9 @@ impl Running {
         let (told, why, stop_reason) = failed;
         let _ = answer.send(Err(format!("the model did not respond: {why}")));
         let told = told.filter(|usage| *usage != Usage::default());
-        let guessed = (heard_bytes > 0).then(|| Usage {
+        let guessed = (received_bytes > 0).then(|| Usage {
             input_tokens: self.input_tokens,
-            output_tokens: (heard_bytes / BYTES_PER_TOKEN) as u64,
+            output_tokens: (received_bytes / BYTES_PER_TOKEN) as u64,
             ..Usage::default()
         });
         Some(self.sampled(told.or(guessed)?, told.is_none(), stop_reason))

@@ -40,7 +40,7 @@ impl Servers {
     /// Tells the servers the context window, so that their tools are offered as far as they fit the model.
     pub(crate) fn set_window(&self, tokens: u64) {
         if let Some(remote) = &self.remote {
-            remote.told_to(tokens);
+            remote.set_context_window(tokens);
         }
     }
 
@@ -108,7 +108,7 @@ impl Servers {
         redactor: Arc<Redactor>,
         kill: CancellationToken,
     ) -> impl Future<Output = Vec<ToolResult>> + Send + use<> {
-        let asked = resources.into_iter().map(|one| (self.asked_first(&one), one)).collect::<Vec<_>>();
+        let asked = resources.into_iter().map(|one| (self.ask_first(&one), one)).collect::<Vec<_>>();
         let remote = self.remote.clone();
         async move {
             let read = asked.into_iter().enumerate().map(|(at, (asked, Resource { server, uri, .. }))| {
@@ -130,7 +130,7 @@ impl Servers {
     }
 
     /// Asks the user, if required, and returns the receiver of the answer.
-    fn asked_first(&mut self, resource: &Resource) -> Option<oneshot::Receiver<ElicitationAnswer>> {
+    fn ask_first(&mut self, resource: &Resource) -> Option<oneshot::Receiver<ElicitationAnswer>> {
         let why = resource.asks.as_deref()?;
         let message = format!(
             "Your prompt mentions `{}` of this server. aye reads it from the server and sends its content to the model. {why}",

@@ -185,7 +185,7 @@ impl CallRunner<'_> {
     }
 
     /// Returns whether the user already approved it by typing it.
-    pub(super) fn has_said_yes(&self, plan: &Plan, question: &Question) -> bool {
+    pub(super) fn is_typed_by_user(&self, plan: &Plan, question: &Question) -> bool {
         self.typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
     }
 

@@ -163,7 +163,7 @@ impl Call {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
         if !self.left.is_empty() {
             let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
-            let words = format!(". An earlier run crashed before it changed anything{}", beside(&self.left));
+            let words = format!(". An earlier run crashed before it changed anything{}", leftover_note(&self.left));
             told.push_str(&words);
             self.left.clear();
         }
@@ -279,7 +279,7 @@ impl Call {
 }
 
 /// Returns the note about leftover files, which are in the same directories as the call's files.
-pub(super) fn beside(left: &[PathBuf]) -> String {
+pub(super) fn leftover_note(left: &[PathBuf]) -> String {
     if left.is_empty() {
         return String::new();
     }

@@ -1,7 +1,7 @@
 //! Recovery of the calls of a previous process, based on the journal, the disk and their last output.
 
 use super::amend::Amended;
-use super::call::{Call, CallState, beside};
+use super::call::{Call, CallState, leftover_note};
 use super::call_batch::CallBatch;
 use super::call_runner::CallRunner;
 use super::io::Effect;
@@ -65,14 +65,14 @@ impl CallBatch {
                     let text = format!(
                         "{}: done; aye exited before reporting it, but the files have the new content{}",
                         call.summary,
-                        beside(&left)
+                        leftover_note(&left)
                     );
                     call.settle(ToolResult::succeeded(id, call.call.tool_name.clone(), text));
                     runner.report(call, 0);
                     runner.cx.out.notice(format!(
                         "`{}` had finished when aye exited; it is not run again{}",
                         call.summary,
-                        beside(&left)
+                        leftover_note(&left)
                     ));
                 }
                 Some(RecoveredState::NotDone { left }) => {

@@ -33,9 +33,9 @@ pub(super) struct Batch {
 #[derive(Debug, Default)]
 pub(super) struct LayerNotices {
     /// Whether the user was told that commands run in a layer first.
-    pub told_of_layers: bool,
+    pub explained_layers: bool,
     /// Whether the user was told why they do not.
-    pub told_of_no_layers: bool,
+    pub explained_no_layers: bool,
     /// Commands that ran without approval.
     pub unasked: UnaskedRuns,
 }
@@ -177,7 +177,7 @@ impl CallRunner<'_> {
         match verdict {
             Verdict::Deny(denial) => self.refuse_by_policy(call, &denial),
             _ if call.held.is_some() => self.ask_to_open(call, index, plan, batch, at),
-            Verdict::Ask(question) if self.has_said_yes(&plan, &question) => {
+            Verdict::Ask(question) if self.is_typed_by_user(&plan, &question) => {
                 self.permit(call, index, plan, question.approve(), batch);
             }
             Verdict::Ask(question) => {

@@ -255,7 +255,7 @@ impl CallRunner<'_> {
         if let Some(why) = &call.no_layer {
             question.reason = format!("{why}; {}", question.reason);
         } else if let LayerRun::Impossible { reason } = &plan.layer
-            && !std::mem::replace(&mut self.layers.told_of_no_layers, true)
+            && !std::mem::replace(&mut self.layers.explained_no_layers, true)
         {
             question.reason = format!("{}; it cannot run in a copy first, because {reason}", question.reason);
         }
@@ -264,7 +264,7 @@ impl CallRunner<'_> {
 
     /// Tells the user once about a command that ran without approval.
     fn tell_of_layers(&mut self, call: &mut Call, effects: &Effects) {
-        if call.asked || std::mem::replace(&mut self.layers.told_of_layers, true) {
+        if call.asked || std::mem::replace(&mut self.layers.explained_layers, true) {
             return;
         }
         let what = match (effects.is_empty(), effects.is_build_output()) {

@@ -125,7 +125,7 @@ impl TurnMachine {
             Command::ShowProposed { approval_id, file } => self.show_proposed(approval_id, file),
             Command::Background { tool_call_id } => self.move_to_background(tool_call_id),
             Command::Stop { id } => self.cx.out.effect(Effect::StopCommand { id }),
-            Command::AskRule { approval_id, asked } => self.rule_asked(approval_id, asked, at),
+            Command::AskRule { approval_id, asked } => self.answer_rule_question(approval_id, asked, at),
             Command::UndoGrant => self.grants.undo(&mut self.cx),
             Command::ListGrants => self.cx.out.effect(Effect::ListGrants),
             Command::ListRewindPoints => self.cx.out.effect(self.rewinds.list_points()),
@@ -263,7 +263,7 @@ impl TurnMachine {
     }
 
     /// Returns the pending approvals, each with the path states that its plan found.
-    pub(crate) fn asked_about(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
+    pub(crate) fn pending_changes(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         self.tasks.calls().into_iter().flat_map(CallBatch::approvals)
     }
 
@@ -382,7 +382,7 @@ impl TurnMachine {
         self.advance(at);
     }
 
-    fn rule_asked(&mut self, approval_id: ApprovalId, asked: RuleAsked, at: InputTime) {
+    fn answer_rule_question(&mut self, approval_id: ApprovalId, asked: RuleAsked, at: InputTime) {
         let answer = self.with_calls(|batch, runner| batch.ask_rule(&approval_id, asked, runner, at));
         match answer.unwrap_or_else(|| Ok(CallBatch::decided_rule())) {
             Ok(told) => self.cx.out.event(EventKind::RuleTold { approval_id, told }),

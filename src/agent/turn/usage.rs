@@ -37,7 +37,7 @@ struct OpenRequest {
     /// Estimated tokens, corrected by the provider's earlier count.
     tokens: u64,
     /// Bytes of the response so far.
-    heard_bytes: usize,
+    received_bytes: usize,
 }
 
 /// Last request with a response and a count.
@@ -60,7 +60,7 @@ impl UsageLedger {
 
     /// Starts a request with this many tokens. Its price is that of the model it is sent to, even if another model is chosen before the response.
     pub(crate) fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
-        self.request = Some(OpenRequest { model, tokens, heard_bytes: 0 });
+        self.request = Some(OpenRequest { model, tokens, received_bytes: 0 });
     }
 
     /// Returns the model of the current request.
@@ -77,7 +77,7 @@ impl UsageLedger {
             Delta::Completed(_) => 0,
         };
         if let Some(request) = &mut self.request {
-            request.heard_bytes += bytes;
+            request.received_bytes += bytes;
         }
     }
 
@@ -112,9 +112,9 @@ impl UsageLedger {
     /// which nothing came back is not counted.
     pub(crate) fn end_without_answer(&mut self, error: Option<&ModelError>, model: &ModelFacts) -> Option<Spent> {
         let told = error.and_then(|error| error.usage).filter(|usage| *usage != Usage::default());
-        let guessed = self.request.as_ref().filter(|request| request.heard_bytes > 0).map(|request| Usage {
+        let guessed = self.request.as_ref().filter(|request| request.received_bytes > 0).map(|request| Usage {
             input_tokens: request.tokens,
-            output_tokens: (request.heard_bytes / BYTES_PER_TOKEN) as u64,
+            output_tokens: (request.received_bytes / BYTES_PER_TOKEN) as u64,
             ..Usage::default()
         });
         let usage = told.or(guessed)?;

@@ -194,7 +194,7 @@ impl Servers {
 
     /// Sets the context window of the model, which limits the tool definitions.
     pub(crate) fn ask_model_of(&self, window_tokens: u64) {
-        self.port.told_to(window_tokens);
+        self.port.set_context_window(window_tokens);
     }
 
     pub(crate) fn changed(&self) -> watch::Receiver<u64> {

@@ -98,7 +98,7 @@ impl RemoteServers for WithToolCounts {
         self.port.keep_off(off);
     }
 
-    fn told_to(&self, window_tokens: u64) {
+    fn set_context_window(&self, window_tokens: u64) {
         let tokens = if window_tokens == 0 { WINDOW_TOKENS } else { window_tokens };
         self.window.send_if_modified(|window| std::mem::replace(window, tokens) != tokens);
     }
@@ -121,11 +121,11 @@ mod tests {
     fn a_window_is_told_where_it_is_another_and_one_that_nobody_knows_is_a_usual_one() {
         let counted = WithToolCounts::new(Arc::new(Servers::new(Vec::new(), McpDeps::default())));
         let mut window = counted.window();
-        counted.told_to(32_000);
+        counted.set_context_window(32_000);
         assert!(window.has_changed().unwrap() && *window.borrow_and_update() == 32_000);
-        counted.told_to(32_000);
+        counted.set_context_window(32_000);
         assert!(!window.has_changed().unwrap());
-        counted.told_to(0);
+        counted.set_context_window(0);
         assert_eq!(*window.borrow_and_update(), WINDOW_TOKENS);
     }
 

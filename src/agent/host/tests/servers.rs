@@ -107,7 +107,7 @@ impl RemoteServers for Fake {
     ) -> BoxFuture<'a, Result<String, RemoteError>> {
         Box::pin(std::future::ready(Ok(format!("{server} {name} {}", Value::Object(arguments)))))
     }
-    fn told_to(&self, window_tokens: u64) {
+    fn set_context_window(&self, window_tokens: u64) {
         self.note(format!("{window_tokens} tokens"));
     }
     fn reconnect(&self, server: &str) {
