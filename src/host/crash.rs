@@ -22,7 +22,7 @@ struct State {
     /// The command to resume, such as `aye --resume=7f3a…`, once there is a session.
     resume: Option<String>,
     /// The message about the first crash, which causes the others.
-    said: Option<String>,
+    message: Option<String>,
 }
 
 impl Watch {
@@ -53,21 +53,21 @@ impl Watch {
 
     /// Returns the error to report instead of one that the crash caused.
     pub(crate) fn trouble(&self) -> Option<CliError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).said.clone().map(CliError::failed)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).message.clone().map(CliError::failed)
     }
 
     /// Writes a report. Returns `None` if no session was open.
     fn broke(&self, info: &PanicHookInfo<'_>) -> Option<String> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let resume = state.resume.clone()?;
-        if let Some(said) = &state.said {
-            return Some(said.clone());
+        if let Some(message) = &state.message {
+            return Some(message.clone());
         }
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
         let text = redacted(info.to_string());
         let report = format!("aye {}, thread {thread}\n{text}\n\n{}\n", super::version::version(), Backtrace::force_capture());
         let words = sentence(&resume, keep(&state.logs, &report));
-        state.said = Some(words.clone());
+        state.message = Some(words.clone());
         Some(words)
     }
 }
@@ -94,8 +94,8 @@ pub(crate) fn redact_panics() {
             return;
         }
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
-        let asked = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
-        let trace = if asked { format!("\n{}", Backtrace::force_capture()) } else { String::new() };
+        let wants_trace = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
+        let trace = if wants_trace { format!("\n{}", Backtrace::force_capture()) } else { String::new() };
         let text = redacted(format!("thread '{thread}' {info}{trace}"));
         let _ = writeln!(std::io::stderr(), "aye: internal error: {}", crate::text::clean(&text));
     }));

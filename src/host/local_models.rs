@@ -43,13 +43,13 @@ pub(crate) async fn instead(
         LocalChoice::Nothing => (chosen, None),
         LocalChoice::Choose(problem) => (Err(NoModel::NoKey(problem)), None),
         LocalChoice::Ask { name, .. } if models.allowed().forbidden_by(&name).is_some() => (chosen, None),
-        LocalChoice::Ask { name, said } => {
+        LocalChoice::Ask { name, notice } => {
             let chosen = models.choose(Some(&name), None);
             let small = match &chosen {
                 Ok(model) => warning(model.as_ref()).await,
                 Err(_) => None,
             };
-            (chosen, Some(small.map_or(said.clone(), |small| format!("{said}; {small}"))))
+            (chosen, Some(small.map_or(notice.clone(), |small| format!("{notice}; {small}"))))
         }
     }
 }
@@ -61,7 +61,7 @@ enum LocalChoice {
     Choose(Problem),
     Ask {
         name: String,
-        said: String,
+        notice: String,
     },
 }
 
@@ -72,11 +72,11 @@ fn pick(servers: &[LocalServer], otherwise: &Problem) -> LocalChoice {
         [] => LocalChoice::Nothing,
         [(server, model)] => {
             let name = format!("{LOCAL}/{model}");
-            let said = format!(
+            let notice = format!(
                 "no API key found; using {name} on {} at {} (choose another model with -m)",
                 server.name, server.base_url
             );
-            LocalChoice::Ask { name, said }
+            LocalChoice::Ask { name, notice }
         }
         [(_, model), ..] => {
             let there = said_of_servers(servers);
@@ -117,9 +117,9 @@ mod tests {
         assert_eq!(pick(&[], &"none".into()), LocalChoice::Nothing);
         assert_eq!(pick(&[server("Ollama", &[])], &"none".into()), LocalChoice::Nothing);
         let ollama = server("Ollama", &["nomic-embed-text:latest", "qwen3:8b"]);
-        let LocalChoice::Ask { name, said } = pick(&[ollama.clone(), server("vLLM", &[])], &"none".into()) else { panic!() };
+        let LocalChoice::Ask { name, notice } = pick(&[ollama.clone(), server("vLLM", &[])], &"none".into()) else { panic!() };
         assert_eq!(name, "local/qwen3:8b");
-        assert!(said.contains("Ollama at http://127.0.0.1:1/v1"), "{said}");
+        assert!(notice.contains("Ollama at http://127.0.0.1:1/v1"), "{notice}");
         let none = Problem::new("no API key found").hint("save one");
         let LocalChoice::Choose(problem) = pick(&[ollama, server("vLLM", &["m"])], &none) else { panic!() };
         let [first, local] = &problem.hints[..] else { panic!("{problem:?}") };

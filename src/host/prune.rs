@@ -4,7 +4,7 @@ use super::context::AppContext;
 use super::disk_usage::database_bytes;
 use super::error::CliError;
 use super::logging;
-use super::stored_sessions::{artifact_bytes, forget_beside, open};
+use super::stored_sessions::{artifact_bytes, delete_outside_store, open};
 use crate::protocol::{SessionId, WorkspaceId};
 use crate::store::{ExternalContents, GiveBack, SessionSummary, Size, Store};
 use crate::sys::sandbox::left_bases;
@@ -74,23 +74,23 @@ pub(crate) fn prune(
     place: &AppContext,
     store: &Store,
     rules: &PruneLimits,
-    only_say: bool,
+    dry_run: bool,
     how: GiveBack,
 ) -> Result<PruneReport, CliError> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let sizes = store.sizes()?;
-    let mut pruned = PruneReport { dry_run: only_say, database_bytes_before: database_bytes(data), ..PruneReport::default() };
+    let mut pruned = PruneReport { dry_run: dry_run, database_bytes_before: database_bytes(data), ..PruneReport::default() };
     let (artifacts, snapshots) = (place.artifacts(None), place.snapshots());
     let before = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
     for gone in chosen(&store.sessions(None)?, &sizes, rules, Timestamp::now()) {
-        if only_say {
+        if dry_run {
             pruned.artifact_bytes += artifact_bytes(place, &gone.session_id);
         } else {
             if !store.forget_if_idle(&gone.session_id, gone.updated)? {
                 // Another process has opened it.
                 continue;
             }
-            forget_beside(place, &gone.session_id);
+            delete_outside_store(place, &gone.session_id);
         }
         pruned.session_bytes += gone.bytes;
         pruned.sessions.push(gone);
@@ -104,21 +104,21 @@ pub(crate) fn prune(
     let age = rules.days.map_or(NEVER, |days| Duration::from_secs(days.saturating_mul(DAY_SECONDS)));
     if rules.workspace.is_none() && rules.budget_bytes.is_some() {
         let failed = |what: &str, error: &dyn std::fmt::Display| tracing::warn!(%error, "cannot prune {what}");
-        let more = artifacts.prune(living.as_ref(), age, only_say).unwrap_or_else(|error| {
+        let more = artifacts.prune(living.as_ref(), age, dry_run).unwrap_or_else(|error| {
             failed("artifacts", &error);
             ExternalContents::default()
         });
         pruned.artifact_bytes += more.bytes;
-        let more = snapshots.prune(living.as_ref(), age, only_say).unwrap_or_else(|error| {
+        let more = snapshots.prune(living.as_ref(), age, dry_run).unwrap_or_else(|error| {
             failed("snapshots", &error);
             ExternalContents::default()
         });
         pruned.snapshot_bytes = more.bytes;
-        pruned.cache_bytes = tools::prune_caches(&left_bases(data), retention.caches_bytes, only_say).bytes;
-        pruned.layer_bytes = tools::prune_undecided(&left_bases(data), retention.layers_bytes, only_say);
-        pruned.log_bytes = logging::prune(data, retention.logs_bytes, only_say);
+        pruned.cache_bytes = tools::prune_caches(&left_bases(data), retention.caches_bytes, dry_run).bytes;
+        pruned.layer_bytes = tools::prune_undecided(&left_bases(data), retention.layers_bytes, dry_run);
+        pruned.log_bytes = logging::prune(data, retention.logs_bytes, dry_run);
     }
-    if !only_say {
+    if !dry_run {
         let after = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
         pruned.artifact_bytes = before.0.bytes.saturating_sub(after.0.bytes);
         pruned.snapshot_bytes = before.1.bytes.saturating_sub(after.1.bytes);

@@ -34,24 +34,24 @@ pub(crate) struct Reload {
     kept: SharedToolState,
     /// The last reported error of a policy file.
     broken: Option<String>,
-    project_told: bool,
+    project_reported: bool,
     /// The last reported error of the settings.
     broken_settings: Option<String>,
     /// The reported problems of manifests.
-    said: Vec<String>,
+    reported: Vec<String>,
     /// The policy in effect.
     policy: Policy,
     modes: watch::Receiver<Mode>,
     updates: mpsc::Sender<PolicyUpdate>,
-    asked: mpsc::UnboundedReceiver<ReloadRequest>,
+    requests: mpsc::UnboundedReceiver<ReloadRequest>,
     standing: SandboxHost,
     /// Number of tool loads. Subscribed from the start, so that no load goes unnoticed.
     loads: watch::Receiver<u64>,
     /// The last reported tools of MCP servers, and the last notices about them.
     offered: Offered,
-    said_of_servers: Vec<String>,
+    reported_servers: Vec<String>,
     /// The last reported names in settings and policy that match no tool.
-    said_of_names: Vec<String>,
+    reported_names: Vec<String>,
 }
 
 /// The reason for a reload.
@@ -76,9 +76,9 @@ async fn next(changed: &mut Option<watch::Receiver<u64>>) {
     std::future::pending::<()>().await;
 }
 
-/// Returns notices about names that match no tool. Those in `said`, about manifests, are reported with the tools.
-fn names_without_tool(place: &AppContext, policy: &Policy, said: &[String], unmatched: &[String]) -> Vec<String> {
-    let named = misnamed(place, policy).into_iter().filter(|notice| !said.contains(notice));
+/// Returns notices about names that match no tool. Those in `reported`, about manifests, are reported with the tools.
+fn names_without_tool(place: &AppContext, policy: &Policy, reported: &[String], unmatched: &[String]) -> Vec<String> {
+    let named = misnamed(place, policy).into_iter().filter(|notice| !reported.contains(notice));
     named.chain(unmatched.iter().cloned()).collect()
 }
 
@@ -93,10 +93,10 @@ impl Reload {
         standing: SandboxHost,
     ) -> (Self, PolicyUpdates) {
         let (updates, receive) = mpsc::channel(DEPTH);
-        let (reload, asked) = mpsc::unbounded_channel();
+        let (reload, requests) = mpsc::unbounded_channel();
         let (modes, mode) = watch::channel(place.mode);
-        let said = place.tools.notices();
-        let said_of_names = names_without_tool(&place, policy, &said, &session.unmatched_names);
+        let reported = place.tools.notices();
+        let reported_names = names_without_tool(&place, policy, &reported, &session.unmatched_names);
         let follower = Self {
             place,
             file,
@@ -106,15 +106,15 @@ impl Reload {
             policy: policy.clone(),
             modes: mode,
             broken: None,
-            project_told: false,
+            project_reported: false,
             broken_settings: None,
-            said,
+            reported,
             updates,
-            asked,
+            requests,
             standing,
             offered: session.kept.servers().map(Servers::taken).unwrap_or_default(),
-            said_of_servers: Vec::new(),
-            said_of_names,
+            reported_servers: Vec::new(),
+            reported_names,
         };
         (follower, PolicyUpdates { updates: receive, reload, modes })
     }
@@ -149,10 +149,10 @@ impl Reload {
         let mut included = None;
         let mut window = servers.as_ref().map(Servers::window);
         // Includes changes between the start and now.
-        let mut asked = ReloadTrigger::Change;
+        let mut trigger = ReloadTrigger::Change;
         let mut waits: Option<oneshot::Sender<()>> = None;
         loop {
-            let mut updates = if asked == ReloadTrigger::OtherTools { Vec::new() } else { self.collect_updates(asked) };
+            let mut updates = if trigger == ReloadTrigger::OtherTools { Vec::new() } else { self.collect_updates(trigger) };
             updates.extend(self.of_servers());
             updates.extend(self.project.unread().take().into_iter().map(|message| PolicyUpdate::Notice { message }));
             for update in updates {
@@ -174,21 +174,21 @@ impl Reload {
                 }
             };
             let unread = self.project.unread();
-            asked = tokio::select! {
-                told = changed => {
-                    if let Err(error) = told {
+            trigger = tokio::select! {
+                event = changed => {
+                    if let Err(error) = event {
                         tracing::warn!(%error, "stopped watching the policy files");
                         watch = None;
                     }
                     ReloadTrigger::Change
                 }
-                Some(request) = self.asked.recv() => {
-                    let (asked, asker) = match request {
+                Some(request) = self.requests.recv() => {
+                    let (trigger, asker) = match request {
                         ReloadRequest::Files(asker) => (ReloadTrigger::Person, asker),
                         ReloadRequest::ServerTools(asker) => (ReloadTrigger::OtherTools, asker),
                     };
                     waits = Some(asker);
-                    asked
+                    trigger
                 }
                 Ok(()) = self.modes.changed() => ReloadTrigger::ModeOrKey,
                 () = self.kept.new_key() => ReloadTrigger::ModeOrKey,
@@ -203,29 +203,29 @@ impl Reload {
         }
     }
 
-    fn collect_updates(&mut self, asked: ReloadTrigger) -> Vec<PolicyUpdate> {
+    fn collect_updates(&mut self, trigger: ReloadTrigger) -> Vec<PolicyUpdate> {
         self.place.mode = *self.modes.borrow();
-        if asked == ReloadTrigger::ModeOrKey {
+        if trigger == ReloadTrigger::ModeOrKey {
             return vec![self.taken(&self.policy, None)];
         }
         let mut updates = Vec::new();
         if self.project.is_trusted() && self.project.policy_changed() {
-            if !std::mem::replace(&mut self.project_told, true) || asked == ReloadTrigger::Person {
+            if !std::mem::replace(&mut self.project_reported, true) || trigger == ReloadTrigger::Person {
                 let message = "the project's policy changed; the version you trusted stays in effect. Restart aye to \
                     review the change";
                 updates.push(PolicyUpdate::Notice { message: message.to_owned() });
             }
         } else {
-            self.project_told = false;
+            self.project_reported = false;
         }
-        let told = self.tools(&mut updates);
+        let message = self.tools(&mut updates);
         self.servers(&mut updates);
         let policy = match self.read() {
-            Ok(policy) => self.good(&policy, asked).or_else(|| told.map(|told| self.taken(&self.policy, Some(&told)))),
+            Ok(policy) => self.good(&policy, trigger).or_else(|| message.map(|message| self.taken(&self.policy, Some(&message)))),
             Err(trouble) => {
                 // The last valid policy, with the current tools.
-                updates.extend(told.map(|told| self.taken(&self.policy, Some(&told))));
-                self.bad(&trouble.into_problem().detailed(), asked)
+                updates.extend(message.map(|message| self.taken(&self.policy, Some(&message))));
+                self.bad(&trouble.into_problem().detailed(), trigger)
             }
         };
         updates.extend(policy);
@@ -241,9 +241,9 @@ impl Reload {
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
         let router = Router::new(self.kept.toolset(&self.place, &enforcer, sandbox_policy));
         let unmatched = unmatched(&self.place.tools.limits, &router);
-        let now = names_without_tool(&self.place, &self.policy, &self.said, &unmatched);
-        let new = now.iter().filter(|notice| !self.said_of_names.contains(notice)).cloned().collect();
-        self.said_of_names = now;
+        let now = names_without_tool(&self.place, &self.policy, &self.reported, &unmatched);
+        let new = now.iter().filter(|notice| !self.reported_names.contains(notice)).cloned().collect();
+        self.reported_names = now;
         new
     }
 
@@ -252,13 +252,13 @@ impl Reload {
         let Some(now) = self.kept.servers().map(Servers::offered).filter(|now| *now != self.offered) else { return Vec::new() };
         let before = std::mem::replace(&mut self.offered, now);
         let (update, router) = self.with_router(&self.policy, None);
-        let mut said = mcp_servers::difference(&before, &self.offered, &router);
-        let notices = router.remote().map(RemoteTools::notices).unwrap_or_default().into_iter();
-        let new: Vec<String> = notices.filter(|notice| !self.said_of_servers.contains(notice)).collect();
-        self.said_of_servers.extend(new.iter().cloned());
-        said.extend(new);
-        said.extend(self.unmatched_names());
-        said.into_iter().map(|message| PolicyUpdate::Notice { message }).chain([update]).collect()
+        let mut notices = mcp_servers::difference(&before, &self.offered, &router);
+        let of_tools = router.remote().map(RemoteTools::notices).unwrap_or_default().into_iter();
+        let new: Vec<String> = of_tools.filter(|notice| !self.reported_servers.contains(notice)).collect();
+        self.reported_servers.extend(new.iter().cloned());
+        notices.extend(new);
+        notices.extend(self.unmatched_names());
+        notices.into_iter().map(|message| PolicyUpdate::Notice { message }).chain([update]).collect()
     }
 
     /// Reloads settings and manifests. Errors are reported once. Returns a description of the changes.
@@ -278,9 +278,9 @@ impl Reload {
             }
         };
         let problems = self.place.tools.notices();
-        let new = problems.iter().filter(|problem| !self.said.contains(problem));
+        let new = problems.iter().filter(|problem| !self.reported.contains(problem));
         updates.extend(new.map(|message| PolicyUpdate::Notice { message: message.clone() }));
-        self.said = problems;
+        self.reported = problems;
         changed
     }
 
@@ -288,8 +288,8 @@ impl Reload {
     fn servers(&mut self, updates: &mut Vec<PolicyUpdate>) {
         let Some(servers) = self.kept.servers().cloned() else { return };
         let (changes, problems) = servers.read_again(&self.place, &self.project);
-        let new: Vec<String> = problems.into_iter().filter(|problem| !self.said_of_servers.contains(problem)).collect();
-        self.said_of_servers.extend(new.iter().cloned());
+        let new: Vec<String> = problems.into_iter().filter(|problem| !self.reported_servers.contains(problem)).collect();
+        self.reported_servers.extend(new.iter().cloned());
         updates.extend(changes.into_iter().chain(new).map(|message| PolicyUpdate::Notice { message }));
     }
 
@@ -299,9 +299,9 @@ impl Reload {
         Ok(policy)
     }
 
-    fn good(&mut self, policy: &Policy, asked: ReloadTrigger) -> Option<PolicyUpdate> {
+    fn good(&mut self, policy: &Policy, trigger: ReloadTrigger) -> Option<PolicyUpdate> {
         let mended = self.broken.take().is_some();
-        if policy.print == self.policy.print && !mended && asked == ReloadTrigger::Change {
+        if policy.print == self.policy.print && !mended && trigger == ReloadTrigger::Change {
             return None;
         }
         self.policy = policy.clone();
@@ -309,17 +309,17 @@ impl Reload {
     }
 
     /// Returns an update with the policy in the current mode, and tools that follow it.
-    fn taken(&self, policy: &Policy, told: Option<&str>) -> PolicyUpdate {
-        self.with_router(policy, told).0
+    fn taken(&self, policy: &Policy, message: Option<&str>) -> PolicyUpdate {
+        self.with_router(policy, message).0
     }
 
-    fn with_router(&self, policy: &Policy, told: Option<&str>) -> (PolicyUpdate, Arc<Router>) {
+    fn with_router(&self, policy: &Policy, message: Option<&str>) -> (PolicyUpdate, Arc<Router>) {
         let enforcer = self.place.enforcer(policy, self.standing.sandbox(), self.place.mode);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
         sandbox_policy.look_through();
         let sandbox = self.standing.describe(&sandbox_policy);
         let mut sandbox_status = self.standing.status(&sandbox_policy, &enforcer);
-        if told.is_none() {
+        if message.is_none() {
             // Already reported.
             sandbox_status.missing = None;
         }
@@ -333,16 +333,16 @@ impl Reload {
             sandbox,
             sandbox_status,
             name: policy.name.clone(),
-            message: told.map(|told| format!("{told}: {layers}")),
+            message: message.map(|message| format!("{message}: {layers}")),
             enforcer,
         };
         let router = Arc::new(router);
         (PolicyUpdate::Accepted { change: Box::new(change), router: router.clone(), redactor }, router)
     }
 
-    fn bad(&mut self, message: &str, asked: ReloadTrigger) -> Option<PolicyUpdate> {
+    fn bad(&mut self, message: &str, trigger: ReloadTrigger) -> Option<PolicyUpdate> {
         let known = self.broken.replace(message.to_owned()).is_some_and(|before| before == message);
-        if known && asked == ReloadTrigger::Change {
+        if known && trigger == ReloadTrigger::Change {
             return None;
         }
         let message = format!("{message}\nthe previous policy applies until this is fixed");

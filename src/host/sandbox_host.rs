@@ -85,7 +85,7 @@ impl SandboxHost {
 
     /// Returns the sandbox settings under this policy.
     pub(crate) fn sandbox_policy(&self, policy: &Enforcer) -> SandboxPolicy {
-        SandboxPolicy::new(policy.held_by(&self.homes, jiff::Timestamp::now()), self.ground.clone())
+        SandboxPolicy::new(policy.sandbox_requirements(&self.homes, jiff::Timestamp::now()), self.ground.clone())
     }
 
     /// Returns the description of the sandbox for an approval prompt.

@@ -35,12 +35,12 @@ pub(crate) fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &Fo
 /// Deletes a session and all its data.
 pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
     store.delete(id)?;
-    forget_beside(place, id);
+    delete_outside_store(place, id);
     Ok(())
 }
 
 /// Deletes the data of a session outside the store. Data that cannot be deleted now expires later.
-pub(crate) fn forget_beside(place: &AppContext, id: &SessionId) {
+pub(crate) fn delete_outside_store(place: &AppContext, id: &SessionId) {
     if let Err(error) = place.snapshots().forget(id) {
         tracing::warn!(%error, "cannot delete the snapshots of the session");
     }

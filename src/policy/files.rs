@@ -51,7 +51,7 @@ pub(crate) fn judge(
     }
     let guarded = guard(access, path, layers, context);
     let decided = by_layers(access, action, target, guarded.as_ref(), layers, context, now);
-    let decided = if access == Access::Read { decided } else { asked_where_opened(decided, target, layers, context, now) };
+    let decided = if access == Access::Read { decided } else { ask_if_runs_on_open(decided, target, layers, context, now) };
     let risk = match access {
         Access::Read => Risk::Low,
         Access::Write if guarded.is_some() || !context.in_workspace(path) => Risk::High,
@@ -107,7 +107,7 @@ fn by_layers(
 
 /// Requires approval for a change of a file that runs code when its folder is opened, in every mode and despite general allow
 /// rules. Only an allow rule that names exactly this path lifts it.
-fn asked_where_opened(decided: Decided, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Decided {
+fn ask_if_runs_on_open(decided: Decided, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Decided {
     let Some(found) = opened(target, context).filter(|_| !decided.is_denial()) else { return decided };
     let path = target.real.as_path();
     let names = |owned: &Owned<PathRule>| {

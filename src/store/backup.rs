@@ -1,6 +1,6 @@
 //! Backup of a store before its format is upgraded.
 
-use super::quarantine::beside;
+use super::quarantine::with_suffix;
 use super::{StoreError, directory};
 use rusqlite::Connection;
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Copies the whole database, including its log, to a file next to it. The file is named only when complete.
 pub(super) fn keep(connection: &Connection, path: &Path, format: i64) -> Result<PathBuf, Failure> {
     let target = free_name(path, format);
-    let unfinished = beside(&target, ".new");
+    let unfinished = with_suffix(&target, ".new");
     match std::fs::remove_file(&unfinished) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         Ok(()) | Err(_) => {}
@@ -52,7 +52,7 @@ impl Failure {
 
 /// Returns the name of the backup, `aye.db.before-v3`, numbered if taken.
 fn free_name(path: &Path, format: i64) -> PathBuf {
-    let first = beside(path, &format!(".before-v{format}"));
-    let numbered = (2..).map(|number: u32| beside(path, &format!(".before-v{format}-{number}")));
+    let first = with_suffix(path, &format!(".before-v{format}"));
+    let numbered = (2..).map(|number: u32| with_suffix(path, &format!(".before-v{format}-{number}")));
     std::iter::once(first.clone()).chain(numbered).find(|name| name.symlink_metadata().is_err()).unwrap_or(first)
 }

@@ -2,7 +2,7 @@
 
 use super::StoreError;
 use super::database::Database;
-use super::quarantine::{COMPANIONS, beside};
+use super::quarantine::{COMPANIONS, with_suffix};
 use super::session_lock::{claim, living};
 use crate::ports::Durability;
 use crate::protocol::SessionId;
@@ -55,11 +55,11 @@ pub(super) fn forget_if_idle(database: &Arc<Database>, id: &SessionId, updated: 
 
 pub(super) fn room(database: &Database) -> Result<Room, StoreError> {
     let length = |path: &std::path::Path| path.metadata().map_or(0, |metadata| metadata.len());
-    let beside: u64 = COMPANIONS.iter().map(|suffix| length(&beside(&database.path, suffix))).sum();
+    let companions: u64 = COMPANIONS.iter().map(|suffix| length(&with_suffix(&database.path, suffix))).sum();
     database.read(|reader| {
         let number = |name: &str| reader.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
         let free_bytes = number("freelist_count")? * number("page_size")?;
-        Ok(Room { bytes: length(&database.path) + beside, free_bytes })
+        Ok(Room { bytes: length(&database.path) + companions, free_bytes })
     })
 }
 

@@ -11,13 +11,13 @@ pub(super) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 pub(super) fn move_aside(path: &Path) -> io::Result<PathBuf> {
     let target = free_name(path);
     for companion in COMPANIONS {
-        rename_if_there(&beside(path, companion), &beside(&target, companion))?;
+        rename_if_there(&with_suffix(path, companion), &with_suffix(&target, companion))?;
     }
     rename_if_there(path, &target)?;
     Ok(target)
 }
 
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
@@ -26,10 +26,10 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 fn free_name(path: &Path) -> PathBuf {
     let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
     let taken = |name: &PathBuf| {
-        std::iter::once(name.clone()).chain(COMPANIONS.map(|c| beside(name, c))).any(|file| file.symlink_metadata().is_ok())
+        std::iter::once(name.clone()).chain(COMPANIONS.map(|c| with_suffix(name, c))).any(|file| file.symlink_metadata().is_ok())
     };
-    let first = beside(path, &format!(".damaged-{stamp}"));
-    let numbered = (2..).map(|number: u32| beside(path, &format!(".damaged-{stamp}-{number}")));
+    let first = with_suffix(path, &format!(".damaged-{stamp}"));
+    let numbered = (2..).map(|number: u32| with_suffix(path, &format!(".damaged-{stamp}-{number}")));
     std::iter::once(first.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(first)
 }
 

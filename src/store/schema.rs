@@ -1,6 +1,6 @@
 //! Database schema, its versions, and detection of damaged files.
 
-use super::quarantine::{COMPANIONS, beside};
+use super::quarantine::{COMPANIONS, with_suffix};
 use super::salvage::{self, Salvage};
 use super::{StoreError, backup, directory};
 use rusqlite::config::DbConfig;
@@ -257,7 +257,7 @@ pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
 
 /// Returns the path of a recovered store until the damaged one is out of the way.
 pub(super) fn salvaged(path: &Path) -> PathBuf {
-    beside(path, ".salvaged")
+    with_suffix(path, ".salvaged")
 }
 
 /// Creates a new store from the readable parts of a damaged one, which is left unchanged.
@@ -275,7 +275,7 @@ fn create_with<T>(
     target: &Path,
     fill: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
 ) -> Result<T, StoreError> {
-    let unfinished = beside(path, ".new");
+    let unfinished = with_suffix(path, ".new");
     for file in std::iter::once(unfinished.clone()).chain(companions(&unfinished)) {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(StoreError::unusable(&file, &error)),
@@ -294,7 +294,7 @@ fn create_with<T>(
 }
 
 fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
-    COMPANIONS.iter().map(move |suffix| beside(path, suffix))
+    COMPANIONS.iter().map(move |suffix| with_suffix(path, suffix))
 }
 
 /// Renames a file durably.

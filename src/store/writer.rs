@@ -1,6 +1,6 @@
 //! Writer thread with its own connection, started on the first write.
 
-use super::quarantine::beside;
+use super::quarantine::with_suffix;
 use super::records::{self, MIN_PACKED_BYTES, PACKED_AT_ONCE_BYTES};
 use super::{locked, schema};
 use crate::ports::Durability;
@@ -185,7 +185,7 @@ impl WriterState {
         if self.connection.is_none() {
             self.durability = None;
             // Count the log of earlier processes too, or many short ones would let it grow forever.
-            let log = beside(&self.path, "-wal").metadata().map_or(0, |metadata| metadata.len());
+            let log = with_suffix(&self.path, "-wal").metadata().map_or(0, |metadata| metadata.len());
             self.unwritten_bytes = usize::try_from(log).unwrap_or(usize::MAX);
         }
         match self.connection {

@@ -54,14 +54,14 @@ fn ask<T: Send + 'static>(
     let started = std::thread::Builder::new().name("keyring".to_owned()).spawn(asked);
     started.map_err(|error| KeyringError::Refused(error.to_string()))?;
     match told.recv_timeout(patience) {
-        Ok(answer) => answer.map_err(|error| told_of(&error)),
+        Ok(answer) => answer.map_err(|error| redacted_error(&error)),
         Err(RecvTimeoutError::Timeout) => Err(KeyringError::Silent { seconds: patience.as_secs() }),
         Err(RecvTimeoutError::Disconnected) => Err(KeyringError::Refused("the request failed".to_owned())),
     }
 }
 
 /// Returns an error without any stored secret: some errors of the library contain it.
-fn told_of(error: &keyring::Error) -> KeyringError {
+fn redacted_error(error: &keyring::Error) -> KeyringError {
     match error {
         keyring::Error::NoDefaultStore => KeyringError::Absent,
         keyring::Error::PlatformFailure(_) | keyring::Error::NoStorageAccess(_) | keyring::Error::TooLong(..) => {

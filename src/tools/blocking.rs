@@ -11,7 +11,7 @@ pub(in crate::tools) async fn off_thread<T: Send + 'static>(work: impl FnOnce() 
 
 /// Runs work in the background, outside the runtime if called from it. Work left undone by a kill is repeated at the next
 /// start.
-pub(in crate::tools) fn beside(work: impl FnOnce() + Send + 'static) {
+pub(in crate::tools) fn run_in_background(work: impl FnOnce() + Send + 'static) {
     // A runtime that shuts down drops pending work, which then runs at once.
     let work = InAnyCase(Some(work));
     match tokio::runtime::Handle::try_current() {

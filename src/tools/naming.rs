@@ -54,7 +54,7 @@ impl Remote {
     }
 
     /// Returns whether the name is qualified with the server: `server:Tool`, `server/tool` or `Mcp.server/tool`.
-    fn is_said_by(&self, called: &str, same: fn(&str, &str) -> bool) -> bool {
+    fn is_qualified_in(&self, called: &str, same: fn(&str, &str) -> bool) -> bool {
         let called = called.strip_prefix("Mcp.").unwrap_or(called);
         let rest = called.get(..self.server.len()).filter(|start| same(start, &self.server)).and(called.get(self.server.len()..));
         rest.and_then(|rest| rest.strip_prefix([':', '/'])).is_some_and(|tool| same(tool, &self.tool))
@@ -144,7 +144,7 @@ impl Names {
             return Some(Ok(remote.meaning()));
         }
         for same in [exact, any_case] {
-            let said: Vec<&Remote> = self.remote.iter().filter(|remote| remote.is_said_by(called, same)).collect();
+            let said: Vec<&Remote> = self.remote.iter().filter(|remote| remote.is_qualified_in(called, same)).collect();
             match said.as_slice() {
                 [] => {}
                 [one] => return Some(Ok(one.meaning())),

@@ -4,7 +4,7 @@
 use super::git::Repository;
 use crate::config::Environment;
 use crate::protocol::HostResponse;
-use crate::sys::process::{End, Helper, OutputReceivers, Shell, Spec, run_beside};
+use crate::sys::process::{End, Helper, OutputReceivers, Shell, Spec, run_with_receivers};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -104,7 +104,7 @@ impl Worktree {
         };
         // Nobody reads the live output.
         let (live, _) = mpsc::channel(1);
-        let finished = match run_beside(spec, live, CancellationToken::new(), OutputReceivers::default()).await {
+        let finished = match run_with_receivers(spec, live, CancellationToken::new(), OutputReceivers::default()).await {
             Ok(finished) => finished,
             Err(error) => return Some(format!("[status] command: {error}")),
         };

@@ -69,7 +69,8 @@ impl LockedSession {
             match answered.await {
                 Ok(LockAnswer::ReadOnly) => {
                     let (from, session) = (store.clone(), id.clone());
-                    match beside(move || from.piece(&session, None, PIECE_RECORDS).map_err(|error| error.to_string())).await {
+                    match run_blocking(move || from.piece(&session, None, PIECE_RECORDS).map_err(|error| error.to_string())).await
+                    {
                         Ok(tail) => {
                             let holder = format!("open in process {pid}");
                             return LockOutcome::ReadOnly(Box::new(ReadOnlySession { builder, id, tail, holder }));
@@ -79,8 +80,9 @@ impl LockedSession {
                 }
                 Ok(LockAnswer::TakeOver) => {
                     let (store, id) = (store.clone(), id.clone());
-                    problem =
-                        beside(move || lock_takeover::end_holder(&store, &id).map_err(|problem| problem.one_line())).await.err();
+                    problem = run_blocking(move || lock_takeover::end_holder(&store, &id).map_err(|problem| problem.one_line()))
+                        .await
+                        .err();
                 }
                 Ok(LockAnswer::Another | LockAnswer::Quit) | Err(_) => return LockOutcome::Left,
             }
@@ -91,7 +93,7 @@ impl LockedSession {
 /// Tries to claim the session, because another process may be quicker.
 async fn try_again(builder: &SessionBuilder, id: &SessionId) -> LockAttempt {
     let (store, id, attempt) = (builder.store().clone(), id.clone(), builder.claim_attempt());
-    let tried = beside(move || {
+    let tried = run_blocking(move || {
         if let Some(holder) = store.holder(&id).map_err(|error| Problem::from(error).one_line())? {
             return Ok(LockAttempt::By(holder));
         }
@@ -101,7 +103,7 @@ async fn try_again(builder: &SessionBuilder, id: &SessionId) -> LockAttempt {
 }
 
 /// Runs work on another thread, because a disk or another process may be slow.
-async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 

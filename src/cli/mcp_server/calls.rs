@@ -200,7 +200,7 @@ impl Calls {
             Asks::Client => Means::from_context(context),
         };
         if means == Means::None {
-            return Ok(self.nobody_asked(&made.call, plan, &question).await);
+            return Ok(self.deny_without_approver(&made.call, plan, &question).await);
         }
         let (output, _unwatched) = mpsc::channel(1);
         let plan = match self.bench.looked_at(plan, &question, run_context(output, kill)).await {
@@ -243,7 +243,7 @@ impl Calls {
         }
     }
 
-    async fn nobody_asked(&self, call: &ToolCall, plan: Plan, question: &Question) -> Course {
+    async fn deny_without_approver(&self, call: &ToolCall, plan: Plan, question: &Question) -> Course {
         self.bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
         let asks = match self.asks {
             Asks::Nobody => "this server does not ask for approval (start it with `--ask client` to ask the user of the client)",

@@ -53,7 +53,7 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     if let Some(answer) = chosen.approvals {
         say_all(&crate::host::setup::write::approvals(&place, answer)?);
     }
-    crate::host::setup::write::note_asked(&place);
+    crate::host::setup::write::record_setup_shown(&place);
     say_all(&crate::host::other_agents::found(&place));
     print_text(NEXT);
     Ok(Exit::Completed)

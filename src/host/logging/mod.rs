@@ -72,10 +72,10 @@ pub(crate) fn bytes(data_dir: &Path) -> u64 {
 }
 
 /// Deletes the oldest log files until the rest fits. Returns the number of freed bytes.
-pub(crate) fn prune(data_dir: &Path, all_bytes: u64, only_say: bool) -> u64 {
+pub(crate) fn prune(data_dir: &Path, all_bytes: u64, dry_run: bool) -> u64 {
     let directory = data_dir.join(DIRECTORY);
     let before = rotation::bytes(&directory);
-    if only_say {
+    if dry_run {
         return before.saturating_sub(all_bytes);
     }
     rotation::prune(&directory, Budget { all_bytes, ..Budget::default() });

@@ -18,12 +18,12 @@ pub(crate) struct Commands {
     /// The commands of the project, as the user trusted them.
     project: Mutex<Vec<(CustomCommand, Vec<String>)>>,
     /// Notices that were already shown.
-    said: Mutex<HashSet<String>>,
+    reported: Mutex<HashSet<String>>,
 }
 
 impl Commands {
     pub(crate) fn new(own: PathBuf) -> Self {
-        Self { own, project: Mutex::default(), said: Mutex::default() }
+        Self { own, project: Mutex::default(), reported: Mutex::default() }
     }
 
     pub(crate) fn trust(&self, root: &Path, files: Vec<(PathBuf, Vec<u8>)>) {
@@ -62,8 +62,8 @@ impl Commands {
             }
         }
         commands.sort_by(|one, two| one.name.cmp(&two.name));
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        notices.retain(|notice| said.insert(notice.clone()));
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.retain(|notice| reported.insert(notice.clone()));
         (commands, notices)
     }
 }

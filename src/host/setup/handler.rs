@@ -53,7 +53,7 @@ pub(crate) async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
 }
 
 fn end(place: &AppContext, chosen: Option<&str>, theme: Option<&str>) -> Result<SetupTold, CliError> {
-    write::note_asked(place);
+    write::record_setup_shown(place);
     let mut lines = Vec::new();
     let answer = chosen.map(approvals::named).transpose().map_err(CliError::usage)?;
     if let Some(answer) = answer {

@@ -20,7 +20,7 @@ pub(crate) fn is_first(place: &AppContext) -> bool {
 }
 
 /// Records that first-time setup was shown, so that it does not start automatically again.
-pub(crate) fn note_asked(place: &AppContext) {
+pub(crate) fn record_setup_shown(place: &AppContext) {
     let file = place.directories.data.join(ASKED);
     let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
         Ok(Some(b"Delete this file and aye runs first-time setup again.\n".to_vec()))

@@ -90,7 +90,7 @@ impl Enforcer {
         let Ok(bundle) = Bundle::parse_rules(&text(&rules), "the rule") else { return Always::default() };
         let mut trial = self.clone();
         Arc::make_mut(&mut trial.stack).push(Layer::new(Scope::Mine, bundle), &trial.context);
-        let readable = trial.held_by(&[], now).readable;
+        let readable = trial.sandbox_requirements(&[], now).readable;
         if let Some(path) = paths.iter().find(|path| !readable.iter().any(|place| place == *path)) {
             return never(path, "would stay hidden, because your policy does not let a project add it");
         }

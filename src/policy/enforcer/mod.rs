@@ -628,7 +628,7 @@ impl Enforcer {
 
     /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
     /// hidden.
-    pub fn held_by(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
+    pub fn sandbox_requirements(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
         let (layers, excluded) = (self.stack.compiled(), self.stack.excluded());
         let source = RequirementSource { layers, context: &self.context, terms: self.terms(), excluded };
         source.requirements(homes, now)

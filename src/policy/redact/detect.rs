@@ -163,7 +163,7 @@ impl Detectors {
                     if let Some(end) = token_patterns::end(shape, text, at) {
                         spans.push(Span::shaped(at, end, shape.kind));
                         if shape.kind == "aws-key-id" {
-                            beside_key_id(text, end, &mut spans);
+                            secret_after_key_id(text, end, &mut spans);
                         }
                     }
                 }
@@ -347,7 +347,7 @@ fn encoded_key(text: &str, at: usize, spans: &mut Vec<Span>) {
 }
 
 /// Finds the secret of forty characters right after its ID: `AKIA…,…`.
-fn beside_key_id(text: &str, end: usize, spans: &mut Vec<Span>) {
+fn secret_after_key_id(text: &str, end: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let gap = bytes[end..].iter().take(4).take_while(|byte| matches!(byte, b',' | b':' | b' ' | b'\t' | b'"' | b'|')).count();
     let has = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');

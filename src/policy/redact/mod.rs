@@ -246,12 +246,12 @@ fn apart(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
     }
     kept.retain(|span| {
         let touches = markers.iter().any(|marker| marker.end == span.start || marker.start == span.end);
-        span.start < span.end && (!touches || says_something(&text[span.start..span.end]))
+        span.start < span.end && (!touches || has_content(&text[span.start..span.end]))
     });
     kept
 }
 
-fn says_something(rest: &str) -> bool {
+fn has_content(rest: &str) -> bool {
     rest.len() >= REST_BYTES && rest.bytes().filter(u8::is_ascii_alphanumeric).count() >= REST_BYTES
 }
 

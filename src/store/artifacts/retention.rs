@@ -38,14 +38,14 @@ impl ArtifactStore {
     }
 
     /// Deletes contents unused for this long whose sessions are not among `living` (if known) or that have no session, and
-    /// contents over the limit. With `only_say` they are only counted.
+    /// contents over the limit. With `dry_run` they are only counted.
     pub(crate) fn prune(
         &self,
         living: Option<&HashSet<SessionId>>,
         unused: Duration,
-        only_say: bool,
+        dry_run: bool,
     ) -> Result<ExternalContents, ArtifactError> {
-        self.inner.if_there(|index| index.prune(living, unused, only_say))
+        self.inner.if_there(|index| index.prune(living, unused, dry_run))
     }
 }
 
@@ -64,7 +64,7 @@ impl Index {
         &mut self,
         living: Option<&HashSet<SessionId>>,
         unused: Duration,
-        only_say: bool,
+        dry_run: bool,
     ) -> Result<ExternalContents, IndexError> {
         let before = self.total()?;
         let old = now().saturating_sub(i64::try_from(unused.as_nanos()).unwrap_or(i64::MAX));
@@ -83,7 +83,7 @@ impl Index {
             )?;
         }
         let mut unowned = unowned(&transaction, old)?;
-        if only_say {
+        if dry_run {
             // The size over the limit after these are deleted.
             let gone: u64 = unowned.iter().map(|(_, bytes)| bytes).sum();
             let over = before.bytes.saturating_sub(gone).saturating_sub(limits.all_bytes);

@@ -1,6 +1,6 @@
 //! Read access to database pages, whatever the state of the files.
 
-use crate::store::quarantine::beside;
+use crate::store::quarantine::with_suffix;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -31,7 +31,7 @@ impl Pages {
     pub(crate) fn open(path: &Path, size: Option<usize>) -> Option<Self> {
         let file = |path: &Path| File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
         let mut main = file(path);
-        let mut log = file(&beside(path, "-wal"));
+        let mut log = file(&with_suffix(path, "-wal"));
         let mut header = [0; FILE_HEADER];
         let told = main.as_mut().and_then(|main| {
             main.read_exact(&mut header).ok()?;

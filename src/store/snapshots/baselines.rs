@@ -86,7 +86,7 @@ impl<'a> Tracked<'a> {
     }
 
     /// Returns the last known state of a path if it was recorded while a command ran that is not over yet.
-    fn left_beside(&self, path: &Path, span: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+    fn state_left_by_running(&self, path: &Path, span: i64) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT after FROM (SELECT after, newest_span FROM baselines WHERE session = ?1 AND path = ?2
                    ORDER BY number DESC LIMIT 1) WHERE newest_span >= ?3";
         let key = params![self.session, path.as_os_str().as_bytes(), span];
@@ -319,7 +319,7 @@ impl Index {
             let mut stood = StoredState::Missing;
             for sql in [&lasting, &past] {
                 let values = params![key, path.as_os_str().as_bytes(), since.number];
-                let then = transaction.prepare_cached(sql)?.query_row(values, stood_then).optional()?;
+                let then = transaction.prepare_cached(sql)?.query_row(values, stored_state).optional()?;
                 if let Some(then) = then {
                     stood = then;
                     break;
@@ -410,7 +410,7 @@ struct BaselineRow {
     bits: i64,
 }
 
-fn stood_then(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredState> {
+fn stored_state(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredState> {
     let (content, link): (Option<[u8; 32]>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
     let (bytes, mode): (i64, i64) = (row.get(2)?, row.get(3)?);
     Ok(match (content, link) {
@@ -430,7 +430,7 @@ fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: KnownPath, span: Option
     // The unchanged result of a call that ran beside the command was not made by it. An equal result from before the command
     // began says nothing: something else may have changed the path in between.
     let beside = match (&after, span) {
-        (Some(_), Some(span)) => tracked.left_beside(&path, span)? == after,
+        (Some(_), Some(span)) => tracked.state_left_by_running(&path, span)? == after,
         (Some(_), None) => left == after,
         (None, _) => false,
     };

@@ -18,14 +18,14 @@ impl Snapshots {
     }
 
     /// Deletes snapshots older than `age`, the oldest over the limit, and data of sessions not among `living` (if known). With
-    /// `only_say` they are only counted.
+    /// `dry_run` they are only counted.
     pub(crate) fn prune(
         &self,
         living: Option<&HashSet<SessionId>>,
         age: Duration,
-        only_say: bool,
+        dry_run: bool,
     ) -> Result<ExternalContents, CheckpointError> {
-        self.inner.if_there(|index| index.prune(living, age, only_say))
+        self.inner.if_there(|index| index.prune(living, age, dry_run))
     }
 }
 
@@ -48,10 +48,10 @@ impl Index {
         &mut self,
         living: Option<&HashSet<SessionId>>,
         age: Duration,
-        only_say: bool,
+        dry_run: bool,
     ) -> Result<ExternalContents, IndexError> {
         let before = self.total()?;
-        if !only_say {
+        if !dry_run {
             for session in self.orphans(living)? {
                 self.forget_session(&session)?;
             }
@@ -75,7 +75,7 @@ impl Index {
         let keep: i64 = transaction.query_row(keep, [], |row| row.get(0))?;
         over_quota(&transaction, limits.all_bytes, keep)?;
         let freed = before.less(total(&transaction)?);
-        if only_say {
+        if dry_run {
             transaction.rollback()?;
             return Ok(freed);
         }

@@ -59,7 +59,7 @@ fn a_damaged_store_is_moved_aside_byte_for_byte() {
         assert_eq!(moved.parent(), Some(dir.path()), "{name}");
         assert!(fs::read(&moved).unwrap() == content, "{name}: the bytes changed");
         if let Some(wal) = wal {
-            assert!(fs::read(quarantine::beside(&moved, "-wal")).unwrap() == wal, "{name}: the log changed");
+            assert!(fs::read(quarantine::with_suffix(&moved, "-wal")).unwrap() == wal, "{name}: the log changed");
         }
         let _claim = store.create(session(OTHER));
         append(&store, OTHER, vec![prompt("hi")], Durability::Power);

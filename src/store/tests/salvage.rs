@@ -241,7 +241,7 @@ fn a_salvage_that_was_interrupted_is_ended_by_the_next_start() {
 fn a_salvage_that_was_interrupted_between_two_moves_keeps_what_stood_in_the_log() {
     let dir = sound(true);
     schema::rescue(&path(&dir)).unwrap();
-    fs::rename(quarantine::beside(&path(&dir), "-wal"), dir.path().join("aye.db.damaged-1-wal")).unwrap();
+    fs::rename(quarantine::with_suffix(&path(&dir), "-wal"), dir.path().join("aye.db.damaged-1-wal")).unwrap();
     let (notice, whole) = salvaged(&dir);
     assert_eq!(whole, SESSIONS, "{notice}");
 }

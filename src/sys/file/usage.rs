@@ -80,7 +80,7 @@ pub(crate) struct Watch<'a> {
     pub depth: usize,
     pub may_see: &'a dyn Fn(&Path) -> bool,
     pub stopped: &'a dyn Fn() -> bool,
-    pub told: &'a mut dyn FnMut(Part),
+    pub on_part: &'a mut dyn FnMut(Part),
 }
 
 /// Counts everything below the directory at `real`; `None` if stopped.
@@ -134,7 +134,7 @@ impl Count<'_, '_> {
             }
             sum.add(&part);
             if depth < self.watch.depth {
-                (self.watch.told)(Part { path, is_directory, sum: part });
+                (self.watch.on_part)(Part { path, is_directory, sum: part });
             }
         }
         Ok(true)

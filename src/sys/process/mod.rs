@@ -24,7 +24,9 @@ pub(crate) use piped::{Piped, start_piped};
 pub(crate) use run::Namespaces;
 #[cfg(test)]
 pub(crate) use run::run;
-pub(crate) use run::{End, Finished, Helper, OutputChunk, OutputReceivers, Printed, ProcessError, Spec, run_beside, signal_name};
+pub(crate) use run::{
+    End, Finished, Helper, OutputChunk, OutputReceivers, Printed, ProcessError, Spec, run_with_receivers, signal_name,
+};
 pub(crate) use shell::Shell;
 pub(crate) use supervise::supervise_main;
 pub(crate) use terminal::{Ended, Front, Keys, Terminal, start_terminal};

@@ -191,17 +191,17 @@ impl Default for OutputReceivers {
 /// Runs the line to its end. Live output goes to `live` if there is space; dropping this future kills everything.
 #[cfg(test)]
 pub(crate) async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
-    run_beside(spec, live, kill, OutputReceivers::default()).await
+    run_with_receivers(spec, live, kill, OutputReceivers::default()).await
 }
 
 /// Runs the line to its end, with receivers that stay with it.
-pub(crate) async fn run_beside(
+pub(crate) async fn run_with_receivers(
     spec: Spec,
     live: mpsc::Sender<String>,
     kill: CancellationToken,
-    beside: OutputReceivers,
+    receivers: OutputReceivers,
 ) -> Result<Finished, ProcessError> {
-    let OutputReceivers { tap, whole, unhurried, interrupt } = beside;
+    let OutputReceivers { tap, whole, unhurried, interrupt } = receivers;
     let started = tokio::select! {
         biased;
         () = interrupt.cancelled() => None,

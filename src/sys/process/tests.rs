@@ -214,7 +214,7 @@ async fn interrupted(line: &str) -> (Finished, Duration) {
     let interrupt = CancellationToken::new();
     let (live, mut received) = mpsc::channel(8);
     let beside = OutputReceivers { interrupt: interrupt.clone(), ..OutputReceivers::default() };
-    let running = tokio::spawn(run_beside(spec(line), live, CancellationToken::new(), beside));
+    let running = tokio::spawn(run_with_receivers(spec(line), live, CancellationToken::new(), beside));
     received.recv().await.unwrap();
     let begun = std::time::Instant::now();
     interrupt.cancel();
@@ -250,7 +250,7 @@ async fn a_command_that_is_interrupted_before_it_begins_does_not_begin() {
     interrupt.cancel();
     let beside = OutputReceivers { interrupt, ..OutputReceivers::default() };
     let line = format!("echo > {}", mark.display());
-    let finished = run_beside(spec(&line), mpsc::channel(1).0, CancellationToken::new(), beside).await.unwrap();
+    let finished = run_with_receivers(spec(&line), mpsc::channel(1).0, CancellationToken::new(), beside).await.unwrap();
     assert_eq!((finished.end, mark.exists()), (End::Interrupted, false));
 }
 

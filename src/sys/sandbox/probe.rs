@@ -105,7 +105,7 @@ fn try_out(question: Question) -> Probe {
         let tried: Vec<_> = question.bases.iter().map(|base| Trial::new(base, &question.roots)).collect();
         tried.into_iter().filter_map(|trial| trial.map_err(|why| missing.push(why)).ok()).collect()
     } else {
-        missing.push(said_of(&nested));
+        missing.push(describe_nested(&nested));
         Vec::new()
     };
     let found = enter_and_try(&question.roots, &trials);
@@ -261,7 +261,7 @@ fn unescaped(text: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(&bytes))
 }
 
-fn said_of(nested: &[PathBuf]) -> String {
+fn describe_nested(nested: &[PathBuf]) -> String {
     let named: Vec<_> = nested.iter().take(NAMED_MOUNTS).map(|path| format!("`{}`", path.display())).collect();
     let more = nested.len().saturating_sub(NAMED_MOUNTS);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };

@@ -5,7 +5,7 @@ use super::entry::Entry;
 use super::how_it_ended;
 use crate::ports::RunContext;
 use crate::sys::process::{
-    End, Ended, Finished, OutputChunk, OutputReceivers, ProcessError, Spec, Terminal, run_beside, start_terminal,
+    End, Ended, Finished, OutputChunk, OutputReceivers, ProcessError, Spec, Terminal, run_with_receivers, start_terminal,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -95,7 +95,7 @@ fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: Out
     let tap = Box::new(move |bytes: &[u8]| {
         tapped.push(bytes);
     });
-    tokio::spawn(run_beside(spec, live, kill, OutputReceivers { tap, ..beside }))
+    tokio::spawn(run_with_receivers(spec, live, kill, OutputReceivers { tap, ..beside }))
 }
 
 /// Waits for the end of a background command.

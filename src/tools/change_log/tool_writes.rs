@@ -95,7 +95,7 @@ impl ToolWrites {
 
 impl Mark {
     /// Returns whether another command ran at any time since this one started, so that changes may be its work.
-    pub(in crate::tools) fn is_beside_others(&self) -> bool {
+    pub(in crate::tools) fn overlaps_others(&self) -> bool {
         self.after_others || self.written.lock().begun > self.number
     }
 
@@ -173,17 +173,17 @@ pub(in crate::tools) mod tests {
     fn a_command_knows_whether_another_one_ran_at_any_time_beside_it() {
         let written = ToolWrites::default();
         let first = written.command(false);
-        assert!(!first.is_beside_others());
+        assert!(!first.overlaps_others());
         let own = written.mark();
-        assert!(!first.is_beside_others(), "a mark of aye itself is not a command");
+        assert!(!first.overlaps_others(), "a mark of aye itself is not a command");
         drop(own);
         let after = first.again();
         let second = written.command(false);
         drop(second);
-        assert!(first.is_beside_others() && after.is_beside_others(), "another command ran in the meantime");
+        assert!(first.overlaps_others() && after.overlaps_others(), "another command ran in the meantime");
         drop(first);
-        assert!(!written.command(false).is_beside_others(), "it started after the others had ended");
-        assert!(written.command(true).is_beside_others(), "a command still runs in the background");
+        assert!(!written.command(false).overlaps_others(), "it started after the others had ended");
+        assert!(written.command(true).overlaps_others(), "a command still runs in the background");
         drop(after);
         let inner = written.lock();
         assert_eq!((inner.marks, inner.commands), (0, 0));

@@ -20,7 +20,7 @@ impl Program {
         for (at, word) in self.command.iter().enumerate() {
             let by_path = if at == 0 { word.contains('/') } else { word.starts_with("./") };
             let found = match (at, by_path) {
-                (_, true) => self.beside(word),
+                (_, true) => self.resolve(word),
                 (0, false) => on_path(word).and_then(|found| found.canonicalize().ok()),
                 _ => None,
             };
@@ -49,7 +49,7 @@ impl Program {
     }
 
     /// Resolves a path relative to the manifest. A tool of a project may also name files below the project root.
-    fn beside(&self, word: &str) -> Option<PathBuf> {
+    fn resolve(&self, word: &str) -> Option<PathBuf> {
         let places = std::iter::once(&self.directory).chain(&self.root);
         let found = places.filter_map(|place| place.join(word).canonicalize().ok()).find(|found| found.is_file());
         // The files of a project tool must be in the project, unless they are named by absolute path.

@@ -90,7 +90,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
             depth: work.depth,
             may_see: &*settings.paths.may_read,
             stopped: &|| kill.is_cancelled(),
-            told: &mut |Part { path, is_directory, sum }| {
+            on_part: &mut |Part { path, is_directory, sum }| {
                 largest.push((Reverse(sum.bytes), path, EntryDetails { is_directory, files: sum.files }));
             },
         },
@@ -101,9 +101,9 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
     };
     let mut lines = vec![format!("{name}: {}", whole(&usage.sum))];
     let seen = largest.seen;
-    for (Reverse(bytes), path, told) in largest.into_sorted() {
+    for (Reverse(bytes), path, sum) in largest.into_sorted() {
         let below = path.strip_prefix(&target.real).unwrap_or(&path).display();
-        lines.push(match told {
+        lines.push(match sum {
             EntryDetails { is_directory: true, files } => {
                 format!("{}  {below}/ ({})", exact(bytes), counted(files, "file", "files"))
             }

@@ -28,9 +28,9 @@ pub(crate) fn cache_use(bases: &[PathBuf]) -> CacheUse {
     CacheUse { count: layers.len() as u64, bytes: layers.iter().map(|layer| layer.bytes).sum() }
 }
 
-/// Removes layers until the rest fits the budget, except those in use. With `only_say`, nothing is removed. Returns the freed
+/// Removes layers until the rest fits the budget, except those in use. With `dry_run`, nothing is removed. Returns the freed
 /// space.
-pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, only_say: bool) -> CacheUse {
+pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) -> CacheUse {
     let mut layers = layers(bases);
     layers.sort_by_key(|layer| layer.used);
     let mut left: u64 = layers.iter().map(|layer| layer.bytes).sum();
@@ -39,7 +39,7 @@ pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, only_say: bool)
         if left <= budget_bytes {
             break;
         }
-        if only_say || give_up(&layer.directory) {
+        if dry_run || give_up(&layer.directory) {
             left -= layer.bytes;
             freed = CacheUse { count: freed.count + 1, bytes: freed.bytes + layer.bytes };
         }

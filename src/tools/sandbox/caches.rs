@@ -3,7 +3,7 @@
 use crate::sys::overlay;
 use crate::sys::overlay::Layered;
 use crate::sys::sandbox::Substitute;
-use crate::tools::blocking::beside;
+use crate::tools::blocking::run_in_background;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -196,7 +196,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         let lock = self.lock.take();
         if let Some(directory) = self.thrown_away.take() {
-            beside(move || {
+            run_in_background(move || {
                 remove(&directory);
                 drop(lock);
             });

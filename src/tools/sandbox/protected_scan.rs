@@ -336,7 +336,7 @@ mod tests {
         let (roots, home) = (vec![root.to_owned()], PathBuf::from("/home/user"));
         let context = Context { roots, home, mode: Mode::Ask, sandbox: Sandbox::Present, own: Vec::new() };
         let enforcer = Enforcer::new(vec![Layer::new(Scope::User, bundle)], context);
-        enforcer.held_by(&[], jiff::Timestamp::UNIX_EPOCH).marks
+        enforcer.sandbox_requirements(&[], jiff::Timestamp::UNIX_EPOCH).marks
     }
 
     fn tree() -> tempfile::TempDir {

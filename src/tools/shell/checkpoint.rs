@@ -101,7 +101,7 @@ impl WorkspaceState {
 
     /// Returns the changes of the command to show to the user. Errors are only logged, because the command has already run.
     pub(in crate::tools) async fn changed(self, settings: &Arc<Settings>) -> Option<Proposal> {
-        let shared = self.mark.as_ref().is_some_and(Mark::is_beside_others);
+        let shared = self.mark.as_ref().is_some_and(Mark::overlaps_others);
         let notes = self.left_out().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
         let (mut shown, checkpoints) =
             (ChangeSummary { notes, shared, ..ChangeSummary::default() }, Arc::clone(&self.checkpoints));

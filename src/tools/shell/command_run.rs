@@ -267,7 +267,12 @@ pub(in crate::tools) fn kept_from(finished: &Finished, work: &Work, confinement:
 }
 
 /// Determines the blocked hosts, regardless of the command's output.
-pub(in crate::tools) fn asked_for(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
+pub(in crate::tools) fn blocked_access(
+    finished: &Finished,
+    work: &Work,
+    confinement: &Confinement,
+    settings: &Settings,
+) -> Denied {
     Denied::detect(&[], &work.cwd.real, network::kept(&finished.denied_hosts), confinement, settings)
 }
 

@@ -74,7 +74,7 @@ impl CommandSandbox {
         let (survey, before) = self.survey.as_ref()?;
         let of_a_tool = |place: &PathBuf| unapproved.since.as_ref().is_some_and(|since| since.is_touched_by_a_tool(place));
         let new = survey.appeared_by_name(before).into_iter().filter(|place| !self.is_shut(place) && !of_a_tool(place));
-        let shared = unapproved.since.as_ref().is_some_and(Mark::is_beside_others);
+        let shared = unapproved.since.as_ref().is_some_and(Mark::overlaps_others);
         // In a workspace too large to scan, a file found now may have existed before.
         let reported_only = unapproved.reported_only || shared || before.cut.is_some();
         let (mut renamed, mut left) = (Vec::new(), Vec::new());

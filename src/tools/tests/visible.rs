@@ -92,7 +92,7 @@ impl House {
             sandbox: Sandbox::Present,
             own: vec![own.clone()],
         };
-        let held = Enforcer::new(vec![layer], context).held_by(&[], jiff::Timestamp::UNIX_EPOCH);
+        let held = Enforcer::new(vec![layer], context).sandbox_requirements(&[], jiff::Timestamp::UNIX_EPOCH);
         let machine = Machine { home, homes: &[], roots: &roots, own: &[&own], variable };
         let ground = HostCapabilities {
             tier: SandboxTier::Guarded,

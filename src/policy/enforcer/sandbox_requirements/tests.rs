@@ -20,7 +20,7 @@ fn layer(scope: Scope, text: &str) -> Layer {
 }
 
 fn held_in(mode: Mode, layers: Vec<Layer>) -> SandboxRequirements {
-    Enforcer::new(layers, context(mode)).held_by(&[], Timestamp::UNIX_EPOCH)
+    Enforcer::new(layers, context(mode)).sandbox_requirements(&[], Timestamp::UNIX_EPOCH)
 }
 
 fn held(text: &str) -> SandboxRequirements {
@@ -119,14 +119,14 @@ fn a_person_opens_more_places_but_neither_git_nor_credentials_nor_aye() {
 fn in_a_home_directory_what_programs_start_with_stays_as_it_is() {
     let mut context = context(Mode::Ask);
     context.roots = vec![PathBuf::from("/home/user")];
-    let held = Enforcer::new(vec![layer(Scope::User, SHELL)], context).held_by(&[], Timestamp::UNIX_EPOCH);
+    let held = Enforcer::new(vec![layer(Scope::User, SHELL)], context).sandbox_requirements(&[], Timestamp::UNIX_EPOCH);
     assert!(has(&held.read_only, "/home/user/.bashrc") && has(&held.read_only, "/home/user/.config/git"));
 }
 
 #[test]
 fn other_homes_of_the_machine_are_hidden_too() {
     let enforcer = Enforcer::new(vec![layer(Scope::User, SHELL)], context(Mode::Ask));
-    let held = enforcer.held_by(&[PathBuf::from("/home/other")], Timestamp::UNIX_EPOCH);
+    let held = enforcer.sandbox_requirements(&[PathBuf::from("/home/other")], Timestamp::UNIX_EPOCH);
     assert!(has(&held.hidden, "/home/other/.ssh"));
 }
 

@@ -445,7 +445,7 @@ fn a_saved_directory_is_readable_in_the_project_and_is_offered_for_no_other_scop
     let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nreadable_paths = [\"/srv/x\"]\n";
     let bundle = Bundle::parse_rules(text, "policy.toml").unwrap_or_else(|error| panic!("{error}"));
     enforcer.put(Some(Layer::new(Scope::Mine, bundle)), GrantScope::Project);
-    let readable = |enforcer: &Enforcer| enforcer.held_by(&[], now()).readable;
+    let readable = |enforcer: &Enforcer| enforcer.sandbox_requirements(&[], now()).readable;
     assert_eq!(readable(&enforcer), [PathBuf::from("/srv/x")]);
     assert!(enforcer.may_be_followed(Path::new("/srv/x/a")) && !enforcer.may_be_followed(Path::new("/srv/y")));
     enforcer.put(None, GrantScope::Project);

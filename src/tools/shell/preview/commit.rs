@@ -126,7 +126,7 @@ fn apply(kept: &mut PreviewedCommand, settings: &Settings) -> (ToolResult, Resul
 fn succeeded(mut view: View, result: ToolResult, outcome: Option<Outcome>, settings: &Settings) -> (ToolResult, Option<Settled>) {
     view.end_direct();
     let Some(outcome) = outcome else { return over(view, result, settings) };
-    let result = said_left(result, &outcome);
+    let result = with_unapplied(result, &outcome);
     // The next start retries the rest; until then nothing is removed.
     if outcome.is_over() { over(view, result, settings) } else { (result, None) }
 }
@@ -233,7 +233,7 @@ fn refusal(error: CommitError) -> ToolError {
 }
 
 /// Adds the changes that could not be applied to a result.
-pub(super) fn said_left(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
+pub(super) fn with_unapplied(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
     if !outcome.is_whole() {
         let left = outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why));
         let later = match (outcome.is_over(), outcome.left.iter().any(|left| left.is_full)) {

@@ -5,7 +5,7 @@ use crate::protocol::{CallId, SessionId};
 use crate::sys::overlay;
 use crate::sys::overlay::Layered;
 use crate::tools::background::Commands;
-use crate::tools::blocking::beside;
+use crate::tools::blocking::run_in_background;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -255,7 +255,7 @@ impl Drop for View {
             path = gone;
         }
         // This can take long.
-        beside(move || {
+        run_in_background(move || {
             if let Err(error) = overlay::discard(&path) {
                 tracing::warn!(%error, path = %path.display(), "cannot remove a preview");
             }

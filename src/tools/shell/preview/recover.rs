@@ -1,6 +1,6 @@
 //! Cleanup after dead processes: started commits are completed, everything else is removed.
 
-use super::commit::said_left;
+use super::commit::with_unapplied;
 use super::overlay_dir::{Call, View, previews};
 use super::undecided::UndecidedLayer;
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
@@ -121,11 +121,11 @@ fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) ->
     let known = final_result.is_some() || outcome.is_some();
     let result = match (final_result, outcome, view.result::<ToolResult>()) {
         (Some(result), _, _) => result,
-        (None, Some(outcome), Some(kept)) => said_left(kept, &outcome),
+        (None, Some(outcome), Some(kept)) => with_unapplied(kept, &outcome),
         (None, Some(outcome), None) => {
             let message = "aye exited while applying the changes of the command; they are applied now, but its output is lost";
             let error = ToolError::new(ErrorCode::OutcomeUnknown, message);
-            said_left(ToolResult::refused(tool_call_id, tool_name, error), &outcome)
+            with_unapplied(ToolResult::refused(tool_call_id, tool_name, error), &outcome)
         }
         (None, None, _) => {
             let message = "aye exited before any change of the command was applied; nothing was written, run it again";

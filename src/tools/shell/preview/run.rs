@@ -9,14 +9,14 @@ use super::throwaway_home::ThrowawayHome;
 use crate::ports::{LayerEnd, RunContext};
 use crate::protocol::{CallId, EffectPart, Effects, ErrorCode, Outside, Proposal, ToolError, ToolResult, size};
 use crate::sys::overlay::{self, Changes, Layered};
-use crate::sys::process::{End, Finished, OutputReceivers, run_beside};
+use crate::sys::process::{End, Finished, OutputReceivers, run_with_receivers};
 use crate::sys::sandbox::{Confinement, Strength, Substitute, View as Seen};
 use crate::tools::background::how_it_ended;
 use crate::tools::blocking::off_thread;
 use crate::tools::output::{Whole, Wholes};
 use crate::tools::redaction::hide_in_result;
 use crate::tools::settings::Settings;
-use crate::tools::shell::command_run::{Work, apart, asked_for, failed, kept_from, spec, unchanged, with_words};
+use crate::tools::shell::command_run::{Work, apart, blocked_access, failed, kept_from, spec, unchanged, with_words};
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::sandbox_denials::CreatedPaths;
 use std::io;
@@ -86,7 +86,7 @@ pub(in crate::tools) async fn run(
     }
     let (to_keep, whole) = Whole::begin(&work.line, &settings);
     let beside = OutputReceivers { whole: to_keep, interrupt: context.interrupt, ..OutputReceivers::default() };
-    let finished = run_beside(spec, context.output, context.kill, beside).await.map_err(|error| failed(&error))?;
+    let finished = run_with_receivers(spec, context.output, context.kill, beside).await.map_err(|error| failed(&error))?;
     let wholes = match whole {
         Some(whole) => whole.finish().await,
         None => Wholes::default(),
@@ -279,7 +279,7 @@ fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settin
     let output_seen = told;
     let denied = match finished.end {
         // After a success, only requests to the proxy prove blocked access; the output does not.
-        End::Exited(0) => asked_for(finished, work, confinement, settings),
+        End::Exited(0) => blocked_access(finished, work, confinement, settings),
         End::Exited(_)
         | End::Signalled(_)
         | End::TimedOut

@@ -81,9 +81,9 @@ pub(crate) fn undecided_use(bases: &[PathBuf]) -> Vec<UndecidedUse> {
     measured.collect()
 }
 
-/// Removes the undecided layers that ended first until the rest fits the budget, except those in use. With `only_say`, nothing is
+/// Removes the undecided layers that ended first until the rest fits the budget, except those in use. With `dry_run`, nothing is
 /// removed. Returns the freed bytes.
-pub(crate) fn prune_undecided(bases: &[PathBuf], budget_bytes: u64, only_say: bool) -> u64 {
+pub(crate) fn prune_undecided(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) -> u64 {
     let mut all = undecided_use(bases);
     all.sort_by_key(|one| one.ended);
     let mut left: u64 = all.iter().map(|one| one.bytes).sum();
@@ -92,7 +92,7 @@ pub(crate) fn prune_undecided(bases: &[PathBuf], budget_bytes: u64, only_say: bo
         if left <= budget_bytes {
             break;
         }
-        if only_say || remove(&one) {
+        if dry_run || remove(&one) {
             left -= one.bytes;
             freed += one.bytes;
         }
