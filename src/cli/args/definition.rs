@@ -322,7 +322,7 @@ pub(super) enum Sub {
     Acp,
     /// Run first-time setup again: model and policy
     Setup {
-        /// Ask nothing: take the preset and the model from options
+        /// Do not prompt; take preset and model from options
         ///
         /// `--policy` names a preset here: ask (the default), strict, relaxed or readonly. `-m` names the model.
         #[arg(long)]

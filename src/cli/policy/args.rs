@@ -57,7 +57,7 @@ pub(crate) enum PolicySub {
         /// Print one JSON object per decision
         #[arg(long)]
         json: bool,
-        /// Show one session only, by its ID or the first digits of it
+        /// Show one session only, by its ID or first digits
         #[arg(long, value_name = "ID", value_parser = crate::cli::session_ids::session_id)]
         session: Option<String>,
         /// Show denials only
