@@ -140,7 +140,7 @@ fn subject(text: &str) -> Subject {
 fn path_pattern(specifier: &str) -> Result<String, String> {
     let trimmed = specifier.trim_end_matches('/');
     if trimmed.is_empty() || trimmed.starts_with('!') || trimmed.contains('$') {
-        return Err("its path cannot be expressed".to_owned());
+        return Err("aye does not support this form of path".to_owned());
     }
     if trimmed.split('/').any(|part| part == "..") {
         return Err("its path contains `..`".to_owned());

@@ -188,7 +188,7 @@ fn subject(tool: &str, pattern: &str) -> Subject {
 /// Converts a path pattern, in which `*` stands for any text, also with slashes.
 fn paths(pattern: &str, subject: fn(Vec<String>) -> Subject) -> Subject {
     if pattern.contains("..") || pattern.contains('$') && !pattern.starts_with("$HOME/") {
-        return Subject::Other("its path cannot be expressed".to_owned());
+        return Subject::Other("aye does not support this form of path".to_owned());
     }
     let pattern = pattern.strip_prefix("$HOME/").map_or_else(|| pattern.to_owned(), |below| format!("~/{below}"));
     let pattern = match pattern.strip_suffix("/*") {
