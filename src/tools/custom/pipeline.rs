@@ -233,9 +233,9 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
             }
             Err(failed) => {
                 let done = if at == 0 {
-                    "no step was done before it".to_owned()
+                    "no earlier step was completed".to_owned()
                 } else {
-                    format!("steps done before it: {at} of {count}")
+                    format!("steps completed before it: {at} of {count}")
                 };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
                 let mut failed = ToolFailure { error: ToolError::new(failed.error.code, message), ..failed };

@@ -183,7 +183,7 @@ impl FindTools {
         let mut wanted = split_words(&query);
         wanted.retain(|word| !FILLERS.contains(&word.as_str()));
         if wanted.is_empty() && arguments.server.is_none() {
-            return Err(invalid("`query` has no words; give tool names, or what they should do"));
+            return Err(invalid("`query` has no words; give tool names, or words that describe what they should do"));
         }
         let mut scored: Vec<(usize, &dyn AnyTool)> = searched.into_iter().map(|tool| (tool.score(&wanted), tool.any())).collect();
         scored.sort_by(|(one, first), (other, second)| {
