@@ -23,7 +23,7 @@ const SWEEP_EVERY: i64 = 256;
 const DAY_MS: i64 = 86_400_000;
 /// Maximum length of a summary, which is a line in a list.
 const SUMMARY_CHARS: usize = 400;
-/// Decider of a verdict that no rule decided.
+/// Decider of a verdict for which no rule matched.
 const YOU: &str = "you";
 
 /// Logged verdict that allowed or refused an action.

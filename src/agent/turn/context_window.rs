@@ -62,7 +62,7 @@ impl ContextWindow {
         }
     }
 
-    /// Notes that the thread changed otherwise, so that the provider's count no longer applies.
+    /// Notes that the thread changed in another way, so that the provider's count no longer applies.
     pub(crate) fn on_rewind(&mut self) {
         self.counting.counted = 0;
     }

@@ -142,7 +142,7 @@ impl Enforcer {
                 [root] => root.to_str().map(|root| format!("{}{rest}", literal(root))),
                 _ => None,
             }
-            .ok_or_else(|| format!("`{path}` cannot be expressed for other projects")),
+            .ok_or_else(|| format!("`{path}` has no form that applies in other projects")),
         };
         Ok(GrantRule::Write { paths: paths.iter().map(absolute).collect::<Result<_, _>>()? })
     }

@@ -18,7 +18,7 @@ pub(super) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "elvish", "nu", "osh",
     "pwsh", "xonsh",
 ];
-/// Programs whose arguments the parser reads as commands or texts, so that nothing in them is left to guess.
+/// Programs whose arguments the parser reads as commands or texts, so that nothing in them has to be guessed.
 const PARSED: &[&str] = &["eval", "trap", ".", "source", "find", "fd", "fdfind", "su", "at", "batch"];
 /// Variables whose value some program runs.
 const RUN_VARIABLES: &[&str] = &[
