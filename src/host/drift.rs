@@ -111,6 +111,6 @@ mod tests {
         assert_eq!(policy(Some(&then), &then), None);
         assert_eq!(policy(None, &then), None);
         let told = policy(Some(&then), &[layer("built-in", None)]).unwrap();
-        assert_eq!(told, "the policy was built-in, user (bundle 7) when you left this session, and is built-in now");
+        assert_eq!(told, "the policy was built-in, user (bundle 7) when you left this session and is now built-in");
     }
 }

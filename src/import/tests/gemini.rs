@@ -75,7 +75,7 @@ fn servers_commands_and_instructions_of_gemini_are_imported() {
     assert_eq!(text(&plan, "git/fix.md"), "---\ndescription: Fix\n---\nFix $ARGUMENTS as in @docs/a.md: !{git log}\n");
     assert_eq!(std::fs::read_to_string(user.place(".aye/commands/here.md")).unwrap(), "Do it\n");
     assert!(text(&plan, "AGENTS.md").contains("Use spaces."));
-    assert!(reason(&plan, "instructions").contains("`@GEMINI.md`") && reason(&plan, "`!{…}`").contains("runs no command"));
+    assert!(reason(&plan, "instructions").contains("`@GEMINI.md`") && reason(&plan, "`!{…}`").contains("does not run commands"));
     assert!(reason(&plan, "").contains("`prompt` must be a string"));
     assert!(user.plan(Agent::Gemini).files.is_empty());
 }

@@ -92,7 +92,7 @@ fn no_rule_names_hosts_for_what_runs_other_code_or_sends_what_it_is_told_to() {
     }
     for (rule, expected) in [
         ("command = [\"./x\"]\nsandboxed = true\nhosts = [\"a.example:443\"]", "given as a path"),
-        ("command = [\"cargo\", \"build\"]\nsandboxed = true\nhosts = [\"a.example:443\"]", "code of the project"),
+        ("command = [\"cargo\", \"build\"]\nsandboxed = true\nhosts = [\"a.example:443\"]", "project code"),
         ("command = [\"cargo\", \"fetch\"]\nhosts = [\"a.example:443\"]", "only in a rule with `sandboxed = true`"),
         ("command = [\"cargo\", \"fetch\"]\nsandboxed = true\nhosts = [\"a.example\"]", "not a host with a port"),
         ("command = [\"cargo\", \"fetch\"]\nsandboxed = true\nhosts = [\"*.example:443\"]", "not a host with a port"),
