@@ -1,10 +1,12 @@
 //! Local socket for one user: other users cannot reach it, and every client is checked.
 
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::socket::{MsgFlags, recv};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
 use std::fs::{DirBuilder, File, Metadata};
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener as Blocking, UnixStream};
 use std::path::{Path, PathBuf};
@@ -144,4 +146,11 @@ fn make_way(path: &Path) -> Result<(), BindError> {
             Err(BindError::with_hint(why, "choose another path, or stop that process"))
         }
     }
+}
+
+/// Returns whether a descriptor is a socket with data. Nothing is taken from it: it may belong to another program, such as the
+/// supervisor that started aye.
+pub(crate) fn has_data(socket: impl AsFd) -> bool {
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+    recv(socket.as_fd().as_raw_fd(), &mut [0], flags).is_ok_and(|bytes| bytes > 0)
 }

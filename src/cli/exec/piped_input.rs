@@ -4,12 +4,12 @@ use crate::host::error::CliError;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, NewArtifact};
 use crate::protocol::{ArtifactKind, Problem, cut_after, cut_before, size, with_input};
+use crate::sys::socket::has_data;
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
-use nix::sys::socket::{MsgFlags, recv};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
@@ -51,7 +51,7 @@ pub(crate) struct Piped {
 /// If standard input cannot be read, is larger than [`MAX_READ`], or is not text.
 pub(crate) fn read(say: &mut dyn FnMut(Problem)) -> Result<Option<Piped>, CliError> {
     if !is_connected() {
-        if has_data_in_socket() {
+        if has_data(io::stdin()) {
             let notice = Problem::new("standard input is a socket, which aye does not read; continuing without it");
             say(notice.hint("start aye with a pipe or a file as its standard input, or pass `--no-stdin`"));
         }
@@ -98,13 +98,6 @@ fn is_connected() -> bool {
         let kind = metadata.file_type();
         kind.is_file() || kind.is_fifo()
     })
-}
-
-/// Returns whether standard input is a socket with data. Nothing is taken from it: it may belong to another program, such as the
-/// supervisor that started aye.
-fn has_data_in_socket() -> bool {
-    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-    recv(io::stdin().as_raw_fd(), &mut [0], flags).is_ok_and(|bytes| bytes > 0)
 }
 
 /// Returns the bytes up to the end, or `None` if there are more than [`MAX_READ`].

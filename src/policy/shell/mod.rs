@@ -102,7 +102,7 @@ pub(crate) struct Simple {
     /// Names of the variables set for it, and their values.
     pub variables: Vec<String>,
     pub assigned: Vec<Arg>,
-    /// Its here-strings, and the here-documents of the text it is in.
+    /// Here-strings of the command, and the here-documents of the text it is in.
     pub input: Vec<Arg>,
 }
 

@@ -247,9 +247,10 @@ async fn called(work: Work, settings: Arc<Settings>, context: RunContext) -> Cal
 
 fn failed(error: &RemoteError, offer: &Offer) -> ToolFailure {
     let (code, hint) = match error {
-        RemoteError::Unreachable { .. } | RemoteError::Busy { .. } | RemoteError::TooLarge { .. } | RemoteError::Refused { .. } => {
-            (ErrorCode::ToolExecutionFailed, "")
-        }
+        RemoteError::Unreachable { .. }
+        | RemoteError::Busy { .. }
+        | RemoteError::TooLarge { .. }
+        | RemoteError::Refused { .. } => (ErrorCode::ToolExecutionFailed, ""),
         RemoteError::NeedsLogin { .. } => (ErrorCode::PermissionDenied, ""),
         RemoteError::TimedOut { .. } => (ErrorCode::ToolExecutionTimeout, ""),
         RemoteError::Cancelled => (ErrorCode::Cancelled, ""),

@@ -124,7 +124,7 @@ pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> Strin
     not.dedup();
     let mut parts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    // Beside other changes, nobody wants to know.
+    // Most commands that change files also set times.
     if parts.is_empty() && touched > 0 {
         parts.push(format!("{touched} with a changed time"));
     }
