@@ -23,6 +23,7 @@ const TOP: &[&str] = &[
     "benches",
     "build.rs",
     "fuzz",
+    "packaging",
     "clippy.toml",
     "docs",
     "rustfmt.toml",
