@@ -4,6 +4,7 @@
 //!   them are read and kept in memory at every start.
 //! * `AYE_COMMIT_FILE` is a file that names the commit for `aye --version`, or is empty. Only the small binary reads it, so that a commit
 //!   does not build the library again.
+//! * `AYE_TARGET` is the target of the build, for `aye --version`.
 //! * `cfg(aye_shared)` is set where the shared test material exists: in `$AYE_SHARED`, or in `../shared`. The tests that need it are
 //!   ignored otherwise. `AYE_SHARED_DIR` is its directory.
 
@@ -20,6 +21,7 @@ fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     link();
     println!("cargo::rustc-env=AYE_COMMIT_FILE={}", commit_file(&root).display());
+    println!("cargo::rustc-env=AYE_TARGET={}", env::var("TARGET").unwrap_or_default());
     find_shared(&root);
 }
 

@@ -1,4 +1,4 @@
-//! The version of the program, and the commit it was built from.
+//! The version of the program, the commit it was built from, and the target it was built for.
 
 use std::sync::OnceLock;
 
@@ -56,12 +56,12 @@ const fn digits_at(record: &[u8], start: usize, end: usize) -> usize {
 /// Sets the commit. Call it once, before any output.
 pub(crate) fn set(commit: Option<Commit>) {
     let commit = commit.as_ref().and_then(|commit| str::from_utf8(commit).ok());
-    let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
+    let commit = commit.map(|commit| format!("{commit}, ")).unwrap_or_default();
     // Fails only for a second call, which does not happen.
-    let _ = VERSION.set(format!("{}{commit}", env!("CARGO_PKG_VERSION")));
+    let _ = VERSION.set(format!("{} ({commit}{})", env!("CARGO_PKG_VERSION"), env!("AYE_TARGET")));
 }
 
-/// Returns `0.1.0 (7aad5069da06)`, or only the version if the commit is unknown.
+/// Returns `0.1.0 (7aad5069da06, x86_64-unknown-linux-gnu)`, without the commit if it is unknown.
 pub(crate) fn version() -> &'static str {
     VERSION.get().map_or(env!("CARGO_PKG_VERSION"), String::as_str)
 }

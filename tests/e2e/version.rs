@@ -5,16 +5,20 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn the_version_names_the_commit_that_was_built() {
+fn the_version_names_the_commit_and_the_target_that_were_built() {
     let output = Project::empty().aye(&["--version"]).exits(0);
     let version = concat!("aye ", env!("CARGO_PKG_VERSION"));
     let rest = output.stdout.trim_end().strip_prefix(version).unwrap_or_else(|| panic!("{}", output.stdout));
+    let built = rest.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
+    let built = built.unwrap_or_else(|| panic!("{}", output.stdout));
+    let (commit, target) = built.split_once(", ").map_or((None, built), |(commit, target)| (Some(commit), target));
+    let is_of_this_machine = target.contains(std::env::consts::ARCH) && target.contains(std::env::consts::OS);
+    assert!(is_of_this_machine || cfg!(target_os = "macos"), "{target}");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     if !root.join(".git").exists() && !root.join(".cargo_vcs_info.json").exists() {
-        assert_eq!(rest, "", "nothing names the commit of this source tree");
+        assert_eq!(commit, None, "nothing names the commit of this source tree");
         return;
     }
-    let commit = rest.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
     let commit = commit.unwrap_or_else(|| panic!("{}", output.stdout));
     assert!(commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{commit}");
     // If git is available, it is checked to be a commit of this repository.
