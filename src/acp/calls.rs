@@ -32,6 +32,7 @@ pub(crate) fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
             Some("File.Delete") => ToolKind::Delete,
             Some("Shell.Exec" | "Tool.Custom") => ToolKind::Execute,
             Some("Network.Http") => ToolKind::Fetch,
+            Some("Network.Search") => ToolKind::Search,
             _ => ToolKind::Other,
         },
     }

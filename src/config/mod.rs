@@ -16,6 +16,7 @@ mod provider;
 mod retention;
 mod schema;
 mod screen;
+mod search;
 pub(crate) mod servers;
 mod settings;
 mod spending;
@@ -37,6 +38,7 @@ pub(crate) use provider::{Api, KeyPlace, ModelChoice, NoModel, provider_variable
 pub(crate) use retention::Retention;
 pub(crate) use schema::{json_schema, key_list};
 pub(crate) use screen::Notifications;
+pub(crate) use search::{Search, SearchChoice, SearchService, search_key_variables, services_with_key};
 pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
 pub(crate) use theme::with_theme;
 

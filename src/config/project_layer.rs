@@ -24,6 +24,7 @@ enum Tightens {
 const TIGHTEN: &[(&[&str], Tightens)] = &[
     (&["budget", "*"], Tightens::BySmaller),
     (&["llm", "max_retries"], Tightens::BySmaller),
+    (&["search", "max_per_session"], Tightens::BySmaller),
     (&["tools", "absolute_paths_only"], Tightens::By(true)),
     (&["tools", "follow_symlinks"], Tightens::By(false)),
     (&["tools", "disabled"], Tightens::ByList),
@@ -52,6 +53,7 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["retention"], "retention applies to the sessions of all projects"),
     (&["mcp", "servers"], "MCP servers of a project belong in `.mcp.json`"),
     (&["mcp"], "a project cannot set how MCP tools are offered"),
+    (&["search"], "a project cannot choose the search service or its address"),
     (&["tools", "on_demand"], "a project cannot set how tools are offered"),
     (&["tools", "shell"], "a project cannot choose the shell for commands"),
     (&["tools", "conflict"], "a project cannot choose which tool an ambiguous name means"),

@@ -1,6 +1,7 @@
 //! Provider settings: the model, its URL and its key.
 
 use super::file::Value;
+use super::search::{all_key_variables, search_key_variables, services_with_key};
 use super::{ConfigError, Credentials, Environment, KeyStorage, Secret, Settings, address, schema};
 use crate::protocol::Problem;
 use std::fmt;
@@ -208,7 +209,7 @@ impl Settings {
             _ => None,
         });
         let built_in = BUILT_IN.iter().flat_map(|known| known.key_variables).map(|&name| name.to_owned());
-        built_in.chain(configured).collect()
+        built_in.chain(configured).chain(all_key_variables().map(str::to_owned)).collect()
     }
 
     /// Returns all providers: the built-in ones in search order, then those of the settings.
@@ -227,11 +228,8 @@ impl Settings {
 
     /// Returns the name under which `aye auth` saves the key of a provider, or an error for an unknown provider.
     pub(crate) fn key_name<'a>(&self, provider: &'a str) -> Result<&'a str, ConfigError> {
-        if self.providers().iter().any(|name| name == provider) {
-            Ok(kept_as(provider))
-        } else {
-            Err(self.unknown_provider(provider))
-        }
+        let is_known = self.providers().iter().any(|name| name == provider) || services_with_key().any(|name| name == provider);
+        if is_known { Ok(kept_as(provider)) } else { Err(self.unknown_provider(provider)) }
     }
 
     /// Returns the environment variable for the key of a provider: the first that is set, else the first.
@@ -239,7 +237,10 @@ impl Settings {
         if let Some(named) = self.text(&["providers", provider, "api_key_env"]) {
             return Some(named.to_owned());
         }
-        let names = BUILT_IN.iter().find(|known| known.name == provider)?.key_variables;
+        let names = BUILT_IN
+            .iter()
+            .find(|known| known.name == provider)
+            .map_or_else(|| search_key_variables(provider), |known| known.key_variables);
         let set = names.iter().find(|name| environment.get(name).is_some());
         set.or(names.first()).map(|&name| name.to_owned())
     }

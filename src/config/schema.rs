@@ -55,6 +55,7 @@ const MEGABYTES: Kind = Kind::Number { min: 1, max: 100_000_000 };
 
 /// Values of `approval.guard`; it cannot be turned off.
 const GUARDS: [&str; 2] = ["standard", "strict"];
+const SEARCH_PROVIDERS: [&str; 4] = ["model", "searxng", "brave", "tavily"];
 const NOTIFICATIONS: [&str; 3] = ["auto", "off", "bell"];
 const APPROVES: [&str; 2] = ["command", "effects"];
 /// The names of `protocol::Mode`.
@@ -183,6 +184,25 @@ pub(super) const KEYS: &[Key] = &[
         "",
         "shell command run in the workspace after steps that changed something; its first line of output is shown in \
         the status row",
+    ),
+    key(
+        &["search", "provider"],
+        Kind::Choice(&SEARCH_PROVIDERS),
+        "",
+        "web search service; model: the search of the model's provider; unset: the same, if the provider has one",
+    ),
+    key(
+        &["search", "base_url"],
+        Kind::Text,
+        "",
+        "address of the search service; https, or http on this machine; unset: the service's own, for SearXNG \
+        http://localhost:8080",
+    ),
+    key(
+        &["search", "max_per_session"],
+        Kind::Number { min: 1, max: 10_000 },
+        "50",
+        "maximum number of web searches in a session",
     ),
     key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true: reject relative paths in tool arguments"),
     key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false: reject paths that contain a symlink"),

@@ -5,6 +5,7 @@ use super::file::{self, Entry, Origin, Value, Values};
 use super::profile::{self, Profile};
 use super::schema::KEYS;
 use super::screen::Screen;
+use super::search::Search;
 use super::spending::{self, SetEffort, SetLimit};
 use super::{ConfigError, Directories};
 use crate::protocol::Mode;
@@ -22,6 +23,7 @@ pub(crate) struct Settings {
     pub limits: Vec<SetLimit>,
     pub effort: Option<SetEffort>,
     pub retention: Retention,
+    pub search: Search,
     pub approval: Approval,
     pub(super) values: Values,
 }
@@ -159,6 +161,7 @@ impl Settings {
         };
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));
         let retention = Retention::from_values(&values);
+        let search = Search::from_values(&values)?;
         let approval = Approval {
             strict: file::text(&values, &["approval", "guard"]) == Some("strict"),
             by_effects: file::text(&values, &["approval", "approve"]) != Some("command"),
@@ -166,7 +169,7 @@ impl Settings {
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };
-        let settings = Self { llm, context, tools, limits, effort, retention, approval, values };
+        let settings = Self { llm, context, tools, limits, effort, retention, search, approval, values };
         settings.check_providers()?;
         Ok(settings)
     }

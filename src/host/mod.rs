@@ -52,3 +52,4 @@ pub(crate) mod usage_report;
 pub(crate) mod user_policy;
 pub(crate) mod user_rules;
 pub(crate) mod version;
+mod web_search;

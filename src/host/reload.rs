@@ -144,6 +144,7 @@ impl Reload {
             }
         };
         let servers = self.kept.servers().cloned();
+        let mut searches = Some(self.kept.search().changes());
         let (mut other_tools, mut loads) = (servers.as_ref().map(Servers::changed), Some(self.loads.clone()));
         // Loads that the next update includes.
         let mut included = None;
@@ -196,6 +197,8 @@ impl Reload {
                 () = unread.changed() => ReloadTrigger::OtherTools,
                 // A tool was loaded: the next request offers it.
                 () = next(&mut loads) => { included = Some(*self.loads.borrow()); ReloadTrigger::ModeOrKey }
+                // Another model: its provider may have a web search, or none.
+                () = next(&mut searches) => ReloadTrigger::ModeOrKey,
                 // Another model: its context window decides which tools are loaded on demand.
                 () = next(&mut window) => ReloadTrigger::ModeOrKey,
                 () = self.updates.closed() => return,

@@ -11,6 +11,7 @@ use super::sandbox_host::SandboxHost;
 use super::session_error::SessionError;
 use super::tool_name_lints::{misnamed, unmatched};
 use super::user_rules::UserRules;
+use super::web_search::session_search;
 use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
@@ -27,7 +28,7 @@ use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
 use crate::tools::{
     self, ChangeLog, CommandSettings, Commands, HttpAccess, InEditor, LoadedTools, PathAccess, ReadState, Recovered, Router,
-    SandboxPolicy, ToolSources, Toolset,
+    SandboxPolicy, SessionSearch, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -91,6 +92,8 @@ pub(crate) struct SharedToolState {
     editor: Option<InEditor>,
     /// The tools that the model loaded on demand.
     loaded: LoadedTools,
+    /// The web search, and how many searches are left.
+    search: SessionSearch,
 }
 
 impl SharedToolState {
@@ -108,12 +111,34 @@ impl SharedToolState {
             servers: None,
             editor: None,
             loaded: LoadedTools::default(),
+            search: session_search(place),
         }
     }
 
     /// Returns the tools that the model loaded in this session.
     pub(crate) fn loaded_tools(&self) -> &LoadedTools {
         &self.loaded
+    }
+
+    /// Loads the tools that the session loaded or used, in the same order, and counts its web searches.
+    fn restore(&self, model: &dyn Model, records: &[Record]) {
+        self.search.set_model(model.web_search());
+        let mut state = SessionState::default();
+        for record in records {
+            match state.apply(record).change {
+                Change::Call { change: CallChange::Planned { actions, .. }, .. } => self.loaded.note_plan(actions),
+                Change::Call { change: CallChange::Finished { result, .. }, .. } => {
+                    self.loaded.note_result(result);
+                    self.search.note_result(result);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the web search of the session.
+    pub(crate) fn search(&self) -> &SessionSearch {
+        &self.search
     }
 
     /// Returns the MCP servers of the session, if any are configured.
@@ -151,6 +176,7 @@ impl SharedToolState {
             artifacts: Some(self.artifacts.clone()),
             changes: Some(self.changes.clone()),
             editor: self.editor.clone(),
+            search: self.search.clone(),
             ..tool_settings(place, policy, sandbox)
         }
     }
@@ -339,18 +365,6 @@ pub(super) struct SessionOptions {
     pub remote: Option<agent::Remote>,
 }
 
-/// Loads the tools that the session loaded or used, in the same order.
-fn load_tools(loaded: &LoadedTools, records: &[Record]) {
-    let mut state = SessionState::default();
-    for record in records {
-        match state.apply(record).change {
-            Change::Call { change: CallChange::Planned { actions, .. }, .. } => loaded.note_plan(actions),
-            Change::Call { change: CallChange::Finished { result, .. }, .. } => loaded.note_result(result),
-            _ => {}
-        }
-    }
-}
-
 /// Completes what an earlier process left unfinished, as far as the tools can. Returns the outcomes of its calls, and what
 /// is known of the others.
 fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
@@ -380,7 +394,7 @@ pub(super) fn setup(
     if let Some(servers) = session.kept.servers() {
         servers.ask_model_of(model.facts().context_window);
     }
-    load_tools(&session.kept.loaded, &session.records);
+    session.kept.restore(&*model, &session.records);
     let tools = session.kept.toolset(place, &policy, sandbox_policy);
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
     let router = Arc::new(Router::new(tools));
@@ -481,6 +495,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
             .map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         paths: path_access(place, policy),
         http: http_access(policy),
+        search: session_search(place),
         command: command_settings(place, policy, sandbox),
         text: text_tools(&place.settings.tools.text),
         grants: Arc::new(move |capability| grants.grants(capability)),

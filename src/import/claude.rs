@@ -130,7 +130,7 @@ fn subject(text: &str) -> Subject {
             Some(domain) => Subject::Web(Some(domain.trim().to_owned())),
             None => Subject::Other("expected `domain:HOST`".to_owned()),
         },
-        ("WebSearch", _) => Subject::Other("aye has no web search".to_owned()),
+        ("WebSearch", _) => Subject::Other("rules about web searches belong under `Network.Search` of your policy".to_owned()),
         ("Task" | "Agent", _) => Subject::Other("aye has no subagents".to_owned()),
         _ => Subject::Other("aye has no such tool".to_owned()),
     }

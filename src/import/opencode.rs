@@ -177,7 +177,9 @@ fn subject(tool: &str, pattern: &str) -> Subject {
         "list" if is_every => Subject::Tools(vec!["ListDirectory"]),
         "webfetch" if is_every => Subject::Web(None),
         "webfetch" => Subject::Other("rules about requests name hosts: see `blocked_domains`".to_owned()),
-        "websearch" | "codesearch" => Subject::Other("aye has no web search".to_owned()),
+        "websearch" | "codesearch" => {
+            Subject::Other("rules about web searches belong under `Network.Search` of your policy".to_owned())
+        }
         "task" => Subject::Other("aye has no subagents".to_owned()),
         "external_directory" => Subject::Other("see `allowed_paths` of File.Read and File.Write".to_owned()),
         "*" => Subject::Other("it applies to every tool; aye asks about everything that its policy does not allow".to_owned()),

@@ -18,6 +18,7 @@ pub(crate) mod local_discovery;
 mod model_list;
 mod no_model;
 mod opaque_parts;
+mod provider_answer;
 mod quirks;
 mod remote;
 mod responses;
@@ -25,6 +26,7 @@ mod sse;
 mod stream_reader;
 mod thread;
 mod thread_repair;
+mod web_search;
 
 pub(crate) use catalogue::Catalogue;
 pub(crate) use local::list_servers as said_of_servers;

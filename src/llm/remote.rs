@@ -8,10 +8,12 @@ use super::quirks::{self, Quirks};
 use super::sse::{self, Events};
 use super::stream_reader::{Answer, Listener};
 use super::thread::Thread;
+use super::web_search::{ProviderSearch, RESPONSE_BYTES, SearchConnection};
 use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of, responses};
-use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream};
+use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream, SearchEngine};
 use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
-use crate::sys::http::Server;
+use crate::sys::http::{Reply, Server};
+use futures_util::StreamExt;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -28,8 +30,11 @@ pub(super) struct Remote {
     inner: Arc<Inner>,
 }
 
+/// Connection to a model, shared by its responses.
 struct Inner {
     api: Api,
+    /// Whether the address is the provider's own.
+    at_home: bool,
     server: Server,
     key: Key,
     model: String,
@@ -71,6 +76,7 @@ impl Remote {
         let quirks = if at_home && spec.api == Api::Anthropic { Quirks::of_anthropic() } else { Quirks::default() };
         let inner = Inner {
             api: spec.api,
+            at_home,
             server,
             key,
             model: model.to_owned(),
@@ -117,6 +123,11 @@ impl Model for Remote {
             let facts = own.over(told);
             (facts != known).then(|| inner.told.get_or_init(|| facts).clone())
         })
+    }
+
+    fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
+        let search = ProviderSearch::with(Arc::clone(&self.inner) as Arc<dyn SearchConnection>, self.facts())?;
+        Some(Arc::new(search))
     }
 
     fn stream(&self, mut request: ModelRequest) -> ModelStream {
@@ -178,19 +189,10 @@ impl Inner {
         }
         let sent = self.server.post(&path, &headers, body).await;
         let reply = sent.map_err(|error| self.speaker.transport(&error))?;
-        let status = reply.status();
-        if (200..300).contains(&status) {
+        if (200..300).contains(&reply.status()) {
             return Ok(sse::events(reply.into_stream()));
         }
-        let line = match reply.header("location") {
-            Some(place) if (300..400).contains(&status) => {
-                format!("{}, a redirect to `{place}`, which is not followed", reply.status_line())
-            }
-            Some(_) | None => reply.status_line(),
-        };
-        let asked = error::asked(|name| reply.header(name), SystemTime::now());
-        let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
-        let mut error = self.speaker.refused(status, &line, &body, asked);
+        let (status, mut error, body) = self.refused(reply).await;
         match self.api {
             Api::OpenAiResponses => {
                 if self.lacks.learn(status, &self.speaker, &mut error) {
@@ -201,6 +203,40 @@ impl Inner {
             Api::Anthropic | Api::OpenAiChat | Api::Gemini => self.learn(status, request, &quirks, &body, &mut error),
         }
         Err(error)
+    }
+
+    /// Sends a request besides the conversation and returns the whole response.
+    async fn ask_aside(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+        let headers = self.key.headers(&self.speaker).await?;
+        let sent = self.server.post(path, headers, body).await;
+        let reply = sent.map_err(|error| self.speaker.transport(&error))?;
+        if !(200..300).contains(&reply.status()) {
+            return Err(self.key.hidden_in(self.refused(reply).await.1));
+        }
+        let (mut body, mut chunks) = (Vec::new(), reply.into_stream());
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| self.speaker.transport(&error))?;
+            if body.len() + chunk.len() > RESPONSE_BYTES {
+                return Err(self.speaker.garbage(&format!("a response of more than {} MB", RESPONSE_BYTES >> 20)));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    /// Returns the status, the error and the body of a response without content.
+    async fn refused(&self, reply: Reply) -> (u16, ModelError, Vec<u8>) {
+        let status = reply.status();
+        let line = match reply.header("location") {
+            Some(place) if (300..400).contains(&status) => {
+                format!("{}, a redirect to `{place}`, which is not followed", reply.status_line())
+            }
+            Some(_) | None => reply.status_line(),
+        };
+        let asked = error::asked(|name| reply.header(name), SystemTime::now());
+        let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
+        let error = self.speaker.refused(status, &line, &body, asked);
+        (status, error, body)
     }
 
     /// Learns from an error what to leave out of the next request. The agent sends it, so that the user sees the retry.
@@ -246,6 +282,36 @@ impl Inner {
 
     fn answer(&self) -> Box<dyn Answer> {
         answer(self.api, self.speaker.clone())
+    }
+}
+
+impl SearchConnection for Inner {
+    fn api(&self) -> Api {
+        self.api
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn address(&self) -> &str {
+        self.server.address()
+    }
+
+    fn host(&self) -> &str {
+        self.server.name()
+    }
+
+    fn provider(&self) -> &str {
+        &self.speaker.provider
+    }
+
+    fn is_at_home(&self) -> bool {
+        self.at_home
+    }
+
+    fn ask(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>> {
+        Box::pin(async move { self.ask_aside(&path, body).await })
     }
 }
 

@@ -300,6 +300,9 @@ fn restrain(bundle: &mut Bundle, scope: Scope) {
         http.approval_rule = None;
         http.private.clear();
     }
+    if let Some(search) = &mut bundle.search {
+        search.approval_rule = None;
+    }
     if let Some(shell) = &mut bundle.shell {
         shell.approval_rule = None;
         shell.terms.writable_paths = None;

@@ -35,6 +35,7 @@ pub mod redact;
 mod remembered_hosts;
 mod request;
 mod rule_examples;
+mod search;
 mod shell;
 mod steering;
 mod upload;

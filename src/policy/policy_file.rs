@@ -58,6 +58,7 @@ impl Bundle {
                 "File.Delete" => base.delete = None,
                 "Shell.Exec" => base.shell = None,
                 "Network.Http" => base.http = None,
+                "Network.Search" => base.search = None,
                 "Workspace.Upload" => base.upload = None,
                 "Mcp.Invoke" => base.mcp = None,
                 "Tool.Custom" => base.custom.clear(),

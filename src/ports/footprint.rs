@@ -34,7 +34,12 @@ pub(crate) fn touched(action: &Action) -> Option<PathBuf> {
         | Action::Open { target }
         | Action::Upload { target } => Some(target.real.clone()),
         // The paths that a command touches are unknown, whatever it names.
-        Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
+        Action::Exec { .. }
+        | Action::Named { .. }
+        | Action::Custom { .. }
+        | Action::Fetch { .. }
+        | Action::Search { .. }
+        | Action::Invoke { .. } => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Model interface with streamed responses.
 
-use super::BoxFuture;
+use super::{BoxFuture, SearchEngine};
 use crate::protocol::{Effort, Failure, KeyText, ListedModel, Message, ModelFacts, Part, StopReason, ToolDefinition, Usage};
 use futures_util::stream::BoxStream;
 use std::collections::HashMap;
@@ -74,6 +74,10 @@ pub(crate) trait Model: Send + Sync {
     /// models may still respond to requests.
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         Box::pin(std::future::ready(None))
+    }
+    /// Returns the web search of the provider, which is a request of its own; `None` if its API has none.
+    fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
+        None
     }
     /// Sends the request when the stream is first polled. Dropping the stream ends the request. Never retries: the agent does.
     fn stream(&self, request: ModelRequest) -> ModelStream;

@@ -1,6 +1,9 @@
 //! Tool interface: calls are planned, judged, and then run with a permit.
 
-use super::{ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Plan, RewindStart, TaskChanges};
+use super::{
+    ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Plan, RewindStart, SearchEngine,
+    TaskChanges,
+};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
     Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PlaceChange, TaskId, ToolCall,
@@ -93,6 +96,10 @@ pub(crate) trait ToolRouter: Send + Sync {
     /// Tells the router that the outcome of this call, or of a rewind if none is named, is in the journal. Does not wait.
     fn journaled(&self, call: Option<&CallId>) {
         let _ = call;
+    }
+    /// Uses the web search of another model's provider; `None` if it has none.
+    fn model_changed(&self, search: Option<Arc<dyn SearchEngine>>) {
+        drop(search);
     }
     /// Lists the artifacts of this session, oldest first.
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {

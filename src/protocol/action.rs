@@ -30,6 +30,16 @@ pub enum Action {
         /// HTTP method in upper case.
         method: String,
     },
+    /// Send a query to a search service.
+    Search {
+        query: String,
+        /// Domains that the results are limited to; empty for the whole web.
+        domains: Vec<String>,
+        /// Search service: `Brave`. Empty if none is set up.
+        service: String,
+        /// Host that receives the query. Empty if no service is set up.
+        host: String,
+    },
     /// Run a program that the policy names, with arguments of the kinds that it allows.
     Named {
         name: String,
@@ -93,6 +103,7 @@ impl Action {
             Self::Upload { .. } => "Workspace.Upload",
             Self::Exec { .. } | Self::Custom { .. } => "Shell.Exec",
             Self::Fetch { .. } => "Network.Http",
+            Self::Search { .. } => "Network.Search",
             Self::Named { .. } => NAMED,
             Self::Invoke { .. } => "Mcp.Invoke",
         }

@@ -239,6 +239,9 @@ pub struct Details {
     /// HTTP method of a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
+    /// Query of a web search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
 }
 
 /// Location and source text of a rule.

@@ -26,6 +26,15 @@ pub struct ModelFacts {
     pub reasoning: bool,
 }
 
+/// Use of a model by a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelUse {
+    pub model: ModelFacts,
+    pub usage: Usage,
+    /// Price in US dollars besides that of the tokens, such as for each search.
+    pub fee_usd: f64,
+}
+
 /// Price in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

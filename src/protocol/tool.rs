@@ -1,7 +1,7 @@
 //! Tools: definitions, proposals and results.
 
 use super::left_out::{LeftOut, truncated_again};
-use super::{CallId, FileDiffs, Image, Outside};
+use super::{CallId, FileDiffs, Image, ModelUse, Outside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -164,6 +164,9 @@ pub struct ToolResult {
     /// Parts omitted from the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Box<LeftOut>>,
+    /// Usage of a model by the tool. It is counted at once and not stored with the result.
+    #[serde(skip)]
+    pub used: Option<Box<ModelUse>>,
 }
 
 impl ToolResult {
@@ -180,6 +183,7 @@ impl ToolResult {
             denied: Vec::new(),
             changed: None,
             left_out: None,
+            used: None,
         }
     }
 
@@ -212,6 +216,7 @@ impl ToolResult {
             denied: Vec::new(),
             changed: None,
             left_out: None,
+            used: None,
         }
     }
 

@@ -102,6 +102,11 @@ impl Server {
         &self.base
     }
 
+    /// Returns the host, with the port if it is not the default.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Sends `body` as JSON and waits for the head of the response. Redirects are not followed.
     pub(crate) async fn post(&self, path: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Reply, HttpError> {
         let request = self

@@ -59,6 +59,7 @@ static BUILT_IN: &[(&str, ToolHints)] = &[
     ("OpenPath", ADDS),
     ("RevealInOs", ToolHints { idempotent: true, ..ADDS }),
     ("HttpRequest", RUNS),
+    ("WebSearch", ToolHints { reads_only: true, destructive: false, idempotent: true, open_world: true }),
 ];
 
 /// Tools for the user of a session, which other agents do not have.
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_writes_or_starts_something_is_never_said_to_read_only() {
-        let harmless = ["File.Read", "Shell.Exec"];
+        let harmless = ["File.Read", "Shell.Exec", "Network.Search"];
         for tool in built_in_tools() {
             let Some(hints) = hints_for(tool.name()) else { continue };
             assert!(!(hints.reads_only && hints.destructive), "{}", tool.name());

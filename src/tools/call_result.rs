@@ -1,7 +1,7 @@
 //! The result of a call: its output, or its failure with the output until then.
 
 use crate::ports::BoxFuture;
-use crate::protocol::{Artifact, ErrorCode, Image, LeftOut, Outside, Proposal, ToolError};
+use crate::protocol::{Artifact, ErrorCode, Image, LeftOut, ModelUse, Outside, Proposal, ToolError};
 use futures_util::FutureExt;
 
 /// A failed call, and its output until then.
@@ -37,6 +37,8 @@ pub(super) struct ToolOutput {
     pub images: Vec<Image>,
     /// Parts that the text leaves out.
     pub left_out: Option<Box<LeftOut>>,
+    /// Usage of a model.
+    pub used: Option<Box<ModelUse>>,
 }
 
 impl ToolOutput {

@@ -27,7 +27,7 @@ pub(super) fn unreadable_actions(
         | Action::Upload { target }
         | Action::Exec { cwd: target, .. } => (settings.paths.may_read)(&target.real),
         Action::Named { inputs, paths, .. } => inputs.iter().chain(paths).all(|target| (settings.paths.may_read)(&target.real)),
-        Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => true,
+        Action::Custom { .. } | Action::Fetch { .. } | Action::Search { .. } | Action::Invoke { .. } => true,
     };
     (!actions.iter().all(may_be_seen)).then_some(actions)
 }
@@ -46,6 +46,7 @@ fn named(actions: &[Action]) -> String {
         | Action::Exec { cwd: target, .. } => target.given.clone(),
         Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
         Action::Fetch { url, .. } => url.clone(),
+        Action::Search { query, .. } => query.clone(),
         Action::Invoke { server, tool, .. } => format!("{server}/{tool}"),
     };
     actions.iter().map(given).collect::<Vec<_>>().join(" ")

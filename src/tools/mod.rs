@@ -39,6 +39,7 @@ mod registry;
 mod router;
 mod sandbox;
 mod search;
+mod session_search;
 mod sessions;
 mod settings;
 mod shell;
@@ -48,6 +49,7 @@ mod text;
 mod text_tools;
 mod tool;
 mod toolset;
+mod web_search;
 mod write;
 
 pub(crate) use annotations::{Served, ToolHints};
@@ -67,11 +69,13 @@ pub(crate) use sandbox::{
     Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
     prune_caches,
 };
+pub(crate) use session_search::SessionSearch;
 pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, Settings};
 pub(crate) use shell::launch::ServerLauncher;
 pub(crate) use shell::preview::{Recovered, finish_commits, forget_undecided, prune_undecided, undecided_use};
 pub(crate) use text_tools::TextTools;
 pub(crate) use toolset::{ToolSources, Toolset, known};
+pub(crate) use web_search::{Endpoint, SearchKey, ServiceKind};
 #[cfg(feature = "fuzzing")]
 pub use write::apply_patch::patched;
 #[cfg(feature = "fuzzing")]

@@ -4,12 +4,14 @@ use super::http::http_request;
 use super::open::{open_path, reveal_in_os};
 use super::read::{disk_usage, hash_file, read_file, stat, upload_artifact};
 use super::search::{glob, grep, list_directory};
+use super::session_search::WEB_SEARCH;
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::settings::Settings;
 use super::shell::run_command;
 use super::text::{text_inspect, text_patch};
 use super::text_tools::TextTools;
 use super::tool::{ErasedTool, SharedTool, Tool};
+use super::web_search::tool as web_search;
 use super::write::{append_file, apply_patch, copy, create_directory, delete, edit_file, move_path, write_file};
 use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
@@ -45,6 +47,7 @@ static TOOLS: LazyLock<Vec<SharedTool>> = LazyLock::new(|| {
         erased::<open_path::OpenPath>(),
         erased::<reveal_in_os::RevealInOs>(),
         erased::<http_request::HttpRequest>(),
+        erased::<web_search::WebSearch>(),
         #[cfg(test)]
         erased::<super::tests::adding::CountWords>(),
     ]
@@ -56,7 +59,11 @@ fn erased<T: Tool>() -> SharedTool {
 
 /// Returns the built-in tools that the settings enable.
 pub(super) fn built_in_here(settings: &Settings) -> impl Iterator<Item = &'static SharedTool> {
-    TOOLS.iter().filter(|tool| settings.text.enabled || !TextTools::binds(tool.name(), tool.name()))
+    let is_here = |tool: &&SharedTool| match tool.name() {
+        WEB_SEARCH => settings.search.is_available(),
+        name => settings.text.enabled || !TextTools::binds(name, name),
+    };
+    TOOLS.iter().filter(is_here)
 }
 
 /// Finds a built-in tool; its names cannot be redefined. An exact match comes first, because `grep` is an alias with limits of

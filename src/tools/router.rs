@@ -25,7 +25,7 @@ use crate::policy::redact::Redactor;
 use crate::policy::{Permit, PreviewPermit, PreviewRun};
 use crate::ports::{
     Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed,
-    LayerRun, Plan, RewindStart, RunContext, TaskChanges, ToolRouter,
+    LayerRun, Plan, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
     Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, DiscardedEffect, ErrorCode, Outside, PreviewOffer,
@@ -272,6 +272,10 @@ impl ToolRouter for Router {
         follow(plans)
     }
 
+    fn model_changed(&self, search: Option<Arc<dyn SearchEngine>>) {
+        self.settings().search.set_model(search);
+    }
+
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
         // A call allowed as read-only must not change anything, even if it tries to.
         let settings = if permit.reads_only() || unapproved_run::starts_programs(&plan.actions) {
@@ -490,6 +494,7 @@ fn to_result(outcome: CallResult, id: CallId, tool_name: String) -> ToolResult {
             artifact_uris: uris(&output.artifacts),
             images: output.images,
             left_out: output.left_out,
+            used: output.used,
             ..ToolResult::succeeded(id, tool_name, output.text)
         },
         Err(failure) => ToolResult {

@@ -11,6 +11,7 @@ use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::change_log::ChangeLog;
+use crate::tools::session_search::SessionSearch;
 use crate::tools::text_tools::TextTools;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) max_output_bytes: usize,
     pub(crate) paths: PathAccess,
     pub(crate) http: HttpAccess,
+    /// Web search of the session, kept when the policy changes.
+    pub(crate) search: SessionSearch,
     pub(crate) command: CommandSettings,
     /// Restrictions of the text tools.
     pub(crate) text: TextTools,

@@ -147,7 +147,6 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["todowrite", "todoread", "updateplan", "writetodos"], "write the plan in your responses"),
     (&["notebookedit", "notebookread"], "ReadFile shows a notebook, with `raw` as JSON, which EditFile changes"),
     (&["codebasesearch", "semanticsearch"], "search contents with Grep and names with Glob"),
-    (&["websearch", "googlewebsearch"], "HttpRequest fetches a URL that you know"),
     (&["task", "agent", "spawnagent"], "do the task yourself with your tools"),
 ];
 

@@ -99,3 +99,4 @@ mod typeahead;
 mod usage;
 mod user_commands;
 mod version;
+mod web_search;

@@ -81,6 +81,12 @@ impl Answer {
         Self(Kind::Whole { status, headers: vec![("content-type".into(), "application/json".into())], body: body.to_string() })
     }
 
+    /// A response that is not streamed.
+    pub fn json(body: &Value) -> Self {
+        let headers = vec![("content-type".into(), "application/json".into())];
+        Self(Kind::Whole { status: 200, headers, body: body.to_string() })
+    }
+
     /// The response of a captive portal.
     pub fn html() -> Self {
         Self(Kind::Whole {

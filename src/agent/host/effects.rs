@@ -74,6 +74,7 @@ impl Host {
             Effect::UseModel { name } => {
                 if self.model.switch_to(&name) {
                     self.servers.set_window(self.model.facts().context_window);
+                    self.context.router().model_changed(self.model.web_search());
                     self.model.query_facts();
                 }
             }

@@ -5,7 +5,7 @@ use crate::agent::images::ImageCache;
 use crate::agent::redaction::{RequestRedactor, hide_in_failure};
 use crate::agent::turn::Input;
 use crate::policy::redact::Redactor;
-use crate::ports::{Artifacts, Delta, Model, ModelError, ModelRequest, ModelStream, Models};
+use crate::ports::{Artifacts, Delta, Model, ModelError, ModelRequest, ModelStream, Models, SearchEngine};
 use crate::protocol::{EventKind, Failure, FailureKind, KeyText, ModelFacts, Remedy};
 use futures_util::{StreamExt, TryStreamExt};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,6 +52,11 @@ impl ModelClient {
 
     pub(crate) fn facts(&self) -> ModelFacts {
         self.current.facts()
+    }
+
+    /// Returns the web search of the current model's provider.
+    pub(crate) fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
+        self.current.web_search()
     }
 
     /// Sends the request of a step, without secrets and with its images. `next` returns the response.

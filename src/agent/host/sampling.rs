@@ -237,7 +237,8 @@ impl Running {
     fn sampled(&self, usage: Usage, estimated: bool, stop_reason: StopReason) -> Sampled {
         let latency_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (server, model) = (self.server.clone(), self.model.clone());
-        Sampled { server, model, usage, estimated, stop_reason, latency_ms }
+        let label = format!("{server} (MCP)");
+        Sampled { server, label, model, usage, fee_usd: 0.0, estimated, stop_reason, latency_ms }
     }
 }
 

@@ -5,7 +5,7 @@ use super::call_timeout::{CallTimeout, in_time, outcome};
 use super::nested_instructions::NestedInstructions;
 use super::output_tail::OutputTail;
 use crate::agent::limits::CHANNEL_DEPTH;
-use crate::agent::turn::Input;
+use crate::agent::turn::{Input, Sampled};
 use crate::policy::Permit;
 use crate::ports::{Plan, RunContext, Tail};
 use crate::protocol::{Action, CallId};
@@ -82,8 +82,11 @@ impl ToolRuns {
             let late = stop.is_cancelled() && !killed.is_cancelled();
             // An abandoned call is told to end.
             stop.cancel();
-            let result = outcome(done, (id, name), patience, late);
+            let mut result = outcome(done, (id, name), patience, late);
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            if let Some(used) = result.used.take() {
+                let _ = inputs.send(Input::Sampled(Sampled::by_tool(&result.tool_name, *used, latency_ms))).await;
+            }
             let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
         });
     }

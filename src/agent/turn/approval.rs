@@ -169,6 +169,7 @@ impl CallRunner<'_> {
             | Action::Open { .. }
             | Action::Upload { .. }
             | Action::Fetch { .. }
+            | Action::Search { .. }
             | Action::Invoke { .. } => None,
         })
     }
@@ -388,6 +389,7 @@ fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
                 }
             }
             Action::Fetch { url, method } => (details.url, details.method) = (Some(url.clone()), Some(method.clone())),
+            Action::Search { query, .. } => details.query = Some(query.clone()),
             _ => {}
         }
     }
@@ -408,6 +410,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
             | Action::Open { .. }
             | Action::Upload { .. }
             | Action::Fetch { .. }
+            | Action::Search { .. }
             | Action::Invoke { .. } => return None,
         };
         let (sandbox, has_own_sandbox) = (sandbox.to_owned(), plan.sandbox.is_some());

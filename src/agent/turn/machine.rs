@@ -294,15 +294,15 @@ impl TurnMachine {
         forbidden.map_or_else(|| Ok((self.cx.options.model.clone(), output_tokens)), Err)
     }
 
-    /// Counts and reports the usage of a server.
+    /// Counts and reports the usage of a server or a tool.
     fn sampled(&mut self, sampled: Sampled) {
-        let Sampled { server, model, usage, estimated, stop_reason, latency_ms } = sampled;
-        let cost_usd = model.cost_usd(&usage);
+        let Sampled { server, label, model, usage, fee_usd, estimated, stop_reason, latency_ms } = sampled;
+        let cost_usd = model.cost_usd(&usage).map(|cost| cost + fee_usd);
         self.spending.count(usage, cost_usd, &mut self.tasks);
-        self.cx.keep(Record::Sampled { server: server.clone(), usage, cost_usd, estimated });
+        self.cx.keep(Record::Sampled { server, usage, cost_usd, estimated });
         let spent = Spent { usage, cost_usd, estimated };
         let (input, output) = (usage.input_tokens, usage.output_tokens);
-        self.cx.out.notice(format!("{server} (MCP) used {}: {input} tokens in, {output} out", model.name));
+        self.cx.out.notice(format!("{label} used {}: {input} tokens in, {output} out", model.name));
         let request = CompletedRequest { spent, stop_reason, latency_ms, model: model.name };
         self.spending.report(request, &self.tasks, &mut self.cx);
     }

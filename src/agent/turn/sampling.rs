@@ -1,15 +1,30 @@
-//! Sampling requests of MCP servers: subject to the same policy and budgets, and counted with everything else.
+//! Requests to a model besides those of the steps: sampling requests of MCP servers, which are subject to the same policy and budgets,
+//! and tools that ask a model. They are counted with everything else.
 
-use crate::protocol::{ModelFacts, StopReason, Usage};
+use crate::protocol::{ModelFacts, ModelUse, StopReason, Usage};
 
-/// Result of a sampling request.
+/// Result of a request of a server or a tool.
 #[derive(Debug)]
 pub(crate) struct Sampled {
+    /// Server or tool, as the journal names it.
     pub server: String,
+    /// The same with its kind, for the user: `docs (MCP)`.
+    pub label: String,
     /// Model that responded.
     pub model: ModelFacts,
     pub usage: Usage,
+    /// Price in US dollars besides that of the tokens.
+    pub fee_usd: f64,
     pub estimated: bool,
     pub stop_reason: StopReason,
     pub latency_ms: u64,
+}
+
+impl Sampled {
+    /// Returns the usage of a tool that asked a model.
+    pub(crate) fn by_tool(tool_name: &str, used: ModelUse, latency_ms: u64) -> Self {
+        let ModelUse { model, usage, fee_usd } = used;
+        let (server, label) = (tool_name.to_owned(), tool_name.to_owned());
+        Self { server, label, model, usage, fee_usd, estimated: false, stop_reason: StopReason::EndTurn, latency_ms }
+    }
 }

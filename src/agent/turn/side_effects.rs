@@ -28,9 +28,12 @@ pub(super) fn ran(actions: &[Action], summary: &str, changes: bool) -> SideEffec
             Action::Fetch { method, .. } if method != "GET" && method != "HEAD" => Some("used the network"),
             Action::Upload { .. } => Some("uploaded a file"),
             Action::Invoke { .. } => Some("called an MCP tool"),
-            Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Open { .. } => {
-                None
-            }
+            Action::Read { .. }
+            | Action::Write { .. }
+            | Action::Delete { .. }
+            | Action::Fetch { .. }
+            | Action::Search { .. }
+            | Action::Open { .. } => None,
         };
         if let Some(what) = lasting {
             ran.lasting = Some(format!("`{}` {what}: its effects elsewhere stay", short()));

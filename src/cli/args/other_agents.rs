@@ -97,7 +97,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--include-directories"], Instead("use `--add-dir DIR`, once for each directory")),
     (&["--image", "-i", "--file", "-f", "--attach"], Instead("name the file in the prompt as `@FILE` to attach it")),
     (&["--prompt-interactive", "--interactive"], Instead("use `aye PROMPT`: it starts a session with that prompt")),
-    (&["--search", "--web-search"], Instead("aye has no web search; add an MCP server for it with `aye mcp add`")),
+    (&["--search", "--web-search"], Instead("web search needs no option; `search.provider` in config.toml chooses the service")),
     (
         &["--oss", "--local-provider", "--base-url", "--api-base"],
         Instead("set OPENAI_BASE_URL, for example to http://localhost:11434/v1, for a local model server"),

@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 
-use crate::config::{ConfigError, KeyStorage};
+use crate::config::{ConfigError, KeyStorage, services_with_key};
 use crate::host::api_keys::{GOES_BEFORE, KEY_BYTES, check_place_of_file, keep};
 use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
@@ -74,7 +74,7 @@ fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
 fn which(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
     let names: Vec<String> =
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
-    let names = names.join(", ");
+    let names = names.into_iter().chain(services_with_key().map(str::to_owned)).collect::<Vec<_>>().join(", ");
     if key_on_stdin || !std::io::stdin().is_terminal() {
         return Err(CliError::usage("missing provider: stdin is not a terminal to ask on")
             .hint(format!("run `aye auth login PROVIDER` with one of {names}")));
@@ -139,6 +139,7 @@ struct KeyStatus {
 fn status(place: &AppContext, json: bool, check: bool) -> Result<Exit, CliError> {
     let mut names: Vec<String> = place.settings.providers();
     names.retain(|name| name != "openai-chat" && name != "local");
+    names.extend(services_with_key().map(str::to_owned));
     for kept in place.credentials.names()? {
         if !names.contains(&kept) {
             names.push(kept);
@@ -147,7 +148,12 @@ fn status(place: &AppContext, json: bool, check: bool) -> Result<Exit, CliError>
     let mut standings = names.iter().map(|name| standing(place, name)).collect::<Result<Vec<_>, _>>()?;
     if check {
         let here = ModelCatalog::new(place);
-        let asked = standings.iter_mut().filter(|standing| standing.source != "none" && standing.problem.is_none());
+        // A search service has no request that costs nothing.
+        let is_asked = |standing: &&mut KeyStatus| {
+            let is_search = services_with_key().any(|name| name == standing.provider);
+            standing.source != "none" && standing.problem.is_none() && !is_search
+        };
+        let asked = standings.iter_mut().filter(is_asked);
         runtime()?.block_on(join_all(asked.map(|standing| ask(&here, standing))));
     }
     let refused = standings.iter().any(|standing| standing.accepted == Some(false));

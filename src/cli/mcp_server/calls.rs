@@ -311,6 +311,7 @@ fn would_allow(action: &Action) -> Option<String> {
                 without approval";
             return Some(words.to_owned());
         }
+        Action::Search { .. } => action.capability(),
         Action::Open { .. } | Action::Upload { .. } | Action::Named { .. } | Action::Invoke { .. } => return None,
     };
     Some(format!(

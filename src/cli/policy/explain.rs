@@ -129,6 +129,7 @@ fn what(action: &Action) -> String {
         Action::Delete { target } => format!("delete {}", target.given),
         Action::Exec { command, .. } => command.clone(),
         Action::Fetch { url, method } => format!("{method} {url}"),
+        Action::Search { query, .. } => format!("search the web for “{query}”"),
         Action::Open { target } => format!("open {}", target.given),
         Action::Upload { target } => format!("upload {}", target.given),
         Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),

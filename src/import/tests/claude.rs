@@ -74,7 +74,7 @@ fn what_cannot_be_imported_is_listed_with_the_reason() {
         ("allow Read(~/notes/**)", "allowed_paths"),
         ("allow Edit(src/**)", "absolute paths"),
         ("allow WebFetch(domain:docs.rs)", "its own approval"),
-        ("allow WebSearch", "no web search"),
+        ("allow WebSearch", "rules about web searches"),
         ("allow mcp__github__create_issue", "aye mcp allow github"),
         ("deny Bash(git * --force)", "wildcard inside the command"),
         ("defaultMode `bypassPermissions`", "no setting skips the policy"),

@@ -39,7 +39,7 @@ fn tools_of_gemini_become_rules() {
         ("allow write_file", "auto-edit"),
         ("allow github__search", "aye mcp allow github"),
         ("deny run_shell_command(git push && x)", "more than one plain command"),
-        ("deny google_web_search", "no web search"),
+        ("deny google_web_search", "rules about web searches"),
         ("core tools read_file", "tools.enabled"),
         ("defaultApprovalMode `yolo`", "no setting skips the policy"),
         ("`security`", "aye auth login gemini"),

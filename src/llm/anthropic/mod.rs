@@ -4,6 +4,7 @@ mod answer;
 mod request;
 mod thinking;
 mod types;
+pub(super) mod web_search;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;

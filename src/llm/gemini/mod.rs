@@ -5,6 +5,7 @@ mod request;
 mod schema;
 mod types;
 mod version;
+pub(super) mod web_search;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;
@@ -17,8 +18,13 @@ pub(super) fn version_below(base: &str) -> &'static str {
     if VERSIONS.iter().any(|version| base.ends_with(version)) { "" } else { VERSIONS[0] }
 }
 
-/// Returns the path of `model`, below `base`.
+/// Returns the path of a request to `model`, below `base`.
 pub(super) fn path(base: &str, model: &str) -> String {
+    model_path(base, model) + ":streamGenerateContent?alt=sse"
+}
+
+/// Returns the path of `model`, below `base`.
+fn model_path(base: &str, model: &str) -> String {
     let version = version_below(base);
     // The name may already say whether it is a base model or a tuned one.
     let kind = if model.starts_with("models/") || model.starts_with("tunedModels/") { "" } else { "models/" };
@@ -32,7 +38,6 @@ pub(super) fn path(base: &str, model: &str) -> String {
             }
         }
     }
-    path.push_str(":streamGenerateContent?alt=sse");
     path
 }
 

@@ -9,6 +9,7 @@ mod passthrough;
 mod request;
 mod types;
 mod unsupported;
+pub(super) mod web_search;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;

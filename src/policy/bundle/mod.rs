@@ -16,6 +16,7 @@ mod reader;
 mod redaction;
 mod rule;
 mod sandbox_terms;
+mod search;
 mod tools;
 
 pub(crate) use approve::Unsandboxed;
@@ -33,6 +34,7 @@ pub use reader::BundleError;
 pub(crate) use rule::{Decision, Rule};
 pub use sandbox_terms::{Cache, Environment, Network, Preview, SandboxSetting};
 pub(crate) use sandbox_terms::{Limits, Terms};
+pub(crate) use search::{Search, SearchRule};
 pub use tools::ToolPattern;
 pub(crate) use tools::{ToolRule, Tools};
 
@@ -45,8 +47,17 @@ use toml::de::DeTable;
 /// Maximum size of a policy file; nobody writes a larger one by hand.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-pub(crate) const CAPABILITIES: &[&str] =
-    &["File.Read", "File.Write", "File.Delete", "Shell.Exec", "Network.Http", "Mcp.Invoke", "Tool.Custom", "Workspace.Upload"];
+pub(crate) const CAPABILITIES: &[&str] = &[
+    "File.Read",
+    "File.Write",
+    "File.Delete",
+    "Shell.Exec",
+    "Network.Http",
+    "Network.Search",
+    "Mcp.Invoke",
+    "Tool.Custom",
+    "Workspace.Upload",
+];
 
 /// The content of one policy file.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +75,7 @@ pub struct Bundle {
     pub delete: Option<Files>,
     pub shell: Option<Shell>,
     pub http: Option<Http>,
+    pub search: Option<Search>,
     pub upload: Option<Upload>,
     pub mcp: Option<Tools>,
     /// Rules about custom tools, by name.
@@ -189,6 +201,7 @@ impl Bundle {
                 "File.Delete" => self.delete = Some(Files::read(&capability, true)?),
                 "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
                 "Network.Http" => self.http = Some(Http::read(&capability)?),
+                "Network.Search" => self.search = Some(Search::read(&capability)?),
                 "Tool.Custom" => self.custom = tools::custom_rules(&capability)?,
                 "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability)?),
                 // Unsupported, as `policy validate` reports: no key of it is valid, so none is suggested.

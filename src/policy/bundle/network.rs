@@ -33,7 +33,12 @@ impl Http {
     }
 }
 
-fn list<T>(section: &Section<'_>, key: &str, parse: fn(&str, usize) -> Result<T, String>) -> Result<Option<Vec<T>>, BundleError> {
+/// Reads a list of hosts or host patterns.
+pub(super) fn list<T>(
+    section: &Section<'_>,
+    key: &str,
+    parse: fn(&str, usize) -> Result<T, String>,
+) -> Result<Option<Vec<T>>, BundleError> {
     let one = |text: Text| {
         parse(&text.text, section.source.line(&text.span))
             .map_err(|reason| section.source.error(&text.span, format!("`{key}`: {reason}")))

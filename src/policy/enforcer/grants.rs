@@ -275,9 +275,10 @@ impl Enforcer {
                 (Action::Upload { target }, _) => {
                     never.push(format!("uploading `{}` needs approval each time", given(target)));
                 }
-                (Action::Exec { .. } | Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
-                    let what = if matches!(action, Action::Fetch { .. }) { "request" } else { action.capability() };
-                    never.push(format!("each {what} needs its own approval"));
+                (Action::Fetch { .. }, _) => never.push("each request needs its own approval".to_owned()),
+                (Action::Search { .. }, _) => never.push("each web search needs its own approval".to_owned()),
+                (Action::Exec { .. } | Action::Custom { .. } | Action::Invoke { .. }, _) => {
+                    never.push(format!("each {} needs its own approval", action.capability()));
                 }
             }
         }

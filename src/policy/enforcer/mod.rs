@@ -30,6 +30,7 @@ use super::paths::{Context, Places, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Unasked, Verdict};
 use super::program_kinds::obeys_repository;
 use super::remembered_hosts::remembered_hosts;
+use super::search::{self, Searched};
 use super::{request, upload};
 use crate::protocol::action::NAMED;
 use crate::protocol::{
@@ -354,6 +355,7 @@ impl Enforcer {
             Some(Action::Delete { .. }) => "Delete",
             Some(Action::Exec { .. }) => "Command",
             Some(Action::Fetch { .. }) => "Request",
+            Some(Action::Search { .. }) => "Web search",
             Some(Action::Named { .. }) => "Named command",
             Some(Action::Invoke { .. }) => "Tool",
             Some(Action::Custom { .. }) => "Custom tool",
@@ -372,6 +374,9 @@ impl Enforcer {
                 return self.read_otherwise(self.held(command::judge(command, cwd, &self.scene(cwd, now))));
             }
             Action::Fetch { url, method } => return request::judge(url, method, self.stack.compiled(), self.context.mode),
+            Action::Search { query, domains, service, host: _ } => {
+                return search::judge(&Searched { query, domains, service }, self.stack.compiled(), now);
+            }
             Action::Named { name, argv, cwd: _, inputs, paths } => {
                 let filled = Filled { name, argv, inputs, paths };
                 return self.held(self.loosened(false, named::judge(&filled, self.stack.compiled(), &self.context, now)));

@@ -64,10 +64,14 @@ pub(crate) fn carries(destination: &Destination) -> Option<String> {
     if query.split(['&', ';']).any(named) {
         return Some("the URL contains a parameter named like a secret".to_owned());
     }
+    (holds_key(path) || holds_key(query)).then(|| "the URL contains text that looks like a key".to_owned())
+}
+
+/// Returns whether a text contains an unbroken run of characters that looks like a key.
+pub(crate) fn holds_key(text: &str) -> bool {
     let run = |run: &str| run.len() >= LONG_RUN || (run.len() >= KEY_LENGTH && KEYS.iter().any(|key| run.starts_with(key)));
     let between = |letter: char| !letter.is_ascii_alphanumeric() && !"_-%+".contains(letter);
-    (path.split(between).chain(query.split(between)).any(|part| run(part) && !is_words(part)))
-        .then(|| "the URL contains text that looks like a key".to_owned())
+    text.split(between).any(|part| run(part) && !is_words(part))
 }
 
 fn is_secret_name(name: &str) -> bool {

@@ -91,7 +91,12 @@ pub(in crate::tools) fn places(actions: &[Action]) -> Vec<PathBuf> {
         match action {
             Action::Write { target } | Action::Delete { target } => places.push(target.real.clone()),
             Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. } => return Vec::new(),
-            Action::Read { .. } | Action::Fetch { .. } | Action::Open { .. } | Action::Upload { .. } | Action::Invoke { .. } => {}
+            Action::Read { .. }
+            | Action::Fetch { .. }
+            | Action::Search { .. }
+            | Action::Open { .. }
+            | Action::Upload { .. }
+            | Action::Invoke { .. } => {}
         }
     }
     places

@@ -2,4 +2,4 @@
 
 mod answer;
 pub(in crate::tools) mod http_request;
-mod readable;
+pub(in crate::tools) mod readable;

@@ -23,13 +23,13 @@ const DEEPEST: usize = 8;
 const ADDRESS_BYTES: usize = 2000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(in crate::tools) enum Form {
     Text,
     Markdown,
 }
 
 /// Converts a page to the given form; links are resolved against `base`.
-pub(super) fn readable(html: &str, base: &str, form: Form) -> String {
+pub(in crate::tools) fn readable(html: &str, base: &str, form: Form) -> String {
     let page = Page { base: Url::parse(base).ok(), form, ..Page::new() };
     let tokenizer = Tokenizer::new(Sink(RefCell::new(page)), TokenizerOpts::default());
     let (queue, begun) = (BufferQueue::default(), Instant::now());

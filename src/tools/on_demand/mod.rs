@@ -17,7 +17,7 @@ const SELDOM_USED: &[(&[&str], &str)] = &[
     (&["AppendFile", "CreateDirectory", "Copy", "Move", "Delete"], ""),
     (&["TextInspect", "TextPatch"], "document sections"),
     (&["CliSession", "CliWrite", "CliRead", "CliStop"], "terminal sessions, background commands"),
-    (&["CliGetPlatform", "CliEnv", "HttpRequest"], ""),
+    (&["CliGetPlatform", "CliEnv", "HttpRequest", "WebSearch"], ""),
     (&["UploadArtifact", "OpenPath", "RevealInOs"], "files for the user"),
 ];
 /// Tools used together: loading the first one loads the others.

@@ -39,7 +39,7 @@ mod visible;
 use super::background::Commands;
 use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
-use super::{CommandSettings, HttpAccess, PathAccess, Router, Settings, ToolSources, Toolset};
+use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionSearch, Settings, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
@@ -141,6 +141,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
             relative_paths: true,
             follow_links: true,
         },
+        search: SessionSearch::default(),
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
@@ -370,6 +371,7 @@ fn actions_are_found_without_looking_at_the_disk() {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),
         Action::Fetch { url, .. } => panic!("no path: {url}"),
+        Action::Search { query, .. } => panic!("no path: {query}"),
         Action::Named { .. } | Action::Custom { .. } | Action::Open { .. } | Action::Upload { .. } | Action::Invoke { .. } => {
             panic!("{action:?} has no path")
         }

@@ -68,6 +68,7 @@ fn real(action: &Action) -> &Path {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => &target.real,
         Action::Exec { cwd, .. } => &cwd.real,
         Action::Fetch { url, .. } => panic!("no path: {url}"),
+        Action::Search { query, .. } => panic!("no path: {query}"),
         Action::Named { .. } | Action::Custom { .. } | Action::Open { .. } | Action::Upload { .. } | Action::Invoke { .. } => {
             panic!("{action:?} has no path")
         }

@@ -7,7 +7,7 @@ use crate::tui::status_items;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Tools that change no files; all others may.
-const READS: [&str; 15] = [
+const READS: [&str; 16] = [
     "ReadFile",
     "ListDirectory",
     "Glob",
@@ -22,6 +22,7 @@ const READS: [&str; 15] = [
     "CliEnv",
     "RevealInOs",
     "HttpRequest",
+    "WebSearch",
     "FindTools",
 ];
 

@@ -83,6 +83,9 @@ decision = "allow"
 args = "any"
 [capabilities."Network.Http"]
 requires_approval = true
+[[capabilities."Network.Search".rules]]
+domains = ["docs.rs"]
+decision = "allow"
 [[capabilities."Mcp.Invoke".rules]]
 tools = ["docs/*"]
 decision = "ask"
@@ -173,6 +176,7 @@ const TABLES: &[(&str, &str)] = &[
     ("[capabilities.\"Shell.Exec\"]", "/properties/capabilities/properties/Shell.Exec"),
     ("[capabilities.\"Shell.Exec\".limits]", "/properties/capabilities/properties/Shell.Exec/properties/limits"),
     ("[capabilities.\"Network.Http\"]", "/properties/capabilities/properties/Network.Http"),
+    ("[capabilities.\"Network.Search\"]", "/properties/capabilities/properties/Network.Search"),
     ("[capabilities.\"Mcp.Invoke\"]", "/properties/capabilities/properties/Mcp.Invoke"),
     ("[capabilities.\"Tool.Custom\"]", "/properties/capabilities/properties/Tool.Custom"),
     ("[capabilities.\"Workspace.Upload\"]", "/properties/capabilities/properties/Workspace.Upload"),
@@ -180,6 +184,7 @@ const TABLES: &[(&str, &str)] = &[
     ("[approval]", "/properties/approval"),
     ("[[capabilities.\"Shell.Exec\".rules]]", "/$defs/commandRule"),
     ("[[capabilities.\"File.Write\".rules]]", "/$defs/fileRule"),
+    ("[[capabilities.\"Network.Search\".rules]]", "/$defs/searchRule"),
     ("[[capabilities.\"Mcp.Invoke\".rules]]", "/$defs/toolRule"),
     ("[[named_commands]]", "/$defs/namedCommand"),
     ("[[tests]]", "/$defs/test"),

@@ -1,0 +1,68 @@
+//! The web search of a session, as the settings choose it.
+
+use super::context::AppContext;
+use crate::config::{Credentials, Environment, Search, SearchChoice, SearchService, search_key_variables};
+use crate::tools::{Endpoint, SearchKey, ServiceKind, SessionSearch};
+use std::sync::Arc;
+
+/// Returns the web search that the settings choose; nothing is sent.
+pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
+    let Search { choice, most } = place.settings.search.clone();
+    let (service, base_url) = match choice {
+        SearchChoice::Model { by_name } => return SessionSearch::of_model(by_name, most),
+        SearchChoice::Endpoint { service, base_url } => (service, base_url),
+    };
+    let kind = match service {
+        SearchService::Searxng => ServiceKind::Searxng,
+        SearchService::Brave => ServiceKind::Brave,
+        SearchService::Tavily => ServiceKind::Tavily,
+    };
+    let name = service.as_str();
+    let key = KeyOfService { name, environment: place.environment.clone(), credentials: place.credentials.clone() };
+    match Endpoint::new(kind, &base_url, Arc::new(key)) {
+        Ok(endpoint) => SessionSearch::with(Arc::new(endpoint), most),
+        Err(error) => {
+            // The settings were checked, so this is an address that only the client refuses.
+            tracing::warn!(%error, "the web search is not available");
+            SessionSearch::default()
+        }
+    }
+}
+
+/// The key of a search service, from the environment or as `aye auth login` saved it.
+struct KeyOfService {
+    name: &'static str,
+    environment: Environment,
+    credentials: Credentials,
+}
+
+impl KeyOfService {
+    fn in_environment(&self) -> Option<&str> {
+        search_key_variables(self.name).iter().find_map(|name| self.environment.get(name))
+    }
+}
+
+impl SearchKey for KeyOfService {
+    fn missing(&self) -> Option<String> {
+        if self.in_environment().is_some() {
+            return None;
+        }
+        // It may have been saved since the session began.
+        self.credentials.look_again();
+        match self.credentials.kept(self.name) {
+            Ok(Some(_)) => None,
+            Ok(None) => {
+                let variable = search_key_variables(self.name).first().copied().unwrap_or_default();
+                Some(format!("run `aye auth login {}`, or set {variable}", self.name))
+            }
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    fn reveal(&self) -> Result<Option<String>, String> {
+        if let Some(key) = self.in_environment() {
+            return Ok(Some(key.to_owned()));
+        }
+        Ok(self.credentials.secret(self.name)?.map(|key| key.reveal().to_owned()))
+    }
+}

@@ -1,0 +1,71 @@
+//! Web search of the Responses API: a hosted tool that may be called once.
+
+use super::types::usage_of;
+use crate::llm::provider_answer::{OUTPUT_TOKENS, ProviderAnswer, instruction, items, text_at};
+use crate::ports::{FoundPage, SearchRequest};
+use crate::protocol::cut_after;
+use serde_json::{Value, json};
+
+/// Maximum bytes of a cited passage.
+const PASSAGE_BYTES: usize = 400;
+
+pub(in crate::llm) fn body(model: &str, request: &SearchRequest) -> Vec<u8> {
+    let mut tool = json!({"type": "web_search"});
+    if !request.domains.is_empty() {
+        tool["filters"] = json!({"allowed_domains": request.domains});
+    }
+    let body = json!({
+        "model": model,
+        "store": false,
+        "max_output_tokens": OUTPUT_TOKENS,
+        "max_tool_calls": 1,
+        "tool_choice": "required",
+        "tools": [tool],
+        "include": ["web_search_call.action.sources"],
+        "input": instruction(request),
+    });
+    body.to_string().into_bytes()
+}
+
+/// Reads a response; `None` if it is not one of this API.
+pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
+    let mut answer = ProviderAnswer::default();
+    response.get("output")?.as_array()?;
+    for item in items(response, "output") {
+        match item.get("type").and_then(Value::as_str) {
+            Some("web_search_call") => {
+                answer.searches += 1;
+                let Some(action) = item.get("action") else { continue };
+                answer.queries.extend(action.get("query").and_then(Value::as_str).map(str::to_owned));
+                for source in items(action, "sources") {
+                    answer.add(FoundPage { url: text_at(source, "url"), ..FoundPage::default() });
+                }
+            }
+            Some("message") => {
+                for part in items(item, "content") {
+                    let text = text_at(part, "text");
+                    for cited in items(part, "annotations") {
+                        let excerpt = passage_before(&text, cited.get("start_index").and_then(Value::as_u64));
+                        let (url, title) = (text_at(cited, "url"), text_at(cited, "title"));
+                        answer.add(FoundPage { title, url, excerpt, date: None });
+                    }
+                    answer.summary.push_str(&text);
+                }
+            }
+            _ => {}
+        }
+    }
+    let usage = response.get("usage").and_then(|usage| serde_json::value::to_raw_value(usage).ok());
+    answer.usage = usage.and_then(|usage| usage_of(&usage)).unwrap_or_default();
+    let error = response.pointer("/error/message").and_then(Value::as_str);
+    answer.error = error.map(str::to_owned);
+    Some(answer)
+}
+
+/// Returns the line of the text before a citation, which starts at this character.
+fn passage_before(text: &str, start: Option<u64>) -> String {
+    let Some(start) = start.and_then(|start| usize::try_from(start).ok()) else { return String::new() };
+    let before: String = text.chars().take(start).collect();
+    let line = before.rsplit('\n').next().unwrap_or_default().trim_end_matches(['(', '[', ' ']);
+    line[cut_after(line, line.len().saturating_sub(PASSAGE_BYTES))..].to_owned()
+}

@@ -1,0 +1,77 @@
+//! The capability `Network.Search`: web searches, and rules about their queries and domains.
+
+use super::reader::{BundleError, Section};
+use super::rule::{Decision, decision};
+use super::tools::{ToolPattern, tool_patterns};
+use crate::policy::url::{Host, HostPattern};
+use jiff::Timestamp;
+
+/// The table `Network.Search`.
+#[derive(Debug, Clone)]
+pub struct Search {
+    pub line: usize,
+    /// Whether a search that no rule allows needs approval; true unless the table says otherwise.
+    pub requires_approval: bool,
+    pub approval_line: usize,
+    pub approval_rule: Option<String>,
+    pub rules: Vec<SearchRule>,
+}
+
+/// A rule of `[[capabilities."Network.Search".rules]]`.
+#[derive(Debug, Clone)]
+pub struct SearchRule {
+    pub line: usize,
+    /// Patterns of queries, ignoring case; empty for every query.
+    queries: Vec<ToolPattern>,
+    /// Patterns of domains; empty for every search.
+    domains: Vec<HostPattern>,
+    pub decision: Decision,
+    pub reason: String,
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Search {
+    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["requires_approval", "approval_rule", "rules"])?;
+        Ok(Self {
+            line: section.line(),
+            requires_approval: section.switch("requires_approval")?.unwrap_or(true),
+            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_rule: section.text("approval_rule")?.map(|text| text.text),
+            rules: section.sections("rules")?.iter().map(SearchRule::read).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl SearchRule {
+    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["queries", "domains", "decision", "reason", "expires_at"])?;
+        let queries = tool_patterns(section, "queries")?.unwrap_or_default();
+        let domains = super::network::list(section, "domains", HostPattern::parse)?.unwrap_or_default();
+        if queries.is_empty() && domains.is_empty() {
+            let message = "the rule has neither `queries` nor `domains`; expected an array such as domains = [\"docs.rs\"]";
+            return Err(section.source.error(&section.span, message));
+        }
+        Ok(Self {
+            line: section.line(),
+            queries,
+            domains,
+            decision: decision(section)?,
+            reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
+            expires_at: section.timestamp("expires_at")?,
+        })
+    }
+
+    /// Returns whether the rule is about a search. An allow rule with domains covers only a search that is limited to them;
+    /// any other rule covers a search that names one of them.
+    pub fn speaks_of(&self, query: &str, hosts: &[Host]) -> bool {
+        let asks = self.queries.is_empty() || self.queries.iter().any(|pattern| pattern.hits(query));
+        let by = |host: &Host, covers: fn(&HostPattern, &Host) -> bool| self.domains.iter().any(|one| covers(one, host));
+        let there = match self.decision {
+            _ if self.domains.is_empty() => true,
+            Decision::Allow => !hosts.is_empty() && hosts.iter().all(|host| by(host, HostPattern::names)),
+            Decision::Ask | Decision::Deny => hosts.iter().any(|host| by(host, HostPattern::blocks)),
+        };
+        asks && there
+    }
+}

@@ -1,0 +1,56 @@
+//! Web search interface: one query, and the pages that a service found for it.
+
+use super::BoxFuture;
+use crate::protocol::{ModelUse, ToolError};
+
+/// Search as the user approved it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SearchRequest {
+    pub query: String,
+    /// Domains that the results are limited to; empty for the whole web.
+    pub domains: Vec<String>,
+    /// Maximum number of pages.
+    pub count: usize,
+}
+
+/// Page that a service found. Its texts come from outside and may be of any length.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct FoundPage {
+    pub title: String,
+    pub url: String,
+    pub excerpt: String,
+    /// Date or age, in the words of the service.
+    pub date: Option<String>,
+}
+
+/// Response of a service.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct SearchAnswer {
+    pub pages: Vec<FoundPage>,
+    /// Summary by the model of the provider.
+    pub summary: Option<String>,
+    /// Queries that the service says it sent, if it chooses them itself.
+    pub queries: Vec<String>,
+    /// Usage of a model, if the search is a request to one.
+    pub used: Option<ModelUse>,
+}
+
+/// Search service: an endpoint, or the provider of the model.
+pub(crate) trait SearchEngine: Send + Sync {
+    /// Returns the name for the user: `Brave`.
+    fn name(&self) -> &str;
+    /// Returns the host that receives the query, with its port if it is not the default.
+    fn host(&self) -> &str;
+    /// Returns whether this is certain to be a search service: a configured one, or a provider at its own address.
+    fn is_certain(&self) -> bool;
+    /// Returns whether the service words the query itself, from the one it receives.
+    fn rewords(&self) -> bool;
+    /// Checks whether a request could be sent at all, without sending anything.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, such as an API key, and how to add it.
+    fn check(&self) -> Result<(), ToolError>;
+    /// Sends one query. Dropping the future ends the request.
+    fn search(&self, request: SearchRequest) -> BoxFuture<'static, Result<SearchAnswer, ToolError>>;
+}

@@ -1,0 +1,201 @@
+//! A search service at a configured address: one request, without redirects, of limited size and time.
+
+use super::service::ServiceKind;
+use super::service_request::ServiceRequest;
+use crate::ports::{BoxFuture, SearchAnswer, SearchEngine, SearchRequest};
+use crate::protocol::{ErrorCode, ToolError};
+use crate::sys::http::{HttpError, Reply, Server, Timeouts};
+use crate::text::clean;
+use futures_util::StreamExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Maximum time for a search, from the connection to the last byte.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum bytes of a response with results.
+const RESPONSE_BYTES: usize = 2 << 20;
+/// Maximum bytes that are read of an error response.
+const ERROR_BYTES: usize = 4 << 10;
+/// Maximum characters of an error response that are shown.
+const SHOWN_CHARS: usize = 200;
+/// Minimum bytes of a key that is hidden in errors; a shorter one would match by chance.
+const KEY_BYTES: usize = 8;
+
+/// API key of a service.
+pub(crate) trait SearchKey: Send + Sync {
+    /// Returns how to add a key if there is certainly none. Does not wait for the keyring.
+    fn missing(&self) -> Option<String>;
+    /// Returns the key; `None` if there is none. May wait for the keyring.
+    fn reveal(&self) -> Result<Option<String>, String>;
+}
+
+/// A service at an address.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    kind: ServiceKind,
+    server: Arc<Server>,
+    host: String,
+    key: Arc<dyn SearchKey>,
+}
+
+impl Endpoint {
+    /// Creates the client; nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// The address is not valid.
+    pub(crate) fn new(kind: ServiceKind, base_url: &str, key: Arc<dyn SearchKey>) -> Result<Self, String> {
+        let timeouts = Timeouts { idle: TIMEOUT, ..Timeouts::default() };
+        let server = Server::new(base_url, timeouts).map_err(|error| error.to_string())?;
+        let host = server.name().to_owned();
+        Ok(Self { kind, server: Arc::new(server), host, key })
+    }
+
+    async fn send(&self, request: &SearchRequest) -> Result<SearchAnswer, ToolError> {
+        let key = if self.kind.needs_key() { Some(self.key().await?) } else { None };
+        let ServiceRequest { path, headers, body } = self.kind.request(request, key.as_deref());
+        let sent = match body {
+            Some(body) => self.server.post(&path, &headers, body).await,
+            None => self.server.get(&path, &headers).await,
+        };
+        let reply = sent.map_err(|error| self.unreachable(&error))?;
+        let status = reply.status();
+        if !(200..300).contains(&status) {
+            return Err(self.refused(reply, key.as_deref()).await);
+        }
+        let kind = reply.header("content-type").unwrap_or("unknown type").to_owned();
+        let body = self.body(reply).await?;
+        let pages = self.kind.pages(&body).map_err(|error| self.unreadable(&kind, &error))?;
+        Ok(SearchAnswer { pages, ..SearchAnswer::default() })
+    }
+
+    /// Returns the key, which the keyring may have to be asked for.
+    async fn key(&self) -> Result<String, ToolError> {
+        let key = Arc::clone(&self.key);
+        let revealed = tokio::task::spawn_blocking(move || key.reveal()).await;
+        let revealed = revealed.unwrap_or_else(|_| Err("the API key cannot be looked up".to_owned()));
+        let key = revealed.map_err(|why| failed(format!("cannot read the API key for {}: {why}", self.name())))?;
+        let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
+        key.ok_or_else(|| self.without_key(&self.key.missing().unwrap_or_default()))
+    }
+
+    fn without_key(&self, hint: &str) -> ToolError {
+        failed(format!("no API key for {}; ask the user to add one: {hint}", self.name()))
+    }
+
+    async fn body(&self, reply: Reply) -> Result<Vec<u8>, ToolError> {
+        let mut body = Vec::new();
+        let mut chunks = reply.into_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| self.unreachable(&error))?;
+            if body.len() + chunk.len() > RESPONSE_BYTES {
+                let limit = RESPONSE_BYTES >> 20;
+                return Err(failed(format!("the response of {} is larger than {limit} MB; nothing of it was used", self.name())));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    fn unreachable(&self, error: &HttpError) -> ToolError {
+        let host = &self.host;
+        failed(format!("{} did not respond: {error}; ask the user to check that the search service at {host} runs", self.name()))
+    }
+
+    fn unreadable(&self, content_type: &str, error: &serde_json::Error) -> ToolError {
+        let essence = clean(content_type.split(';').next().unwrap_or_default().trim());
+        let found = match &*essence {
+            "application/json" => format!("JSON in another format ({error})"),
+            _ => format!("no JSON ({essence})"),
+        };
+        let (name, host) = (self.name(), &self.host);
+        let hint = match self.kind {
+            ServiceKind::Searxng => "; `json` must be in `search.formats` of the settings of SearXNG",
+            ServiceKind::Brave | ServiceKind::Tavily => "",
+        };
+        failed(format!("{name} at {host} returned {found}; ask the user to check `search.base_url`{hint}"))
+    }
+
+    /// Returns the error of a response without results.
+    async fn refused(&self, reply: Reply, key: Option<&str>) -> ToolError {
+        let (name, status, line) = (self.name(), reply.status(), reply.status_line());
+        if (300..400).contains(&status) {
+            let place = clean(reply.header("location").unwrap_or("another address")).into_owned();
+            return failed(format!(
+                "{name} redirected the search to {place} ({line}), which is not followed; ask the user to check `search.base_url`"
+            ));
+        }
+        let hint = match status {
+            401 | 403 if self.kind.needs_key() => {
+                let other = self.key.missing().unwrap_or_default();
+                let other = if other.is_empty() { "replace the API key".to_owned() } else { other };
+                format!("the API key was rejected; ask the user to {other}")
+            }
+            429 => match reply.header("retry-after") {
+                Some(delay) => format!("too many searches; retry after {} s", clean(delay)),
+                None => "too many searches; retry later, or continue without".to_owned(),
+            },
+            402 | 432 | 433 => "the quota of the account is used up; continue without searching".to_owned(),
+            status => self.kind.cause(status).map_or_else(
+                || "ask the user to check the search service".to_owned(),
+                |cause| format!("ask the user to {cause}"),
+            ),
+        };
+        let said = excerpt(&reply.into_head(ERROR_BYTES).await, key);
+        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        failed(format!("{name} refused the search ({line}{said}); {hint}"))
+    }
+}
+
+impl SearchEngine for Endpoint {
+    fn name(&self) -> &str {
+        self.kind.name()
+    }
+
+    fn host(&self) -> &str {
+        &self.host
+    }
+
+    fn is_certain(&self) -> bool {
+        true
+    }
+
+    fn rewords(&self) -> bool {
+        false
+    }
+
+    fn check(&self) -> Result<(), ToolError> {
+        let missing = if self.kind.needs_key() { self.key.missing() } else { None };
+        missing.map_or(Ok(()), |hint| Err(self.without_key(&hint)))
+    }
+
+    fn search(&self, request: SearchRequest) -> BoxFuture<'static, Result<SearchAnswer, ToolError>> {
+        let endpoint = self.clone();
+        Box::pin(async move {
+            let late = || {
+                let message =
+                    format!("{} sent no complete response within {} s; retry later", endpoint.name(), TIMEOUT.as_secs());
+                ToolError::new(ErrorCode::ToolExecutionTimeout, message)
+            };
+            tokio::time::timeout(TIMEOUT, endpoint.send(&request)).await.unwrap_or_else(|_| Err(late()))
+        })
+    }
+}
+
+fn failed(message: String) -> ToolError {
+    ToolError::new(ErrorCode::ToolExecutionFailed, message)
+}
+
+/// Returns the start of an error response in one line, without the key, which the service may repeat.
+fn excerpt(body: &[u8], key: Option<&str>) -> String {
+    let text = String::from_utf8_lossy(body);
+    if text.trim_start().starts_with('<') {
+        return String::new();
+    }
+    let text = match key.filter(|key| key.len() >= KEY_BYTES) {
+        Some(key) => text.replace(key, "[key]"),
+        None => text.into_owned(),
+    };
+    let line = clean(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(SHOWN_CHARS).collect()
+}

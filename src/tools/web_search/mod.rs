@@ -1,0 +1,15 @@
+//! Web searches by the model: the tool, the search of a session, and the endpoints that can be configured.
+
+mod brave;
+mod endpoint;
+mod report;
+mod searxng;
+mod service;
+mod service_request;
+mod tavily;
+#[cfg(test)]
+mod tests;
+pub(in crate::tools) mod tool;
+
+pub(crate) use endpoint::{Endpoint, SearchKey};
+pub(crate) use service::ServiceKind;

@@ -1,0 +1,31 @@
+//! Request to a search service, and the queries in it.
+
+use crate::ports::SearchRequest;
+use url::form_urlencoded::Serializer;
+
+/// Request to a service.
+pub(super) struct ServiceRequest {
+    /// Path and query, below the base URL.
+    pub path: String,
+    pub headers: Vec<(&'static str, String)>,
+    /// Body as JSON; `None` for GET.
+    pub body: Option<Vec<u8>>,
+}
+
+/// Returns a query with its domains as operators, for services without a parameter for them.
+pub(super) fn with_operators(request: &SearchRequest) -> String {
+    if request.domains.is_empty() {
+        return request.query.clone();
+    }
+    let sites: Vec<String> = request.domains.iter().map(|domain| format!("site:{domain}")).collect();
+    match &sites[..] {
+        [only] => format!("{} {only}", request.query),
+        several => format!("{} ({})", request.query, several.join(" OR ")),
+    }
+}
+
+/// Returns a path with these parameters.
+pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
+    let query = Serializer::new(String::new()).extend_pairs(parameters).finish();
+    format!("{path}?{query}")
+}
