@@ -348,6 +348,7 @@ fn model(place: &AppContext, common: &Common) -> Check {
         Ok(choice) if choice.key_place != KeyPlace::Nowhere => {
             let from = match choice.key_place {
                 KeyPlace::Keyring => "the keyring",
+                KeyPlace::Command => "`api_key_command`",
                 KeyPlace::File => "credentials.toml",
                 KeyPlace::Environment | KeyPlace::Nowhere => &choice.key_variable,
             };

@@ -10,9 +10,11 @@ mod error;
 mod file;
 pub(crate) mod grants;
 mod instructions;
+mod key_command;
 mod profile;
 mod project_layer;
 mod provider;
+mod provider_headers;
 mod retention;
 mod schema;
 mod screen;
@@ -32,6 +34,7 @@ pub(crate) use instructions::{
     InstructionFile, PUNCTUATION as PATH_PUNCTUATION, imports as instruction_imports, is_instruction_file,
     of_person as instructions_of_person, on_the_way as instructions_on_the_way,
 };
+pub(crate) use key_command::KeyCommand;
 pub(crate) use project_layer::ProjectLayer;
 pub(crate) use provider::{Api, KeyPlace, ModelChoice, NoModel, provider_variables};
 pub(crate) use retention::Retention;

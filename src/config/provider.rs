@@ -1,7 +1,9 @@
 //! Provider settings: the model, its URL and its key.
 
 use super::file::Value;
-use super::{ConfigError, Credentials, Environment, KeyStorage, Secret, Settings, address, schema};
+use super::servers::Values as Headers;
+use super::{ConfigError, Credentials, Environment, KeyCommand, KeyStorage, Secret, Settings, address, schema};
+use super::{key_command, provider_headers};
 use crate::protocol::Problem;
 use std::fmt;
 
@@ -28,12 +30,18 @@ pub(crate) struct ModelChoice {
     pub key_place: KeyPlace,
     /// The environment variable with the key.
     pub key_variable: String,
+    /// The program that prints the key, if `key_place` says so.
+    pub key_command: Option<KeyCommand>,
+    /// Additional headers of every request.
+    pub headers: Headers,
 }
 
 /// The place of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
     Environment,
+    /// A program that has not been run yet, because that may take a while.
+    Command,
     /// The keyring, which has not been asked yet, because that may take a while.
     Keyring,
     File,
@@ -186,6 +194,13 @@ impl Settings {
             let known = self.preferred(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
+        let has_command = |known: &&BuiltIn| {
+            self.key_command(known.name).is_some() && self.base_url(known.name, Some(known), environment).is_ok()
+        };
+        if let Some(known) = BUILT_IN.iter().find(has_command) {
+            let known = self.preferred(known, environment);
+            return self.at_provider(known.name, self.default_model(known), environment, credentials);
+        }
         let kept = credentials.names()?;
         let is_kept = |name: &str| kept.iter().any(|kept| kept == name);
         let usable =
@@ -194,7 +209,9 @@ impl Settings {
             let known = self.preferred(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
-        let configured = kept.iter().find_map(|name| Some((name, self.models_of(name).first()?)));
+        let commanded = self.providers().into_iter().filter(|name| self.key_command(name).is_some());
+        let names: Vec<String> = commanded.chain(kept).collect();
+        let configured = names.iter().find_map(|name| Some((name, self.models_of(name).first()?)));
         match configured {
             Some((provider, model)) => self.at_provider(provider, model, environment, credentials),
             None => Err(no_key("no API key found", "ANTHROPIC_API_KEY or OPENAI_API_KEY", "PROVIDER")),
@@ -244,6 +261,16 @@ impl Settings {
         set.or(names.first()).map(|&name| name.to_owned())
     }
 
+    /// Returns the program that prints the key of a provider, if one is set.
+    pub(crate) fn key_command(&self, provider: &str) -> Option<KeyCommand> {
+        KeyCommand::of_provider(self, provider).or_else(|| KeyCommand::of_provider(self, kept_as(provider)))
+    }
+
+    /// Returns the values of custom headers that may be secrets.
+    pub(crate) fn header_secrets(&self, environment: &Environment) -> Vec<String> {
+        provider_headers::secrets(self, environment)
+    }
+
     /// Returns the default model of a provider.
     pub(crate) fn default_of(&self, provider: &str) -> Option<&str> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
@@ -284,28 +311,32 @@ impl Settings {
         credentials: &Credentials,
     ) -> Result<ModelChoice, NoModel> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
-        let api = match (self.text(&["providers", provider, "api"]), known) {
-            (Some(named), _) => api_named(named),
-            (None, Some(known)) => Some(known.api),
-            (None, None) => None,
-        };
-        let Some(api) = api else { return Err(self.unknown_provider(provider).into()) };
+        let Some(api) = self.api_of(provider) else { return Err(self.unknown_provider(provider).into()) };
         let base_url = self.base_url(provider, known, environment)?;
         let key_variable = self.key_variable(provider, environment).unwrap_or_default();
+        let key_command = self.key_command(provider);
         let (key, key_place) = match environment.secret(&key_variable) {
             Some(key) => (Some(key), KeyPlace::Environment),
+            None if key_command.is_some() => (None, KeyPlace::Command),
             None => match credentials.kept(kept_as(provider))? {
                 Some(KeyStorage::Keyring) => (None, KeyPlace::Keyring),
                 Some(KeyStorage::File) => (credentials.of_file(kept_as(provider))?, KeyPlace::File),
                 None => (None, KeyPlace::Nowhere),
             },
         };
+        let headers = provider_headers::of_provider(self, provider, environment)?;
         // A server of the user may need no key; the provider itself always does.
         let at_home = known.is_some_and(|known| known.home == base_url);
         if key_place == KeyPlace::Nowhere && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
             return Err(no_key(&format!("no API key for `{provider}`"), &key_variable, kept_as(provider)));
         }
-        Ok(ModelChoice { provider: provider.to_owned(), model: model.to_owned(), api, base_url, key, key_place, key_variable })
+        let (provider, model) = (provider.to_owned(), model.to_owned());
+        Ok(ModelChoice { provider, model, api, base_url, key, key_place, key_variable, key_command, headers })
+    }
+
+    fn api_of(&self, provider: &str) -> Option<Api> {
+        let known = || BUILT_IN.iter().find(|known| known.name == provider).map(|known| known.api);
+        self.text(&["providers", provider, "api"]).map_or_else(known, api_named)
     }
 
     fn base_url(&self, provider: &str, known: Option<&BuiltIn>, environment: &Environment) -> Result<String, NoModel> {
@@ -380,14 +411,17 @@ impl Settings {
     pub(super) fn check_providers(&self) -> Result<(), ConfigError> {
         let mut problems = Vec::new();
         for (path, entry) in &self.values {
-            let [table, _, name] = path.as_slice() else { continue };
-            if let Value::Text(given) = &entry.value
-                && table == "providers"
-                && name == "base_url"
-            {
-                let problem = address::check(given).err();
-                problems.extend(problem.map(|problem| problem.at(format!("{}: `{}`", entry.origin, path.join(".")))));
-            }
+            let [table, provider, name] = path.as_slice() else { continue };
+            let found: Vec<Problem> = match (table.as_str(), name.as_str(), &entry.value) {
+                ("providers", "base_url", Value::Text(given)) => address::check(given).err().into_iter().collect(),
+                ("providers", "api_key_command", Value::List(argv)) => key_command::check(argv).err().into_iter().collect(),
+                ("providers", "headers", Value::Table(headers)) => {
+                    provider_headers::check(headers, self.api_of(provider)).collect()
+                }
+                _ => continue,
+            };
+            let place = format!("{}: `{}`", entry.origin, path.join("."));
+            problems.extend(found.into_iter().map(|problem| problem.at(&place)));
         }
         ConfigError::unless_empty(problems)
     }

@@ -106,6 +106,25 @@ pub(super) const KEYS: &[Key] = &[
     key(&["providers", "*", "api"], Kind::Choice(&APIS), "", "API of the server"),
     key(&["providers", "*", "base_url"], Kind::Text, "", "base URL; https, or http on this machine"),
     key(&["providers", "*", "api_key_env"], Kind::Text, "", "environment variable with the API key"),
+    key(
+        &["providers", "*", "api_key_command"],
+        Kind::TextList,
+        "",
+        "program and arguments that print the API key, such as [\"pass\", \"show\", \"mine\"]; run without a shell, when a key is \
+        needed",
+    ),
+    key(
+        &["providers", "*", "api_key_lifetime_seconds"],
+        Kind::Number { min: 1, max: 31_536_000 },
+        "",
+        "time after which api_key_command runs again; unset: only when the provider rejects the key",
+    ),
+    key(
+        &["providers", "*", "headers"],
+        Kind::TextTable,
+        "{}",
+        "additional headers of every request; ${VAR} in a value is replaced from the environment",
+    ),
     key(&["providers", "*", "models"], Kind::TextList, "[]", "model names; the first one is the default"),
     key(
         &["auth", "keyring"],

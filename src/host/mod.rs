@@ -14,6 +14,7 @@ pub(crate) mod error;
 pub(crate) mod exit;
 pub(crate) mod history;
 pub(crate) mod interrupted_calls;
+pub(crate) mod key_commands;
 pub(crate) mod local_models;
 pub(crate) mod lock_takeover;
 pub(crate) mod logging;

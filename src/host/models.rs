@@ -2,8 +2,9 @@
 
 use super::allowed_models::AllowedModels;
 use super::context::AppContext;
+use super::key_commands;
 use super::policy_layers::Policy;
-use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
+use crate::config::{Api, ConfigError, KeyCommand, KeyPlace, ModelChoice, NoModel};
 use crate::host::api_keys::GOES_BEFORE_LATER;
 use crate::host::nesting::Nesting;
 use crate::llm::local_discovery::local_servers;
@@ -167,8 +168,11 @@ impl ModelCatalog {
         let llm = self.place.settings.llm;
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).get(&choice.provider).cloned();
         let key = match choice.key_place {
-            KeyPlace::Environment if given.is_some() => given.as_ref().map(|given| llm::Secret::new(&given.0)),
+            KeyPlace::Environment | KeyPlace::Command if given.is_some() => {
+                given.as_ref().map(|given| llm::Secret::new(&given.0))
+            }
             KeyPlace::Keyring => Some(self.in_keyring(&choice.provider)),
+            KeyPlace::Command => choice.key_command.map(|setting| self.printed(&choice.provider, setting)),
             KeyPlace::Environment | KeyPlace::File | KeyPlace::Nowhere => choice.key.map(|key| llm::Secret::new(key.reveal())),
         };
         Ok(ProviderSpec {
@@ -178,11 +182,13 @@ impl ModelCatalog {
             key,
             // Shown if the key is rejected.
             key_variable: match choice.key_place {
+                KeyPlace::Environment | KeyPlace::Command if given.is_some() => "the key you entered".to_owned(),
                 KeyPlace::Keyring => "keyring".to_owned(),
+                KeyPlace::Command => "api_key_command".to_owned(),
                 KeyPlace::File => "credentials.toml".to_owned(),
-                KeyPlace::Environment if given.is_some() => "the key you entered".to_owned(),
                 KeyPlace::Environment | KeyPlace::Nowhere => choice.key_variable,
             },
+            headers: llm::ExtraHeaders(choice.headers.0),
             timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
         })
     }
@@ -194,6 +200,15 @@ impl ModelCatalog {
         llm::Secret::later(move || {
             let key = credentials.secret(&name)?;
             Ok(key.map(|key| key.reveal().to_owned()).unwrap_or_default())
+        })
+    }
+
+    /// Returns a key that a program prints before the first request.
+    fn printed(&self, provider: &str, setting: KeyCommand) -> llm::Secret {
+        let (place, provider) = (Arc::clone(&self.place), provider.to_owned());
+        llm::Secret::renewable(move |rejected| {
+            let printed = key_commands::printed_key(&place, &provider, &setting, rejected);
+            printed.map(|key| key.reveal().to_owned()).map_err(|problem| key_commands::failure(&problem))
         })
     }
 
@@ -391,14 +406,19 @@ fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
     })
 }
 
-/// Reads the key of a model from the keyring, so that it is known before any output; `None` if it is not in the
-/// keyring.
+/// Reads the key of a model from the keyring, or lets its program print it, so that it is known before any output; `None` if it
+/// is elsewhere.
 pub(crate) fn key_to_ask_for(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
     let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
     let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
     let credentials = place.credentials.clone();
+    let place = place.clone();
+    let is_to_be_read = matches!(choice.key_place, KeyPlace::Keyring | KeyPlace::Command);
     // The first request reports errors.
-    (choice.key_place == KeyPlace::Keyring).then_some(move || drop(credentials.secret(&name)))
+    is_to_be_read.then_some(move || match choice.key_command.filter(|_| choice.key_place == KeyPlace::Command) {
+        Some(setting) => drop(key_commands::printed_key(&place, &choice.provider, &setting, None)),
+        None => drop(credentials.secret(&name)),
+    })
 }
 
 impl Models for ModelCatalog {

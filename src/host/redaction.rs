@@ -22,7 +22,8 @@ pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -
     let kept = place.credentials.known_values();
     let of_servers = super::mcp_servers::specs::secrets(place);
     let of_servers = of_servers.iter().filter(|value| value.len() >= MIN_BYTES);
-    let known = kept.iter().chain(known).chain(of_servers).map(String::as_str);
+    let of_headers = place.settings.header_secrets(&place.environment);
+    let known = kept.iter().chain(known).chain(of_servers).chain(&of_headers).map(String::as_str);
     let known: Vec<&str> = own.map(|(_, value)| value).chain(known).collect();
     super::crash::remember(known.iter().copied());
     Arc::new(Redactor::new(rules, known, move || key(&data)))

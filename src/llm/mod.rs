@@ -5,6 +5,7 @@ mod arguments;
 mod auth;
 mod catalogue;
 mod chat;
+mod connection;
 mod deltas;
 pub(crate) mod demo;
 mod error;
@@ -105,6 +106,7 @@ pub(crate) struct Secret(SecretValue);
 enum SecretValue {
     Text(String),
     Later(Arc<dyn Fn() -> Result<String, String> + Send + Sync>),
+    Renewable(Arc<dyn Fn(Option<&str>) -> Result<String, Failure> + Send + Sync>),
 }
 
 impl Secret {
@@ -116,11 +118,27 @@ impl Secret {
     pub(crate) fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
         Self(SecretValue::Later(Arc::new(ask)))
     }
+
+    /// Creates a key that is looked up before each request, in a thread that may block. `ask` gets the key that the provider
+    /// rejected, if it did.
+    pub(crate) fn renewable(ask: impl Fn(Option<&str>) -> Result<String, Failure> + Send + Sync + 'static) -> Self {
+        Self(SecretValue::Renewable(Arc::new(ask)))
+    }
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
+    }
+}
+
+/// Additional headers of every request; values are never printed, because one may be a secret.
+#[derive(Clone, Default)]
+pub(crate) struct ExtraHeaders(pub Vec<(String, String)>);
+
+impl fmt::Debug for ExtraHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
@@ -135,6 +153,7 @@ pub(crate) struct ProviderSpec {
     pub key: Option<Secret>,
     /// Environment variable of the key, for hints.
     pub key_variable: String,
+    pub headers: ExtraHeaders,
     pub timeouts: Timeouts,
 }
 
@@ -155,7 +174,7 @@ pub(crate) fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>,
 }
 
 /// Returns the function that creates authentication headers.
-fn headers_of(api: Api) -> fn(Option<String>) -> auth::Headers {
+fn headers_of(api: Api) -> auth::Make {
     match api {
         Api::Anthropic => anthropic::headers,
         Api::OpenAiChat => chat::headers,

@@ -1,17 +1,17 @@
 //! Requests to a provider, from the thread to the last delta.
 
-use super::auth::Key;
 use super::catalogue::Catalogue;
+use super::connection::Connection;
 use super::error::{self, ErrorContext};
 use super::model_list::{List, ModelEntry};
 use super::quirks::{self, Quirks};
 use super::sse::{self, Events};
 use super::stream_reader::{Answer, Listener};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of, responses};
+use super::{Api, ProviderSpec, anthropic, chat, gemini, responses};
 use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
-use crate::sys::http::Server;
+use crate::sys::http::Headers;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -30,10 +30,8 @@ pub(super) struct Remote {
 
 struct Inner {
     api: Api,
-    server: Server,
-    key: Key,
+    connection: Connection,
     model: String,
-    speaker: ErrorContext,
     thread: Mutex<Thread>,
     quirks: Mutex<Quirks>,
     /// Whether the server was queried for facts about the model.
@@ -49,15 +47,9 @@ impl Remote {
             let message = format!("missing model name after `{}/`", spec.name);
             return Err(Failure::new(FailureKind::InvalidRequest, message, "name a model as `provider/name`"));
         }
-        let key = Key::new(spec.key, headers_of(spec.api));
-        let mut speaker = ErrorContext {
-            provider: spec.name.clone(),
-            model: model.to_owned(),
-            key_variable: spec.key_variable.clone(),
-            base_url: spec.base_url.clone(),
-        };
+        let connection = Connection::new(&spec, model)?;
         let at_home = spec.base_url.trim_end_matches('/') == spec.api.home();
-        if key.is_absent() && at_home {
+        if connection.lacks_key() && at_home {
             let message = format!("no API key for provider `{}`", spec.name);
             let hint = format!(
                 "run `aye auth login {}`, set `{}`, use a local model server, or try `aye demo`",
@@ -65,16 +57,12 @@ impl Remote {
             );
             return Err(Failure::new(FailureKind::Authentication, message, hint).with_remedy(Remedy::SaveKey));
         }
-        let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
-        server.address().clone_into(&mut speaker.base_url);
-        let thread = Thread::told_to(&speaker.origin());
+        let thread = Thread::told_to(&connection.speaker().origin());
         let quirks = if at_home && spec.api == Api::Anthropic { Quirks::of_anthropic() } else { Quirks::default() };
         let inner = Inner {
             api: spec.api,
-            server,
-            key,
+            connection,
             model: model.to_owned(),
-            speaker,
             thread: Mutex::new(thread),
             quirks: Mutex::new(quirks),
             asked: AtomicBool::new(false),
@@ -104,11 +92,15 @@ impl Model for Remote {
         }
         let (inner, known, own) = (Arc::clone(&self.inner), self.facts(), self.catalogue.clone());
         Box::pin(async move {
-            let listed = List::new(inner.api, &inner.server, &inner.key, &inner.speaker).all().await;
+            let listed = List::new(inner.api, &inner.connection).all().await;
             let listed = match listed {
                 Ok(listed) => listed,
                 Err(failure) => {
-                    tracing::debug!(provider = inner.speaker.provider, message = failure.message, "cannot list the models");
+                    tracing::debug!(
+                        provider = inner.connection.speaker().provider,
+                        message = failure.message,
+                        "cannot list the models"
+                    );
                     return None;
                 }
             };
@@ -129,15 +121,16 @@ impl Model for Remote {
         let (name, catalogue) = (self.name.clone(), self.catalogue.clone());
         Box::pin(async_stream::try_stream! {
             let sent = inner.send(&request).await;
-            let events = sent.map_err(|error| with_nearest(inner.key.hidden_in(error), &name, &catalogue))?;
+            let events = sent.map_err(|error| with_nearest(inner.connection.hidden_in(error), &name, &catalogue))?;
             drop(request);
-            let mut listener = Listener::new(inner.speaker.clone(), events, inner.answer(), inner.server.timeouts().idle);
+            let idle = inner.connection.timeouts().idle;
+            let mut listener = Listener::new(inner.connection.speaker().clone(), events, inner.answer(), idle);
             while !listener.at_end() {
                 let outcome = listener.listen().await;
                 for delta in listener.take() {
                     yield delta;
                 }
-                outcome.map_err(|error| inner.key.hidden_in(error))?;
+                outcome.map_err(|error| inner.connection.hidden_in(error))?;
             }
             yield Delta::Completed(listener.finish()?);
         })
@@ -170,14 +163,14 @@ impl Inner {
             Api::Anthropic => Cow::Borrowed(anthropic::PATH),
             Api::OpenAiChat => Cow::Borrowed(chat::PATH),
             Api::OpenAiResponses => Cow::Borrowed(responses::PATH),
-            Api::Gemini => Cow::Owned(gemini::path(self.server.address(), &self.model)),
+            Api::Gemini => Cow::Owned(gemini::path(self.connection.address(), &self.model)),
         };
-        let mut headers = self.key.headers(&self.speaker).await?.clone();
+        let mut headers = Headers::new();
         if self.api == Api::Anthropic {
-            headers.extend(anthropic::beta(&self.model, request, &quirks));
+            let beta = anthropic::beta(&self.model, request, &quirks);
+            headers.extend(beta.map(|(name, value)| (Cow::Borrowed(name), value)));
         }
-        let sent = self.server.post(&path, &headers, body).await;
-        let reply = sent.map_err(|error| self.speaker.transport(&error))?;
+        let reply = self.connection.post(&path, &headers, body.into()).await?;
         let status = reply.status();
         if (200..300).contains(&status) {
             return Ok(sse::events(reply.into_stream()));
@@ -190,10 +183,10 @@ impl Inner {
         };
         let asked = error::asked(|name| reply.header(name), SystemTime::now());
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
-        let mut error = self.speaker.refused(status, &line, &body, asked);
+        let mut error = self.speaker().refused(status, &line, &body, asked);
         match self.api {
             Api::OpenAiResponses => {
-                if self.lacks.learn(status, &self.speaker, &mut error) {
+                if self.lacks.learn(status, self.speaker(), &mut error) {
                     // Fragments written earlier may contain what the server rejects.
                     self.thread().forget();
                 }
@@ -211,7 +204,7 @@ impl Inner {
         if self.api == Api::OpenAiChat && of_request && chat::wants_responses(&complaint) {
             // Without tools the agent could do nothing.
             error.failure.retryable = false;
-            error.failure.hint = chat::through_responses(&self.speaker);
+            error.failure.hint = chat::through_responses(self.speaker());
             return;
         }
         let of_template = complaint.to_lowercase().contains(quirks::ROLES_MUST_ALTERNATE);
@@ -226,6 +219,10 @@ impl Inner {
         }
     }
 
+    fn speaker(&self) -> &ErrorContext {
+        self.connection.speaker()
+    }
+
     fn quirks(&self) -> Quirks {
         self.quirks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -238,14 +235,14 @@ impl Inner {
         let mut thread = self.thread();
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, quirks, &mut thread),
-            Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, quirks, &mut thread),
+            Api::OpenAiChat => chat::body(&self.model, &self.speaker().base_url, request, quirks, &mut thread),
             Api::Gemini => gemini::body(&self.model, request, quirks, &mut thread),
             Api::OpenAiResponses => responses::body(&self.model, &self.lacks, request, &mut thread),
         }
     }
 
     fn answer(&self) -> Box<dyn Answer> {
-        answer(self.api, self.speaker.clone())
+        answer(self.api, self.speaker().clone())
     }
 }
 

@@ -305,6 +305,7 @@ fn a_secret_is_not_printed() {
         base_url: Api::Anthropic.home().to_owned(),
         key: Some(Secret::new("sk-12345")),
         key_variable: "ANTHROPIC_API_KEY".to_owned(),
+        headers: crate::llm::ExtraHeaders::default(),
         timeouts: Timeouts::default(),
     };
     assert!(!format!("{spec:?}").contains("12345"));
@@ -319,6 +320,7 @@ fn without_a_key_the_provider_itself_is_refused_and_a_server_of_ones_own_is_not(
             base_url: base_url.to_owned(),
             key: None,
             key_variable: "P_KEY".to_owned(),
+            headers: crate::llm::ExtraHeaders::default(),
             timeouts: Timeouts::default(),
         };
         let failure = connect(spec(api.home()), "m").err().unwrap();

@@ -11,12 +11,16 @@ use decompress::Unpacker;
 pub(crate) use decompress::{UnpackError, unpack_body};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Maximum time for the body of an error response, however slowly it arrives.
 const HEAD_TIME: Duration = Duration::from_secs(20);
+
+/// Headers of a request.
+pub(crate) type Headers = Vec<(Cow<'static, str>, String)>;
 
 /// Time limits for a silent server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +44,7 @@ pub(crate) enum HttpError {
     #[error("cannot prepare a connection: {0}")]
     Setup(String),
     #[error("`{0}` contains characters that are not allowed in a header")]
-    Header(&'static str),
+    Header(String),
     #[error("cannot reach `{server}`: {reason}")]
     Unreachable { server: String, reason: String },
     #[error("cannot reach `{server}`: no connection within {seconds} s")]
@@ -103,7 +107,7 @@ impl Server {
     }
 
     /// Sends `body` as JSON and waits for the head of the response. Redirects are not followed.
-    pub(crate) async fn post(&self, path: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Reply, HttpError> {
+    pub(crate) async fn post(&self, path: &str, headers: &Headers, body: Bytes) -> Result<Reply, HttpError> {
         let request = self
             .client()?
             .post(format!("{}{path}", self.base))
@@ -113,17 +117,19 @@ impl Server {
     }
 
     /// Requests `path` and waits for the head of the response. Redirects are not followed.
-    pub(crate) async fn get(&self, path: &str, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
+    pub(crate) async fn get(&self, path: &str, headers: &Headers) -> Result<Reply, HttpError> {
         let request = self.client()?.get(format!("{}{path}", self.base)).header("accept", "application/json");
         self.send(request, headers).await
     }
 
-    async fn send(&self, request: reqwest::RequestBuilder, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
+    async fn send(&self, request: reqwest::RequestBuilder, headers: &Headers) -> Result<Reply, HttpError> {
         let mut request = request.header("accept-encoding", "identity");
         for (name, value) in headers {
-            let mut value = reqwest::header::HeaderValue::from_str(value).map_err(|_| HttpError::Header(name))?;
+            let wrong = || HttpError::Header(name.to_string());
+            let mut value = reqwest::header::HeaderValue::from_str(value).map_err(|_| wrong())?;
             value.set_sensitive(true);
-            request = request.header(*name, value);
+            let name = reqwest::header::HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+            request = request.header(name, value);
         }
         let response = match tokio::time::timeout(self.timeouts.idle, request.send()).await {
             Ok(sent) => sent.map_err(|error| self.not_sent(&error))?,

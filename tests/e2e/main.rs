@@ -69,6 +69,7 @@ mod policy_cli;
 mod preview;
 mod profiles;
 mod prompt_commands;
+mod providers;
 mod queued_messages;
 mod read_file;
 mod recovery;

@@ -121,7 +121,7 @@ fn from_stdin() -> Result<String, CliError> {
 #[serde(rename_all = "camelCase")]
 struct KeyStatus {
     provider: String,
-    /// `environment`, `keyring`, `file` or `none`.
+    /// `environment`, `command`, `keyring`, `file` or `none`.
     source: &'static str,
     /// The environment variable or the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,6 +165,10 @@ fn standing(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError
     let variable = place.settings.key_variable(provider, &place.environment);
     if let Some(key) = variable.as_deref().and_then(|variable| place.environment.get(variable)) {
         (standing.source, standing.place, standing.ends_with) = ("environment", variable.clone(), end_of(key));
+        return Ok(standing);
+    }
+    if let Some(command) = place.settings.key_command(provider) {
+        (standing.source, standing.place) = ("command", Some(command.shown()));
         return Ok(standing);
     }
     match place.credentials.kept(provider)? {
@@ -218,6 +222,7 @@ fn table(standings: &[KeyStatus]) -> String {
         let from = match standing.source {
             "environment" => format!("from {place}"),
             "file" => format!("in the file {place}"),
+            "command" => format!("from the command `{place}`"),
             "keyring" => "in the keyring".to_owned(),
             _ if place.is_empty() => format!("no key; run `aye auth login {}`", standing.provider),
             _ => format!("no key; run `aye auth login {}`, or set {place}", standing.provider),
