@@ -44,6 +44,7 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["providers"], "a project cannot set providers, URLs or keys"),
     (&["auth"], "a project cannot choose where keys are saved"),
     (&["model"], "a project cannot choose the model"),
+    (&["http"], "a project cannot set which certificates are trusted"),
     (&["llm"], "a project cannot configure model requests"),
     (&["context"], "a project cannot set when conversations are compacted"),
     (&["ui"], "a project cannot configure the UI"),

@@ -133,6 +133,13 @@ pub(super) const KEYS: &[Key] = &[
         "false: `aye auth login` saves keys in credentials.toml, even if the system has a keyring",
     ),
     key(
+        &["http", "ca_bundle"],
+        Kind::Text,
+        "",
+        "PEM file with certificate authorities to trust besides those of the system; a relative path is below the directory \
+        of config.toml",
+    ),
+    key(
         &["llm", "idle_timeout_seconds"],
         Kind::Number { min: 1, max: 3600 },
         "120",

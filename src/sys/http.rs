@@ -2,8 +2,11 @@
 
 mod decompress;
 pub(crate) mod fetch;
+mod proxies;
+mod roots;
 mod same_origin;
 
+pub(crate) use roots::{count_authorities, trust_also};
 pub(crate) use same_origin::same_origin_client;
 
 use bytes::Bytes;
@@ -43,6 +46,9 @@ pub(crate) enum HttpError {
     /// The system's certificates or a proxy variable are invalid.
     #[error("cannot prepare a connection: {0}")]
     Setup(String),
+    /// The file of certificate authorities cannot be used.
+    #[error("cannot use the certificates in `{path}` (`http.ca_bundle`): {reason}")]
+    Bundle { path: String, reason: String },
     #[error("`{0}` contains characters that are not allowed in a header")]
     Header(String),
     #[error("cannot reach `{server}`: {reason}")]
@@ -152,14 +158,20 @@ impl Server {
     fn not_sent(&self, error: &reqwest::Error) -> HttpError {
         let server = self.name.clone();
         if error.is_timeout() {
-            HttpError::ConnectTimeout { server, seconds: self.timeouts.connect.as_secs() }
+            HttpError::ConnectTimeout { server: self.with_proxy(server), seconds: self.timeouts.connect.as_secs() }
         } else if error.is_connect() {
-            HttpError::Unreachable { server, reason: root_cause(error) }
+            HttpError::Unreachable { server: self.with_proxy(server), reason: root_cause(error) }
         } else if error.is_builder() {
             HttpError::Setup(root_cause(error))
         } else {
             HttpError::Cut { server, reason: root_cause(error) }
         }
+    }
+
+    /// Adds the proxy to the name of the server, if there is one between.
+    fn with_proxy(&self, server: String) -> String {
+        let proxy = (self.transport == Transport::Tls).then(|| proxies::proxy_of(&self.base)).flatten();
+        proxy.map_or_else(|| server.clone(), |proxy| format!("{server}` through the proxy `{proxy}"))
     }
 
     fn client(&self) -> Result<&reqwest::Client, HttpError> {
@@ -177,7 +189,7 @@ impl Server {
             Transport::Tls => {
                 // An error means that a provider is already installed, which is as good.
                 let _ = rustls::crypto::ring::default_provider().install_default();
-                builder
+                roots::with_authorities(builder)?
             }
         };
         let client = builder.build().map_err(|error| HttpError::Setup(root_cause(&error)))?;

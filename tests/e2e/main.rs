@@ -41,6 +41,7 @@ mod gemini;
 mod git_programs;
 mod grants;
 mod harness;
+mod https;
 mod ignored_files;
 mod import;
 mod instructions;
