@@ -367,6 +367,7 @@ fn model(place: &AppContext, common: &Common) -> Check {
                 KeyPlace::Keyring => "the keyring",
                 KeyPlace::Command => "`api_key_command`",
                 KeyPlace::File => "credentials.toml",
+                KeyPlace::Account => return Check::good("model", format!("{}, with your cloud account", choice.name())),
                 KeyPlace::Environment | KeyPlace::Nowhere => &choice.key_variable,
             };
             Check::good("model", format!("{}, API key from {from}", choice.name()))

@@ -1,9 +1,10 @@
 //! `[providers.NAME] headers`: headers that aye adds to every request to a provider.
 
+use super::api::Api;
 use super::file::{Entry, Value};
-use super::provider::Api;
 use super::servers::Values;
 use super::servers::expand::{expand, has_variable};
+use super::service::Kind;
 use super::{ConfigError, Environment, Settings, address, servers};
 use crate::protocol::Problem;
 
@@ -11,7 +12,13 @@ use crate::protocol::Problem;
 const MIN_SECRET: usize = 8;
 
 /// Returns the headers that aye sets itself for an API, besides those of the connection.
-fn own_headers(api: Option<Api>) -> &'static [&'static str] {
+fn own_headers(api: Option<Api>, service: Option<Kind>) -> &'static [&'static str] {
+    match service {
+        Some(Kind::Azure) => return &["api-key", "authorization"],
+        Some(Kind::Vertex) => return &["authorization", "anthropic-beta", "x-goog-user-project"],
+        Some(Kind::Bedrock) => return &["authorization", "x-amz-date", "x-amz-security-token"],
+        None => {}
+    }
     match api {
         Some(Api::Anthropic) => &["x-api-key", "anthropic-version", "anthropic-beta"],
         Some(Api::OpenAiChat | Api::OpenAiResponses) => &["authorization"],
@@ -24,10 +31,11 @@ fn own_headers(api: Option<Api>) -> &'static [&'static str] {
 pub(super) fn check<'a>(
     headers: impl IntoIterator<Item = (&'a String, &'a String)>,
     api: Option<Api>,
+    service: Option<Kind>,
 ) -> impl Iterator<Item = Problem> {
     headers.into_iter().filter_map(move |(name, value)| {
         let lower = name.to_ascii_lowercase();
-        if own_headers(api).contains(&lower.as_str()) {
+        if own_headers(api, service).contains(&lower.as_str()) {
             let problem = Problem::new(format!("the header `{name}` is set by aye for this API"));
             return Some(problem.hint("remove it, and set the key with `aye auth login`, `api_key_env` or `api_key_command`"));
         }

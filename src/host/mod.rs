@@ -3,6 +3,7 @@
 pub(crate) mod allowed_models;
 pub(crate) mod allowed_tools;
 pub(crate) mod api_keys;
+pub(crate) mod cloud_accounts;
 pub(crate) mod configured_tools;
 pub(crate) mod console;
 pub(crate) mod context;

@@ -6,6 +6,7 @@ use super::key_commands;
 use super::policy_layers::Policy;
 use crate::config::{Api, ConfigError, KeyCommand, KeyPlace, ModelChoice, NoModel};
 use crate::host::api_keys::GOES_BEFORE_LATER;
+use crate::host::cloud_accounts;
 use crate::host::nesting::Nesting;
 use crate::llm::local_discovery::local_servers;
 use crate::llm::{self, Catalogue, ModelEntry, ProviderSpec};
@@ -58,7 +59,8 @@ impl ModelCatalog {
             new_key: Arc::default(),
             given: Arc::default(),
             allowed: AllowedModels::default(),
-            catalogue: catalogue(&place.directories.config.join("models.toml")),
+            catalogue: catalogue(&place.directories.config.join("models.toml"))
+                .map(|catalogue| catalogue.with_deployments(place.settings.deployments())),
         }
     }
 
@@ -158,7 +160,8 @@ impl ModelCatalog {
     }
 
     /// Returns the connection settings of a model's provider.
-    fn spec(&self, choice: ModelChoice) -> Result<ProviderSpec, ConfigError> {
+    fn spec(&self, choice: ModelChoice) -> Result<ProviderSpec, NoModel> {
+        let access = cloud_accounts::access(&self.place, &choice)?;
         let api = match choice.api {
             Api::Anthropic => llm::Api::Anthropic,
             Api::OpenAiChat => llm::Api::OpenAiChat,
@@ -173,22 +176,27 @@ impl ModelCatalog {
             }
             KeyPlace::Keyring => Some(self.in_keyring(&choice.provider)),
             KeyPlace::Command => choice.key_command.map(|setting| self.printed(&choice.provider, setting)),
-            KeyPlace::Environment | KeyPlace::File | KeyPlace::Nowhere => choice.key.map(|key| llm::Secret::new(key.reveal())),
+            KeyPlace::Environment | KeyPlace::File | KeyPlace::Account | KeyPlace::Nowhere => {
+                choice.key.map(|key| llm::Secret::new(key.reveal()))
+            }
         };
         Ok(ProviderSpec {
             name: choice.provider,
             api,
-            base_url: choice.base_url,
+            base_url: access.base_url,
             key,
             // Shown if the key is rejected.
             key_variable: match choice.key_place {
                 KeyPlace::Environment | KeyPlace::Command if given.is_some() => "the key you entered".to_owned(),
                 KeyPlace::Keyring => "keyring".to_owned(),
                 KeyPlace::Command => "api_key_command".to_owned(),
+                KeyPlace::Account => "the account of the cloud platform".to_owned(),
                 KeyPlace::File => "credentials.toml".to_owned(),
                 KeyPlace::Environment | KeyPlace::Nowhere => choice.key_variable,
             },
             headers: llm::ExtraHeaders(choice.headers.0),
+            service: access.service,
+            account: access.account,
             timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
         })
     }
@@ -216,7 +224,7 @@ impl ModelCatalog {
     pub(crate) fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
         let model = format!("{name}/{}", self.place.settings.default_of(name).unwrap_or("default"));
         let choice = self.place.settings.choose_model(Some(&model), &self.place.environment, &self.place.credentials)?;
-        Ok(self.spec(choice)?)
+        self.spec(choice)
     }
 
     /// Returns the models known without a request: the default, then usable models, then the others.
@@ -266,7 +274,10 @@ impl ModelCatalog {
         for name in self.place.settings.providers() {
             // Each server is queried once, for whichever API.
             let Ok(spec) = self.provider(&name) else { continue };
-            if name != LOCAL && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url) {
+            if name != LOCAL
+                && spec.service.lists_models()
+                && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url)
+            {
                 asked.push((name, spec));
             }
         }

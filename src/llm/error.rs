@@ -22,6 +22,8 @@ pub(super) struct ErrorContext {
     pub model: String,
     pub key_variable: String,
     pub base_url: String,
+    /// Hint that renews the credentials, if they are not a key.
+    pub remedy: Option<String>,
 }
 
 impl ErrorContext {
@@ -74,6 +76,7 @@ impl ErrorContext {
                 let text = if body.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(&body)) };
                 self.garbage(&format!("expected an event stream from `{}`, got {text}", self.base_url))
             }
+            SseError::Damaged => Failure::new(FailureKind::CutStream, error.to_string(), "try again").into(),
             SseError::TooLarge | SseError::NotText => self.garbage(&error.to_string()),
         }
     }
@@ -176,6 +179,7 @@ impl ErrorContext {
 
     fn hint(&self, kind: FailureKind) -> String {
         match kind {
+            FailureKind::Authentication if self.remedy.is_some() => self.remedy.clone().unwrap_or_default(),
             FailureKind::Authentication => format!("check `{}`", self.key_variable),
             FailureKind::Billing => format!("check the balance of your account at `{}`", self.provider),
             FailureKind::Permission => format!("check the permissions of the key in `{}`", self.key_variable),

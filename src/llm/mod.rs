@@ -9,6 +9,7 @@ mod connection;
 mod deltas;
 pub(crate) mod demo;
 mod error;
+mod event_stream;
 mod gemini;
 mod ids;
 mod images;
@@ -22,6 +23,7 @@ mod opaque_parts;
 mod quirks;
 mod remote;
 mod responses;
+mod service;
 mod sse;
 mod stream_reader;
 mod thread;
@@ -29,9 +31,11 @@ mod thread_repair;
 
 pub(crate) use catalogue::Catalogue;
 pub(crate) use local::list_servers as said_of_servers;
-pub(crate) use model_list::{ModelEntry, models as list_models};
+pub(crate) use model_list::{ModelEntry, check as check_access, models as list_models};
 pub(crate) use no_model::MissingModel;
+pub(crate) use service::Service;
 
+use crate::cloud::{aws, google};
 use crate::ports::Model;
 use crate::protocol::Failure;
 use crate::sys::http::Timeouts;
@@ -55,7 +59,7 @@ pub async fn heard_in(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, Stri
     use crate::ports::Delta;
     use futures_util::stream;
     let [provider, model, key_variable, base_url] = ["p", "m", "KEY", "http://p"].map(str::to_owned);
-    let speaker = error::ErrorContext { provider, model, key_variable, base_url };
+    let speaker = error::ErrorContext { provider, model, key_variable, base_url, remedy: None };
     let events = sse::events(stream::iter(pieces.into_iter().map(Ok)));
     let answer = remote::answer(api, speaker.clone());
     let mut listener = stream_reader::Listener::new(speaker, events, answer, std::time::Duration::from_secs(60));
@@ -154,7 +158,17 @@ pub(crate) struct ProviderSpec {
     /// Environment variable of the key, for hints.
     pub key_variable: String,
     pub headers: ExtraHeaders,
+    pub service: Service,
+    /// Account that authenticates requests, if there is no key.
+    pub account: Option<Account>,
     pub timeouts: Timeouts,
+}
+
+/// Account of a cloud platform.
+#[derive(Debug, Clone)]
+pub(crate) enum Account {
+    Google(Arc<google::Account>),
+    Aws(Arc<aws::Account>),
 }
 
 /// Splits `provider/name`; the name may contain slashes.

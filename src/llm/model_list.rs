@@ -67,15 +67,28 @@ pub(crate) async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failur
     list.all().await
 }
 
+/// Checks that a provider accepts the key or account, with a request that costs nothing.
+pub(crate) async fn check(spec: ProviderSpec) -> Result<(), Failure> {
+    let connection = Connection::new(&spec, "")?;
+    if spec.account.is_some() {
+        return connection.check_account().await;
+    }
+    let path = spec.service.list_path(connection.address());
+    let list = List { path, ..List::new(spec.api, &connection) };
+    list.all().await.map(drop)
+}
+
 /// Model list, fetched page by page.
 pub(super) struct List<'a> {
     connection: &'a Connection,
+    /// The path of a list that is elsewhere than usual.
+    path: Option<String>,
     form: Form,
 }
 
 impl<'a> List<'a> {
     pub(crate) fn new(api: Api, connection: &'a Connection) -> Self {
-        Self { connection, form: Form::for_api(api) }
+        Self { connection, path: None, form: Form::for_api(api) }
     }
 
     fn speaker(&self) -> &ErrorContext {
@@ -110,7 +123,8 @@ impl<'a> List<'a> {
     }
 
     async fn page(&self, page: Option<&str>) -> Result<Value, Failure> {
-        let path = self.form.path(self.connection.address(), page);
+        let usual = || self.form.path(self.connection.address(), page);
+        let path = self.path.clone().unwrap_or_else(usual);
         let reply = self.connection.get(&path).await.map_err(|error| error.failure)?;
         let status = reply.status();
         if !(200..300).contains(&status) {

@@ -1,14 +1,14 @@
 //! Requests to a provider, from the thread to the last delta.
 
 use super::catalogue::Catalogue;
-use super::connection::Connection;
+use super::connection::{Connection, ERROR_TYPE};
 use super::error::{self, ErrorContext};
 use super::model_list::{List, ModelEntry};
 use super::quirks::{self, Quirks};
-use super::sse::{self, Events};
+use super::sse::Events;
 use super::stream_reader::{Answer, Listener};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, anthropic, chat, gemini, responses};
+use super::{Api, ProviderSpec, Service, anthropic, chat, gemini, responses};
 use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
 use crate::sys::http::Headers;
@@ -30,6 +30,7 @@ pub(super) struct Remote {
 
 struct Inner {
     api: Api,
+    service: Service,
     connection: Connection,
     model: String,
     thread: Mutex<Thread>,
@@ -61,6 +62,7 @@ impl Remote {
         let quirks = if at_home && spec.api == Api::Anthropic { Quirks::of_anthropic() } else { Quirks::default() };
         let inner = Inner {
             api: spec.api,
+            service: spec.service,
             connection,
             model: model.to_owned(),
             thread: Mutex::new(thread),
@@ -87,7 +89,10 @@ impl Model for Remote {
     }
 
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
-        if self.catalogue.lists(&self.name) || self.inner.asked.swap(true, Ordering::Relaxed) {
+        if !self.inner.service.lists_models()
+            || self.catalogue.lists(&self.name)
+            || self.inner.asked.swap(true, Ordering::Relaxed)
+        {
             return Box::pin(std::future::ready(None));
         }
         let (inner, known, own) = (Arc::clone(&self.inner), self.facts(), self.catalogue.clone());
@@ -158,22 +163,15 @@ fn told_of<'a>(model: &str, listed: &'a [ModelEntry]) -> Option<&'a ModelEntry> 
 impl Inner {
     async fn send(&self, request: &ModelRequest) -> Result<Events, ModelError> {
         let quirks = self.quirks();
-        let body = self.body(request, &quirks);
-        let path = match self.api {
-            Api::Anthropic => Cow::Borrowed(anthropic::PATH),
-            Api::OpenAiChat => Cow::Borrowed(chat::PATH),
-            Api::OpenAiResponses => Cow::Borrowed(responses::PATH),
-            Api::Gemini => Cow::Owned(gemini::path(self.connection.address(), &self.model)),
-        };
-        let mut headers = Headers::new();
-        if self.api == Api::Anthropic {
-            let beta = anthropic::beta(&self.model, request, &quirks);
-            headers.extend(beta.map(|(name, value)| (Cow::Borrowed(name), value)));
-        }
+        let path = self.service.path(self.api, self.connection.address(), &self.model);
+        let beta = (self.api == Api::Anthropic).then(|| anthropic::beta(&self.model, request, &quirks)).flatten();
+        let body = self.service.body(self.api, self.body(request, &quirks), beta.as_ref().map(|(_, value)| value.as_str()));
+        let beta = beta.filter(|_| !self.service.takes_beta_in_body());
+        let headers: Headers = beta.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect();
         let reply = self.connection.post(&path, &headers, body.into()).await?;
         let status = reply.status();
         if (200..300).contains(&status) {
-            return Ok(sse::events(reply.into_stream()));
+            return Ok(self.service.events(reply));
         }
         let line = match reply.header("location") {
             Some(place) if (300..400).contains(&status) => {
@@ -182,7 +180,9 @@ impl Inner {
             Some(_) | None => reply.status_line(),
         };
         let asked = error::asked(|name| reply.header(name), SystemTime::now());
+        let code = reply.header(ERROR_TYPE).map(str::to_owned);
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
+        let body = code.map_or_else(|| body.clone(), |code| with_code(&body, &code));
         let mut error = self.speaker().refused(status, &line, &body, asked);
         match self.api {
             Api::OpenAiResponses => {
@@ -244,6 +244,15 @@ impl Inner {
     fn answer(&self) -> Box<dyn Answer> {
         answer(self.api, self.speaker().clone())
     }
+}
+
+/// Adds the code that a header has to the body of an error.
+fn with_code(body: &[u8], code: &str) -> Vec<u8> {
+    let mut body: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).unwrap_or_default();
+    // The header may go on with a URL after a colon.
+    let code = code.split(':').next().unwrap_or_default();
+    body.entry("__type").or_insert_with(|| code.into());
+    serde_json::to_vec(&body).unwrap_or_default()
 }
 
 /// Returns the response reader of an API.

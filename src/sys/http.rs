@@ -21,6 +21,9 @@ use std::time::Duration;
 
 /// Maximum time for the body of an error response, however slowly it arrives.
 const HEAD_TIME: Duration = Duration::from_secs(20);
+/// Metadata servers of AWS, of its containers, and of Google Cloud.
+const METADATA_HOSTS: &[&str] =
+    &["169.254.169.254", "[fd00:ec2::254]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", "metadata.google.internal"];
 
 /// Headers of a request.
 pub(crate) type Headers = Vec<(Cow<'static, str>, String)>;
@@ -67,6 +70,8 @@ pub(crate) enum HttpError {
 enum Transport {
     /// Plain http on this machine only, so neither certificates nor a proxy apply.
     Loopback,
+    /// Plain http to the metadata server of a cloud platform, which is on the same link.
+    LinkLocal,
     Tls,
 }
 
@@ -107,6 +112,29 @@ impl Server {
         Ok(Self { base, name, transport, timeouts, client: OnceLock::new() })
     }
 
+    /// Creates a server that gives a machine its credentials; plain http is allowed to the known addresses of such servers, and to
+    /// this machine.
+    pub(crate) fn link_local(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
+        let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
+        let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
+        let host = url.host_str().unwrap_or_default();
+        if url.scheme() != "http" || !METADATA_HOSTS.contains(&host) {
+            return Self::new(base, timeouts);
+        }
+        let base = base.trim().trim_end_matches('/').to_owned();
+        Ok(Self { base, name: host.to_owned(), transport: Transport::LinkLocal, timeouts, client: OnceLock::new() })
+    }
+
+    /// Returns the host, with the port if it is not the default.
+    pub(crate) fn host(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the path of the address, without a final slash.
+    pub(crate) fn base_path(&self) -> String {
+        Url::parse(&self.base).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default()
+    }
+
     /// Returns the address as given, without a final slash.
     pub(crate) fn address(&self) -> &str {
         &self.base
@@ -120,6 +148,23 @@ impl Server {
             .header("content-type", "application/json")
             .header("accept", "text/event-stream");
         self.send(request.body(body), headers).await
+    }
+
+    /// Sends the fields of a form and waits for the head of the response. Redirects are not followed.
+    pub(crate) async fn submit(&self, path: &str, headers: &Headers, form: &[(&str, String)]) -> Result<Reply, HttpError> {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = self
+            .client()?
+            .post(format!("{}{path}", self.base))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("accept", "application/json");
+        self.send(request.body(body), headers).await
+    }
+
+    /// Sends a PUT request without a body and waits for the head of the response. Redirects are not followed.
+    pub(crate) async fn put(&self, path: &str, headers: &Headers) -> Result<Reply, HttpError> {
+        let request = self.client()?.put(format!("{}{path}", self.base)).header("content-length", "0");
+        self.send(request, headers).await
     }
 
     /// Requests `path` and waits for the head of the response. Redirects are not followed.
@@ -185,7 +230,7 @@ impl Server {
             .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")));
         let builder = match self.transport {
             // An empty set of root certificates costs nothing; loading the system's is the slowest part of the start.
-            Transport::Loopback => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
+            Transport::Loopback | Transport::LinkLocal => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
             Transport::Tls => {
                 // An error means that a provider is already installed, which is as good.
                 let _ = rustls::crypto::ring::default_provider().install_default();

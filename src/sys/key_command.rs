@@ -60,6 +60,22 @@ struct Ended {
 impl KeyCommand<'_> {
     /// Runs the program and returns the first line of its output. Blocks until it ends, at most until the time limit.
     pub(crate) fn print_key(&self) -> Result<String, KeyCommandError> {
+        let (text, stderr) = self.run()?;
+        let line = text.lines().next().unwrap_or_default().trim();
+        if line.is_empty() || line.len() > KEY_BYTES || !line.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let program = self.argv.first().cloned().unwrap_or_default();
+            return Err(KeyCommandError::NoKey { program, stderr: shown(&stderr, line) });
+        }
+        Ok(line.to_owned())
+    }
+
+    /// Runs the program and returns all of its output, like [`KeyCommand::print_key`].
+    pub(crate) fn output(&self) -> Result<String, KeyCommandError> {
+        self.run().map(|(text, _)| text)
+    }
+
+    /// Returns the output and the error output of a program that succeeds.
+    fn run(&self) -> Result<(String, Vec<u8>), KeyCommandError> {
         let (name, arguments) = self.argv.split_first().ok_or_else(|| KeyCommandError::Missing(String::new()))?;
         let mut environment = program_environment(std::env::vars_os(), self.withheld);
         // The program starts others in turn, which use the same search path.
@@ -99,17 +115,14 @@ impl KeyCommand<'_> {
             return Err(KeyCommandError::TooLong { program: name.clone() });
         }
         let status = ended.status.map_err(not_started)?;
-        let text = String::from_utf8_lossy(&ended.stdout);
-        let line = text.lines().next().unwrap_or_default().trim();
-        let stderr = || self.shown(&errors.recv_timeout(GRACE).unwrap_or_default(), line);
+        let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let stderr = errors.recv_timeout(GRACE).unwrap_or_default();
         if !status.success() {
             let status = status.code().map_or_else(|| "ended by a signal".to_owned(), |code| format!("exit code {code}"));
-            return Err(KeyCommandError::Failed { program: name.clone(), status, stderr: stderr() });
+            let stderr = shown(&stderr, text.lines().next().unwrap_or_default().trim());
+            return Err(KeyCommandError::Failed { program: name.clone(), status, stderr });
         }
-        if line.is_empty() || line.len() > KEY_BYTES || !line.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(KeyCommandError::NoKey { program: name.clone(), stderr: stderr() });
-        }
-        Ok(line.to_owned())
+        Ok((text, stderr))
     }
 
     fn program(&self, name: &str, search: &str) -> Result<PathBuf, KeyCommandError> {
@@ -121,19 +134,19 @@ impl KeyCommand<'_> {
         }
         find(name, search).ok_or_else(|| KeyCommandError::Missing(name.to_owned()))
     }
+}
 
-    /// Returns the end of the error output for a message, without what the program printed as a key.
-    fn shown(&self, stderr: &[u8], key: &str) -> String {
-        let text = String::from_utf8_lossy(stderr);
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let text = if key.is_empty() { text } else { text.replace(key, "[key]") };
-        if text.is_empty() {
-            return String::new();
-        }
-        let start = text.chars().count().saturating_sub(ERROR_CHARS);
-        let dots = if start > 0 { "…" } else { "" };
-        format!(": {dots}{}", text.chars().skip(start).collect::<String>())
+/// Returns the end of the error output for a message, without what the program printed as a key.
+fn shown(stderr: &[u8], key: &str) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = if key.is_empty() { text } else { text.replace(key, "[key]") };
+    if text.is_empty() {
+        return String::new();
     }
+    let start = text.chars().count().saturating_sub(ERROR_CHARS);
+    let dots = if start > 0 { "…" } else { "" };
+    format!(": {dots}{}", text.chars().skip(start).collect::<String>())
 }
 
 /// Reads the error output in a thread, so that the program never waits for a reader.

@@ -121,7 +121,7 @@ fn from_stdin() -> Result<String, CliError> {
 #[serde(rename_all = "camelCase")]
 struct KeyStatus {
     provider: String,
-    /// `environment`, `command`, `keyring`, `file` or `none`.
+    /// `environment`, `command`, `keyring`, `file`, `account` or `none`.
     source: &'static str,
     /// The environment variable or the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,6 +178,12 @@ fn standing(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError
         }
         Some(KeyStorage::Keyring) => standing.source = "keyring",
         None => {
+            if place.settings.has_account(provider) {
+                match ModelCatalog::new(place).provider(provider) {
+                    Ok(_) => standing.source = "account",
+                    Err(error) => standing.problem = Some(error.to_string()),
+                }
+            }
             standing.place = variable;
             return Ok(standing);
         }
@@ -203,7 +209,7 @@ async fn ask(here: &ModelCatalog, standing: &mut KeyStatus) {
             return;
         }
     };
-    match crate::llm::list_models(spec).await {
+    match crate::llm::check_access(spec).await {
         Ok(_) => standing.accepted = Some(true),
         Err(failure) => {
             if matches!(failure.kind, FailureKind::Authentication | FailureKind::Permission | FailureKind::Billing) {
@@ -224,6 +230,8 @@ fn table(standings: &[KeyStatus]) -> String {
             "file" => format!("in the file {place}"),
             "command" => format!("from the command `{place}`"),
             "keyring" => "in the keyring".to_owned(),
+            "account" => "your cloud account".to_owned(),
+            _ if standing.problem.is_some() => "not set up".to_owned(),
             _ if place.is_empty() => format!("no key; run `aye auth login {}`", standing.provider),
             _ => format!("no key; run `aye auth login {}`, or set {place}", standing.provider),
         };

@@ -19,7 +19,7 @@ pub(crate) fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError
         .connect_timeout(Duration::from_secs(10))
         .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")));
     let builder = match server.transport {
-        Transport::Loopback => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
+        Transport::Loopback | Transport::LinkLocal => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
         Transport::Tls => {
             let _ = rustls::crypto::ring::default_provider().install_default();
             with_authorities(builder.https_only(true))?
