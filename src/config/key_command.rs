@@ -2,6 +2,7 @@
 
 use super::file::Value;
 use super::{Settings, settings};
+use crate::policy::line;
 use crate::protocol::Problem;
 use std::time::Duration;
 
@@ -22,9 +23,9 @@ impl KeyCommand {
         Some(Self { argv: argv.clone(), lifetime: (seconds > 0).then(|| Duration::from_secs(seconds)) })
     }
 
-    /// Returns the command for a message.
+    /// Returns the command as a line for a shell, so that it can be copied.
     pub(crate) fn shown(&self) -> String {
-        self.argv.join(" ")
+        line(&self.argv)
     }
 }
 

@@ -20,7 +20,9 @@ const BYTES: u8 = 6;
 /// Returns the events of `body`.
 pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
     let decoder = Decoder { body: body.fuse().boxed(), buffer: Vec::new(), failed: false };
-    stream::unfold(decoder, |mut decoder| async move { decoder.next().await.map(|event| (event, decoder)) }).boxed()
+    let events = stream::unfold(decoder, |mut decoder| async move { decoder.next().await.map(|event| (event, decoder)) });
+    // The reader polls it again after its end.
+    events.fuse().boxed()
 }
 
 struct Decoder {

@@ -215,7 +215,9 @@ async fn ask(here: &ModelCatalog, standing: &mut KeyStatus) {
             if matches!(failure.kind, FailureKind::Authentication | FailureKind::Permission | FailureKind::Billing) {
                 standing.accepted = Some(false);
             }
-            standing.problem = Some(failure.message);
+            // The error of an account says with which command it is renewed.
+            let is_account = standing.source == "account";
+            standing.problem = Some(if is_account { failure.problem().one_line() } else { failure.message });
         }
     }
 }
