@@ -15,6 +15,7 @@ macro_rules! shared {
 mod acp;
 mod agent;
 mod cli;
+mod cloud;
 mod config;
 mod headless;
 mod host;

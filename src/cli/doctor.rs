@@ -17,6 +17,7 @@ use crate::host::sandbox_host::{SandboxHost, tier};
 use crate::policy::{Approve, Sandbox};
 use crate::protocol::{Problem, SandboxTier, size};
 use crate::store::{Health, health};
+use crate::sys::http::count_authorities;
 use crate::sys::process::Helper;
 use crate::sys::sandbox::{self, Kernel, Probe, UserNamespaces};
 use crate::text::clean;
@@ -95,6 +96,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
             let policy = policy::in_force(place, common);
             checks.push(configuration(&directories));
             checks.extend(project_configuration(place, common));
+            checks.extend(certificates(place));
             checks.extend(keys(place));
             checks.push(in_force(&policy));
             checks.extend(policy.iter().map(|policy| approvals(place, policy, common, tier)));
@@ -207,6 +209,21 @@ fn configuration(directories: &Directories) -> Check {
         "configuration",
         if file.exists() { file.display().to_string() } else { "no file; all settings have their defaults".to_owned() },
     )
+}
+
+/// Checks the file of additional certificate authorities, if there is one.
+fn certificates(place: &AppContext) -> Option<Check> {
+    const NAME: &str = "certificates";
+    let path = place.settings.ca_bundle(&place.directories, &place.home)?;
+    let shown = path.display();
+    Some(match count_authorities(&path) {
+        Ok(1) => Check::good(NAME, format!("1 authority from {shown}, besides those of the system")),
+        Ok(count) => Check::good(NAME, format!("{count} authorities from {shown}, besides those of the system")),
+        Err(reason) => {
+            let fix = "set `http.ca_bundle` in config.toml to a PEM file with certificates";
+            Check::missing(NAME, format!("cannot use `{shown}`: {reason}"), Some(fix))
+        }
+    })
 }
 
 /// Checks the settings of the project, if there are any.
@@ -348,7 +365,9 @@ fn model(place: &AppContext, common: &Common) -> Check {
         Ok(choice) if choice.key_place != KeyPlace::Nowhere => {
             let from = match choice.key_place {
                 KeyPlace::Keyring => "the keyring",
+                KeyPlace::Command => "`api_key_command`",
                 KeyPlace::File => "credentials.toml",
+                KeyPlace::Account => return Check::good("model", format!("{}, with your cloud account", choice.name())),
                 KeyPlace::Environment | KeyPlace::Nowhere => &choice.key_variable,
             };
             Check::good("model", format!("{}, API key from {from}", choice.name()))

@@ -1,15 +1,16 @@
 //! API keys and tokens: saved in the system keyring, or in a private file if there is none. The file records where each
 //! key is, so that the keyring is only asked for keys that it has.
 
-use super::{ConfigError, Directories, Secret};
+use super::{ConfigError, Directories, KeyCommand, Secret};
 use crate::protocol::Problem;
 use crate::sys::file::private::{self, PrivateError};
 use crate::sys::keyring::{self, KeyringError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 use toml::de::DeTable;
 
 #[cfg(test)]
@@ -19,6 +20,8 @@ mod tests;
 const OF_SERVER: &str = "mcp:";
 /// Maximum bytes of the credentials file.
 const FILE_BYTES: u64 = 256 << 10;
+/// Maximum number of secrets of this run; older ones are no longer valid.
+const MAX_OBTAINED: usize = 64;
 /// Timeout for reading from the keyring. A locked keyring first prompts the user, who may be absent.
 const READING: Duration = Duration::from_secs(5);
 /// Timeout for changes of the keyring; a user who logs in is there to unlock it.
@@ -60,6 +63,26 @@ pub(crate) struct Credentials {
     cached: Arc<Mutex<BTreeMap<String, Result<Secret, String>>>>,
     /// Keys that another process replaced after they were read. They are still secret.
     replaced: Arc<Mutex<Vec<Secret>>>,
+    /// Keys that programs of the user printed, by provider, and other secrets that this run obtained.
+    obtained: Arc<Obtained>,
+}
+
+/// Secrets that this run obtained and that are saved nowhere.
+#[derive(Debug, Default)]
+struct Obtained {
+    printed: Mutex<BTreeMap<String, PrintedKey>>,
+    /// Locked while a program runs, so that no program runs twice at once.
+    turn: Mutex<()>,
+    secrets: Mutex<VecDeque<Secret>>,
+    changed: Notify,
+}
+
+/// A key that a program printed.
+#[derive(Debug, Clone)]
+struct PrintedKey {
+    key: Secret,
+    argv: Vec<String>,
+    at: Instant,
 }
 
 impl From<PrivateError> for ConfigError {
@@ -77,7 +100,8 @@ impl Credentials {
 
     /// Returns credentials without any keys.
     pub(crate) fn none() -> Self {
-        Self { file: None, read: Arc::default(), cached: Arc::default(), replaced: Arc::default() }
+        let (read, cached, replaced, obtained) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+        Self { file: None, read, cached, replaced, obtained }
     }
 
     pub(crate) fn file(&self) -> Option<&Path> {
@@ -158,6 +182,50 @@ impl Credentials {
         secret
     }
 
+    /// Returns the key that the program of a provider prints. Runs it if it has not run yet, if its key is older than the
+    /// lifetime, or if its key is the one that was rejected.
+    pub(crate) fn printed_key<E>(
+        &self,
+        provider: &str,
+        command: &KeyCommand,
+        rejected: Option<&str>,
+        run: impl FnOnce() -> Result<String, E>,
+    ) -> Result<Secret, E> {
+        let _turn = self.obtained.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let printed = self.obtained.printed.lock().unwrap_or_else(PoisonError::into_inner).get(provider).cloned();
+        let valid = |printed: &PrintedKey| {
+            printed.argv == command.argv
+                && command.lifetime.is_none_or(|lifetime| printed.at.elapsed() < lifetime)
+                && rejected.is_none_or(|rejected| rejected != printed.key.reveal())
+        };
+        if let Some(printed) = printed.filter(valid) {
+            return Ok(printed.key);
+        }
+        let key = Secret::new(run()?);
+        self.remember(key.clone());
+        let printed = PrintedKey { key: key.clone(), argv: command.argv.clone(), at: Instant::now() };
+        self.obtained.printed.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), printed);
+        Ok(key)
+    }
+
+    /// Adds a secret that this run obtained, so that it is redacted.
+    pub(crate) fn remember(&self, secret: Secret) {
+        let mut secrets = self.obtained.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if secrets.contains(&secret) {
+            return;
+        }
+        if secrets.len() >= MAX_OBTAINED {
+            secrets.pop_front();
+        }
+        secrets.push_back(secret);
+        self.obtained.changed.notify_one();
+    }
+
+    /// Waits until another secret is known, which must be redacted.
+    pub(crate) async fn obtained(&self) {
+        self.obtained.changed.notified().await;
+    }
+
     /// Returns all keys that were read so far and those in the file, for redaction.
     pub(crate) fn known_values(&self) -> Vec<String> {
         let entries = self.entries().unwrap_or_default();
@@ -167,7 +235,9 @@ impl Credentials {
         });
         let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        let obtained = self.obtained.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let all = of_file.chain(cached.values().flatten().cloned()).chain(replaced.iter().cloned());
+        let all = all.chain(obtained.iter().cloned());
         let mut values: Vec<String> = all.flat_map(|key| parts(&key)).collect();
         values.sort_unstable();
         values.dedup();

@@ -1,6 +1,7 @@
 //! Configuration: settings, credentials, saved rules and trust, from files and the environment.
 
 mod address;
+mod api;
 mod credentials;
 mod default_model;
 mod directories;
@@ -10,19 +11,24 @@ mod error;
 mod file;
 pub(crate) mod grants;
 mod instructions;
+mod key_command;
+mod no_model;
 mod profile;
 mod project_layer;
 mod provider;
+mod provider_headers;
 mod retention;
 mod schema;
 mod screen;
 mod search;
 pub(crate) mod servers;
+mod service;
 mod settings;
 mod spending;
 mod theme;
 pub(crate) mod trust;
 
+pub(crate) use api::Api;
 pub(crate) use credentials::{Credentials, KeyStorage, NotKept, server_key};
 pub(crate) use default_model::{Edited, with_default_model};
 pub(crate) use directories::Directories;
@@ -33,12 +39,15 @@ pub(crate) use instructions::{
     InstructionFile, PUNCTUATION as PATH_PUNCTUATION, imports as instruction_imports, is_instruction_file,
     of_person as instructions_of_person, on_the_way as instructions_on_the_way,
 };
+pub(crate) use key_command::KeyCommand;
+pub(crate) use no_model::NoModel;
 pub(crate) use project_layer::ProjectLayer;
-pub(crate) use provider::{Api, KeyPlace, ModelChoice, NoModel, provider_variables};
+pub(crate) use provider::{KeyPlace, ModelChoice, provider_variables};
 pub(crate) use retention::Retention;
 pub(crate) use schema::{json_schema, key_list};
 pub(crate) use screen::Notifications;
 pub(crate) use search::{Search, SearchChoice, SearchService, search_key_variables, services_with_key};
+pub(crate) use service::{Service, bedrock_url};
 pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
 pub(crate) use theme::with_theme;
 

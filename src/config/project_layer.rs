@@ -40,9 +40,12 @@ const TIGHTEN: &[(&[&str], Tightens)] = &[
 /// The reason why other keys are ignored, by prefix.
 const REASONS: &[(&[&str], &str)] = &[
     (&["profiles"], "a project cannot define profiles"),
+    (&["providers", "*", "api_key_command"], "a project cannot start programs or set keys"),
+    (&["providers", "*", "headers"], "a project cannot set the headers of requests"),
     (&["providers"], "a project cannot set providers, URLs or keys"),
     (&["auth"], "a project cannot choose where keys are saved"),
     (&["model"], "a project cannot choose the model"),
+    (&["http"], "a project cannot set which certificates are trusted"),
     (&["llm"], "a project cannot configure model requests"),
     (&["context"], "a project cannot set when conversations are compacted"),
     (&["ui"], "a project cannot configure the UI"),
@@ -159,7 +162,7 @@ mod tests {
             "[budget]\ntask_tokens = 1000\nsession_cost_usd = 5\n[tools.text]\nallowed_extensions = [\"md\", \"txt\"]\n",
             "[budget]\ntask_tokens = 500\ntask_steps = 50\nsession_cost_usd = 9\n[tools]\nfollow_symlinks = false\n\
              absolute_paths_only = false\ndisabled = [\"Delete\"]\n[tools.text]\nallow_delete = false\nallowed_extensions = [\".md\", \"rs\"]\n\
-             [providers.x]\nbase_url = \"http://127.0.0.1:1\"\n[approval]\nguard = \"strict\"\n[nonsense]\nx = 1\n[status]\ncommand = \"x\"\n",
+             [providers.x]\nbase_url = \"http://127.0.0.1:1\"\napi_key_command = [\"sh\"]\nheaders = { X-A = \"b\" }\n[approval]\nguard = \"strict\"\n[nonsense]\nx = 1\n[status]\ncommand = \"x\"\n",
         );
         assert_eq!(
             layer.taken,
@@ -176,6 +179,8 @@ mod tests {
             ("budget.session_cost_usd", "raise the limit"),
             ("tools.absolute_paths_only", "only `true` tightens"),
             ("providers.x.base_url", "providers, URLs or keys"),
+            ("providers.x.api_key_command", "start programs or set keys"),
+            ("providers.x.headers", "the headers of requests"),
             ("approval.guard", "how approvals are answered"),
             ("status.command", "the status row"),
             ("nonsense", "unknown key"),
@@ -183,7 +188,7 @@ mod tests {
             let line = layer.ignored.iter().find(|line| line.contains(&format!("`{key}`")));
             assert!(line.is_some_and(|line| line.contains(why)), "{key}: {:?}", layer.ignored);
         }
-        assert_eq!(layer.ignored.len(), 6, "{:?}", layer.ignored);
+        assert_eq!(layer.ignored.len(), 8, "{:?}", layer.ignored);
         assert!(!settings.tools.follow_symlinks && !settings.tools.absolute_paths_only && !settings.tools.text.allow_delete);
         assert_eq!(settings.tools.text.allowed_extensions, ["md"]);
         assert_eq!(settings.task_steps(), Some(50));

@@ -1,19 +1,15 @@
 //! Provider settings: the model, its URL and its key.
 
+use super::api::Api;
 use super::file::Value;
+use super::no_model::NoModel;
 use super::search::{all_key_variables, search_key_variables, services_with_key};
-use super::{ConfigError, Credentials, Environment, KeyStorage, Secret, Settings, address, schema};
+use super::servers::Values as Headers;
+use super::service::{Kind, Service};
+use super::{ConfigError, Credentials, Environment, KeyCommand, KeyStorage, Secret, Settings, address, schema};
+use super::{key_command, provider_headers};
 use crate::protocol::Problem;
-use std::fmt;
-
-/// The API that a server implements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Api {
-    Anthropic,
-    OpenAiResponses,
-    OpenAiChat,
-    Gemini,
-}
+use std::collections::BTreeMap;
 
 /// A model that is ready to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,17 +20,26 @@ pub(crate) struct ModelChoice {
     pub api: Api,
     /// The base URL, without a trailing slash.
     pub base_url: String,
-    /// Absent if the server needs no key, or if the key has not been read from the keyring.
+    /// Absent if the server needs no key, if the key has not been read yet, or if an account authenticates the requests.
     pub key: Option<Secret>,
     pub key_place: KeyPlace,
     /// The environment variable with the key.
     pub key_variable: String,
+    /// The program that prints the key, if `key_place` says so.
+    pub key_command: Option<KeyCommand>,
+    /// Additional headers of every request.
+    pub headers: Headers,
+    pub service: Service,
 }
 
 /// The place of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
     Environment,
+    /// A program that has not been run yet, because that may take a while.
+    Command,
+    /// The account of a cloud platform, whose credentials have not been read yet.
+    Account,
     /// The keyring, which has not been asked yet, because that may take a while.
     Keyring,
     File,
@@ -45,42 +50,6 @@ impl ModelChoice {
     /// Returns the full name: `anthropic/claude-sonnet-5`.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
-    }
-}
-
-/// The reason why no model is available.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NoModel {
-    /// An API key is missing; the error says which one, and what the alternatives are.
-    NoKey(Problem),
-    /// The policy does not allow the configured model.
-    Forbidden(Problem),
-    Wrong(ConfigError),
-}
-
-impl NoModel {
-    /// Returns the first error.
-    pub(crate) fn into_problem(self) -> Problem {
-        match self {
-            Self::NoKey(problem) | Self::Forbidden(problem) => problem,
-            Self::Wrong(error) => error.into_problem(),
-        }
-    }
-}
-
-/// One line for each error, for messages that have no lines of their own.
-impl fmt::Display for NoModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoKey(problem) | Self::Forbidden(problem) => f.write_str(&problem.one_line()),
-            Self::Wrong(error) => error.fmt(f),
-        }
-    }
-}
-
-impl From<ConfigError> for NoModel {
-    fn from(error: ConfigError) -> Self {
-        Self::Wrong(error)
     }
 }
 
@@ -149,6 +118,10 @@ const BUILT_IN: &[BuiltIn] = &[
     built_in("xai", Api::OpenAiChat, "https://api.x.ai/v1", "", &["XAI_API_KEY"], "grok-4"),
     built_in("groq", Api::OpenAiChat, "https://api.groq.com/openai/v1", "", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
     built_in("local", Api::OpenAiChat, LOCAL, "", &[], "default"),
+    // Without a default model: none is the same for all users.
+    built_in("azure", Api::OpenAiResponses, "", "", &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"], ""),
+    built_in("vertex", Api::Gemini, "", "", &[], ""),
+    built_in("bedrock", Api::Anthropic, "", "", &["AWS_BEARER_TOKEN_BEDROCK"], ""),
 ];
 
 /// Returns the environment variables of the built-in providers that hold API keys, and those that hold addresses.
@@ -181,9 +154,17 @@ impl Settings {
             return self.at_provider(provider, model, environment, credentials);
         }
         let is_set = |variable: &&str| environment.get(variable).is_some();
-        let with_key = BUILT_IN.iter().find(|known| known.key_variables.iter().any(is_set));
+        let has_default = |known: &&BuiltIn| !self.default_model(known).is_empty();
+        let with_key = BUILT_IN.iter().filter(has_default).find(|known| known.key_variables.iter().any(is_set));
         let with_address = || BUILT_IN.iter().find(|known| is_set(&known.url_variable));
         if let Some(known) = with_key.or_else(with_address) {
+            let known = self.preferred(known, environment);
+            return self.at_provider(known.name, self.default_model(known), environment, credentials);
+        }
+        let has_command = |known: &&BuiltIn| {
+            self.key_command(known.name).is_some() && self.base_url(known.name, Some(known), environment).is_ok()
+        };
+        if let Some(known) = BUILT_IN.iter().filter(has_default).find(has_command) {
             let known = self.preferred(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
@@ -191,11 +172,13 @@ impl Settings {
         let is_kept = |name: &str| kept.iter().any(|kept| kept == name);
         let usable =
             |known: &&BuiltIn| is_kept(kept_as(known.name)) && self.base_url(known.name, Some(known), environment).is_ok();
-        if let Some(known) = BUILT_IN.iter().find(usable) {
+        if let Some(known) = BUILT_IN.iter().filter(has_default).find(usable) {
             let known = self.preferred(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
-        let configured = kept.iter().find_map(|name| Some((name, self.models_of(name).first()?)));
+        let commanded = self.providers().into_iter().filter(|name| self.key_command(name).is_some());
+        let names: Vec<String> = commanded.chain(kept).collect();
+        let configured = names.iter().find_map(|name| Some((name, self.models_of(name).first()?)));
         match configured {
             Some((provider, model)) => self.at_provider(provider, model, environment, credentials),
             None => Err(no_key("no API key found", "ANTHROPIC_API_KEY or OPENAI_API_KEY", "PROVIDER")),
@@ -237,18 +220,47 @@ impl Settings {
         if let Some(named) = self.text(&["providers", provider, "api_key_env"]) {
             return Some(named.to_owned());
         }
-        let names = BUILT_IN
-            .iter()
-            .find(|known| known.name == provider)
-            .map_or_else(|| search_key_variables(provider), |known| known.key_variables);
+        let built_in = BUILT_IN.iter().find(|known| known.name == provider).map(|known| known.key_variables);
+        let names = built_in
+            .or_else(|| Kind::of_provider(self, provider).map(Kind::key_variables))
+            .unwrap_or_else(|| search_key_variables(provider));
         let set = names.iter().find(|name| environment.get(name).is_some());
         set.or(names.first()).map(|&name| name.to_owned())
+    }
+
+    /// Returns the program that prints the key of a provider, if one is set.
+    pub(crate) fn key_command(&self, provider: &str) -> Option<KeyCommand> {
+        KeyCommand::of_provider(self, provider).or_else(|| KeyCommand::of_provider(self, kept_as(provider)))
+    }
+
+    /// Returns whether the account of a cloud platform authenticates requests to a provider without a key.
+    pub(crate) fn has_account(&self, provider: &str) -> bool {
+        Kind::of_provider(self, provider).is_some_and(Kind::has_account)
+    }
+
+    /// Returns the catalogue entries that the settings name for models with other names: full names of both.
+    pub(crate) fn deployments(&self) -> BTreeMap<String, String> {
+        let tables = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
+            ([table, provider, key], Value::Table(names)) if table == "providers" && key == "deployments" => {
+                Some(names.iter().map(move |(name, entry)| (format!("{provider}/{name}"), entry.clone())))
+            }
+            _ => None,
+        });
+        tables.flatten().collect()
+    }
+
+    /// Returns the values of custom headers that may be secrets.
+    pub(crate) fn header_secrets(&self, environment: &Environment) -> Vec<String> {
+        provider_headers::secrets(self, environment)
     }
 
     /// Returns the default model of a provider.
     pub(crate) fn default_of(&self, provider: &str) -> Option<&str> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
-        known.map(|known| self.default_model(known)).or_else(|| self.models_of(provider).first().map(String::as_str))
+        known
+            .map(|known| self.default_model(known))
+            .filter(|model| !model.is_empty())
+            .or_else(|| self.models_of(provider).first().map(String::as_str))
     }
 
     /// Returns `[providers.NAME] models`.
@@ -285,28 +297,40 @@ impl Settings {
         credentials: &Credentials,
     ) -> Result<ModelChoice, NoModel> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
-        let api = match (self.text(&["providers", provider, "api"]), known) {
-            (Some(named), _) => api_named(named),
-            (None, Some(known)) => Some(known.api),
-            (None, None) => None,
+        let kind = Kind::of_provider(self, provider);
+        let of_model = kind.filter(|_| self.text(&["providers", provider, "api"]).is_none()).map(|kind| kind.api_of(model));
+        let Some(api) = of_model.or_else(|| self.api_of(provider)) else { return Err(self.unknown_provider(provider).into()) };
+        let service = kind.map(|kind| kind.read(self, provider, environment)).transpose()?.unwrap_or_default();
+        let base_url = match kind.filter(|_| self.text(&["providers", provider, "base_url"]).is_none()) {
+            Some(kind) => kind.base_url(&service, provider, environment)?,
+            None => self.base_url(provider, known, environment)?,
         };
-        let Some(api) = api else { return Err(self.unknown_provider(provider).into()) };
-        let base_url = self.base_url(provider, known, environment)?;
         let key_variable = self.key_variable(provider, environment).unwrap_or_default();
+        let key_command = self.key_command(provider);
         let (key, key_place) = match environment.secret(&key_variable) {
             Some(key) => (Some(key), KeyPlace::Environment),
+            None if key_command.is_some() => (None, KeyPlace::Command),
             None => match credentials.kept(kept_as(provider))? {
                 Some(KeyStorage::Keyring) => (None, KeyPlace::Keyring),
                 Some(KeyStorage::File) => (credentials.of_file(kept_as(provider))?, KeyPlace::File),
+                None if kind.is_some_and(Kind::has_account) => (None, KeyPlace::Account),
                 None => (None, KeyPlace::Nowhere),
             },
         };
+        let headers = provider_headers::of_provider(self, provider, environment)?;
         // A server of the user may need no key; the provider itself always does.
-        let at_home = known.is_some_and(|known| known.home == base_url);
+        let at_home = kind.is_some() || known.is_some_and(|known| known.home == base_url);
         if key_place == KeyPlace::Nowhere && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
             return Err(no_key(&format!("no API key for `{provider}`"), &key_variable, kept_as(provider)));
         }
-        Ok(ModelChoice { provider: provider.to_owned(), model: model.to_owned(), api, base_url, key, key_place, key_variable })
+        let (provider, model) = (provider.to_owned(), model.to_owned());
+        Ok(ModelChoice { provider, model, api, base_url, key, key_place, key_variable, key_command, headers, service })
+    }
+
+    fn api_of(&self, provider: &str) -> Option<Api> {
+        let known = || BUILT_IN.iter().find(|known| known.name == provider).map(|known| known.api);
+        let of_service = || Kind::of_provider(self, provider).map(|kind| kind.api_of(""));
+        self.text(&["providers", provider, "api"]).map_or_else(|| known().or_else(of_service), Api::named)
     }
 
     fn base_url(&self, provider: &str, known: Option<&BuiltIn>, environment: &Environment) -> Result<String, NoModel> {
@@ -381,22 +405,20 @@ impl Settings {
     pub(super) fn check_providers(&self) -> Result<(), ConfigError> {
         let mut problems = Vec::new();
         for (path, entry) in &self.values {
-            let [table, _, name] = path.as_slice() else { continue };
-            if let Value::Text(given) = &entry.value
-                && table == "providers"
-                && name == "base_url"
-            {
-                let problem = address::check(given).err();
-                problems.extend(problem.map(|problem| problem.at(format!("{}: `{}`", entry.origin, path.join(".")))));
-            }
+            let [table, provider, name] = path.as_slice() else { continue };
+            let found: Vec<Problem> = match (table.as_str(), name.as_str(), &entry.value) {
+                ("providers", "base_url", Value::Text(given)) => address::check(given).err().into_iter().collect(),
+                ("providers", "api_key_command", Value::List(argv)) => key_command::check(argv).err().into_iter().collect(),
+                ("providers", "headers", Value::Table(headers)) => {
+                    provider_headers::check(headers, self.api_of(provider), Kind::of_provider(self, provider)).collect()
+                }
+                _ => continue,
+            };
+            let place = format!("{}: `{}`", entry.origin, path.join("."));
+            problems.extend(found.into_iter().map(|problem| problem.at(&place)));
         }
         ConfigError::unless_empty(problems)
     }
-}
-
-fn api_named(name: &str) -> Option<Api> {
-    let apis = [Api::Anthropic, Api::OpenAiResponses, Api::OpenAiChat, Api::Gemini];
-    schema::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)
 }
 
 /// `openai` and `openai-chat` are two APIs of one provider.

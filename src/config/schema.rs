@@ -45,6 +45,9 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
+/// The services of cloud platforms, which are also the names of built-in providers.
+pub(super) const SERVICES: [&str; 3] = ["azure", "vertex", "bedrock"];
+
 const EFFORTS: [&str; 4] = ["off", "low", "medium", "high"];
 /// A number of tokens; the maximum exceeds any real use.
 const TOKENS: Kind = Kind::Number { min: 1, max: 1_000_000_000_000 };
@@ -107,12 +110,65 @@ pub(super) const KEYS: &[Key] = &[
     key(&["providers", "*", "api"], Kind::Choice(&APIS), "", "API of the server"),
     key(&["providers", "*", "base_url"], Kind::Text, "", "base URL; https, or http on this machine"),
     key(&["providers", "*", "api_key_env"], Kind::Text, "", "environment variable with the API key"),
+    key(
+        &["providers", "*", "service"],
+        Kind::Choice(&SERVICES),
+        "",
+        "cloud service that offers the models; unset: by the name of the provider, else none",
+    ),
+    key(
+        &["providers", "*", "api_version"],
+        Kind::Text,
+        "",
+        "api-version of Azure OpenAI, such as \"2025-04-01-preview\"; unset: the v1 API, which needs none",
+    ),
+    key(&["providers", "*", "project"], Kind::Text, "", "project of Vertex AI; unset: GOOGLE_CLOUD_PROJECT"),
+    key(&["providers", "*", "location"], Kind::Text, "", "location of Vertex AI; unset: GOOGLE_CLOUD_LOCATION, else \"global\""),
+    key(&["providers", "*", "region"], Kind::Text, "", "region of Amazon Bedrock; unset: AWS_REGION, else that of the profile"),
+    key(
+        &["providers", "*", "profile"],
+        Kind::Text,
+        "",
+        "profile with the AWS credentials; unset: the environment, then AWS_PROFILE, then \"default\"",
+    ),
+    key(
+        &["providers", "*", "deployments"],
+        Kind::TextTable,
+        "{}",
+        "catalogue entries of models with other names: { my-gpt = \"openai/gpt-5.5\" }",
+    ),
+    key(
+        &["providers", "*", "api_key_command"],
+        Kind::TextList,
+        "",
+        "program and arguments that print the API key, such as [\"pass\", \"show\", \"mine\"]; run without a shell, when a key is \
+        needed",
+    ),
+    key(
+        &["providers", "*", "api_key_lifetime_seconds"],
+        Kind::Number { min: 1, max: 31_536_000 },
+        "",
+        "time after which api_key_command runs again; unset: only when the provider rejects the key",
+    ),
+    key(
+        &["providers", "*", "headers"],
+        Kind::TextTable,
+        "{}",
+        "additional headers of every request; ${VAR} in a value is replaced from the environment",
+    ),
     key(&["providers", "*", "models"], Kind::TextList, "[]", "model names; the first one is the default"),
     key(
         &["auth", "keyring"],
         Kind::Flag,
         "true",
         "false: `aye auth login` saves keys in credentials.toml, even if the system has a keyring",
+    ),
+    key(
+        &["http", "ca_bundle"],
+        Kind::Text,
+        "",
+        "PEM file with certificate authorities to trust besides those of the system; a relative path is below the directory \
+        of config.toml",
     ),
     key(
         &["llm", "idle_timeout_seconds"],

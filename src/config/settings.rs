@@ -11,7 +11,7 @@ use super::{ConfigError, Directories};
 use crate::protocol::Mode;
 use crate::sys::process::Shell;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -201,6 +201,13 @@ impl Settings {
     /// Returns true if line-based output is configured.
     pub(crate) fn plain(&self) -> bool {
         flag(&self.values, &["ui", "plain"])
+    }
+
+    /// Returns the file of additional certificate authorities. A relative path is below the directory of `config.toml`; `~/` is
+    /// the home directory.
+    pub(crate) fn ca_bundle(&self, directories: &Directories, home: &Path) -> Option<PathBuf> {
+        let path = self.text(&["http", "ca_bundle"])?;
+        Some(path.strip_prefix("~/").map_or_else(|| directories.config.join(path), |below| home.join(below)))
     }
 
     /// Returns true if keys may be saved in the keyring.

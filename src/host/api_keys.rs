@@ -41,6 +41,8 @@ pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str)
         && place.environment.get(&variable).is_some()
     {
         let _ = writeln!(text, "{variable} is also set and {goes_before}");
+    } else if place.settings.key_command(name).is_some() {
+        let _ = writeln!(text, "`providers.{name}.api_key_command` is also set and {goes_before}");
     }
     Ok(text)
 }

@@ -13,6 +13,7 @@ use crate::policy::{
     Approve, Context, EXCLUDED_LIST, Enforcer, ExcludedPaths, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern,
 };
 use crate::protocol::{Mode, WorkspaceId};
+use crate::sys::http::trust_also;
 use crate::sys::ignore_files::own_list;
 use crate::sys::process::Shell;
 use crate::tools;
@@ -56,6 +57,9 @@ impl AppContext {
         }
         let home = environment.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
         let home = home.canonicalize().unwrap_or(home);
+        if let Some(bundle) = settings.ca_bundle(&directories, &home) {
+            trust_also(bundle);
+        }
         let (mode, profile, set) = (common.mode.unwrap_or_default(), common.profile.clone(), common.set.clone());
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::at(&directories);

@@ -3,6 +3,7 @@
 pub(crate) mod allowed_models;
 pub(crate) mod allowed_tools;
 pub(crate) mod api_keys;
+pub(crate) mod cloud_accounts;
 pub(crate) mod configured_tools;
 pub(crate) mod console;
 pub(crate) mod context;
@@ -14,6 +15,7 @@ pub(crate) mod error;
 pub(crate) mod exit;
 pub(crate) mod history;
 pub(crate) mod interrupted_calls;
+pub(crate) mod key_commands;
 pub(crate) mod local_models;
 pub(crate) mod lock_takeover;
 pub(crate) mod logging;

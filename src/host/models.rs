@@ -2,9 +2,11 @@
 
 use super::allowed_models::AllowedModels;
 use super::context::AppContext;
+use super::key_commands;
 use super::policy_layers::Policy;
-use crate::config::{Api, ConfigError, KeyPlace, ModelChoice, NoModel};
+use crate::config::{Api, ConfigError, KeyCommand, KeyPlace, ModelChoice, NoModel};
 use crate::host::api_keys::GOES_BEFORE_LATER;
+use crate::host::cloud_accounts;
 use crate::host::nesting::Nesting;
 use crate::llm::local_discovery::local_servers;
 use crate::llm::{self, Catalogue, ModelEntry, ProviderSpec};
@@ -57,7 +59,8 @@ impl ModelCatalog {
             new_key: Arc::default(),
             given: Arc::default(),
             allowed: AllowedModels::default(),
-            catalogue: catalogue(&place.directories.config.join("models.toml")),
+            catalogue: catalogue(&place.directories.config.join("models.toml"))
+                .map(|catalogue| catalogue.with_deployments(place.settings.deployments())),
         }
     }
 
@@ -157,7 +160,8 @@ impl ModelCatalog {
     }
 
     /// Returns the connection settings of a model's provider.
-    fn spec(&self, choice: ModelChoice) -> Result<ProviderSpec, ConfigError> {
+    fn spec(&self, choice: ModelChoice) -> Result<ProviderSpec, NoModel> {
+        let access = cloud_accounts::access(&self.place, &choice)?;
         let api = match choice.api {
             Api::Anthropic => llm::Api::Anthropic,
             Api::OpenAiChat => llm::Api::OpenAiChat,
@@ -167,22 +171,32 @@ impl ModelCatalog {
         let llm = self.place.settings.llm;
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).get(&choice.provider).cloned();
         let key = match choice.key_place {
-            KeyPlace::Environment if given.is_some() => given.as_ref().map(|given| llm::Secret::new(&given.0)),
+            KeyPlace::Environment | KeyPlace::Command if given.is_some() => {
+                given.as_ref().map(|given| llm::Secret::new(&given.0))
+            }
             KeyPlace::Keyring => Some(self.in_keyring(&choice.provider)),
-            KeyPlace::Environment | KeyPlace::File | KeyPlace::Nowhere => choice.key.map(|key| llm::Secret::new(key.reveal())),
+            KeyPlace::Command => choice.key_command.map(|setting| self.printed(&choice.provider, setting)),
+            KeyPlace::Environment | KeyPlace::File | KeyPlace::Account | KeyPlace::Nowhere => {
+                choice.key.map(|key| llm::Secret::new(key.reveal()))
+            }
         };
         Ok(ProviderSpec {
             name: choice.provider,
             api,
-            base_url: choice.base_url,
+            base_url: access.base_url,
             key,
             // Shown if the key is rejected.
             key_variable: match choice.key_place {
+                KeyPlace::Environment | KeyPlace::Command if given.is_some() => "the key you entered".to_owned(),
                 KeyPlace::Keyring => "keyring".to_owned(),
+                KeyPlace::Command => "api_key_command".to_owned(),
+                KeyPlace::Account => "the account of the cloud platform".to_owned(),
                 KeyPlace::File => "credentials.toml".to_owned(),
-                KeyPlace::Environment if given.is_some() => "the key you entered".to_owned(),
                 KeyPlace::Environment | KeyPlace::Nowhere => choice.key_variable,
             },
+            headers: llm::ExtraHeaders(choice.headers.0),
+            service: access.service,
+            account: access.account,
             timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
         })
     }
@@ -197,11 +211,20 @@ impl ModelCatalog {
         })
     }
 
+    /// Returns a key that a program prints before the first request.
+    fn printed(&self, provider: &str, setting: KeyCommand) -> llm::Secret {
+        let (place, provider) = (Arc::clone(&self.place), provider.to_owned());
+        llm::Secret::renewable(move |rejected| {
+            let printed = key_commands::printed_key(&place, &provider, &setting, rejected);
+            printed.map(|key| key.reveal().to_owned()).map_err(|problem| key_commands::failure(&problem))
+        })
+    }
+
     /// Returns the connection settings of a provider, or the reason why it cannot be used.
     pub(crate) fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
         let model = format!("{name}/{}", self.place.settings.default_of(name).unwrap_or("default"));
         let choice = self.place.settings.choose_model(Some(&model), &self.place.environment, &self.place.credentials)?;
-        Ok(self.spec(choice)?)
+        self.spec(choice)
     }
 
     /// Returns the models known without a request: the default, then usable models, then the others.
@@ -251,7 +274,10 @@ impl ModelCatalog {
         for name in self.place.settings.providers() {
             // Each server is queried once, for whichever API.
             let Ok(spec) = self.provider(&name) else { continue };
-            if name != LOCAL && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url) {
+            if name != LOCAL
+                && spec.service.lists_models()
+                && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url)
+            {
                 asked.push((name, spec));
             }
         }
@@ -391,14 +417,19 @@ fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
     })
 }
 
-/// Reads the key of a model from the keyring, so that it is known before any output; `None` if it is not in the
-/// keyring.
+/// Reads the key of a model from the keyring, or lets its program print it, so that it is known before any output; `None` if it
+/// is elsewhere.
 pub(crate) fn key_to_ask_for(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
     let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
     let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
     let credentials = place.credentials.clone();
+    let place = place.clone();
+    let is_to_be_read = matches!(choice.key_place, KeyPlace::Keyring | KeyPlace::Command);
     // The first request reports errors.
-    (choice.key_place == KeyPlace::Keyring).then_some(move || drop(credentials.secret(&name)))
+    is_to_be_read.then_some(move || match choice.key_command.filter(|_| choice.key_place == KeyPlace::Command) {
+        Some(setting) => drop(key_commands::printed_key(&place, &choice.provider, &setting, None)),
+        None => drop(credentials.secret(&name)),
+    })
 }
 
 impl Models for ModelCatalog {

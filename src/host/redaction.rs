@@ -1,6 +1,7 @@
 //! The redactor of a run: the patterns of the policy, the secrets that aye knows, and the key for markers.
 
 use super::context::AppContext;
+use crate::config::Environment;
 use crate::policy::redact::{Key, Redactor, Rule, names_a_secret};
 use crate::sys::file::own_secret;
 use std::path::Path;
@@ -22,7 +23,9 @@ pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -
     let kept = place.credentials.known_values();
     let of_servers = super::mcp_servers::specs::secrets(place);
     let of_servers = of_servers.iter().filter(|value| value.len() >= MIN_BYTES);
-    let known = kept.iter().chain(known).chain(of_servers).map(String::as_str);
+    let of_proxies = proxy_secrets(&place.environment);
+    let of_headers = place.settings.header_secrets(&place.environment);
+    let known = kept.iter().chain(known).chain(of_servers).chain(&of_headers).chain(&of_proxies).map(String::as_str);
     let known: Vec<&str> = own.map(|(_, value)| value).chain(known).collect();
     super::crash::remember(known.iter().copied());
     Arc::new(Redactor::new(rules, known, move || key(&data)))
@@ -34,6 +37,24 @@ fn is_no_word(value: &str) -> bool {
     let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let others = value.bytes().any(|byte| !byte.is_ascii_alphabetic());
     letters && others && !value.starts_with('/') && !value.contains("://")
+}
+
+/// Returns the passwords in proxy variables, as they are written and decoded.
+fn proxy_secrets(environment: &Environment) -> Vec<String> {
+    let names = ["http_proxy", "https_proxy", "all_proxy"];
+    let values = environment.variables().filter(|(name, _)| names.contains(&name.to_ascii_lowercase().as_str()));
+    let urls = values.filter_map(|(_, value)| {
+        let with_scheme = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+        url::Url::parse(&with_scheme).ok()
+    });
+    let passwords = urls.filter_map(|url| {
+        let password = url.password()?.to_owned();
+        // A form decodes `+` as a space, which a URL does not.
+        let form = format!("p={}", password.replace('+', "%2B"));
+        let decoded = url::form_urlencoded::parse(form.as_bytes()).next().map(|(_, value)| value.into_owned());
+        Some([Some(password), decoded])
+    });
+    passwords.flatten().flatten().filter(|password| password.len() >= MIN_BYTES).collect()
 }
 
 /// Returns the marker key, created for the first marker. If it cannot be saved, it is valid for this run only.

@@ -193,6 +193,7 @@ impl Reload {
                 }
                 Ok(()) = self.modes.changed() => ReloadTrigger::ModeOrKey,
                 () = self.kept.new_key() => ReloadTrigger::ModeOrKey,
+                () = self.place.credentials.obtained() => ReloadTrigger::ModeOrKey,
                 () = next(&mut other_tools) => ReloadTrigger::OtherTools,
                 () = unread.changed() => ReloadTrigger::OtherTools,
                 // A tool was loaded: the next request offers it.

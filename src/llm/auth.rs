@@ -4,11 +4,12 @@ use super::error::ErrorContext;
 use super::{Secret, SecretValue};
 use crate::ports::ModelError;
 use crate::protocol::{Failure, FailureKind, Remedy};
-use std::sync::OnceLock;
+use crate::sys::http::Headers;
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(super) type Headers = Vec<(&'static str, String)>;
 /// Function that creates headers from an API key.
-type Make = fn(Option<String>) -> Headers;
+pub(super) type Make = fn(Option<String>) -> Vec<(&'static str, String)>;
 
 /// Minimum length for redaction; a shorter key would match by chance.
 const MIN_BYTES: usize = 8;
@@ -17,59 +18,94 @@ const MIN_BYTES: usize = 8;
 pub(super) struct Key {
     secret: Option<Secret>,
     make: Make,
-    made: OnceLock<Headers>,
-    /// Key that was looked up later, which the redactor may not know.
-    asked: OnceLock<String>,
+    looked_up: Mutex<LookedUp>,
+}
+
+/// State of a key that is looked up later.
+#[derive(Default)]
+struct LookedUp {
+    /// Last key, which the redactor may not know.
+    key: Option<String>,
+    /// Key that the provider rejected, so that another one is looked up.
+    rejected: Option<String>,
 }
 
 impl Key {
     pub(crate) fn new(secret: Option<Secret>, make: Make) -> Self {
-        let made = OnceLock::new();
-        match &secret {
-            Some(Secret(SecretValue::Later(_))) => {}
-            Some(Secret(SecretValue::Text(key))) => drop(made.set(make(filled(key)))),
-            None => drop(made.set(make(None))),
-        }
-        Self { secret, make, made, asked: OnceLock::new() }
+        Self { secret, make, looked_up: Mutex::default() }
     }
 
     pub(crate) fn is_absent(&self) -> bool {
         match &self.secret {
             Some(Secret(SecretValue::Text(key))) => filled(key).is_none(),
-            Some(Secret(SecretValue::Later(_))) => false,
+            Some(Secret(SecretValue::Later(_) | SecretValue::Renewable(_))) => false,
             None => true,
         }
     }
 
-    pub(crate) async fn headers(&self, speaker: &ErrorContext) -> Result<&Headers, ModelError> {
-        if let Some(made) = self.made.get() {
-            return Ok(made);
-        }
+    pub(crate) async fn headers(&self, speaker: &ErrorContext) -> Result<Headers, ModelError> {
         let key = match &self.secret {
             Some(Secret(SecretValue::Later(ask))) => {
-                let ask = std::sync::Arc::clone(ask);
-                let asked = tokio::task::spawn_blocking(move || ask()).await;
-                asked.unwrap_or_else(|_| Err("the API key cannot be looked up".to_owned()))
+                let known = self.looked_up().key.clone();
+                Some(match known {
+                    Some(known) => known,
+                    None => self.ask(Arc::clone(ask), speaker).await?,
+                })
             }
-            Some(Secret(SecretValue::Text(key))) => Ok(key.clone()),
-            None => Ok(String::new()),
+            Some(Secret(SecretValue::Renewable(ask))) => Some(self.renewed(Arc::clone(ask)).await?),
+            Some(Secret(SecretValue::Text(key))) => filled(key),
+            None => None,
         };
+        Ok((self.make)(key).into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect())
+    }
+
+    /// Notes that the provider rejected the key. Returns whether another one may be looked up, so that a retry makes sense.
+    pub(crate) fn reject(&self) -> bool {
+        let Some(Secret(SecretValue::Renewable(_))) = &self.secret else { return false };
+        let mut looked_up = self.looked_up();
+        looked_up.rejected = looked_up.key.clone();
+        looked_up.rejected.is_some()
+    }
+
+    async fn ask(
+        &self,
+        ask: Arc<dyn Fn() -> Result<String, String> + Send + Sync>,
+        speaker: &ErrorContext,
+    ) -> Result<String, ModelError> {
+        let key = tokio::task::spawn_blocking(move || ask()).await;
+        let key = key.unwrap_or_else(|_| Err("the API key cannot be looked up".to_owned()));
         let key = key.and_then(|key| filled(&key).ok_or_else(|| format!("no API key is saved for `{}`", speaker.provider)));
         let key = key.map_err(|message| {
             let hint =
                 format!("run `aye auth login {}` to save a key; an environment variable takes precedence", speaker.provider);
             Failure::new(FailureKind::Authentication, message, hint).with_remedy(Remedy::SaveKey)
         })?;
-        let _ = self.asked.set(key.clone());
-        Ok(self.made.get_or_init(|| (self.make)(Some(key))))
+        self.looked_up().key = Some(key.clone());
+        Ok(key)
+    }
+
+    async fn renewed(
+        &self,
+        ask: Arc<dyn Fn(Option<&str>) -> Result<String, Failure> + Send + Sync>,
+    ) -> Result<String, ModelError> {
+        let rejected = self.looked_up().rejected.take();
+        let key = tokio::task::spawn_blocking(move || ask(rejected.as_deref())).await;
+        let lost = || Failure::new(FailureKind::Authentication, "the API key cannot be looked up", "try again");
+        let key = key.unwrap_or_else(|_| Err(lost()))?;
+        self.looked_up().key = Some(key.clone());
+        Ok(key)
     }
 
     /// Hides the key in an error, because a provider may repeat what it was sent.
     pub(crate) fn hidden_in(&self, mut error: ModelError) -> ModelError {
-        if let Some(key) = self.asked.get().filter(|key| key.len() >= MIN_BYTES) {
+        if let Some(key) = self.looked_up().key.as_ref().filter(|key| key.len() >= MIN_BYTES) {
             error.failure.message = error.failure.message.replace(key, "[key]");
         }
         error
+    }
+
+    fn looked_up(&self) -> MutexGuard<'_, LookedUp> {
+        self.looked_up.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,6 +5,7 @@ mod name;
 
 use crate::protocol::{ModelFacts, Price};
 use entry::{Card, Cards};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 const MODELS: &str = include_str!("../../assets/models.toml");
@@ -20,19 +21,31 @@ const NOTHING: Price = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_w
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalogue {
     own: Option<Arc<Cards>>,
+    /// Entries of models with other names, such as deployments: full names of both.
+    deployments: Arc<BTreeMap<String, String>>,
 }
 
 impl Catalogue {
     /// Adds the user's list; the error contains its mistakes with line numbers.
     pub(crate) fn with_own(text: &str) -> Result<Self, Vec<(usize, String)>> {
-        Ok(Self { own: Some(Arc::new(entry::read(text)?)) })
+        Ok(Self { own: Some(Arc::new(entry::read(text)?)), ..Self::default() })
+    }
+
+    /// Names the entries of models with other names.
+    pub(crate) fn with_deployments(self, deployments: BTreeMap<String, String>) -> Self {
+        Self { deployments: Arc::new(deployments), ..self }
+    }
+
+    /// Returns the name under which a model is listed.
+    fn listed_as<'a>(&'a self, full_name: &'a str) -> &'a str {
+        self.deployments.get(full_name).map_or(full_name, String::as_str)
     }
 
     /// Returns the facts about `provider/name`; for an unlisted model, the abilities of its family, the assumed context window and no
     /// price.
     pub(crate) fn facts(&self, full_name: &str) -> ModelFacts {
         let mut facts = built_in().facts(
-            full_name,
+            self.listed_as(full_name),
             ModelFacts {
                 name: full_name.to_owned(),
                 context_window: UNKNOWN_WINDOW,
@@ -51,7 +64,7 @@ impl Catalogue {
     /// Returns whether a list contains exactly this model, so that no server needs to be queried.
     pub(crate) fn lists(&self, full_name: &str) -> bool {
         let own = self.own.as_ref().and_then(|own| own.exactly(full_name)).is_some_and(|card| card.context_window.is_some());
-        own || built_in().exactly(full_name).is_some()
+        own || built_in().exactly(self.listed_as(full_name)).is_some()
     }
 
     /// Applies the user's entry for a model over other facts.

@@ -22,6 +22,8 @@ pub(super) struct ErrorContext {
     pub model: String,
     pub key_variable: String,
     pub base_url: String,
+    /// Hint that renews the credentials, if they are not a key.
+    pub remedy: Option<String>,
 }
 
 impl ErrorContext {
@@ -74,6 +76,7 @@ impl ErrorContext {
                 let text = if body.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(&body)) };
                 self.garbage(&format!("expected an event stream from `{}`, got {text}", self.base_url))
             }
+            SseError::Damaged => Failure::new(FailureKind::CutStream, error.to_string(), "try again").into(),
             SseError::TooLarge | SseError::NotText => self.garbage(&error.to_string()),
         }
     }
@@ -88,14 +91,17 @@ impl ErrorContext {
                 let hint = "check that the system's certificates are installed (`ca-certificates`) and that the proxy variables are correct";
                 Failure::new(FailureKind::InvalidRequest, message, hint)
             }
+            HttpError::Bundle { .. } => Failure::new(
+                FailureKind::InvalidRequest,
+                message,
+                "set `http.ca_bundle` in config.toml to a PEM file with certificates",
+            ),
             HttpError::Header(_) => Failure::new(
                 FailureKind::Authentication,
                 message,
                 format!("check `{}`: an API key is one line of letters and digits", self.key_variable),
             ),
-            HttpError::Unreachable { .. } => {
-                Failure::new(FailureKind::Network, message, format!("check the network and the address `{}`", self.base_url))
-            }
+            HttpError::Unreachable { reason, .. } => Failure::new(FailureKind::Network, message, self.unreachable(reason)),
             HttpError::ConnectTimeout { .. } => {
                 Failure::new(FailureKind::Timeout, message, "check the network and the proxy variables")
             }
@@ -110,6 +116,18 @@ impl ErrorContext {
             ),
         };
         failure.into()
+    }
+
+    /// Returns what to do about a server that is not reached.
+    fn unreachable(&self, reason: &str) -> String {
+        if reason.starts_with("TLS: invalid peer certificate") {
+            return "if your network has a certificate authority of its own, set `http.ca_bundle` in config.toml to its PEM file"
+                .to_owned();
+        }
+        if reason.contains("proxy") || reason.contains("tunnel") {
+            return "check HTTPS_PROXY and NO_PROXY, with the user and password of the proxy".to_owned();
+        }
+        format!("check the network and the address `{}`", self.base_url)
     }
 
     /// Returns the error of a response without its end marker.
@@ -161,6 +179,7 @@ impl ErrorContext {
 
     fn hint(&self, kind: FailureKind) -> String {
         match kind {
+            FailureKind::Authentication if self.remedy.is_some() => self.remedy.clone().unwrap_or_default(),
             FailureKind::Authentication => format!("check `{}`", self.key_variable),
             FailureKind::Billing => format!("check the balance of your account at `{}`", self.provider),
             FailureKind::Permission => format!("check the permissions of the key in `{}`", self.key_variable),

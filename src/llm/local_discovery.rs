@@ -127,7 +127,7 @@ async fn look_at(port: u16) -> Option<LocalServer> {
 /// Returns the JSON response of a server, if it arrives in time and within the size limit.
 async fn ask(server: &Server, path: &str) -> Option<Value> {
     let answer = async {
-        let reply = server.get(path, &[]).await.ok().filter(|reply| reply.status() == 200)?;
+        let reply = server.get(path, &Vec::new()).await.ok().filter(|reply| reply.status() == 200)?;
         serde_json::from_slice(&reply.into_head(MAX_BYTES).await).ok()
     };
     tokio::time::timeout(TIMEOUT, answer).await.ok()?

@@ -5,9 +5,11 @@ mod arguments;
 mod auth;
 mod catalogue;
 mod chat;
+mod connection;
 mod deltas;
 pub(crate) mod demo;
 mod error;
+mod event_stream;
 mod gemini;
 mod ids;
 mod images;
@@ -22,6 +24,7 @@ mod provider_answer;
 mod quirks;
 mod remote;
 mod responses;
+mod service;
 mod sse;
 mod stream_reader;
 mod thread;
@@ -30,9 +33,11 @@ mod web_search;
 
 pub(crate) use catalogue::Catalogue;
 pub(crate) use local::list_servers as said_of_servers;
-pub(crate) use model_list::{ModelEntry, models as list_models};
+pub(crate) use model_list::{ModelEntry, check as check_access, models as list_models};
 pub(crate) use no_model::MissingModel;
+pub(crate) use service::Service;
 
+use crate::cloud::{aws, google};
 use crate::ports::Model;
 use crate::protocol::Failure;
 use crate::sys::http::Timeouts;
@@ -56,7 +61,7 @@ pub async fn response_bytes(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize
     use crate::ports::Delta;
     use futures_util::stream;
     let [provider, model, key_variable, base_url] = ["p", "m", "KEY", "http://p"].map(str::to_owned);
-    let speaker = error::ErrorContext { provider, model, key_variable, base_url };
+    let speaker = error::ErrorContext { provider, model, key_variable, base_url, remedy: None };
     let events = sse::events(stream::iter(pieces.into_iter().map(Ok)));
     let answer = remote::answer(api, speaker.clone());
     let mut listener = stream_reader::Listener::new(speaker, events, answer, std::time::Duration::from_secs(60));
@@ -107,6 +112,7 @@ pub(crate) struct Secret(SecretValue);
 enum SecretValue {
     Text(String),
     Later(Arc<dyn Fn() -> Result<String, String> + Send + Sync>),
+    Renewable(Arc<dyn Fn(Option<&str>) -> Result<String, Failure> + Send + Sync>),
 }
 
 impl Secret {
@@ -118,11 +124,27 @@ impl Secret {
     pub(crate) fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
         Self(SecretValue::Later(Arc::new(ask)))
     }
+
+    /// Creates a key that is looked up before each request, in a thread that may block. `ask` gets the key that the provider
+    /// rejected, if it did.
+    pub(crate) fn renewable(ask: impl Fn(Option<&str>) -> Result<String, Failure> + Send + Sync + 'static) -> Self {
+        Self(SecretValue::Renewable(Arc::new(ask)))
+    }
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
+    }
+}
+
+/// Additional headers of every request; values are never printed, because one may be a secret.
+#[derive(Clone, Default)]
+pub(crate) struct ExtraHeaders(pub Vec<(String, String)>);
+
+impl fmt::Debug for ExtraHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
@@ -137,7 +159,18 @@ pub(crate) struct ProviderSpec {
     pub key: Option<Secret>,
     /// Environment variable of the key, for hints.
     pub key_variable: String,
+    pub headers: ExtraHeaders,
+    pub service: Service,
+    /// Account that authenticates requests, if there is no key.
+    pub account: Option<Account>,
     pub timeouts: Timeouts,
+}
+
+/// Account of a cloud platform.
+#[derive(Debug, Clone)]
+pub(crate) enum Account {
+    Google(Arc<google::Account>),
+    Aws(Arc<aws::Account>),
 }
 
 /// Splits `provider/name`; the name may contain slashes.
@@ -157,7 +190,7 @@ pub(crate) fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>,
 }
 
 /// Returns the function that creates authentication headers.
-fn headers_of(api: Api) -> fn(Option<String>) -> auth::Headers {
+fn headers_of(api: Api) -> auth::Make {
     match api {
         Api::Anthropic => anthropic::headers,
         Api::OpenAiChat => chat::headers,

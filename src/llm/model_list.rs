@@ -4,11 +4,10 @@ mod entry;
 
 pub(crate) use entry::ModelEntry;
 
-use super::auth::Key;
+use super::connection::Connection;
 use super::error::{self, ErrorContext};
-use super::{Api, ProviderSpec, gemini, headers_of};
+use super::{Api, ProviderSpec, gemini};
 use crate::protocol::{Failure, FailureKind};
-use crate::sys::http::Server;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
@@ -63,34 +62,42 @@ impl Form {
 
 /// Returns the models that a provider's server lists.
 pub(crate) async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failure> {
-    let speaker = ErrorContext {
-        provider: spec.name,
-        model: String::new(),
-        key_variable: spec.key_variable,
-        base_url: spec.base_url.clone(),
-    };
-    let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
-    let key = Key::new(spec.key, headers_of(spec.api));
-    let list = List { server: &server, key: &key, speaker: &speaker, form: Form::for_api(spec.api) };
+    let connection = Connection::new(&spec, "")?;
+    let list = List::new(spec.api, &connection);
     list.all().await
+}
+
+/// Checks that a provider accepts the key or account, with a request that costs nothing.
+pub(crate) async fn check(spec: ProviderSpec) -> Result<(), Failure> {
+    let connection = Connection::new(&spec, "")?;
+    if spec.account.is_some() {
+        return connection.check_account().await;
+    }
+    let path = spec.service.list_path(connection.address());
+    let list = List { path, ..List::new(spec.api, &connection) };
+    list.all().await.map(drop)
 }
 
 /// Model list, fetched page by page.
 pub(super) struct List<'a> {
-    server: &'a Server,
-    key: &'a Key,
-    speaker: &'a ErrorContext,
+    connection: &'a Connection,
+    /// The path of a list that is elsewhere than usual.
+    path: Option<String>,
     form: Form,
 }
 
 impl<'a> List<'a> {
-    pub(crate) fn new(api: Api, server: &'a Server, key: &'a Key, speaker: &'a ErrorContext) -> Self {
-        Self { server, key, speaker, form: Form::for_api(api) }
+    pub(crate) fn new(api: Api, connection: &'a Connection) -> Self {
+        Self { connection, path: None, form: Form::for_api(api) }
+    }
+
+    fn speaker(&self) -> &ErrorContext {
+        self.connection.speaker()
     }
 
     pub(crate) async fn all(&self) -> Result<Vec<ModelEntry>, Failure> {
         let silent = || {
-            let message = format!("`{}` did not list its models within {} s", self.speaker.base_url, TIMEOUT.as_secs());
+            let message = format!("`{}` did not list its models within {} s", self.speaker().base_url, TIMEOUT.as_secs());
             Failure::new(FailureKind::Timeout, message, "try again")
         };
         tokio::time::timeout(TIMEOUT, self.pages()).await.unwrap_or_else(|_| Err(silent()))
@@ -116,24 +123,24 @@ impl<'a> List<'a> {
     }
 
     async fn page(&self, page: Option<&str>) -> Result<Value, Failure> {
-        let headers = self.key.headers(self.speaker).await.map_err(|error| error.failure)?;
-        let sent = self.server.get(&self.form.path(self.server.address(), page), headers).await;
-        let reply = sent.map_err(|error| self.speaker.transport(&error).failure)?;
+        let usual = || self.form.path(self.connection.address(), page);
+        let path = self.path.clone().unwrap_or_else(usual);
+        let reply = self.connection.get(&path).await.map_err(|error| error.failure)?;
         let status = reply.status();
         if !(200..300).contains(&status) {
             let (line, asked) = (reply.status_line(), error::asked(|name| reply.header(name), SystemTime::now()));
             let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(ERROR_BYTES).await };
-            return Err(self.key.hidden_in(self.speaker.refused(status, &line, &body, asked)).failure);
+            return Err(self.connection.hidden_in(self.speaker().refused(status, &line, &body, asked)).failure);
         }
         let body = reply.into_head(BODY_BYTES + 1).await;
         if body.len() > BODY_BYTES {
-            return Err(self.speaker.garbage(&format!("the model list has more than {} MB", BODY_BYTES >> 20)).failure);
+            return Err(self.speaker().garbage(&format!("the model list has more than {} MB", BODY_BYTES >> 20)).failure);
         }
         serde_json::from_slice(&body).map_err(|_| self.garbage())
     }
 
     fn garbage(&self) -> Failure {
-        self.speaker.garbage(&format!("expected a model list from `{}`", self.speaker.base_url)).failure
+        self.speaker().garbage(&format!("expected a model list from `{}`", self.speaker().base_url)).failure
     }
 }
 

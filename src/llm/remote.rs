@@ -1,18 +1,18 @@
 //! Requests to a provider, from the thread to the last delta.
 
-use super::auth::Key;
 use super::catalogue::Catalogue;
+use super::connection::{Connection, ERROR_TYPE};
 use super::error::{self, ErrorContext};
 use super::model_list::{List, ModelEntry};
 use super::quirks::{self, Quirks};
-use super::sse::{self, Events};
+use super::sse::Events;
 use super::stream_reader::{Answer, Listener};
 use super::thread::Thread;
 use super::web_search::{ProviderSearch, RESPONSE_BYTES, SearchConnection};
-use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of, responses};
+use super::{Api, ProviderSpec, Service, anthropic, chat, gemini, responses};
 use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream, SearchEngine};
 use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
-use crate::sys::http::{Reply, Server};
+use crate::sys::http::{Headers, Reply};
 use futures_util::StreamExt;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,10 +35,9 @@ struct Inner {
     api: Api,
     /// Whether the address is the provider's own.
     at_home: bool,
-    server: Server,
-    key: Key,
+    service: Service,
+    connection: Connection,
     model: String,
-    speaker: ErrorContext,
     thread: Mutex<Thread>,
     quirks: Mutex<Quirks>,
     /// Whether the server was queried for facts about the model.
@@ -54,15 +53,9 @@ impl Remote {
             let message = format!("missing model name after `{}/`", spec.name);
             return Err(Failure::new(FailureKind::InvalidRequest, message, "name a model as `provider/name`"));
         }
-        let key = Key::new(spec.key, headers_of(spec.api));
-        let mut speaker = ErrorContext {
-            provider: spec.name.clone(),
-            model: model.to_owned(),
-            key_variable: spec.key_variable.clone(),
-            base_url: spec.base_url.clone(),
-        };
+        let connection = Connection::new(&spec, model)?;
         let at_home = spec.base_url.trim_end_matches('/') == spec.api.home();
-        if key.is_absent() && at_home {
+        if connection.lacks_key() && at_home {
             let message = format!("no API key for provider `{}`", spec.name);
             let hint = format!(
                 "run `aye auth login {}`, set `{}`, use a local model server, or try `aye demo`",
@@ -70,17 +63,14 @@ impl Remote {
             );
             return Err(Failure::new(FailureKind::Authentication, message, hint).with_remedy(Remedy::SaveKey));
         }
-        let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
-        server.address().clone_into(&mut speaker.base_url);
-        let thread = Thread::told_to(&speaker.origin());
+        let thread = Thread::told_to(&connection.speaker().origin());
         let quirks = if at_home && spec.api == Api::Anthropic { Quirks::of_anthropic() } else { Quirks::default() };
         let inner = Inner {
             api: spec.api,
             at_home,
-            server,
-            key,
+            service: spec.service,
+            connection,
             model: model.to_owned(),
-            speaker,
             thread: Mutex::new(thread),
             quirks: Mutex::new(quirks),
             asked: AtomicBool::new(false),
@@ -105,16 +95,23 @@ impl Model for Remote {
     }
 
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
-        if self.catalogue.lists(&self.name) || self.inner.asked.swap(true, Ordering::Relaxed) {
+        if !self.inner.service.lists_models()
+            || self.catalogue.lists(&self.name)
+            || self.inner.asked.swap(true, Ordering::Relaxed)
+        {
             return Box::pin(std::future::ready(None));
         }
         let (inner, known, own) = (Arc::clone(&self.inner), self.facts(), self.catalogue.clone());
         Box::pin(async move {
-            let listed = List::new(inner.api, &inner.server, &inner.key, &inner.speaker).all().await;
+            let listed = List::new(inner.api, &inner.connection).all().await;
             let listed = match listed {
                 Ok(listed) => listed,
                 Err(failure) => {
-                    tracing::debug!(provider = inner.speaker.provider, message = failure.message, "cannot list the models");
+                    tracing::debug!(
+                        provider = inner.connection.speaker().provider,
+                        message = failure.message,
+                        "cannot list the models"
+                    );
                     return None;
                 }
             };
@@ -126,6 +123,10 @@ impl Model for Remote {
     }
 
     fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
+        // The services of cloud platforms have other paths, and not every tool of the maker.
+        if self.inner.service != Service::Direct {
+            return None;
+        }
         let search = ProviderSearch::with(Arc::clone(&self.inner) as Arc<dyn SearchConnection>, self.facts())?;
         Some(Arc::new(search))
     }
@@ -140,15 +141,16 @@ impl Model for Remote {
         let (name, catalogue) = (self.name.clone(), self.catalogue.clone());
         Box::pin(async_stream::try_stream! {
             let sent = inner.send(&request).await;
-            let events = sent.map_err(|error| with_nearest(inner.key.hidden_in(error), &name, &catalogue))?;
+            let events = sent.map_err(|error| with_nearest(inner.connection.hidden_in(error), &name, &catalogue))?;
             drop(request);
-            let mut listener = Listener::new(inner.speaker.clone(), events, inner.answer(), inner.server.timeouts().idle);
+            let idle = inner.connection.timeouts().idle;
+            let mut listener = Listener::new(inner.connection.speaker().clone(), events, inner.answer(), idle);
             while !listener.at_end() {
                 let outcome = listener.listen().await;
                 for delta in listener.take() {
                     yield delta;
                 }
-                outcome.map_err(|error| inner.key.hidden_in(error))?;
+                outcome.map_err(|error| inner.connection.hidden_in(error))?;
             }
             yield Delta::Completed(listener.finish()?);
         })
@@ -176,26 +178,19 @@ fn told_of<'a>(model: &str, listed: &'a [ModelEntry]) -> Option<&'a ModelEntry> 
 impl Inner {
     async fn send(&self, request: &ModelRequest) -> Result<Events, ModelError> {
         let quirks = self.quirks();
-        let body = self.body(request, &quirks);
-        let path = match self.api {
-            Api::Anthropic => Cow::Borrowed(anthropic::PATH),
-            Api::OpenAiChat => Cow::Borrowed(chat::PATH),
-            Api::OpenAiResponses => Cow::Borrowed(responses::PATH),
-            Api::Gemini => Cow::Owned(gemini::path(self.server.address(), &self.model)),
-        };
-        let mut headers = self.key.headers(&self.speaker).await?.clone();
-        if self.api == Api::Anthropic {
-            headers.extend(anthropic::beta(&self.model, request, &quirks));
-        }
-        let sent = self.server.post(&path, &headers, body).await;
-        let reply = sent.map_err(|error| self.speaker.transport(&error))?;
+        let path = self.service.path(self.api, self.connection.address(), &self.model);
+        let beta = (self.api == Api::Anthropic).then(|| anthropic::beta(&self.model, request, &quirks)).flatten();
+        let body = self.service.body(self.api, self.body(request, &quirks), beta.as_ref().map(|(_, value)| value.as_str()));
+        let beta = beta.filter(|_| !self.service.takes_beta_in_body());
+        let headers: Headers = beta.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect();
+        let reply = self.connection.post(&path, &headers, body.into()).await?;
         if (200..300).contains(&reply.status()) {
-            return Ok(sse::events(reply.into_stream()));
+            return Ok(self.service.events(reply));
         }
         let (status, mut error, body) = self.refused(reply).await;
         match self.api {
             Api::OpenAiResponses => {
-                if self.lacks.learn(status, &self.speaker, &mut error) {
+                if self.lacks.learn(status, self.speaker(), &mut error) {
                     // Fragments written earlier may contain what the server rejects.
                     self.thread().forget();
                 }
@@ -207,17 +202,15 @@ impl Inner {
 
     /// Sends a request besides the conversation and returns the whole response.
     async fn ask_aside(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, ModelError> {
-        let headers = self.key.headers(&self.speaker).await?;
-        let sent = self.server.post(path, headers, body).await;
-        let reply = sent.map_err(|error| self.speaker.transport(&error))?;
+        let reply = self.connection.post(path, &Headers::new(), body.into()).await?;
         if !(200..300).contains(&reply.status()) {
-            return Err(self.key.hidden_in(self.refused(reply).await.1));
+            return Err(self.connection.hidden_in(self.refused(reply).await.1));
         }
         let (mut body, mut chunks) = (Vec::new(), reply.into_stream());
         while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| self.speaker.transport(&error))?;
+            let chunk = chunk.map_err(|error| self.speaker().transport(&error))?;
             if body.len() + chunk.len() > RESPONSE_BYTES {
-                return Err(self.speaker.garbage(&format!("a response of more than {} MB", RESPONSE_BYTES >> 20)));
+                return Err(self.speaker().garbage(&format!("a response of more than {} MB", RESPONSE_BYTES >> 20)));
             }
             body.extend_from_slice(&chunk);
         }
@@ -234,8 +227,10 @@ impl Inner {
             Some(_) | None => reply.status_line(),
         };
         let asked = error::asked(|name| reply.header(name), SystemTime::now());
+        let code = reply.header(ERROR_TYPE).map(str::to_owned);
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
-        let error = self.speaker.refused(status, &line, &body, asked);
+        let body = code.map_or_else(|| body.clone(), |code| with_code(&body, &code));
+        let error = self.speaker().refused(status, &line, &body, asked);
         (status, error, body)
     }
 
@@ -247,7 +242,7 @@ impl Inner {
         if self.api == Api::OpenAiChat && of_request && chat::wants_responses(&complaint) {
             // Without tools the agent could do nothing.
             error.failure.retryable = false;
-            error.failure.hint = chat::through_responses(&self.speaker);
+            error.failure.hint = chat::through_responses(self.speaker());
             return;
         }
         let of_template = complaint.to_lowercase().contains(quirks::ROLES_MUST_ALTERNATE);
@@ -262,6 +257,10 @@ impl Inner {
         }
     }
 
+    fn speaker(&self) -> &ErrorContext {
+        self.connection.speaker()
+    }
+
     fn quirks(&self) -> Quirks {
         self.quirks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -274,14 +273,14 @@ impl Inner {
         let mut thread = self.thread();
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, quirks, &mut thread),
-            Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, quirks, &mut thread),
+            Api::OpenAiChat => chat::body(&self.model, &self.speaker().base_url, request, quirks, &mut thread),
             Api::Gemini => gemini::body(&self.model, request, quirks, &mut thread),
             Api::OpenAiResponses => responses::body(&self.model, &self.lacks, request, &mut thread),
         }
     }
 
     fn answer(&self) -> Box<dyn Answer> {
-        answer(self.api, self.speaker.clone())
+        answer(self.api, self.speaker().clone())
     }
 }
 
@@ -295,15 +294,15 @@ impl SearchConnection for Inner {
     }
 
     fn address(&self) -> &str {
-        self.server.address()
+        self.connection.address()
     }
 
     fn host(&self) -> &str {
-        self.server.name()
+        self.connection.host()
     }
 
     fn provider(&self) -> &str {
-        &self.speaker.provider
+        &self.speaker().provider
     }
 
     fn is_at_home(&self) -> bool {
@@ -313,6 +312,15 @@ impl SearchConnection for Inner {
     fn ask(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>> {
         Box::pin(async move { self.ask_aside(&path, body).await })
     }
+}
+
+/// Adds the code that a header has to the body of an error.
+fn with_code(body: &[u8], code: &str) -> Vec<u8> {
+    let mut body: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).unwrap_or_default();
+    // The header may go on with a URL after a colon.
+    let code = code.split(':').next().unwrap_or_default();
+    body.entry("__type").or_insert_with(|| code.into());
+    serde_json::to_vec(&body).unwrap_or_default()
 }
 
 /// Returns the response reader of an API.

@@ -27,6 +27,8 @@ pub(super) enum SseError {
     NotEvents(Bytes),
     #[error("an event of the response is larger than {} MiB", EVENT_BYTES >> 20)]
     TooLarge,
+    #[error("the response is damaged: a checksum or a length is wrong")]
+    Damaged,
     #[error("the response is not UTF-8")]
     NotText,
 }

@@ -22,6 +22,7 @@ pub(super) fn speaker() -> ErrorContext {
         model: "m".to_owned(),
         key_variable: "ANTHROPIC_API_KEY".to_owned(),
         base_url: "http://127.0.0.1:1".to_owned(),
+        remedy: None,
     }
 }
 
@@ -305,6 +306,9 @@ fn a_secret_is_not_printed() {
         base_url: Api::Anthropic.home().to_owned(),
         key: Some(Secret::new("sk-12345")),
         key_variable: "ANTHROPIC_API_KEY".to_owned(),
+        headers: crate::llm::ExtraHeaders::default(),
+        service: crate::llm::Service::Direct,
+        account: None,
         timeouts: Timeouts::default(),
     };
     assert!(!format!("{spec:?}").contains("12345"));
@@ -319,6 +323,9 @@ fn without_a_key_the_provider_itself_is_refused_and_a_server_of_ones_own_is_not(
             base_url: base_url.to_owned(),
             key: None,
             key_variable: "P_KEY".to_owned(),
+            headers: crate::llm::ExtraHeaders::default(),
+            service: crate::llm::Service::Direct,
+            account: None,
             timeouts: Timeouts::default(),
         };
         let failure = connect(spec(api.home()), "m").err().unwrap();

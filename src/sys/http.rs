@@ -2,8 +2,11 @@
 
 mod decompress;
 pub(crate) mod fetch;
+mod proxies;
+mod roots;
 mod same_origin;
 
+pub(crate) use roots::{count_authorities, trust_also};
 pub(crate) use same_origin::same_origin_client;
 
 use bytes::Bytes;
@@ -11,12 +14,19 @@ use decompress::Unpacker;
 pub(crate) use decompress::{UnpackError, unpack_body};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Maximum time for the body of an error response, however slowly it arrives.
 const HEAD_TIME: Duration = Duration::from_secs(20);
+/// Metadata servers of AWS, of its containers, and of Google Cloud.
+const METADATA_HOSTS: &[&str] =
+    &["169.254.169.254", "[fd00:ec2::254]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", "metadata.google.internal"];
+
+/// Headers of a request.
+pub(crate) type Headers = Vec<(Cow<'static, str>, String)>;
 
 /// Time limits for a silent server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +49,11 @@ pub(crate) enum HttpError {
     /// The system's certificates or a proxy variable are invalid.
     #[error("cannot prepare a connection: {0}")]
     Setup(String),
+    /// The file of certificate authorities cannot be used.
+    #[error("cannot use the certificates in `{path}` (`http.ca_bundle`): {reason}")]
+    Bundle { path: String, reason: String },
     #[error("`{0}` contains characters that are not allowed in a header")]
-    Header(&'static str),
+    Header(String),
     #[error("cannot reach `{server}`: {reason}")]
     Unreachable { server: String, reason: String },
     #[error("cannot reach `{server}`: no connection within {seconds} s")]
@@ -57,6 +70,8 @@ pub(crate) enum HttpError {
 enum Transport {
     /// Plain http on this machine only, so neither certificates nor a proxy apply.
     Loopback,
+    /// Plain http to the metadata server of a cloud platform, which is on the same link.
+    LinkLocal,
     Tls,
 }
 
@@ -97,18 +112,36 @@ impl Server {
         Ok(Self { base, name, transport, timeouts, client: OnceLock::new() })
     }
 
+    /// Creates a server that gives a machine its credentials; plain http is allowed to the known addresses of such servers, and to
+    /// this machine.
+    pub(crate) fn link_local(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
+        let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
+        let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
+        let host = url.host_str().unwrap_or_default();
+        if url.scheme() != "http" || !METADATA_HOSTS.contains(&host) {
+            return Self::new(base, timeouts);
+        }
+        let base = base.trim().trim_end_matches('/').to_owned();
+        Ok(Self { base, name: host.to_owned(), transport: Transport::LinkLocal, timeouts, client: OnceLock::new() })
+    }
+
+    /// Returns the host, with the port if it is not the default.
+    pub(crate) fn host(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the path of the address, without a final slash.
+    pub(crate) fn base_path(&self) -> String {
+        Url::parse(&self.base).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default()
+    }
+
     /// Returns the address as given, without a final slash.
     pub(crate) fn address(&self) -> &str {
         &self.base
     }
 
-    /// Returns the host, with the port if it is not the default.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Sends `body` as JSON and waits for the head of the response. Redirects are not followed.
-    pub(crate) async fn post(&self, path: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Reply, HttpError> {
+    pub(crate) async fn post(&self, path: &str, headers: &Headers, body: Bytes) -> Result<Reply, HttpError> {
         let request = self
             .client()?
             .post(format!("{}{path}", self.base))
@@ -117,18 +150,37 @@ impl Server {
         self.send(request.body(body), headers).await
     }
 
+    /// Sends the fields of a form and waits for the head of the response. Redirects are not followed.
+    pub(crate) async fn submit(&self, path: &str, headers: &Headers, form: &[(&str, String)]) -> Result<Reply, HttpError> {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = self
+            .client()?
+            .post(format!("{}{path}", self.base))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("accept", "application/json");
+        self.send(request.body(body), headers).await
+    }
+
+    /// Sends a PUT request without a body and waits for the head of the response. Redirects are not followed.
+    pub(crate) async fn put(&self, path: &str, headers: &Headers) -> Result<Reply, HttpError> {
+        let request = self.client()?.put(format!("{}{path}", self.base)).header("content-length", "0");
+        self.send(request, headers).await
+    }
+
     /// Requests `path` and waits for the head of the response. Redirects are not followed.
-    pub(crate) async fn get(&self, path: &str, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
+    pub(crate) async fn get(&self, path: &str, headers: &Headers) -> Result<Reply, HttpError> {
         let request = self.client()?.get(format!("{}{path}", self.base)).header("accept", "application/json");
         self.send(request, headers).await
     }
 
-    async fn send(&self, request: reqwest::RequestBuilder, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
+    async fn send(&self, request: reqwest::RequestBuilder, headers: &Headers) -> Result<Reply, HttpError> {
         let mut request = request.header("accept-encoding", "identity");
         for (name, value) in headers {
-            let mut value = reqwest::header::HeaderValue::from_str(value).map_err(|_| HttpError::Header(name))?;
+            let wrong = || HttpError::Header(name.to_string());
+            let mut value = reqwest::header::HeaderValue::from_str(value).map_err(|_| wrong())?;
             value.set_sensitive(true);
-            request = request.header(*name, value);
+            let name = reqwest::header::HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+            request = request.header(name, value);
         }
         let response = match tokio::time::timeout(self.timeouts.idle, request.send()).await {
             Ok(sent) => sent.map_err(|error| self.not_sent(&error))?,
@@ -151,14 +203,20 @@ impl Server {
     fn not_sent(&self, error: &reqwest::Error) -> HttpError {
         let server = self.name.clone();
         if error.is_timeout() {
-            HttpError::ConnectTimeout { server, seconds: self.timeouts.connect.as_secs() }
+            HttpError::ConnectTimeout { server: self.with_proxy(server), seconds: self.timeouts.connect.as_secs() }
         } else if error.is_connect() {
-            HttpError::Unreachable { server, reason: root_cause(error) }
+            HttpError::Unreachable { server: self.with_proxy(server), reason: root_cause(error) }
         } else if error.is_builder() {
             HttpError::Setup(root_cause(error))
         } else {
             HttpError::Cut { server, reason: root_cause(error) }
         }
+    }
+
+    /// Adds the proxy to the name of the server, if there is one between.
+    fn with_proxy(&self, server: String) -> String {
+        let proxy = (self.transport == Transport::Tls).then(|| proxies::proxy_of(&self.base)).flatten();
+        proxy.map_or_else(|| server.clone(), |proxy| format!("{server}` through the proxy `{proxy}"))
     }
 
     fn client(&self) -> Result<&reqwest::Client, HttpError> {
@@ -172,11 +230,11 @@ impl Server {
             .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")));
         let builder = match self.transport {
             // An empty set of root certificates costs nothing; loading the system's is the slowest part of the start.
-            Transport::Loopback => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
+            Transport::Loopback | Transport::LinkLocal => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
             Transport::Tls => {
                 // An error means that a provider is already installed, which is as good.
                 let _ = rustls::crypto::ring::default_provider().install_default();
-                builder
+                roots::with_authorities(builder)?
             }
         };
         let client = builder.build().map_err(|error| HttpError::Setup(root_cause(&error)))?;

@@ -8,6 +8,7 @@ pub(crate) mod git_index;
 pub(crate) mod http;
 pub(crate) mod ignore_files;
 pub(crate) mod instance;
+pub(crate) mod key_command;
 pub(crate) mod keyring;
 pub(crate) mod locale;
 pub(crate) mod oauth_callback;

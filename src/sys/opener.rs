@@ -2,8 +2,9 @@
 //! shell or a URL.
 
 use super::process::{Environment, command_environment};
+use super::programs::outside;
 use nix::unistd::setsid;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -107,7 +108,7 @@ impl Desktop {
     /// Creates the environment from aye's own, without secrets.
     pub(crate) fn find(workspace: &Path, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> Self {
         let mut environment = command_environment(std::env::vars_os(), &Environment::Inherit, secret_names, is_secret);
-        let path = outside(&std::env::var_os("PATH").unwrap_or_default(), workspace);
+        let path = outside(&std::env::var_os("PATH").unwrap_or_default(), &[workspace.to_owned()]);
         // The program starts others in turn, which use the same search path.
         environment.retain(|(name, _)| name != "PATH");
         environment.push(("PATH".into(), path.clone()));
@@ -164,15 +165,6 @@ impl Desktop {
         };
         Err(OpenError::Failed { program: named, code, meaning })
     }
-}
-
-/// Returns the directories of a `PATH` outside the workspace, because a project must not choose the opener.
-fn outside(path: &OsStr, workspace: &Path) -> OsString {
-    let is_outside = |place: &PathBuf| {
-        let real = place.canonicalize();
-        place.is_absolute() && !place.starts_with(workspace) && real.is_ok_and(|real| !real.starts_with(workspace))
-    };
-    std::env::join_paths(std::env::split_paths(path).filter(is_outside)).unwrap_or_default()
 }
 
 /// Returns the programs to try, the best first.
@@ -293,7 +285,7 @@ mod tests {
         std::fs::create_dir(&tools).unwrap();
         std::os::unix::fs::symlink(workspace.join("bin"), root.join("link")).unwrap();
         let path = std::env::join_paths([&workspace.join("bin"), &root.join("link"), &tools, &PathBuf::from("bin")]).unwrap();
-        assert_eq!(outside(&path, &workspace), tools.as_os_str());
+        assert_eq!(outside(&path, &[workspace]), tools.as_os_str());
     }
 
     #[tokio::test]

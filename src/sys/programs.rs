@@ -1,6 +1,17 @@
 //! Programs in PATH, found as a shell finds them, without running one.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+
+/// Returns the directories of a `PATH` outside these roots, because a project must not choose a program of the user.
+pub(crate) fn outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
+    let is_outside = |place: &PathBuf| {
+        let real = place.canonicalize();
+        let is_below = |root: &PathBuf| place.starts_with(root) || real.as_ref().is_ok_and(|real| real.starts_with(root));
+        place.is_absolute() && real.is_ok() && !roots.iter().any(is_below)
+    };
+    std::env::join_paths(std::env::split_paths(path).filter(is_outside)).unwrap_or_default()
+}
 
 /// Returns those of `names` that are in a directory of `path`, a value of `PATH`. Relative directories do not count, because
 /// they depend on the working directory.

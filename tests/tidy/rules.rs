@@ -28,8 +28,9 @@ const OWNERS: &[Owner] = &[
     },
     Owner {
         words: &["hyper", "hyper_util", "http_body_util"],
-        places: &["src/sys/proxy", "src/mcp/auth/http"],
-        why: "only the proxy of commands serves anyone; what the OAuth library is answered is one of its responses",
+        places: &["src/sys/proxy", "src/sys/http/proxies", "src/mcp/auth/http"],
+        why: "only the proxy of commands serves anyone, and errors name the proxy of a request; what the OAuth library is answered \
+            is one of its responses",
     },
     Owner {
         words: &["keyring::Entry"],

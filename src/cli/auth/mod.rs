@@ -121,7 +121,7 @@ fn from_stdin() -> Result<String, CliError> {
 #[serde(rename_all = "camelCase")]
 struct KeyStatus {
     provider: String,
-    /// `environment`, `keyring`, `file` or `none`.
+    /// `environment`, `command`, `keyring`, `file`, `account` or `none`.
     source: &'static str,
     /// The environment variable or the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,6 +173,10 @@ fn standing(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError
         (standing.source, standing.place, standing.ends_with) = ("environment", variable.clone(), end_of(key));
         return Ok(standing);
     }
+    if let Some(command) = place.settings.key_command(provider) {
+        (standing.source, standing.place) = ("command", Some(command.shown()));
+        return Ok(standing);
+    }
     match place.credentials.kept(provider)? {
         Some(KeyStorage::File) => {
             standing.source = "file";
@@ -180,6 +184,12 @@ fn standing(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError
         }
         Some(KeyStorage::Keyring) => standing.source = "keyring",
         None => {
+            if place.settings.has_account(provider) {
+                match ModelCatalog::new(place).provider(provider) {
+                    Ok(_) => standing.source = "account",
+                    Err(error) => standing.problem = Some(error.to_string()),
+                }
+            }
             standing.place = variable;
             return Ok(standing);
         }
@@ -205,13 +215,15 @@ async fn ask(here: &ModelCatalog, standing: &mut KeyStatus) {
             return;
         }
     };
-    match crate::llm::list_models(spec).await {
+    match crate::llm::check_access(spec).await {
         Ok(_) => standing.accepted = Some(true),
         Err(failure) => {
             if matches!(failure.kind, FailureKind::Authentication | FailureKind::Permission | FailureKind::Billing) {
                 standing.accepted = Some(false);
             }
-            standing.problem = Some(failure.message);
+            // The error of an account says with which command it is renewed.
+            let is_account = standing.source == "account";
+            standing.problem = Some(if is_account { failure.problem().one_line() } else { failure.message });
         }
     }
 }
@@ -224,7 +236,10 @@ fn table(standings: &[KeyStatus]) -> String {
         let from = match standing.source {
             "environment" => format!("from {place}"),
             "file" => format!("in the file {place}"),
+            "command" => format!("from the command `{place}`"),
             "keyring" => "in the keyring".to_owned(),
+            "account" => "your cloud account".to_owned(),
+            _ if standing.problem.is_some() => "not set up".to_owned(),
             _ if place.is_empty() => format!("no key; run `aye auth login {}`", standing.provider),
             _ => format!("no key; run `aye auth login {}`, or set {place}", standing.provider),
         };

@@ -4,7 +4,7 @@ use crate::config::Environment;
 
 /// The reason why a value cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ExpandError {
+pub(in crate::config) enum ExpandError {
     #[error("the environment variable {0} is not set")]
     Unset(String),
     #[error("{0} contains an API key of aye, which MCP servers of a project cannot use")]
@@ -12,7 +12,7 @@ pub(super) enum ExpandError {
 }
 
 /// Replaces the variables in a text. Any other `$` stays, and values are not expanded again.
-pub(super) fn expand(text: &str, environment: &Environment, withheld: &[String]) -> Result<String, ExpandError> {
+pub(in crate::config) fn expand(text: &str, environment: &Environment, withheld: &[String]) -> Result<String, ExpandError> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -43,7 +43,7 @@ pub(super) fn expand(text: &str, environment: &Environment, withheld: &[String])
 }
 
 /// Returns true if a part of the text comes from the environment.
-pub(super) fn has_variable(text: &str) -> bool {
+pub(in crate::config) fn has_variable(text: &str) -> bool {
     let mut starts = text.match_indices("${");
     starts.any(|(start, _)| {
         let inside = &text[start + 2..];

@@ -1,7 +1,7 @@
 //! MCP server configuration: from the user's `config.toml`, and from the `.mcp.json` of a project.
 
 mod edit;
-mod expand;
+pub(super) mod expand;
 mod project;
 #[cfg(test)]
 mod tests;
@@ -102,7 +102,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), String> {
 }
 
 /// Returns true if a header contains credentials.
-fn is_authentication(header: &str) -> bool {
+pub(super) fn is_authentication(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
     ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key"]
         .iter()

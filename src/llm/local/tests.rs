@@ -19,6 +19,9 @@ fn local(model: &str, home: u16, ports: &[u16]) -> Local {
         base_url: format!("http://localhost:{home}/v1"),
         key: None,
         key_variable: String::new(),
+        headers: crate::llm::ExtraHeaders::default(),
+        service: crate::llm::Service::Direct,
+        account: None,
         timeouts: Timeouts::default(),
     };
     Local::new(spec, model, ports.to_vec(), crate::llm::Catalogue::default()).unwrap()

@@ -137,6 +137,9 @@ fn spec(api: Api, base_url: &str) -> ProviderSpec {
         base_url: base_url.to_owned(),
         key: Some(Secret::later(|| Ok("kept-key-4711".to_owned()))),
         key_variable: "P_KEY".to_owned(),
+        headers: crate::llm::ExtraHeaders::default(),
+        service: crate::llm::Service::Direct,
+        account: None,
         timeouts: Timeouts::default(),
     }
 }

@@ -32,6 +32,9 @@ pub(super) fn spec(api: Api, base_url: String, idle: Duration) -> ProviderSpec {
         base_url,
         key: Some(Secret::new("sekret")),
         key_variable: "P_KEY".to_owned(),
+        headers: crate::llm::ExtraHeaders::default(),
+        service: crate::llm::Service::Direct,
+        account: None,
         timeouts: Timeouts { connect: Duration::from_secs(5), idle },
     }
 }

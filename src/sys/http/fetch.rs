@@ -1,6 +1,7 @@
 //! One request to a server that a model named: every redirect is judged, every address is checked, and the connection uses only
 //! checked addresses.
 
+use super::roots::with_authorities;
 use super::{no_certificates, root_cause};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -231,7 +232,7 @@ impl Fetcher {
         builder = if hop.url.scheme() == "https" {
             // An error means that a provider is already installed, which is as good.
             let _ = rustls::crypto::ring::default_provider().install_default();
-            builder
+            with_authorities(builder).map_err(|error| FetchError::Setup(error.to_string()))?
         } else {
             builder.tls_backend_preconfigured(no_certificates().map_err(|error| FetchError::Setup(error.to_string()))?)
         };

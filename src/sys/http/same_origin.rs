@@ -1,5 +1,6 @@
 //! HTTP client for a single server: it sends requests to no other origin.
 
+use super::roots::with_authorities;
 use super::{HttpError, Server, Timeouts, Transport, no_certificates, root_cause};
 use reqwest::redirect::{Attempt, Policy};
 use std::time::Duration;
@@ -18,10 +19,10 @@ pub(crate) fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError
         .connect_timeout(Duration::from_secs(10))
         .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")));
     let builder = match server.transport {
-        Transport::Loopback => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
+        Transport::Loopback | Transport::LinkLocal => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
         Transport::Tls => {
             let _ = rustls::crypto::ring::default_provider().install_default();
-            builder.https_only(true)
+            with_authorities(builder.https_only(true))?
         }
     };
     builder.build().map_err(|error| HttpError::Setup(root_cause(&error)))

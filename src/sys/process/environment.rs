@@ -153,6 +153,24 @@ pub(crate) fn command_environment(
     kept
 }
 
+/// Returns the environment of a program that the user configured to print an API key: aye's own, without the API keys of aye and
+/// without variables that load code. Other secrets stay, because the program may need one of them.
+pub(crate) fn program_environment(
+    own: impl Iterator<Item = (OsString, OsString)>,
+    withheld: &[String],
+) -> Vec<(OsString, OsString)> {
+    let passes = |name: &str| {
+        !name.starts_with("AYE")
+            && !name.starts_with("BASH_FUNC_")
+            && !CHANGES_MEANING.contains(&name)
+            && !in_table(LOADS_CODE, name)
+            && !withheld.iter().any(|withheld| withheld == name)
+    };
+    let mut kept: Vec<_> = own.filter(|(name, _)| name.to_str().is_some_and(passes)).collect();
+    kept.push(("AYE".into(), "1".into()));
+    kept
+}
+
 /// Returns a summary for an approval: `core, 14 secrets withheld`.
 pub(crate) fn environment_words(
     own: impl Iterator<Item = (OsString, OsString)>,
@@ -202,13 +220,16 @@ fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[St
         Environment::Inherit => true,
         Environment::Core => in_core(name),
     };
-    let starts =
-        |table: &[&str]| table.iter().any(|entry| if entry.ends_with('_') { name.starts_with(entry) } else { *entry == name });
-    wanted && !starts(LOADS_CODE) && !is_kept_secret(name, value, secret_names, is_secret)
+    wanted && !in_table(LOADS_CODE, name) && !is_kept_secret(name, value, secret_names, is_secret)
 }
 
 fn in_core(name: &str) -> bool {
-    CORE.iter().any(|core| if core.ends_with('_') { name.starts_with(core) } else { *core == name })
+    in_table(CORE, name)
+}
+
+/// Returns whether a table contains the name, or a prefix of it that ends in `_`.
+fn in_table(table: &[&str], name: &str) -> bool {
+    table.iter().any(|entry| if entry.ends_with('_') { name.starts_with(entry) } else { *entry == name })
 }
 
 fn holds_secret(name: &str, value: &OsStr) -> bool {

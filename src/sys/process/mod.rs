@@ -17,7 +17,7 @@ mod tests;
 mod tree;
 
 pub(crate) use capture::{Captured, whole_start};
-pub(crate) use environment::{Environment, command_environment, environment_words};
+pub(crate) use environment::{Environment, command_environment, environment_words, program_environment};
 pub(crate) use messages::TerminalSize;
 pub(crate) use piped::{Piped, start_piped};
 #[cfg(test)]

@@ -1,0 +1,143 @@
+//! Accounts of AWS: credentials from the environment, profiles, programs, single sign-on and the machine, and signed requests.
+
+mod machine;
+mod profile;
+mod signature;
+mod sources;
+mod sso;
+
+use super::{Surroundings, text};
+use crate::protocol::Problem;
+use crate::sys::http::Headers;
+use jiff::Timestamp;
+use profile::Profile;
+use serde_json::Value;
+use signature::{Request, Scope, sign};
+use std::fmt;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// The environment variables that are read.
+pub(crate) const VARIABLES: &[&str] = &[
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+    "AWS_ENDPOINT_URL_SSO",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_EC2_METADATA_DISABLED",
+    "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+];
+
+/// Time before their end at which credentials are read again.
+const MARGIN: Duration = Duration::from_secs(120);
+
+/// Credentials that sign requests. They are never printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct Credentials {
+    pub access_key_id: String,
+    pub secret_access_key: String,
+    pub session_token: Option<String>,
+    pub until: Option<Timestamp>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials")
+    }
+}
+
+impl Credentials {
+    /// Parses credentials in the format of programs and metadata servers.
+    fn of_json(value: &Value) -> Option<Self> {
+        let session_token = text(value, "SessionToken").or(text(value, "Token")).map(str::to_owned);
+        Some(Self {
+            access_key_id: text(value, "AccessKeyId")?.to_owned(),
+            secret_access_key: text(value, "SecretAccessKey")?.to_owned(),
+            session_token,
+            until: text(value, "Expiration").and_then(|time| time.parse().ok()),
+        })
+    }
+
+    fn is_valid(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| until.duration_since(now) > MARGIN.try_into().unwrap_or_default())
+    }
+}
+
+/// A request to authenticate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unsigned<'a> {
+    pub method: &'a str,
+    pub host: &'a str,
+    pub path: &'a str,
+    pub body: &'a [u8],
+}
+
+/// The account that signs requests to one service in one region.
+#[derive(Debug)]
+pub(crate) struct Account {
+    surroundings: Surroundings,
+    /// The profile that the settings name; it takes precedence over the environment.
+    profile: Option<String>,
+    region: String,
+    known: Mutex<Option<Credentials>>,
+}
+
+impl Account {
+    pub(crate) fn new(surroundings: Surroundings, profile: Option<String>, region: String) -> Self {
+        Self { surroundings, profile, region, known: Mutex::default() }
+    }
+
+    /// Returns the headers of a request to Bedrock. Reads the credentials if there are none, or if they end soon.
+    pub(crate) async fn headers(&self, request: Unsigned<'_>) -> Result<Headers, Problem> {
+        let credentials = self.credentials().await?;
+        let Unsigned { method, host, path, body } = request;
+        let scope = Scope { region: &self.region, service: "bedrock" };
+        Ok(sign(&Request { method, host, path, body }, scope, &credentials, Timestamp::now()))
+    }
+
+    /// Checks that there are credentials.
+    pub(crate) async fn check(&self) -> Result<(), Problem> {
+        self.credentials().await.map(drop)
+    }
+
+    /// Discards the credentials, because the server rejected them.
+    pub(crate) async fn forget(&self) {
+        *self.known.lock().await = None;
+    }
+
+    /// Returns the command that renews the credentials, if a sign-in does.
+    pub(crate) fn remedy(&self) -> String {
+        sources::remedy(&self.surroundings, self.profile.as_deref())
+    }
+
+    async fn credentials(&self) -> Result<Credentials, Problem> {
+        let mut known = self.known.lock().await;
+        if let Some(known) = known.as_ref().filter(|known| known.is_valid(Timestamp::now())) {
+            return Ok(known.clone());
+        }
+        let new = sources::credentials(&self.surroundings, self.profile.as_deref()).await?;
+        (self.surroundings.learn)(&new.secret_access_key);
+        if let Some(token) = &new.session_token {
+            (self.surroundings.learn)(token);
+        }
+        Ok(known.insert(new).clone())
+    }
+}
+
+/// Returns the region of a profile, if its file names one.
+pub(crate) fn region_of_profile(surroundings: &Surroundings, profile: Option<&str>) -> Result<Option<String>, Problem> {
+    Ok(Profile::read(surroundings, profile)?.and_then(|profile| profile.get("region").map(str::to_owned)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! The files `~/.aws/config` and `~/.aws/credentials`.
+
+use crate::cloud::{Surroundings, read};
+use crate::protocol::Problem;
+use std::collections::BTreeMap;
+
+const DEFAULT: &str = "default";
+
+/// Sections by name, each with its keys.
+type Sections = BTreeMap<String, BTreeMap<String, String>>;
+
+/// One profile, from both files.
+#[derive(Debug)]
+pub(super) struct Profile {
+    pub name: String,
+    keys: BTreeMap<String, String>,
+    /// All sections of the configuration file.
+    sections: Sections,
+}
+
+impl Profile {
+    /// Reads a profile: this one, or the one of AWS_PROFILE; `None` if none is named and there is no default one.
+    pub(super) fn read(surroundings: &Surroundings, named: Option<&str>) -> Result<Option<Self>, Problem> {
+        let named = named.or_else(|| surroundings.variable("AWS_PROFILE"));
+        let name = named.unwrap_or(DEFAULT);
+        let config = surroundings.path("AWS_CONFIG_FILE", ".aws/config");
+        let shared = surroundings.path("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
+        let sections = parse(&read(&config)?.unwrap_or_default());
+        let secrets = parse(&read(&shared)?.unwrap_or_default());
+        let section = sections.get(&format!("profile {name}")).or_else(|| sections.get(DEFAULT).filter(|_| name == DEFAULT));
+        let both: Vec<&BTreeMap<String, String>> = section.into_iter().chain(secrets.get(name)).collect();
+        if both.is_empty() {
+            let Some(name) = named else { return Ok(None) };
+            let problem = Problem::new(format!("no AWS profile `{name}`"));
+            let problem = problem.because(format!("neither `{}` nor `{}` has it", config.display(), shared.display()));
+            return Err(problem.hint("run `aws configure list-profiles` to list the profiles"));
+        }
+        let keys = both.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
+        Ok(Some(Self { name: name.to_owned(), keys, sections }))
+    }
+
+    /// Returns a key of another section of the configuration file.
+    pub(super) fn of_section(&self, section: &str, key: &str) -> Option<&str> {
+        self.sections.get(section)?.get(key).map(String::as_str)
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.keys.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+}
+
+/// Parses a file. Lines that are not understood are ignored, as in the tools of AWS; an indented line belongs to the key before it.
+fn parse(text: &str) -> Sections {
+    let mut sections = Sections::new();
+    let mut current: Option<String> = None;
+    for line in text.lines() {
+        let is_nested = line.starts_with([' ', '\t']);
+        let line = line.trim();
+        if line.is_empty() || line.starts_with(['#', ';']) || is_nested {
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix('[') {
+            let name = rest.split(']').next().unwrap_or_default();
+            let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+            sections.entry(name.clone()).or_default();
+            current = Some(name);
+        } else if let (Some(name), Some((key, value))) = (&current, line.split_once('=')) {
+            let value = [" #", " ;", "\t#", "\t;"].iter().fold(value, |value, mark| value.split(mark).next().unwrap_or_default());
+            let section = sections.entry(name.clone()).or_default();
+            section.insert(key.trim().to_ascii_lowercase(), value.trim().to_owned());
+        }
+    }
+    sections
+}
+
+/// Splits a command line into words, with quotes as in a shell, but without anything else of one.
+pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut is_word, mut quote) = (Vec::new(), String::new(), false, None);
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (Some('"') | None, '\\') => {
+                word.push(letters.next()?);
+                is_word = true;
+            }
+            (None, '"' | '\'') => {
+                quote = Some(letter);
+                is_word = true;
+            }
+            (None, letter) if letter.is_whitespace() => {
+                if std::mem::take(&mut is_word) {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (_, letter) => {
+                word.push(letter);
+                is_word = true;
+            }
+        }
+    }
+    if is_word {
+        words.push(word);
+    }
+    (quote.is_none() && !words.is_empty()).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_are_read_as_the_tools_of_aws_read_them() {
+        let sections = parse(
+            "# comment\nstray = 1\n[default]\nregion=eu-west-1 # near\naws_access_key_id = A\n\n[profile  work]\nsso_session = corp\n\
+             s3 =\n  max_concurrent_requests = 20\nRegion = us-west-2\n[sso-session corp]\nsso_start_url = https://x.awsapps.com/start#/\n",
+        );
+        let value = |section: &str, key: &str| sections[section].get(key).map(String::as_str);
+        assert_eq!(value("default", "region"), Some("eu-west-1"));
+        assert_eq!(value("profile work", "region"), Some("us-west-2"));
+        assert_eq!(value("profile work", "s3"), Some(""));
+        assert_eq!(value("profile work", "max_concurrent_requests"), None);
+        assert_eq!(value("sso-session corp", "sso_start_url"), Some("https://x.awsapps.com/start#/"));
+    }
+
+    #[test]
+    fn a_command_line_is_split_at_spaces_outside_quotes() {
+        for (line, expected) in [
+            ("/bin/a  b", Some(vec!["/bin/a", "b"])),
+            ("\"/opt/my tool\" --user 'a b' c\\ d \"\"", Some(vec!["/opt/my tool", "--user", "a b", "c d", ""])),
+            ("a \"b", None),
+            ("  ", None),
+        ] {
+            let expected = expected.map(|words| words.into_iter().map(str::to_owned).collect());
+            assert_eq!(split_words(line), expected, "{line}");
+        }
+    }
+}

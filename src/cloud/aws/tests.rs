@@ -1,0 +1,130 @@
+use super::*;
+use crate::cloud::tests::{Home, serve};
+use serde_json::json;
+
+const SSO: &str = "[profile work]\nsso_session = corp\nsso_account_id = 1234\nsso_role_name = Dev Role\nregion = eu-west-1\n\
+    [sso-session corp]\nsso_start_url = https://corp.awsapps.com/start\nsso_region = us-east-1\n";
+/// The SHA-1 hash of `corp`.
+const TOKEN_FILE: &str = ".aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
+
+fn token(expires: &str) -> String {
+    json!({"accessToken": "sso-token-1", "expiresAt": expires}).to_string()
+}
+
+async fn read(home: &Home, profile: Option<&str>, variables: &[(&str, &str)]) -> Result<Credentials, String> {
+    // No test asks the machine on which it runs.
+    let mut all = vec![("AWS_EC2_METADATA_DISABLED", "true")];
+    all.extend_from_slice(variables);
+    sources::credentials(&home.surroundings(&all), profile).await.map_err(|problem| problem.one_line())
+}
+
+fn keys(credentials: Credentials) -> (String, String, Option<String>) {
+    (credentials.access_key_id, credentials.secret_access_key, credentials.session_token)
+}
+
+fn expected(id: &str, secret: &str, token: Option<&str>) -> (String, String, Option<String>) {
+    (id.to_owned(), secret.to_owned(), token.map(str::to_owned))
+}
+
+#[tokio::test]
+async fn the_environment_goes_before_a_profile_unless_the_settings_name_one() {
+    let home = Home::with(&[
+        (
+            ".aws/config",
+            "[default]\nregion = eu-west-1\n[profile process]\ncredential_process = echo '{\"Version\": 1, \"AccessKeyId\": \"P\", \"SecretAccessKey\": \"ps\", \"Expiration\": \"2999-01-01T00:00:00Z\"}'\n",
+        ),
+        (
+            ".aws/credentials",
+            "[default]\naws_access_key_id = D\naws_secret_access_key = ds\n[other]\naws_access_key_id = O\naws_secret_access_key = os\naws_session_token = ot\n",
+        ),
+    ]);
+    let environment = [("AWS_ACCESS_KEY_ID", "E"), ("AWS_SECRET_ACCESS_KEY", "es"), ("AWS_SESSION_TOKEN", "et")];
+    let named = [("AWS_PROFILE", "other")];
+    for (profile, variables, of) in [
+        (None, &environment[..], expected("E", "es", Some("et"))),
+        (Some("default"), &environment, expected("D", "ds", None)),
+        (None, &[], expected("D", "ds", None)),
+        (None, &named, expected("O", "os", Some("ot"))),
+        (Some("process"), &named, expected("P", "ps", None)),
+    ] {
+        assert_eq!(read(&home, profile, variables).await.map(keys), Ok(of), "{profile:?} {variables:?}");
+    }
+    let region = |profile| region_of_profile(&home.surroundings(&[]), profile).unwrap();
+    assert_eq!((region(None).as_deref(), region(Some("other"))), (Some("eu-west-1"), None));
+}
+
+#[tokio::test]
+async fn a_sign_in_is_exchanged_for_the_credentials_of_the_role() {
+    let role = json!({"roleCredentials": {"accessKeyId": "R", "secretAccessKey": "rs", "sessionToken": "rt",
+        "expiration": 32_503_680_000_000_i64}});
+    let (address, requests) =
+        serve(vec![(200, "", role), (401, "", json!({"message": "Session token not found or invalid"}))]).await;
+    let home = Home::with(&[(".aws/config", SSO), (TOKEN_FILE, &token("2999-01-01T00:00:00Z"))]);
+    let endpoint = [("AWS_ENDPOINT_URL_SSO", address.as_str())];
+    let found = read(&home, Some("work"), &endpoint).await.unwrap();
+    assert!(found.is_valid(Timestamp::now()) && found.until.is_some());
+    assert_eq!(keys(found), expected("R", "rs", Some("rt")));
+    let request = requests.lock().unwrap()[0].clone();
+    assert!(request.starts_with("GET /federation/credentials?role_name=Dev+Role&account_id=1234 "), "{request}");
+    assert!(request.contains("x-amz-sso_bearer_token: sso-token-1"), "{request}");
+    let error = read(&home, Some("work"), &endpoint).await.unwrap_err();
+    assert!(error.contains("has expired") && error.ends_with("run `aws sso login --profile work`"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_credentials_is_said_with_the_command_that_renews_them() {
+    let old = token("2020-01-01T00:00:00UTC");
+    let process = "[profile work]\ncredential_process = sh -c 'echo session ended >&2; exit 1'\n";
+    for (config, cached, says) in [
+        (SSO, None, "not signed in to AWS with the profile `work`; run `aws sso login --profile work`"),
+        (SSO, Some(old.as_str()), "the AWS sign-in of the profile `work` has expired; run `aws sso login --profile work`"),
+        ("[default]\n", None, "no AWS profile `work`"),
+        ("[profile work]\nregion = a\n", None, "no AWS credentials found"),
+        ("[profile work]\nrole_arn = arn\n", None, "`role_arn`, which aye does not support"),
+        ("[profile work]\nsso_account_id = 1\n", None, "the AWS profile `work` has no `sso_start_url`"),
+        (process, None, "exit code 1): session ended"),
+        ("[profile work]\ncredential_process = echo x\n", None, "it did not print JSON"),
+        ("[profile work]\ncredential_process = echo {}\n", None, "no `AccessKeyId`"),
+        ("[profile work]\ncredential_process = 'echo\n", None, "a quote is not closed"),
+    ] {
+        let mut files = vec![(".aws/config", config)];
+        files.extend(cached.map(|cached| (TOKEN_FILE, cached)));
+        let error = read(&Home::with(&files), Some("work"), &[]).await.unwrap_err();
+        assert!(error.contains(says), "{says}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_container_and_a_machine_give_the_credentials_of_their_role() {
+    let given = || json!({"AccessKeyId": "M", "SecretAccessKey": "ms", "Token": "mt", "Expiration": "2999-01-01T00:00:00Z"});
+    let home = Home::with(&[("token", "container-token\n")]);
+    let (address, requests) = serve(vec![(200, "", given())]).await;
+    let container =
+        [("AWS_CONTAINER_CREDENTIALS_FULL_URI", address.as_str()), ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "~/token")];
+    assert_eq!(read(&home, None, &container).await.map(keys), Ok(expected("M", "ms", Some("mt"))));
+    assert!(requests.lock().unwrap()[0].contains("authorization: container-token"));
+    let (address, requests) =
+        serve(vec![(200, "", json!("metadata-token")), (200, "", json!("role\n")), (200, "", given())]).await;
+    let machine = [("AWS_EC2_METADATA_DISABLED", "false"), ("AWS_EC2_METADATA_SERVICE_ENDPOINT", address.as_str())];
+    assert_eq!(read(&home, None, &machine).await.map(keys), Ok(expected("M", "ms", Some("mt"))));
+    let requests = requests.lock().unwrap().clone();
+    assert!(requests[0].starts_with("PUT /latest/api/token "), "{}", requests[0]);
+    assert!(requests[2].starts_with("GET /latest/meta-data/iam/security-credentials/role "), "{}", requests[2]);
+    assert!(requests[2].contains("x-aws-ec2-metadata-token: metadata-token"), "{}", requests[2]);
+}
+
+#[tokio::test]
+async fn credentials_are_read_once_and_are_secrets() {
+    let home = Home::with(&[(".aws/credentials", "[default]\naws_access_key_id = D\naws_secret_access_key = ds\n")]);
+    let account = Account::new(home.surroundings(&[]), None, "eu-west-1".to_owned());
+    let request = Unsigned { method: "POST", host: "h", path: "/", body: b"" };
+    for _ in 0..2 {
+        let headers = account.headers(request).await.unwrap();
+        assert!(
+            headers[1].1.contains("Credential=D/") && headers[1].1.contains("/eu-west-1/bedrock/aws4_request"),
+            "{headers:?}"
+        );
+    }
+    assert_eq!(*home.learnt.lock().unwrap(), ["ds"]);
+    assert_eq!(account.remedy(), "run `aws sso login`");
+}

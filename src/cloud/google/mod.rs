@@ -1,0 +1,145 @@
+//! Application default credentials of Google Cloud: a service account's key file, the sign-in of `gcloud`, or the metadata server of
+//! the machine.
+
+mod key_file;
+
+use super::{Surroundings, headers, json, metadata_server, read, server, text, unreachable};
+use crate::protocol::Problem;
+use crate::sys::http::Headers;
+use key_file::{KeyFile, parse};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::sync::Mutex;
+
+/// The environment variables that are read.
+pub(crate) const VARIABLES: &[&str] = &["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "GCE_METADATA_HOST"];
+
+/// Time before its end at which a token is renewed.
+const MARGIN: Duration = Duration::from_secs(120);
+/// Lifetime of a token that does not say it.
+const LIFETIME: u64 = 3_600;
+const METADATA: &str = "metadata.google.internal";
+const TOKEN_PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";
+const SIGN_IN: &str = "run `gcloud auth application-default login`";
+
+/// The account whose tokens authenticate requests.
+#[derive(Debug)]
+pub(crate) struct Account {
+    surroundings: Surroundings,
+    token: Mutex<Option<Token>>,
+}
+
+#[derive(Clone)]
+struct Token {
+    text: String,
+    until: Instant,
+    /// The project that pays for requests of a user.
+    quota_project: Option<String>,
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+impl Account {
+    pub(crate) fn new(surroundings: Surroundings) -> Self {
+        Self { surroundings, token: Mutex::default() }
+    }
+
+    /// Returns the headers of a request. Gets a token if there is none, or if it ends soon.
+    pub(crate) async fn headers(&self) -> Result<Headers, Problem> {
+        let mut known = self.token.lock().await;
+        let token = match known.clone().filter(|token| token.until > Instant::now()) {
+            Some(token) => token,
+            None => {
+                let token = self.new_token().await?;
+                (self.surroundings.learn)(&token.text);
+                known.insert(token).clone()
+            }
+        };
+        let mut headers: Headers = vec![("authorization".into(), format!("Bearer {}", token.text))];
+        headers.extend(token.quota_project.map(|project| ("x-goog-user-project".into(), project)));
+        Ok(headers)
+    }
+
+    /// Discards the token, because the server rejected it.
+    pub(crate) async fn forget(&self) {
+        *self.token.lock().await = None;
+    }
+
+    async fn new_token(&self) -> Result<Token, Problem> {
+        let (path, is_named) = self.file();
+        let from = path.clone();
+        let content = tokio::task::spawn_blocking(move || read(&from)).await;
+        let content = content.unwrap_or_else(|_| Err(Problem::new(format!("cannot read `{}`", path.display()))))?;
+        match content {
+            Some(content) => of_file(&parse(&content, &path)?, &path).await,
+            None if is_named => {
+                let problem =
+                    Problem::new(format!("cannot read `{}`, which GOOGLE_APPLICATION_CREDENTIALS names", path.display()));
+                Err(problem.because("the file does not exist").hint("correct the variable, or unset it"))
+            }
+            None => self.of_machine(&path).await,
+        }
+    }
+
+    /// Returns the file of the credentials, and whether a variable names it.
+    fn file(&self) -> (PathBuf, bool) {
+        if let Some(path) = self.surroundings.variable("GOOGLE_APPLICATION_CREDENTIALS") {
+            return (self.surroundings.expanded(path), true);
+        }
+        let config = self.surroundings.path("CLOUDSDK_CONFIG", ".config/gcloud");
+        (config.join("application_default_credentials.json"), false)
+    }
+
+    async fn of_machine(&self, path: &Path) -> Result<Token, Problem> {
+        let host = self.surroundings.variable("GCE_METADATA_HOST").unwrap_or(METADATA);
+        let server = metadata_server(&format!("http://{host}"))?;
+        let none = || {
+            let problem = Problem::new("no Google Cloud credentials found");
+            let problem = problem.because(format!(
+                "GOOGLE_APPLICATION_CREDENTIALS is not set, `{}` does not exist, and `{host}` is not reachable",
+                path.display()
+            ));
+            problem.hint(SIGN_IN)
+        };
+        let reply = server.get(TOKEN_PATH, &headers([("metadata-flavor", "Google")])).await.map_err(|_| none())?;
+        if reply.header("metadata-flavor") != Some("Google") {
+            return Err(none());
+        }
+        let (status, value) = json(reply).await;
+        let problem = || Problem::new(format!("the metadata server `{host}` has no token for this machine (status {status})"));
+        token(&value, None)
+            .ok_or_else(|| problem().hint("attach a service account with the scope `cloud-platform` to the machine"))
+    }
+}
+
+/// Exchanges the content of a file for a token.
+async fn of_file(file: &KeyFile, path: &Path) -> Result<Token, Problem> {
+    let form = file.form(SystemTime::now(), path)?;
+    let server = server(file.token_uri())?;
+    let sent = server.submit("", &Headers::new(), &form).await;
+    let (status, value) = json(sent.map_err(|error| unreachable("Google Cloud", &error))?).await;
+    if status == 200
+        && let Some(token) = token(&value, file.quota_project())
+    {
+        return Ok(token);
+    }
+    let reason =
+        text(&value, "error_description").or(text(&value, "error")).map_or_else(|| format!("status {status}"), str::to_owned);
+    let problem = Problem::new(format!("Google Cloud rejected the credentials in `{}`", path.display())).because(reason);
+    Err(if status >= 500 { problem.hint("try again later") } else { problem.hint(file.remedy()) })
+}
+
+fn token(value: &Value, quota_project: Option<&str>) -> Option<Token> {
+    let text = text(value, "access_token")?.to_owned();
+    let seconds = value.get("expires_in").and_then(Value::as_u64).unwrap_or(LIFETIME);
+    let until = Instant::now() + Duration::from_secs(seconds).saturating_sub(MARGIN);
+    Some(Token { text, until, quota_project: quota_project.map(str::to_owned) })
+}
+
+#[cfg(test)]
+mod tests;

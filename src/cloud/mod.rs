@@ -1,0 +1,100 @@
+//! Accounts of cloud platforms: where their credentials are, and how they authenticate a request.
+
+pub(crate) mod aws;
+pub(crate) mod google;
+
+use crate::protocol::Problem;
+use crate::sys::file;
+use crate::sys::http::{Headers, HttpError, Reply, Server, Timeouts};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Maximum bytes of a credentials file or of a response with credentials.
+const MAX_BYTES: usize = 1 << 20;
+
+/// The environment that an account is read from.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    /// The environment variables of the platform.
+    pub variables: BTreeMap<String, String>,
+    pub home: PathBuf,
+    /// Directories of the workspace, whose programs are not run.
+    pub roots: Vec<PathBuf>,
+    /// Called with each secret that is read, so that it is redacted.
+    pub learn: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings").finish_non_exhaustive()
+    }
+}
+
+impl Surroundings {
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// Returns the path in a variable, or one below the home directory.
+    fn path(&self, variable: &str, below_home: &str) -> PathBuf {
+        match self.variable(variable) {
+            Some(path) => self.expanded(path),
+            None => self.home.join(below_home),
+        }
+    }
+
+    fn expanded(&self, path: &str) -> PathBuf {
+        path.strip_prefix("~/").map_or_else(|| PathBuf::from(path), |below| self.home.join(below))
+    }
+}
+
+/// Reads a file of credentials; `None` if it is missing. No error repeats its content.
+fn read(path: &Path) -> Result<Option<String>, Problem> {
+    let problem = || Problem::new(format!("cannot read `{}`", path.display()));
+    match file::read(path, MAX_BYTES as u64) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| problem().because("it is not UTF-8 text")),
+        Err(_) if !path.exists() => Ok(None),
+        Err(error) => Err(problem().because(error)),
+    }
+}
+
+/// Returns the error of a server that is not reached.
+fn unreachable(what: &str, error: &HttpError) -> Problem {
+    Problem::new(format!("cannot get credentials from {what}")).because(error).hint("check the network")
+}
+
+/// Reads a response as JSON; anything else is an empty object. Returns its status, too.
+async fn json(reply: Reply) -> (u16, Value) {
+    let status = reply.status();
+    let body = reply.into_head(MAX_BYTES).await;
+    (status, serde_json::from_slice(&body).unwrap_or_else(|_| Value::Object(serde_json::Map::new())))
+}
+
+/// Returns a string in a JSON document.
+fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// Returns a server that is on the internet or on this machine.
+fn server(address: &str) -> Result<Server, Problem> {
+    let timeouts = Timeouts { connect: Duration::from_secs(10), idle: Duration::from_secs(30) };
+    Server::new(address, timeouts).map_err(|error| Problem::new(error.to_string()))
+}
+
+/// Returns the metadata server of the machine, which responds at once if there is one.
+fn metadata_server(address: &str) -> Result<Server, Problem> {
+    let timeouts = Timeouts { connect: Duration::from_secs(1), idle: Duration::from_secs(3) };
+    Server::link_local(address, timeouts).map_err(|error| Problem::new(error.to_string()))
+}
+
+/// Returns headers with these names and values.
+fn headers<const N: usize>(pairs: [(&'static str, &str); N]) -> Headers {
+    pairs.into_iter().map(|(name, value)| (name.into(), value.to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests;

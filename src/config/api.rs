@@ -1,0 +1,20 @@
+//! APIs of providers.
+
+use super::schema;
+
+/// The API that a server implements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    Anthropic,
+    OpenAiResponses,
+    OpenAiChat,
+    Gemini,
+}
+
+impl Api {
+    /// Returns the API with a name of the settings.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let apis = [Self::Anthropic, Self::OpenAiResponses, Self::OpenAiChat, Self::Gemini];
+        schema::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)
+    }
+}

@@ -1,0 +1,50 @@
+//! `[providers.NAME] api_key_command`: a program of the user that prints the API key of a provider.
+
+use super::file::Value;
+use super::{Settings, settings};
+use crate::policy::line;
+use crate::protocol::Problem;
+use std::time::Duration;
+
+/// The program, and how long its key is valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyCommand {
+    /// The program and its arguments; not empty.
+    pub argv: Vec<String>,
+    /// Time after which the program runs again; absent: only when the provider rejects the key.
+    pub lifetime: Option<Duration>,
+}
+
+impl KeyCommand {
+    /// Returns the command of a provider, if one is set.
+    pub(super) fn of_provider(settings: &Settings, provider: &str) -> Option<Self> {
+        let Value::List(argv) = &settings.entry(&["providers", provider, "api_key_command"])?.value else { return None };
+        let seconds = settings::number(&settings.values, &["providers", provider, "api_key_lifetime_seconds"]);
+        Some(Self { argv: argv.clone(), lifetime: (seconds > 0).then(|| Duration::from_secs(seconds)) })
+    }
+
+    /// Returns the command as a line for a shell, so that it can be copied.
+    pub(crate) fn shown(&self) -> String {
+        line(&self.argv)
+    }
+}
+
+/// Checks the words of a command.
+pub(super) fn check(argv: &[String]) -> Result<(), Problem> {
+    let expected = "use an array such as [\"pass\", \"show\", \"anthropic\"]";
+    let Some(program) = argv.first().filter(|program| !program.trim().is_empty()) else {
+        return Err(Problem::new("the program is missing").hint(expected));
+    };
+    if argv.len() == 1 && program.contains(char::is_whitespace) {
+        let problem = Problem::new(format!("`{program}` is one word with spaces")).because("no shell splits it");
+        return Err(problem.hint(expected));
+    }
+    if argv.iter().any(|word| word.contains('\0')) {
+        return Err(Problem::new("an argument contains a NUL character"));
+    }
+    if program.contains('/') && !program.starts_with('/') && !program.starts_with("~/") {
+        let problem = Problem::new(format!("`{program}` is a relative path"));
+        return Err(problem.hint("use an absolute path, a path that starts with `~/`, or a name in PATH"));
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! The reason why no model is available.
+
+use super::ConfigError;
+use crate::protocol::Problem;
+use std::fmt;
+
+/// The reason why no model is available.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoModel {
+    /// An API key is missing; the error says which one, and what the alternatives are.
+    NoKey(Problem),
+    /// The policy does not allow the configured model.
+    Forbidden(Problem),
+    Wrong(ConfigError),
+}
+
+impl NoModel {
+    /// Returns the first error.
+    pub(crate) fn into_problem(self) -> Problem {
+        match self {
+            Self::NoKey(problem) | Self::Forbidden(problem) => problem,
+            Self::Wrong(error) => error.into_problem(),
+        }
+    }
+}
+
+/// One line for each error, for messages that have no lines of their own.
+impl fmt::Display for NoModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoKey(problem) | Self::Forbidden(problem) => f.write_str(&problem.one_line()),
+            Self::Wrong(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<ConfigError> for NoModel {
+    fn from(error: ConfigError) -> Self {
+        Self::Wrong(error)
+    }
+}

@@ -1,0 +1,91 @@
+//! `[providers.NAME] headers`: headers that aye adds to every request to a provider.
+
+use super::api::Api;
+use super::file::{Entry, Value};
+use super::servers::Values;
+use super::servers::expand::{expand, has_variable};
+use super::service::Kind;
+use super::{ConfigError, Environment, Settings, address, servers};
+use crate::protocol::Problem;
+
+/// Minimum characters of a value that is redacted everywhere; a shorter one occurs in texts by chance.
+const MIN_SECRET: usize = 8;
+
+/// Returns the headers that aye sets itself for an API, besides those of the connection.
+fn own_headers(api: Option<Api>, service: Option<Kind>) -> &'static [&'static str] {
+    match service {
+        Some(Kind::Azure) => return &["api-key", "authorization"],
+        Some(Kind::Vertex) => return &["authorization", "anthropic-beta", "x-goog-user-project"],
+        Some(Kind::Bedrock) => return &["authorization", "x-amz-date", "x-amz-security-token"],
+        None => {}
+    }
+    match api {
+        Some(Api::Anthropic) => &["x-api-key", "anthropic-version", "anthropic-beta"],
+        Some(Api::OpenAiChat | Api::OpenAiResponses) => &["authorization"],
+        Some(Api::Gemini) => &["x-goog-api-key"],
+        None => &[],
+    }
+}
+
+/// Checks the headers of a provider. No error repeats a value.
+pub(super) fn check<'a>(
+    headers: impl IntoIterator<Item = (&'a String, &'a String)>,
+    api: Option<Api>,
+    service: Option<Kind>,
+) -> impl Iterator<Item = Problem> {
+    headers.into_iter().filter_map(move |(name, value)| {
+        let lower = name.to_ascii_lowercase();
+        if own_headers(api, service).contains(&lower.as_str()) {
+            let problem = Problem::new(format!("the header `{name}` is set by aye for this API"));
+            return Some(problem.hint("remove it, and set the key with `aye auth login`, `api_key_env` or `api_key_command`"));
+        }
+        if ["accept-encoding", "te", "trailer", "upgrade", "keep-alive", "proxy-authorization"].contains(&lower.as_str()) {
+            return Some(Problem::new(format!("the header `{name}` is set by aye; remove it")));
+        }
+        address::check_header(name, value).err().map(Problem::from)
+    })
+}
+
+/// Returns the headers of a provider with their values from the environment.
+///
+/// # Errors
+/// A variable is not set, or its value is not allowed in a header.
+pub(super) fn of_provider(settings: &Settings, provider: &str, environment: &Environment) -> Result<Values, ConfigError> {
+    let Some(Entry { value: Value::Table(headers), origin }) = settings.entry(&["providers", provider, "headers"]) else {
+        return Ok(Values::default());
+    };
+    let mut expanded = Values::default();
+    for (name, value) in headers {
+        let wrong = |reason: String| {
+            let problem = Problem::new(format!("{origin}: cannot use the header `{name}` of `providers.{provider}`"));
+            ConfigError::one(problem.because(reason))
+        };
+        let value = expand(value, environment, &[]).map_err(|error| wrong(error.to_string()))?;
+        address::check_header(name, &value).map_err(wrong)?;
+        expanded.0.push((name.clone(), value));
+    }
+    Ok(expanded)
+}
+
+/// Returns the values of all headers that may be secrets: those from the environment, and literal ones that are not plain words.
+pub(super) fn secrets(settings: &Settings, environment: &Environment) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, entry) in &settings.values {
+        let (Value::Table(headers), [table, _, key]) = (&entry.value, path.as_slice()) else { continue };
+        if table != "providers" || key != "headers" {
+            continue;
+        }
+        for (name, value) in headers {
+            if !has_variable(value) && !servers::is_authentication(name) && !value.bytes().any(|byte| byte.is_ascii_digit()) {
+                continue;
+            }
+            let Ok(value) = expand(value, environment, &[]) else { continue };
+            // `Bearer TOKEN`: the token alone is the secret.
+            let token = value.rsplit(' ').next().unwrap_or_default().to_owned();
+            found.extend([value, token].into_iter().filter(|value| value.len() >= MIN_SECRET));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}

@@ -1,0 +1,137 @@
+//! Services of cloud platforms in the settings: `[providers.NAME] service`, with the project, location or region.
+
+use super::api::Api;
+use super::no_model::NoModel;
+use super::schema::SERVICES;
+use super::{ConfigError, Environment, Settings, address};
+use crate::protocol::Problem;
+
+/// Service that offers the models of a provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// The maker of the API, or a compatible server.
+    #[default]
+    Direct,
+    /// Azure OpenAI. `api_version` is absent for the v1 API.
+    Azure { api_version: Option<String> },
+    /// Vertex AI on Google Cloud.
+    Vertex { project: String, location: String },
+    /// Amazon Bedrock. `region`: absent if only a profile can name it. `profile`: the one that the settings name.
+    Bedrock { region: Option<String>, profile: Option<String> },
+}
+
+/// A service by name, before its settings are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Azure,
+    Vertex,
+    Bedrock,
+}
+
+impl Kind {
+    /// Returns the service of a provider: the one that the settings name, or the one with the name of the provider.
+    pub(super) fn of_provider(settings: &Settings, provider: &str) -> Option<Self> {
+        let name = settings.text(&["providers", provider, "service"]).unwrap_or(provider);
+        let kinds = [Self::Azure, Self::Vertex, Self::Bedrock];
+        SERVICES.iter().zip(kinds).find(|(known, _)| **known == name).map(|(_, kind)| kind)
+    }
+
+    /// Returns the environment variables with a key: an API key, or a token.
+    pub(super) fn key_variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Azure => &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"],
+            Self::Vertex => &[],
+            Self::Bedrock => &["AWS_BEARER_TOKEN_BEDROCK"],
+        }
+    }
+
+    /// Returns the API of a model, unless the settings name one.
+    pub(super) fn api_of(self, model: &str) -> Api {
+        match self {
+            Self::Azure => Api::OpenAiResponses,
+            Self::Vertex if model.starts_with("claude") => Api::Anthropic,
+            Self::Vertex => Api::Gemini,
+            Self::Bedrock => Api::Anthropic,
+        }
+    }
+
+    /// Returns whether the service has another way to authenticate than a key.
+    pub(super) fn has_account(self) -> bool {
+        matches!(self, Self::Vertex | Self::Bedrock)
+    }
+
+    /// Reads the settings of the service, and the environment variables of its platform.
+    pub(super) fn read(self, settings: &Settings, provider: &str, environment: &Environment) -> Result<Service, NoModel> {
+        let setting = |key: &str, variables: &[&str]| {
+            let set = settings.text(&["providers", provider, key]).map(str::to_owned);
+            set.or_else(|| variables.iter().find_map(|name| environment.get(name)).map(str::to_owned))
+        };
+        match self {
+            Self::Azure => Ok(Service::Azure { api_version: setting("api_version", &[]) }),
+            Self::Vertex => {
+                let Some(project) = setting("project", &["GOOGLE_CLOUD_PROJECT"]) else {
+                    let problem = Problem::new(format!("no Google Cloud project for `{provider}`"));
+                    let problem =
+                        problem.hint(format!("set GOOGLE_CLOUD_PROJECT, or `providers.{provider}.project` in config.toml"));
+                    return Err(NoModel::NoKey(problem));
+                };
+                let location = setting("location", &["GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]);
+                let location = location.unwrap_or_else(|| "global".to_owned());
+                is_name(&location).then_some(()).ok_or_else(|| wrong(provider, "location", &location))?;
+                Ok(Service::Vertex { project, location })
+            }
+            Self::Bedrock => {
+                let region = setting("region", &["AWS_REGION", "AWS_DEFAULT_REGION"]);
+                if let Some(region) = region.as_ref().filter(|region| !is_name(region)) {
+                    return Err(wrong(provider, "region", region).into());
+                }
+                Ok(Service::Bedrock { region, profile: setting("profile", &[]) })
+            }
+        }
+    }
+
+    /// Returns the address of the service, unless the settings name one.
+    pub(super) fn base_url(self, service: &Service, provider: &str, environment: &Environment) -> Result<String, NoModel> {
+        let from = |variable: &str| {
+            let given = environment.get(variable)?;
+            Some(address::check(given).map_err(|problem| NoModel::Wrong(ConfigError::one(problem.at(variable)))))
+        };
+        match (self, service) {
+            (Self::Azure, _) => from("AZURE_OPENAI_ENDPOINT").unwrap_or_else(|| {
+                let problem = Problem::new(format!("no URL for `{provider}`"));
+                let example = "https://NAME.openai.azure.com";
+                let hint =
+                    format!("set AZURE_OPENAI_ENDPOINT, or `providers.{provider}.base_url` in config.toml, to `{example}`");
+                Err(NoModel::NoKey(problem.hint(hint)))
+            }),
+            (_, Service::Vertex { location, .. }) => Ok(match location.as_str() {
+                "global" => "https://aiplatform.googleapis.com".to_owned(),
+                "us" | "eu" => format!("https://aiplatform.{location}.rep.googleapis.com"),
+                region => format!("https://{region}-aiplatform.googleapis.com"),
+            }),
+            (_, Service::Bedrock { region, .. }) => {
+                let given = from("AWS_ENDPOINT_URL_BEDROCK_RUNTIME").or_else(|| from("AWS_ENDPOINT_URL"));
+                // Without a region, a profile names it, which is read later.
+                given.unwrap_or_else(|| Ok(region.as_deref().map(bedrock_url).unwrap_or_default()))
+            }
+            (_, Service::Direct | Service::Azure { .. }) => Ok(String::new()),
+        }
+    }
+}
+
+/// Returns the address of Bedrock in a region.
+pub(crate) fn bedrock_url(region: &str) -> String {
+    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    format!("https://bedrock-runtime.{region}.{domain}")
+}
+
+/// Returns whether a text can be part of a host name.
+fn is_name(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=63).contains(&text.len()) && text.bytes().all(is_plain) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+fn wrong(provider: &str, key: &str, value: &str) -> ConfigError {
+    let problem = Problem::new(format!("invalid {key} `{value}` for `{provider}`"));
+    ConfigError::one(problem.because("expected lower-case letters, digits and `-`, such as `europe-west1`"))
+}

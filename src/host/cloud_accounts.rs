@@ -1,0 +1,63 @@
+//! Access to the services of cloud platforms: their address, and the account that authenticates requests.
+
+use super::context::AppContext;
+use crate::cloud::{Surroundings, aws, google};
+use crate::config::{ConfigError, KeyPlace, ModelChoice, NoModel, Secret, Service, bedrock_url};
+use crate::llm;
+use crate::protocol::Problem;
+use std::sync::Arc;
+
+/// How a provider is reached.
+pub(crate) struct Access {
+    pub service: llm::Service,
+    pub base_url: String,
+    /// Absent if a key authenticates the requests, or if nothing does.
+    pub account: Option<llm::Account>,
+}
+
+/// Returns how the provider of a model is reached. Reads the AWS profile if only it can name the region.
+pub(crate) fn access(place: &AppContext, choice: &ModelChoice) -> Result<Access, NoModel> {
+    let base_url = choice.base_url.clone();
+    let has_account = choice.key_place == KeyPlace::Account;
+    Ok(match &choice.service {
+        Service::Direct => Access { service: llm::Service::Direct, base_url, account: None },
+        Service::Azure { api_version } => {
+            Access { service: llm::Service::Azure { version: api_version.clone() }, base_url, account: None }
+        }
+        Service::Vertex { project, location } => {
+            let service = llm::Service::Vertex { project: project.clone(), location: location.clone() };
+            let account = has_account.then(|| google::Account::new(surroundings(place, google::VARIABLES)));
+            Access { service, base_url, account: account.map(|account| llm::Account::Google(Arc::new(account))) }
+        }
+        Service::Bedrock { region, profile } => {
+            let surroundings = surroundings(place, aws::VARIABLES);
+            let region = match region {
+                Some(region) => region.clone(),
+                None => region_of_profile(&surroundings, &choice.provider, profile.as_deref())?,
+            };
+            let base_url = if base_url.is_empty() { bedrock_url(&region) } else { base_url };
+            let account = has_account.then(|| aws::Account::new(surroundings, profile.clone(), region));
+            let account = account.map(|account| llm::Account::Aws(Arc::new(account)));
+            Access { service: llm::Service::Bedrock, base_url, account }
+        }
+    })
+}
+
+fn region_of_profile(surroundings: &Surroundings, provider: &str, profile: Option<&str>) -> Result<String, NoModel> {
+    let region = aws::region_of_profile(surroundings, profile).map_err(ConfigError::one)?;
+    region.ok_or_else(|| {
+        let problem = Problem::new(format!("no AWS region for `{provider}`"));
+        NoModel::NoKey(problem.hint(format!("set AWS_REGION, or `providers.{provider}.region` in config.toml")))
+    })
+}
+
+fn surroundings(place: &AppContext, names: &[&str]) -> Surroundings {
+    let variables = place.environment.variables().filter(|(name, _)| names.contains(name));
+    let credentials = place.credentials.clone();
+    Surroundings {
+        variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        home: place.home.clone(),
+        roots: place.roots.clone(),
+        learn: Arc::new(move |secret| credentials.remember(Secret::new(secret))),
+    }
+}

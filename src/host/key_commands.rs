@@ -1,0 +1,38 @@
+//! Keys that programs of the user print (`api_key_command`): run in the background, and at most once for each key.
+
+use super::context::AppContext;
+use crate::config::{KeyCommand as Setting, Secret};
+use crate::protocol::{Failure, FailureKind, Problem};
+use crate::sys::key_command::{KeyCommand, KeyCommandError};
+use std::time::Duration;
+
+/// Time limit of a program; it may ask for a fingerprint or a password in a window of its own.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Returns the key of a provider. Runs the program unless its key is known. `rejected`: the key that the provider rejected, so that
+/// another one is needed.
+pub(crate) fn printed_key(
+    place: &AppContext,
+    provider: &str,
+    setting: &Setting,
+    rejected: Option<&str>,
+) -> Result<Secret, Problem> {
+    let run = || {
+        let withheld = place.settings.key_variables();
+        let (argv, home, roots) = (&setting.argv, &place.home, &place.roots);
+        KeyCommand { argv, home, timeout: TIMEOUT, withheld: &withheld, roots }.print_key()
+    };
+    let name = place.settings.key_name(provider).unwrap_or(provider);
+    place.credentials.printed_key(name, setting, rejected, run).map_err(|error: KeyCommandError| {
+        let problem = Problem::new(format!("cannot read the API key of `{provider}` with `api_key_command`")).because(error);
+        problem.hint(format!(
+            "run `{}` in a terminal to see what it prints; `providers.{name}.api_key_command` in config.toml sets it",
+            setting.shown()
+        ))
+    })
+}
+
+/// Returns the error of a request that needs such a key.
+pub(crate) fn failure(problem: &Problem) -> Failure {
+    Failure::of_problem(FailureKind::Authentication, problem)
+}

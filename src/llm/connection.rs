@@ -1,0 +1,164 @@
+//! Connection to the server of a provider: its address, and the headers of every request.
+
+use super::auth::Key;
+use super::error::ErrorContext;
+use super::{Account, ProviderSpec};
+use crate::cloud::aws::Unsigned;
+use crate::ports::ModelError;
+use crate::protocol::{Failure, FailureKind, Problem};
+use crate::sys::http::{Headers, Reply, Server, Timeouts};
+use bytes::Bytes;
+use std::borrow::Cow;
+
+/// Status of a rejected key.
+const UNAUTHORIZED: u16 = 401;
+
+pub(super) struct Connection {
+    server: Server,
+    key: Key,
+    account: Option<Account>,
+    /// Headers of the user.
+    headers: Headers,
+    speaker: ErrorContext,
+}
+
+impl Connection {
+    /// Creates a connection for a model, or for none. Nothing is sent yet.
+    pub(crate) fn new(spec: &ProviderSpec, model: &str) -> Result<Self, Failure> {
+        let mut speaker = ErrorContext {
+            provider: spec.name.clone(),
+            model: model.to_owned(),
+            key_variable: spec.key_variable.clone(),
+            base_url: spec.base_url.clone(),
+            remedy: spec.account.as_ref().map(Account::remedy),
+        };
+        let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
+        server.address().clone_into(&mut speaker.base_url);
+        let headers = spec.headers.0.iter().map(|(name, value)| (Cow::Owned(name.clone()), value.clone())).collect();
+        let key = Key::new(spec.key.clone(), spec.service.headers_of(spec.api));
+        Ok(Self { server, key, account: spec.account.clone(), headers, speaker })
+    }
+
+    pub(crate) fn speaker(&self) -> &ErrorContext {
+        &self.speaker
+    }
+
+    /// Returns the address of the server, without a final slash.
+    pub(crate) fn address(&self) -> &str {
+        self.server.address()
+    }
+
+    /// Returns the host, with the port if it is not the default.
+    pub(crate) fn host(&self) -> &str {
+        self.server.host()
+    }
+
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        self.server.timeouts()
+    }
+
+    /// Returns whether requests are sent without a key.
+    pub(crate) fn lacks_key(&self) -> bool {
+        self.key.is_absent() && self.account.is_none()
+    }
+
+    /// Hides the key in an error.
+    pub(crate) fn hidden_in(&self, error: ModelError) -> ModelError {
+        self.key.hidden_in(error)
+    }
+
+    /// Sends `body` and waits for the head of the response. If the server rejects a key that can be renewed, the request is sent
+    /// once more with a new one.
+    pub(crate) async fn post(&self, path: &str, more: &Headers, body: Bytes) -> Result<Reply, ModelError> {
+        let reply = self.post_once(path, more, body.clone()).await?;
+        if self.has_renewed(&reply).await {
+            return self.post_once(path, more, body).await;
+        }
+        Ok(reply)
+    }
+
+    /// Checks that there are credentials, without a request to the provider.
+    pub(crate) async fn check_account(&self) -> Result<(), Failure> {
+        match &self.account {
+            Some(account) => account.check().await.map_err(|problem| Failure::of_problem(FailureKind::Authentication, &problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// Requests `path`, like [`Connection::post`].
+    pub(crate) async fn get(&self, path: &str) -> Result<Reply, ModelError> {
+        let reply = self.get_once(path).await?;
+        if self.has_renewed(&reply).await {
+            return self.get_once(path).await;
+        }
+        Ok(reply)
+    }
+
+    async fn post_once(&self, path: &str, more: &Headers, body: Bytes) -> Result<Reply, ModelError> {
+        let mut headers = self.headers("POST", path, &body).await?;
+        headers.extend_from_slice(more);
+        self.server.post(path, &headers, body).await.map_err(|error| self.speaker.transport(&error))
+    }
+
+    async fn get_once(&self, path: &str) -> Result<Reply, ModelError> {
+        let headers = self.headers("GET", path, &[]).await?;
+        self.server.get(path, &headers).await.map_err(|error| self.speaker.transport(&error))
+    }
+
+    async fn headers(&self, method: &str, path: &str, body: &[u8]) -> Result<Headers, ModelError> {
+        let mut headers = self.headers.clone();
+        let Some(account) = &self.account else {
+            headers.extend(self.key.headers(&self.speaker).await?);
+            return Ok(headers);
+        };
+        let path = format!("{}{path}", self.server.base_path());
+        let request = Unsigned { method, host: self.server.host(), path: &path, body };
+        let own = account.headers(request).await;
+        headers.extend(own.map_err(|problem| Failure::of_problem(FailureKind::Authentication, &problem))?);
+        Ok(headers)
+    }
+
+    /// Returns whether the server rejected credentials that can be renewed, so that a retry makes sense.
+    async fn has_renewed(&self, reply: &Reply) -> bool {
+        let is_unauthorized = reply.status() == UNAUTHORIZED;
+        match &self.account {
+            Some(Account::Google(account)) if is_unauthorized => account.forget().await,
+            Some(Account::Aws(account)) if is_unauthorized || is_expired(reply) => account.forget().await,
+            Some(_) => return false,
+            None => return is_unauthorized && self.key.reject(),
+        }
+        true
+    }
+}
+
+/// Header of AWS with the kind of an error.
+pub(super) const ERROR_TYPE: &str = "x-amzn-errortype";
+
+/// Returns whether AWS says that the credentials have expired.
+fn is_expired(reply: &Reply) -> bool {
+    reply.header(ERROR_TYPE).is_some_and(|kind| kind.contains("ExpiredToken") || kind.contains("UnrecognizedClient"))
+}
+
+impl Account {
+    async fn headers(&self, request: Unsigned<'_>) -> Result<Headers, Problem> {
+        match self {
+            Self::Google(account) => account.headers().await,
+            Self::Aws(account) => account.headers(request).await,
+        }
+    }
+
+    async fn check(&self) -> Result<(), Problem> {
+        match self {
+            Self::Google(account) => account.headers().await.map(drop),
+            Self::Aws(account) => account.check().await,
+        }
+    }
+
+    /// Returns what to do if the provider rejects the credentials.
+    fn remedy(&self) -> String {
+        match self {
+            Self::Google(_) => "run `gcloud auth application-default login`".to_owned(),
+            Self::Aws(account) => account.remedy(),
+        }
+    }
+}

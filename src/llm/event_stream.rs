@@ -1,0 +1,298 @@
+//! Binary event stream of AWS: messages with two checksums, of which each contains one event of the model.
+
+use super::limits::{EVENT_BYTES, OTHER_BYTES};
+use super::sse::{Event, Events, SseError};
+use crate::sys::http::HttpError;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+use serde::Deserialize;
+use serde_json::json;
+
+/// Bytes of both lengths and their checksum.
+const PRELUDE: usize = 12;
+/// Bytes of a message without headers and payload.
+const FRAME: usize = 16;
+const TEXT: u8 = 7;
+const BYTES: u8 = 6;
+
+/// Returns the events of `body`.
+pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
+    let decoder = Decoder { body: body.fuse().boxed(), buffer: Vec::new(), failed: false };
+    let events = stream::unfold(decoder, |mut decoder| async move { decoder.next().await.map(|event| (event, decoder)) });
+    // The reader polls it again after its end.
+    events.fuse().boxed()
+}
+
+struct Decoder {
+    body: BoxStream<'static, Result<Bytes, HttpError>>,
+    buffer: Vec<u8>,
+    failed: bool,
+}
+
+/// Outcome of a look at the buffer.
+enum Step {
+    Event(Event),
+    /// A message that is not part of the response.
+    Other,
+    /// More bytes are needed.
+    Incomplete,
+}
+
+/// Headers of a message that say what it is.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Kind {
+    message: String,
+    event: String,
+    exception: String,
+    error_code: String,
+    error_message: String,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    bytes: String,
+}
+
+#[derive(Deserialize, Default)]
+struct Exception {
+    #[serde(default, alias = "Message")]
+    message: String,
+}
+
+impl Decoder {
+    async fn next(&mut self) -> Option<Result<Event, SseError>> {
+        while !self.failed {
+            match self.message() {
+                Ok(Step::Event(event)) => return Some(Ok(event)),
+                Ok(Step::Other) => continue,
+                Ok(Step::Incomplete) => {}
+                Err(error) => {
+                    self.failed = true;
+                    return Some(Err(error));
+                }
+            }
+            match self.body.next().await {
+                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                Some(Err(error)) => {
+                    self.failed = true;
+                    return Some(Err(error.into()));
+                }
+                None => return self.rest().map(Err),
+            }
+        }
+        None
+    }
+
+    /// Takes the next complete message from the buffer.
+    fn message(&mut self) -> Result<Step, SseError> {
+        let Some(total) = number(&self.buffer, 0) else { return Ok(Step::Incomplete) };
+        if self.is_other() {
+            return if self.buffer.len() > OTHER_BYTES { Err(self.other()) } else { Ok(Step::Incomplete) };
+        }
+        if total > EVENT_BYTES {
+            return Err(SseError::TooLarge);
+        }
+        if total < FRAME {
+            return Err(SseError::Damaged);
+        }
+        if self.buffer.len() < total {
+            return Ok(Step::Incomplete);
+        }
+        let message: Vec<u8> = self.buffer.drain(..total).collect();
+        Ok(read(&message)?.map_or(Step::Other, Step::Event))
+    }
+
+    /// Returns whether the body is a text rather than messages: the first byte of a length is zero or nearly so.
+    fn is_other(&self) -> bool {
+        matches!(self.buffer.first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
+    }
+
+    fn other(&mut self) -> SseError {
+        let mut body = std::mem::take(&mut self.buffer);
+        body.truncate(OTHER_BYTES);
+        SseError::NotEvents(body.into())
+    }
+
+    /// Returns the error of a body that ended as a text, or inside a message.
+    fn rest(&mut self) -> Option<SseError> {
+        self.failed = true;
+        if self.is_other() { Some(self.other()) } else { None }
+    }
+}
+
+/// Reads one message; `None` if it is not part of the response.
+fn read(message: &[u8]) -> Result<Option<Event>, SseError> {
+    let field = |at: usize| number(message, at).ok_or(SseError::Damaged);
+    let end = message.len() - 4;
+    if checksum(&message[..PRELUDE - 4]) != field(PRELUDE - 4)? || checksum(&message[..end]) != field(end)? {
+        return Err(SseError::Damaged);
+    }
+    let payload_at = PRELUDE + field(4)?;
+    let headers = message.get(PRELUDE..payload_at.min(end)).filter(|_| payload_at <= end).ok_or(SseError::Damaged)?;
+    let payload = &message[payload_at..end];
+    let kind = kind(headers).ok_or(SseError::Damaged)?;
+    let data = match kind.message.as_str() {
+        "event" if kind.event == "chunk" => {
+            let chunk: Chunk = serde_json::from_slice(payload).map_err(|_| SseError::Damaged)?;
+            let bytes = STANDARD.decode(chunk.bytes).map_err(|_| SseError::Damaged)?;
+            String::from_utf8(bytes).map_err(|_| SseError::NotText)?
+        }
+        "exception" => {
+            let exception: Exception = serde_json::from_slice(payload).unwrap_or_default();
+            error(&kind.exception, &exception.message)
+        }
+        "error" => error(&kind.error_code, &kind.error_message),
+        _ => return Ok(None),
+    };
+    Ok(Some(Event { name: None, data, unfinished: false }))
+}
+
+/// Returns an error as an event of the Messages API.
+fn error(code: &str, message: &str) -> String {
+    let kind = if code == "validationException" { "invalid_request_error" } else { code };
+    let message = if message.is_empty() { code } else { message };
+    json!({"type": "error", "error": {"type": kind, "message": message}}).to_string()
+}
+
+/// Reads the headers that are texts, and skips the others.
+fn kind(mut rest: &[u8]) -> Option<Kind> {
+    let mut kind = Kind::default();
+    while let Some((length, after)) = rest.split_first() {
+        let (name, after) = after.split_at_checked(usize::from(*length))?;
+        let (value_kind, after) = after.split_first()?;
+        let fixed = match *value_kind {
+            0 | 1 => 0,
+            2 => 1,
+            3 => 2,
+            4 => 4,
+            5 | 8 => 8,
+            9 => 16,
+            BYTES | TEXT => {
+                let (length, after) = after.split_at_checked(2)?;
+                let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+                let (value, after) = after.split_at_checked(length)?;
+                if *value_kind == TEXT {
+                    kind.set(name, std::str::from_utf8(value).ok()?);
+                }
+                rest = after;
+                continue;
+            }
+            _ => return None,
+        };
+        rest = after.split_at_checked(fixed)?.1;
+    }
+    Some(kind)
+}
+
+impl Kind {
+    fn set(&mut self, name: &[u8], value: &str) {
+        let field = match name {
+            b":message-type" => &mut self.message,
+            b":event-type" => &mut self.event,
+            b":exception-type" => &mut self.exception,
+            b":error-code" => &mut self.error_code,
+            b":error-message" => &mut self.error_message,
+            _ => return,
+        };
+        value.clone_into(field);
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<usize> {
+    let field: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
+    usize::try_from(u32::from_be_bytes(field)).ok()
+}
+
+fn checksum(bytes: &[u8]) -> usize {
+    crc32fast::hash(bytes) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a message with these headers, as the service sends it.
+    fn framed(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
+        let mut block = Vec::new();
+        for (name, value) in headers {
+            block.push(u8::try_from(name.len()).unwrap());
+            block.extend_from_slice(name.as_bytes());
+            block.push(TEXT);
+            block.extend_from_slice(&u16::try_from(value.len()).unwrap().to_be_bytes());
+            block.extend_from_slice(value.as_bytes());
+        }
+        let word = |number: usize| u32::try_from(number).unwrap().to_be_bytes();
+        let mut message = word(FRAME + block.len() + payload.len()).to_vec();
+        message.extend_from_slice(&word(block.len()));
+        message.extend_from_slice(&word(checksum(&message)));
+        message.extend_from_slice(&block);
+        message.extend_from_slice(payload);
+        message.extend_from_slice(&word(checksum(&message)));
+        message
+    }
+
+    /// Returns a message with one event of the model.
+    fn chunk(event: &str) -> Vec<u8> {
+        let payload = json!({"bytes": STANDARD.encode(event), "p": "abcdef"}).to_string();
+        let headers = [(":event-type", "chunk"), (":content-type", "application/json"), (":message-type", "event")];
+        framed(&headers, payload.as_bytes())
+    }
+
+    async fn read_all(body: Vec<u8>, piece: usize) -> Vec<Result<String, SseError>> {
+        let pieces: Vec<_> = body.chunks(piece).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        events(stream::iter(pieces)).map(|event| event.map(|event| event.data)).collect().await
+    }
+
+    #[tokio::test]
+    async fn events_are_read_however_the_bytes_arrive() {
+        let other = framed(&[(":event-type", "initial-response"), (":message-type", "event")], b"{}");
+        let body = [chunk("{\"a\":1}"), other, chunk("{\"b\":2}")].concat();
+        for piece in [1, 7, body.len()] {
+            let read = read_all(body.clone(), piece).await;
+            assert_eq!(read, [Ok("{\"a\":1}".to_owned()), Ok("{\"b\":2}".to_owned())], "{piece}");
+        }
+    }
+
+    #[tokio::test]
+    async fn each_flipped_bit_is_noticed() {
+        let whole = chunk("{\"a\":1}");
+        for at in 0..whole.len() {
+            let mut body = whole.clone();
+            body[at] ^= 1;
+            let read = read_all(body, whole.len()).await;
+            assert!(!matches!(read.as_slice(), [Ok(_), ..]), "byte {at}: {read:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_that_ends_early_is_no_event() {
+        let mut body = chunk("{\"a\":1}");
+        body.pop();
+        assert_eq!(read_all(body, 5).await, []);
+    }
+
+    #[tokio::test]
+    async fn exceptions_become_errors_of_the_model() {
+        let exception = framed(
+            &[(":exception-type", "throttlingException"), (":message-type", "exception")],
+            b"{\"message\":\"Too many tokens\"}",
+        );
+        let error = framed(&[(":error-code", "internal"), (":error-message", "oops"), (":message-type", "error")], b"");
+        let read = read_all([exception, error].concat(), 9).await;
+        let expected = [
+            "{\"type\":\"error\",\"error\":{\"type\":\"throttlingException\",\"message\":\"Too many tokens\"}}",
+            "{\"type\":\"error\",\"error\":{\"type\":\"internal\",\"message\":\"oops\"}}",
+        ];
+        assert_eq!(read, expected.map(|text| Ok(text.to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_no_event_stream_is_kept_for_the_error() {
+        let body = b"{\"message\":\"denied\"}".to_vec();
+        assert_eq!(read_all(body.clone(), 4).await, [Err(SseError::NotEvents(body.into()))]);
+        let large = [0x7f, 0xff, 0xff, 0xff, 0, 0].to_vec();
+        assert_eq!(read_all(large, 6).await, [Err(SseError::TooLarge)]);
+    }
+}

@@ -1,0 +1,17 @@
+//! Vertex AI: Gemini and Anthropic models.
+
+use super::segment;
+use crate::llm::Api;
+
+/// Version of the Messages API, in the body.
+pub(super) const VERSION: &str = "vertex-2023-10-16";
+
+pub(super) fn path(api: Api, project: &str, location: &str, model: &str) -> String {
+    let (publisher, method) = match api {
+        Api::Anthropic => ("anthropic", "streamRawPredict"),
+        Api::Gemini | Api::OpenAiChat | Api::OpenAiResponses => ("google", "streamGenerateContent?alt=sse"),
+    };
+    // `@` separates the version of a model, and is sent as it is.
+    let model = segment(model).replace("%40", "@");
+    format!("/v1/projects/{}/locations/{}/publishers/{publisher}/models/{model}:{method}", segment(project), segment(location))
+}
