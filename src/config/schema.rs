@@ -45,7 +45,8 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
-const EFFORTS: [&str; 4] = ["off", "low", "medium", "high"];
+/// The names of `protocol::Effort`; `none` is the same as `off`.
+const EFFORTS: [&str; 8] = ["off", "none", "minimal", "low", "medium", "high", "xhigh", "max"];
 /// A number of tokens; the maximum exceeds any real use.
 const TOKENS: Kind = Kind::Number { min: 1, max: 1_000_000_000_000 };
 const STEPS: Kind = Kind::Number { min: 1, max: 1_000_000 };
@@ -73,7 +74,8 @@ pub(super) const KEYS: &[Key] = &[
         &["model", "effort"],
         Kind::Choice(&EFFORTS),
         "",
-        "reasoning effort, for models that support it; unset: the default of the model",
+        "reasoning effort, for models that support it: the nearest that the model has is used; none: the same as off; unset: the \
+        default of the model",
     ),
     key(
         &["budget", "session_cost_usd"],

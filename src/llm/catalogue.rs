@@ -40,6 +40,7 @@ impl Catalogue {
                 price: full_name.starts_with(LOCAL).then_some(NOTHING),
                 images: false,
                 reasoning: false,
+                efforts: Vec::new(),
             },
         );
         if let Some(own) = &self.own {
@@ -126,13 +127,17 @@ impl Cards {
 
 impl Card {
     fn over(&self, facts: ModelFacts) -> ModelFacts {
+        let efforts = self.efforts.clone();
+        // `reasoning` alone says only whether there are efforts.
+        let reasoning = efforts.as_ref().map(|efforts| !efforts.is_empty()).or(self.reasoning).unwrap_or(facts.reasoning);
         ModelFacts {
             name: facts.name,
             context_window: self.context_window.unwrap_or(facts.context_window),
             max_output_tokens: self.max_output_tokens.or(facts.max_output_tokens),
             price: self.price.or(facts.price),
             images: self.images.unwrap_or(facts.images),
-            reasoning: self.reasoning.unwrap_or(facts.reasoning),
+            reasoning,
+            efforts: if reasoning { efforts.unwrap_or(facts.efforts) } else { Vec::new() },
         }
     }
 }

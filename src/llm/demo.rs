@@ -180,6 +180,7 @@ impl Model for Demo {
             price: Some(free),
             images: false,
             reasoning: false,
+            efforts: Vec::new(),
         }
     }
 

@@ -74,6 +74,30 @@ fn a_model_that_no_list_has_is_asked_for_once() {
 }
 
 #[test]
+fn an_effort_that_the_model_does_not_have_is_replaced_by_the_nearest_and_told_once() {
+    let server = Server::with_responder(|_| Answer::text("Done."));
+    let project = Project::with(&server);
+    let output = project.aye(&["exec", "--effort", "max", "-m", "anthropic/claude-opus-5", "hi"]).exits(0);
+    assert!(!output.stderr.contains("effort"), "{}", output.stderr);
+    assert_eq!(server.request(0).body["output_config"]["effort"], "max");
+    let told = "anthropic/claude-opus-4-6 has no effort xhigh; using high, the nearest";
+    let output = project.aye(&["exec", "--effort", "xhigh", "-m", "anthropic/claude-opus-4-6", "hi"]).exits(0).says(&[told]);
+    assert_eq!(output.stderr.matches(told).count(), 1, "{}", output.stderr);
+    assert_eq!(server.request(1).body["output_config"]["effort"], "high");
+    let output = project.aye(&["exec", "--json", "--effort", "none", "-m", "anthropic/claude-opus-5-5", "hi"]).exits(0);
+    assert!(output.events().all("notice").iter().any(|notice| notice["message"].as_str().unwrap().contains("using low")));
+    assert_eq!(server.request(2).body["output_config"]["effort"], "low");
+    project.aye(&["exec", "--set", "model.effort=none", "-m", "anthropic/claude-sonnet-5-5", "hi"]).exits(0);
+    assert_eq!(server.request(3).body["thinking"], json!({"type": "between_tools"}));
+    project
+        .aye(&["exec", "--effort", "low", "-m", "anthropic/unheard-of", "hi"])
+        .exits(0)
+        .says(&["effort low; the model is not known to support it"]);
+    assert_eq!(server.request(4).body.get("thinking"), None);
+    project.aye(&["exec", "--effort", "huge", "hi"]).exits(2).says(&["off, minimal, low, medium, high, xhigh, max"]);
+}
+
+#[test]
 fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_both_are_seen() {
     let refusal = Answer::error(400, "invalid_request_error", "Unrecognized request argument supplied: stream_options");
     let server = Server::new([refusal, Answer::text("Hello.")]);

@@ -9,7 +9,7 @@ use super::grants::Grants;
 use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime, Planned};
 use super::mentions::MentionReader;
-use super::model::{ModelChoice, ModelUpdate, set_effort};
+use super::model::{ModelChoice, ModelUpdate};
 use super::options::{Options, Unfinished};
 use super::policy::{PolicyChange, denied};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
@@ -146,7 +146,7 @@ impl TurnMachine {
             Command::SetBudget { limit } => self.set_budget(limit, at),
             Command::SetModel { name } => self.choice.open(name, None, &mut self.cx),
             Command::AddKey { name, key } => self.choice.open(name, Some(key), &mut self.cx),
-            Command::SetEffort { effort } => set_effort(effort, &mut self.cx),
+            Command::SetEffort { effort } => self.choice.set_effort(effort, &mut self.cx),
             Command::ListModels { ask } => self.cx.out.effect(Effect::ListModels { ask }),
             Command::SetMode { mode } => self.set_mode(mode, at),
             Command::SetApprove { approve } => set_approve(approve, &mut self.cx),

@@ -17,6 +17,8 @@ pub(super) struct ModelChoice {
     last: Option<(String, Option<Effort>)>,
     /// Configured output limit, for any model.
     output_tokens: u64,
+    /// Model and effort whose replacement by the nearest effort was reported last.
+    replaced: Option<(String, Effort)>,
 }
 
 /// Change after a model was opened.
@@ -30,7 +32,7 @@ pub(super) enum ModelUpdate {
 
 impl ModelChoice {
     pub(crate) fn new(options: &Options) -> Self {
-        Self { opening: None, last: None, output_tokens: options.max_output_tokens }
+        Self { opening: None, last: None, output_tokens: options.max_output_tokens, replaced: None }
     }
 
     /// Opens a model, after saving an API key for its provider, if given.
@@ -71,13 +73,17 @@ impl ModelChoice {
 
     /// Uses the model from the next request on. `current`: what another model is still responding with, and its name. Returns whether the
     /// policy allows the model.
-    pub(crate) fn adopt(&self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
+    pub(crate) fn adopt(&mut self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
         // The policy may have changed since the model was requested.
         if let Err(denial) = cx.policy.may_call(&facts.name) {
             refused(&denial, cx);
             return false;
         }
         let mut message = sentence(&facts);
+        let effort = cx.options.effort.filter(|_| facts.name != cx.options.model.name);
+        if let Some(words) = effort.and_then(|effort| self.replacement(&facts, effort)) {
+            message = format!("{message}; {words}");
+        }
         if let Some((what, model)) = current.filter(|_| facts.name != cx.options.model.name) {
             message = format!("{message}; the current {what} still comes from {model}");
         }
@@ -88,6 +94,43 @@ impl ModelChoice {
         cx.out.effect(Effect::UseModel { name });
         cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
         true
+    }
+
+    /// Sets the effort of the next requests.
+    pub(crate) fn set_effort(&mut self, effort: Option<Effort>, cx: &mut TurnContext) {
+        cx.options.effort = effort;
+        let facts = cx.options.model.clone();
+        cx.keep(Record::ModelChosen { model: facts.name.clone(), effort });
+        let message = effort.and_then(|effort| self.replacement(&facts, effort));
+        let message = message.unwrap_or_else(|| format!("effort {}", effort.map_or("the model's default", Effort::as_str)));
+        cx.out.event(EventKind::ModelChanged { facts, effort, message });
+    }
+
+    /// Reports before a request that the model does not have the effort that is set, once for each model and effort.
+    pub(crate) fn report_effort(&mut self, cx: &mut TurnContext) {
+        let Some(effort) = cx.options.effort else { return };
+        if self.replaced.as_ref().is_some_and(|(model, told)| *model == cx.options.model.name && *told == effort) {
+            return;
+        }
+        // A default in the settings is not meant for every model.
+        let is_chosen = cx.options.effort_for_this_run || cx.options.model.reasoning;
+        if let Some(words) = self.replacement(&cx.options.model, effort).filter(|_| is_chosen) {
+            cx.out.notice(words);
+        }
+    }
+
+    /// Returns the report that the model does not have this effort, which is given only once.
+    fn replacement(&mut self, facts: &ModelFacts, effort: Effort) -> Option<String> {
+        self.replaced = None;
+        let (name, wanted) = (&facts.name, effort.as_str());
+        let words = match facts.nearest_effort(effort) {
+            Some(nearest) if nearest == effort => return None,
+            Some(nearest) => format!("{name} has no effort {wanted}; using {}, the nearest", nearest.as_str()),
+            None if effort == Effort::Off => return None,
+            None => format!("effort {wanted}; the model is not known to support it"),
+        };
+        self.replaced = Some((name.clone(), effort));
+        Some(words)
     }
 
     /// Limits the output to what the session and the model allow.
@@ -123,15 +166,6 @@ impl ModelChoice {
         }
         cx.out.event(EventKind::ModelChanged { facts, effort, message });
     }
-}
-
-pub(super) fn set_effort(effort: Option<Effort>, cx: &mut TurnContext) {
-    cx.options.effort = effort;
-    let facts = cx.options.model.clone();
-    cx.keep(Record::ModelChosen { model: facts.name.clone(), effort });
-    let takes_none = if facts.reasoning || effort.is_none() { "" } else { "; the model is not known to support it" };
-    let message = format!("effort {}{takes_none}", effort.map_or("the model's default", Effort::as_str));
-    cx.out.event(EventKind::ModelChanged { facts, effort, message });
 }
 
 fn refused(denial: &Denial, cx: &mut TurnContext) {

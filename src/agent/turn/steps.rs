@@ -460,6 +460,7 @@ impl TurnMachine {
         if let Err(failure) = self.window.fit(&mut self.cx) {
             return self.fail(failure);
         }
+        self.choice.report_effort(&mut self.cx);
         let request = ModelRequest {
             system: self.cx.options.system.clone(),
             messages: self.window.thread().window(),

@@ -85,6 +85,8 @@ pub(super) struct CommonArgs {
     #[arg(long = "max-budget-usd", value_name = "DOLLARS", global = true, value_parser = dollars)]
     pub max_budget_usd: Option<String>,
     /// Set the reasoning effort, for models that support it
+    ///
+    /// If the model does not have this level, aye uses the nearest one and says so.
     #[arg(long, value_name = "EFFORT", global = true, value_parser = efforts())]
     pub effort: Option<Effort>,
     /// Disable colours
@@ -403,11 +405,16 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
 
 fn efforts() -> impl TypedValueParser<Value = Effort> {
     let value = |effort: Effort| {
-        PossibleValue::new(effort.as_str()).help(match effort {
+        // The name that providers use is accepted, too.
+        let alias = if effort == Effort::Off { Some("none") } else { None };
+        PossibleValue::new(effort.as_str()).aliases(alias).help(match effort {
             Effort::Off => "No reasoning, if the model allows it",
+            Effort::Minimal => "As little reasoning as possible",
             Effort::Low => "Short reasoning: fast and cheap",
             Effort::Medium => "A balance of speed and depth",
             Effort::High => "Long reasoning: slow and thorough",
+            Effort::Xhigh => "Longer reasoning, for long tasks",
+            Effort::Max => "As much reasoning as the model can do",
         })
     };
     PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))

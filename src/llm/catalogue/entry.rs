@@ -1,6 +1,6 @@
 //! Catalogue entries in TOML; the built-in list and the user's have the same format.
 
-use crate::protocol::Price;
+use crate::protocol::{Effort, Price};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -13,7 +13,10 @@ pub(crate) struct Card {
     pub max_output_tokens: Option<u64>,
     pub price: Option<Price>,
     pub images: Option<bool>,
+    /// Whether there are efforts, in a list that does not name them.
     pub reasoning: Option<bool>,
+    /// Supported efforts, in ascending order; empty if the effort cannot be set.
+    pub efforts: Option<Vec<Effort>>,
 }
 
 #[derive(Debug, Default)]
@@ -26,7 +29,7 @@ pub(crate) struct Cards {
 }
 
 const TOP: &[&str] = &["image_families", "models", "reasoning_families"];
-const OF_MODEL: &[&str] = &["context_window", "images", "max_output_tokens", "name", "price", "reasoning"];
+const OF_MODEL: &[&str] = &["context_window", "efforts", "images", "max_output_tokens", "name", "price", "reasoning"];
 const OF_PRICE: &[&str] = &["cache_read", "cache_write", "input", "output"];
 /// Maximum price in US dollars per million tokens; more is a mistake.
 const MAX_DOLLARS: f64 = 100_000.0;
@@ -123,6 +126,7 @@ impl Reader<'_> {
                 "max_output_tokens" => card.max_output_tokens = self.tokens(at, value),
                 "images" => card.images = self.flag(at, value),
                 "reasoning" => card.reasoning = self.flag(at, value),
+                "efforts" => card.efforts = self.efforts(at, value),
                 "price" => card.price = self.price(at, value),
                 other => self.unknown(key.span().start, other, OF_MODEL),
             }
@@ -147,6 +151,18 @@ impl Reader<'_> {
             self.expected(key, "true or false");
         }
         value.as_bool()
+    }
+
+    fn efforts(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<Vec<Effort>> {
+        let named = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().and_then(Effort::named);
+        let efforts: Option<Vec<Effort>> = value.as_array().and_then(|array| array.iter().map(named).collect());
+        let Some(mut efforts) = efforts else {
+            self.expected(key, &format!("a list of {}", Effort::names(&Effort::ALL)));
+            return None;
+        };
+        efforts.sort_unstable();
+        efforts.dedup();
+        Some(efforts)
     }
 
     fn price(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<Price> {

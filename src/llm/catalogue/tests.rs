@@ -102,6 +102,32 @@ fn what_a_model_takes_is_known_by_the_list_or_by_the_family() {
     }
 }
 
+#[test]
+fn efforts_are_listed_per_model_and_are_only_known_to_exist_for_others() {
+    use crate::protocol::Effort::{High, Low, Max, Medium, Minimal, Off, Xhigh};
+    for (name, efforts) in [
+        ("anthropic/claude-opus-5-5", &[Low, Medium, High, Xhigh, Max][..]),
+        ("anthropic/claude-sonnet-5-20260630", &[Off, Low, Medium, High, Xhigh, Max]),
+        ("openrouter/anthropic/claude-opus-4.6", &[Off, Low, Medium, High, Max]),
+        ("openai-chat/gpt-5.1", &[Off, Low, Medium, High]),
+        ("openai/gpt-5-mini", &[Minimal, Low, Medium, High]),
+        ("gemini/gemini-3-pro-preview", &[Low, High]),
+        ("openai/gpt-5.9-turbo", &[Off, Low, Medium, High]),
+        ("openai/gpt-4.1", &[]),
+        ("local/gpt-oss:120b", &[Low, Medium, High]),
+    ] {
+        assert_eq!(facts(name).supported_efforts(), efforts, "{name}");
+    }
+    let own = Catalogue::with_own(
+        "[[models]]\nname = \"a/b\"\nefforts = [\"max\", \"none\", \"low\"]\n\
+         [[models]]\nname = \"openai/gpt-5\"\nreasoning = false\n[[models]]\nname = \"openai/gpt-4.1\"\nreasoning = true\n",
+    )
+    .unwrap();
+    assert_eq!(own.facts("a/b").supported_efforts(), [Off, Low, Max]);
+    assert_eq!(own.facts("openai/gpt-5").supported_efforts(), []);
+    assert_eq!(own.facts("openai/gpt-4.1").supported_efforts(), [Off, Low, Medium, High]);
+}
+
 const OWN: &str = r#"
 reasoning_families = ["thinker"]
 
@@ -137,6 +163,7 @@ fn a_slip_in_a_list_is_told_with_its_line_and_what_was_meant() {
         ("[[models]]\nname = \"b\"\n", 2, "`name`: expected a string like"),
         ("\n[[models]]\nimages = true\n", 2, "no `name`"),
         ("[[models]]\nname = \"a/b\"\nimages = \"yes\"\n", 3, "expected true or false"),
+        ("[[models]]\nname = \"a/b\"\nefforts = [\"huge\"]\n", 3, "`efforts`: expected a list of off, minimal, low"),
         ("[[models]]\nname = \"a/b\"\ncontext_window = -1\n", 3, "a number of tokens"),
         ("[[models]]\nname = \"a/b\"\nprice = { input = 1 }\n", 3, "expected US dollars per million tokens"),
         ("[[models]]\nname = \"a/b\"\nprice = { input = nan, output = 1 }\n", 3, "expected US dollars"),
