@@ -2,7 +2,7 @@
 
 use super::ConfigError;
 use super::schema::{self, KEYS, Kind};
-use crate::protocol::Problem;
+use crate::protocol::{AssumedPrice, Problem};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
@@ -139,7 +139,7 @@ pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(),
 
 fn from_word(kind: Kind, given: &str) -> Option<Value> {
     match kind {
-        Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size => convert(kind, &DeValue::String(given.into())),
+        Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size | Kind::Price => convert(kind, &DeValue::String(given.into())),
         Kind::Flag
         | Kind::Number { .. }
         | Kind::Dollars
@@ -218,6 +218,10 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
             let whole = value.as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
             let dollars = float.or(whole).filter(|dollars| (0.0..=MAX_DOLLARS).contains(dollars))?;
             Some(Value::Dollars((dollars * MILLIONTHS).round() as u64))
+        }
+        Kind::Price => {
+            let is_price = |text: &&str| AssumedPrice::parse(text).is_some();
+            value.as_str().filter(is_price).map(|text| Value::Text(text.to_owned()))
         }
         Kind::Size => match value.as_str() {
             Some(text) => bytes(text).map(Value::Number),

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Size,
     /// US dollars, stored in millionths.
     Dollars,
+    /// Two amounts in US dollars per million tokens: `3,15`.
+    Price,
     Choice(&'static [&'static str]),
     TextList,
     /// Ports of this machine, stored as strings.
@@ -88,6 +90,13 @@ pub(super) const KEYS: &[Key] = &[
     key(&["budget", "session_steps"], STEPS, "", "maximum model requests of a session"),
     key(&["budget", "task_cost_usd"], Kind::Dollars, "", "maximum cost of a task in US dollars"),
     key(&["budget", "task_tokens"], TOKENS, "", "maximum tokens of a task, input and output"),
+    key(
+        &["budget", "assumed_price"],
+        Kind::Price,
+        "",
+        "price of models whose price is unknown, in US dollars per million tokens, input and output: \"3,15\"; without it, \
+        nothing is sent to such a model if there is a budget in dollars",
+    ),
     key(&["budget", "task_steps"], STEPS, "1000", "maximum model requests of a task; the same as --max-steps"),
     key(&["profiles", "*", "model"], Kind::ModelName, "", "model, as with -m, if `--profile NAME` chooses the profile"),
     key(&["profiles", "*", "mode"], Kind::Choice(&MODES), "", "mode, as with --mode"),
@@ -395,6 +404,7 @@ impl Kind {
             Self::Flag => "true or false".to_owned(),
             Self::Number { min, max } => format!("an integer from {min} to {max}"),
             Self::Dollars => "an amount in US dollars, such as 5 or 0.50".to_owned(),
+            Self::Price => "US dollars per million tokens, input and output, such as \"3,15\"".to_owned(),
             Self::Size => "a number of bytes, or a string such as \"10MB\"".to_owned(),
             Self::Choice(choices) => {
                 format!("one of {}", choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", "))
@@ -505,6 +515,7 @@ impl Kind {
                 {"type": "string", "pattern": "^\\s*[0-9]+\\s*([bB]|[kKmMgG]([iI]?[bB])?)?\\s*$"},
             ]}),
             Self::Dollars => json!({"type": "number", "minimum": 0, "maximum": 1e9}),
+            Self::Price => json!({"type": "string", "pattern": "^\\s*\\$?[0-9.]+[, ]+\\$?[0-9.]+\\s*$"}),
             Self::Choice(choices) => json!({"enum": choices}),
             Self::TextList => json!({"type": "array", "items": {"type": "string"}}),
             Self::PortList => json!({"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65_535}}),

@@ -5,7 +5,7 @@ use super::file::{self, Entry, Origin, Value, Values};
 use super::profile::{self, Profile};
 use super::schema::KEYS;
 use super::screen::Screen;
-use super::spending::{self, SetEffort, SetLimit};
+use super::spending::{self, SetEffort, SetLimit, SetPrice};
 use super::{ConfigError, Directories};
 use crate::protocol::Mode;
 use crate::sys::process::Shell;
@@ -21,6 +21,7 @@ pub(crate) struct Settings {
     /// The budgets of sessions and tasks.
     pub limits: Vec<SetLimit>,
     pub effort: Option<SetEffort>,
+    pub assumed_price: Option<SetPrice>,
     pub retention: Retention,
     pub approval: Approval,
     pub(super) values: Values,
@@ -158,6 +159,7 @@ impl Settings {
             defer_over_percent: number(&values, &["mcp", "defer_over"]),
         };
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));
+        let assumed_price = spending::assumed_price(&values);
         let retention = Retention::from_values(&values);
         let approval = Approval {
             strict: file::text(&values, &["approval", "guard"]) == Some("strict"),
@@ -166,7 +168,7 @@ impl Settings {
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };
-        let settings = Self { llm, context, tools, limits, effort, retention, approval, values };
+        let settings = Self { llm, context, tools, limits, effort, assumed_price, retention, approval, values };
         settings.check_providers()?;
         Ok(settings)
     }

@@ -11,7 +11,7 @@ use super::sandbox_host::SandboxHost;
 use super::session_error::SessionError;
 use super::tool_name_lints::{misnamed, unmatched};
 use super::user_rules::UserRules;
-use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
+use crate::agent::{self, Allowance, Approver, Backoff, Options, PriceAssumption, Setup, Surroundings, Unfinished};
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
@@ -393,6 +393,10 @@ pub(super) fn setup(
         model: model.facts(),
         effort: place.settings.effort.map(|set| set.effort),
         effort_for_this_run: place.settings.effort.is_some_and(|set| set.by_flag),
+        assumed_price: place
+            .settings
+            .assumed_price
+            .map(|set| PriceAssumption { price: set.price, for_this_run: set.by_flag }),
         model_before: session.model_before.take(),
         max_output_tokens: OUTPUT_TOKENS,
         max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),

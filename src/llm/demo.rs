@@ -180,6 +180,7 @@ impl Model for Demo {
             price: Some(free),
             images: false,
             reasoning: false,
+            price_is_assumed: false,
             efforts: Vec::new(),
         }
     }

@@ -18,6 +18,9 @@ pub struct ModelFacts {
     pub max_output_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Whether the price is the user's assumption, because the real one is unknown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub price_is_assumed: bool,
     /// Whether the model accepts images.
     #[serde(default)]
     pub images: bool,
@@ -54,6 +57,42 @@ impl Price {
     }
 }
 
+/// Price that the user assumes for a model whose price is unknown, in US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AssumedPrice {
+    pub input: f64,
+    pub output: f64,
+}
+
+impl AssumedPrice {
+    /// Maximum dollars per million tokens; more is a mistake.
+    const MOST: f64 = 100_000.0;
+
+    /// Returns the price; cached tokens count as fresh ones.
+    pub fn price(self) -> Price {
+        Price { input: self.input, output: self.output, cache_read: self.input, cache_write: self.input }
+    }
+
+    /// Parses two amounts, separated by a comma or a space: `3,15`, `$0.50 $1.50`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut amounts = text.split([',', ' ']).filter(|word| !word.is_empty()).map(|word| {
+            let digits = word.strip_prefix('$').unwrap_or(word);
+            let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            digits.parse::<f64>().ok().filter(|amount| plain && *amount <= Self::MOST)
+        });
+        match (amounts.next(), amounts.next(), amounts.next()) {
+            (Some(Some(input)), Some(Some(output)), None) => Some(Self { input, output }),
+            _ => None,
+        }
+    }
+
+    /// Returns whether both amounts are in the accepted range.
+    pub fn is_valid(self) -> bool {
+        [self.input, self.output].iter().all(|amount| (0.0..=Self::MOST).contains(amount))
+    }
+}
+
 impl ModelFacts {
     /// Returns a model for tests.
     #[cfg(test)]
@@ -63,6 +102,7 @@ impl ModelFacts {
             context_window,
             max_output_tokens: None,
             price,
+            price_is_assumed: false,
             images: false,
             reasoning: false,
             efforts: Vec::new(),
@@ -182,6 +222,16 @@ mod tests {
         assert_eq!(unknown.nearest_effort(Xhigh), Some(High));
         let none = ModelFacts { efforts: vec![Low], ..ModelFacts::of_test("a/b", 1, None) };
         assert_eq!(none.nearest_effort(Low), None);
+    }
+
+    #[test]
+    fn an_assumed_price_is_two_amounts() {
+        for text in ["3,15", "3, 15", "$3 $15", " 3.0 15.00 "] {
+            assert_eq!(AssumedPrice::parse(text), Some(AssumedPrice { input: 3.0, output: 15.0 }), "{text}");
+        }
+        for text in ["", "3", "3,15,1", "-1,2", "a,b", "1e9,2", "inf,1", "nan nan", "200000,1", "$"] {
+            assert_eq!(AssumedPrice::parse(text), None, "{text}");
+        }
     }
 
     #[test]

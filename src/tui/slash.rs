@@ -40,7 +40,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/editor", "edit the draft in your editor"),
     ("/paste", "attach the image in the clipboard"),
     ("/effort", "set the reasoning effort: a level of the model, or auto"),
-    ("/budget", "show or set a budget; /budget 10, /budget 2M tokens"),
+    ("/budget", "show or set a budget; /budget 10, /budget 2M tokens, /budget price 3,15"),
     ("/ps", "list background sessions and commands"),
     ("/stop", "stop one of them: /stop s1"),
     ("/stats", "show use and run time of each tool"),

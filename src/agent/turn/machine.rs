@@ -1,5 +1,6 @@
 //! Turn machine: passes each input to the sub-machines that it concerns, and connects what they return.
 
+use super::assumed_prices::AssumedPrices;
 use super::call_batch::CallBatch;
 use super::call_runner::{CallRunner, LayerNotices};
 use super::compaction::Compactor;
@@ -27,7 +28,7 @@ use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FilesRewound, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
-    ApprovalId, Budget, BudgetLimit, CallId, Command, Decision, EventKind, Failure, FailureKind, Message, Mode, ModelFacts, Part,
+    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallId, Command, Decision, EventKind, Failure, FailureKind, Message, Mode, ModelFacts, Part,
     PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus, StopReason, TaskStatus, ToolError, Usage,
 };
 use crate::session::Spent;
@@ -41,6 +42,7 @@ pub(crate) struct TurnMachine {
     pub(super) queue: PromptQueue,
     pub(super) spending: Spending,
     pub(super) choice: ModelChoice,
+    pub(super) prices: AssumedPrices,
     pub(super) guardrail: GuardrailNote,
     pub(super) command_outputs: UserCommandOutputs,
     pub(super) tasks: Tasks,
@@ -59,6 +61,7 @@ impl TurnMachine {
     pub(crate) fn new(policy: Enforcer, options: Options) -> Self {
         let mut machine = Self {
             choice: ModelChoice::new(&options),
+            prices: AssumedPrices::new(&options),
             cx: TurnContext::new(policy, options),
             window: ContextWindow::default(),
             compactor: Compactor::default(),
@@ -75,6 +78,7 @@ impl TurnMachine {
             quitting: false,
         };
         machine.choice.limit_output(&mut machine.cx);
+        machine.prices.apply(&mut machine.cx);
         machine.window.count_fixed(&machine.cx);
         machine
     }
@@ -144,6 +148,7 @@ impl TurnMachine {
             }
             Command::ShowBudget => self.spending.show_budgets(&self.tasks, &mut self.cx),
             Command::SetBudget { limit } => self.set_budget(limit, at),
+            Command::AssumePrice { price } => self.assume_price(price, at),
             Command::SetModel { name } => self.choice.open(name, None, &mut self.cx),
             Command::AddKey { name, key } => self.choice.open(name, Some(key), &mut self.cx),
             Command::SetEffort { effort } => self.choice.set_effort(effort, &mut self.cx),
@@ -434,6 +439,7 @@ impl TurnMachine {
     }
 
     fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
+        let opened = opened.map(|facts| self.prices.over(facts));
         match self.choice.on_opened(opened, &mut self.cx) {
             ModelUpdate::None => {}
             ModelUpdate::Learned => self.window_changed(),
@@ -468,6 +474,19 @@ impl TurnMachine {
         if let Err(why) = self.spending.set_budget(limit, &mut self.tasks, &mut self.cx) {
             return self.cx.out.notice(why);
         }
+        self.go_on_within_budget(at);
+    }
+
+    /// Assumes a price for the model in use. A task that is paused for it continues.
+    fn assume_price(&mut self, price: AssumedPrice, at: InputTime) {
+        if let Err(why) = self.prices.assume(price, &mut self.cx) {
+            return self.cx.out.notice(why);
+        }
+        self.go_on_within_budget(at);
+    }
+
+    /// Continues a task that is paused for its budget, if nothing exceeds it any more.
+    fn go_on_within_budget(&mut self, at: InputTime) {
         if self.tasks.is_paused() && self.spending.is_paused() {
             match self.over_budget(at) {
                 None => self.go_on(at),

@@ -180,16 +180,17 @@ fn stays(cx: &TurnContext) -> String {
 }
 
 /// Formats `model anthropic/claude-sonnet-5 · 200k window · $3.00 in, $15.00 out per million tokens`.
-fn sentence(facts: &ModelFacts) -> String {
+pub(super) fn sentence(facts: &ModelFacts) -> String {
     let window = match facts.context_window {
         window if window >= 1_000_000 => format!("{:.1}M", window as f64 / 1e6),
         window if window >= 1_000 => format!("{}k", window / 1_000),
         window => window.to_string(),
     };
+    let assumed = if facts.price_is_assumed { ", an assumed price" } else { "" };
     let price = match facts.price {
         None => "price unknown".to_owned(),
-        Some(price) if price.input == 0.0 && price.output == 0.0 => "free".to_owned(),
-        Some(price) => format!("${:.2} in, ${:.2} out per million tokens", price.input, price.output),
+        Some(price) if price.input == 0.0 && price.output == 0.0 => format!("free{assumed}"),
+        Some(price) => format!("${:.2} in, ${:.2} out per million tokens{assumed}", price.input, price.output),
     };
     format!("model {} · {window} window · {price}", facts.name)
 }

@@ -461,6 +461,7 @@ impl TurnMachine {
             return self.fail(failure);
         }
         self.choice.report_effort(&mut self.cx);
+        self.prices.record(&mut self.cx);
         let request = ModelRequest {
             system: self.cx.options.system.clone(),
             messages: self.window.thread().window(),

@@ -9,7 +9,7 @@ use crate::ports::{
     Amends, Completion, Delta, LayerEnd, LayerRun, ModelError, ModelRequest, Plan, Record, RecoveredCalls, RecoveredState, Tail,
 };
 use crate::protocol::{
-    Action, Amendable, Amendment, Approval, ApprovalId, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Command,
+    Action, Amendable, Amendment, Approval, ApprovalId, Arguments, AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Command,
     CountedEffects, Decision, DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode, EventKind, Failure,
     FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Message, Mode, ModelFacts, Outside, Part, Place, PreviewOffer, Price,
     Proposal, Remember, Resolution, RewindScope, RewindTarget, Role, SandboxTier, StopReason, Target, TaskId, ToolCall,
@@ -76,6 +76,7 @@ fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, appr
         max_output_tokens: 1_000,
         max_steps,
         limits,
+        assumed_price: None,
         model_before: None,
         effort_for_this_run: false,
         approver,
@@ -289,6 +290,7 @@ impl Sim {
             }
             "budget" => Input::Command(Command::SetBudget { limit: limit_of(rest, ' ') }),
             "budgets" => Input::Command(Command::ShowBudget),
+            "price" => Input::Command(Command::AssumePrice { price: AssumedPrice::parse(rest).unwrap() }),
             "model" => Input::Command(Command::SetModel { name: rest.to_owned() }),
             "effort" => Input::Command(Command::SetEffort { effort: Effort::named(rest) }),
             // `other/model 5`: the price of a million tokens; unknown without it.

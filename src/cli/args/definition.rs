@@ -8,7 +8,7 @@ use crate::cli::rewind::args::RewindArgs;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
 use crate::cli::usage::args::UsageArgs;
-use crate::protocol::{Effort, Mode, Problem};
+use crate::protocol::{AssumedPrice, Effort, Mode, Problem};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -84,6 +84,12 @@ pub(super) struct CommonArgs {
     /// Stop before the session costs more than this many US dollars
     #[arg(long = "max-budget-usd", value_name = "DOLLARS", global = true, value_parser = dollars)]
     pub max_budget_usd: Option<String>,
+    /// Assume this price in dollars per million tokens if it is unknown
+    ///
+    /// With a budget in dollars, aye sends nothing to a model whose price is unknown, unless you assume one: 3,15 is 3 dollars
+    /// for a million tokens of input and 15 for a million tokens of output. The same as `budget.assumed_price`.
+    #[arg(long = "assume-price", value_name = "INPUT,OUTPUT", global = true, value_parser = assumed_price)]
+    pub assume_price: Option<String>,
     /// Set the reasoning effort, for models that support it
     ///
     /// If the model does not have this level, aye uses the nearest one and says so.
@@ -418,6 +424,14 @@ fn efforts() -> impl TypedValueParser<Value = Effort> {
         })
     };
     PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))
+}
+
+/// Parses two amounts of US dollars per million tokens.
+fn assumed_price(given: &str) -> Result<String, String> {
+    match AssumedPrice::parse(given) {
+        Some(_) => Ok(given.to_owned()),
+        None => Err("expected US dollars per million tokens, input and output, such as `3,15`".to_owned()),
+    }
 }
 
 /// Parses an amount of US dollars in the form of the configuration.

@@ -373,6 +373,7 @@ impl From<CommonArgs> for Common {
         let mut set = args.set;
         // Dedicated options override `--set`.
         set.extend(args.max_budget_usd.map(|dollars| ("budget.session_cost_usd".to_owned(), dollars)));
+        set.extend(args.assume_price.map(|price| ("budget.assumed_price".to_owned(), price)));
         set.extend(args.effort.map(|effort| ("model.effort".to_owned(), effort.as_str().to_owned())));
         set.extend(args.ascii.then(|| ("ui.ascii".to_owned(), "true".to_owned())));
         Self {

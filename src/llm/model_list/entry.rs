@@ -36,6 +36,7 @@ impl ModelEntry {
             context_window,
             max_output_tokens: max_output_tokens.filter(|limit| *limit <= context_window),
             price: self.price.or(facts.price),
+            price_is_assumed: false,
             images: self.images.unwrap_or(facts.images),
             reasoning,
             efforts: if reasoning { self.efforts.clone().unwrap_or(facts.efforts) } else { Vec::new() },
