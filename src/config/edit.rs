@@ -9,6 +9,7 @@ pub(crate) enum NewValue<'a> {
     Text(&'a str),
     /// A list with one string.
     OneText(&'a str),
+    Flag(bool),
 }
 
 impl NewValue<'_> {
@@ -16,6 +17,7 @@ impl NewValue<'_> {
         match self {
             Self::Text(text) => Value::from(text),
             Self::OneText(text) => Value::Array(Array::from_iter([text])),
+            Self::Flag(flag) => Value::from(flag),
         }
     }
 }

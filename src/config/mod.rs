@@ -22,6 +22,7 @@ mod spending;
 mod theme;
 pub(crate) mod trust;
 
+pub(crate) use address::check_list_url;
 pub(crate) use credentials::{Credentials, KeyStorage, NotKept, server_key};
 pub(crate) use default_model::{Edited, with_default_model};
 pub(crate) use directories::Directories;

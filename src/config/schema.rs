@@ -98,6 +98,18 @@ pub(super) const KEYS: &[Key] = &[
         nothing is sent to such a model if there is a budget in dollars",
     ),
     key(&["budget", "task_steps"], STEPS, "1000", "maximum model requests of a task; the same as --max-steps"),
+    key(
+        &["models", "catalogue_url"],
+        Kind::Text,
+        "",
+        "list of models for `aye models update`: the URL of a catalogue in TOML, or of the JSON of models.dev",
+    ),
+    key(
+        &["models", "check_daily"],
+        Kind::Flag,
+        "false",
+        "true: look once a day whether the list at catalogue_url has changes, and say so; nothing is changed",
+    ),
     key(&["profiles", "*", "model"], Kind::ModelName, "", "model, as with -m, if `--profile NAME` chooses the profile"),
     key(&["profiles", "*", "mode"], Kind::Choice(&MODES), "", "mode, as with --mode"),
     key(&["profiles", "*", "effort"], Kind::Choice(&EFFORTS), "", "reasoning effort, as with --effort"),

@@ -42,6 +42,13 @@ pub(crate) struct Context {
     pub compact_at_percent: Option<u64>,
 }
 
+/// Settings of the list of models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ModelList {
+    pub catalogue_url: Option<String>,
+    pub check_daily: bool,
+}
+
 /// Settings of approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Approval {
@@ -171,6 +178,13 @@ impl Settings {
         let settings = Self { llm, context, tools, limits, effort, assumed_price, retention, approval, values };
         settings.check_providers()?;
         Ok(settings)
+    }
+
+    pub(crate) fn model_list(&self) -> ModelList {
+        ModelList {
+            catalogue_url: self.text(&["models", "catalogue_url"]).map(str::to_owned),
+            check_daily: flag(&self.values, &["models", "check_daily"]),
+        }
     }
 
     pub(super) fn entry(&self, path: &[&str]) -> Option<&Entry> {

@@ -26,7 +26,7 @@ mod stream_reader;
 mod thread;
 mod thread_repair;
 
-pub(crate) use catalogue::Catalogue;
+pub(crate) use catalogue::{Catalogue, CatalogueUpdate, UpdateError};
 pub(crate) use local::list_servers as said_of_servers;
 pub(crate) use model_list::{ModelEntry, models as list_models};
 pub(crate) use no_model::MissingModel;

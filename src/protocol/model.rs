@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 const MILLION: f64 = 1_000_000.0;
 
 /// Model of a provider.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelFacts {
     /// Name: `anthropic/claude-sonnet-5`.
@@ -24,6 +24,9 @@ pub struct ModelFacts {
     /// Whether the model accepts images.
     #[serde(default)]
     pub images: bool,
+    /// Whether the model calls tools; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
     /// Whether the model has a configurable reasoning effort.
     #[serde(default)]
     pub reasoning: bool,
@@ -104,6 +107,7 @@ impl ModelFacts {
             price,
             price_is_assumed: false,
             images: false,
+            tools: None,
             reasoning: false,
             efforts: Vec::new(),
         }
@@ -181,7 +185,7 @@ impl Effort {
 }
 
 /// Model in the list of choices.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedModel {
     #[serde(flatten)]
@@ -194,6 +198,12 @@ pub struct ListedModel {
     pub key_of: Option<String>,
     /// Source of the entry: `catalogue`, `config.toml`, `asked at http://localhost:11434/v1`.
     pub source: String,
+    /// Documentation of the provider, or the list from which the catalogue has the entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documentation: Option<String>,
+    /// Day on which the entry was checked against the provider's documentation: `2026-11-29`; absent if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<String>,
 }
 
 #[cfg(test)]
@@ -243,7 +253,8 @@ mod tests {
             assert_eq!(Effort::named(effort.as_str()), Some(effort));
             assert_eq!(serde_json::to_string(&effort).unwrap(), format!("\"{}\"", effort.as_str()));
         }
-        let before: ModelFacts = serde_json::from_str(r#"{"name":"a/b","contextWindow":5,"images":true,"reasoning":true}"#).unwrap();
+        let before: ModelFacts =
+            serde_json::from_str(r#"{"name":"a/b","contextWindow":5,"images":true,"reasoning":true}"#).unwrap();
         assert_eq!(before.supported_efforts(), [Off, Low, Medium, High]);
     }
 }

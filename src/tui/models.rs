@@ -87,7 +87,7 @@ impl ModelPicker {
             }
         }
         if let Some(facts) = self.in_use.take().filter(|facts| !self.listed.iter().any(|known| known.facts.name == facts.name)) {
-            self.listed.insert(0, ListedModel { facts, lacks: None, key_of: None, source: "in use".to_owned() });
+            self.listed.insert(0, ListedModel { facts, source: "in use".to_owned(), ..ListedModel::default() });
         }
         if first {
             // Usable models come first; otherwise the order is kept.

@@ -165,3 +165,73 @@ fn a_session_of_a_client_begins_with_an_allowed_model() {
     client.event("task_completed");
     assert_eq!(asked(&server), "allowed");
 }
+
+const LIST: &str = "date = '2099-01-01'\n[[models]]\nname = 'anthropic/claude-next'\ncontext_window = 300_000\n\
+    price = { input = 1, output = 2 }\nsource = 'https://lists.example/docs'\n\
+    [[models]]\nname = 'openai/gpt-5'\nprice = { input = 1.25, output = 9 }\n";
+
+/// Returns the list with the day of this machine.
+fn list_of_today() -> String {
+    LIST.replace("2099-01-01", &jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
+}
+
+#[test]
+fn the_catalogue_is_updated_after_a_diff_and_only_if_that_is_said() {
+    let project = Project::empty().file("list.toml", &list_of_today());
+    let stored = project.directory("data").join("catalogue.toml");
+    let diff = ["anthropic/claude-next: new: 300k window, $1 in, $2 out per million tokens", "output price 10 → 9"];
+    let output = project.aye(&["models", "update", "list.toml", "--check"]).exits(0);
+    assert!(diff.iter().all(|line| output.stdout.contains(line)), "{}", output.stdout);
+    let output = project.aye(&["models", "update", "list.toml"]).exits(2);
+    drop(output.says(&["nothing was changed: there is no terminal to confirm on", "--yes"]));
+    assert!(!stored.exists());
+    project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
+    let answer = project.aye(&["models", "--json"]).exits(0).json();
+    let next = of(&answer, "anthropic/claude-next");
+    assert_eq!((&next["contextWindow"], &next["documentation"]), (&json!(300_000), &json!("https://lists.example/docs")));
+    assert!(answer["catalogue"]["origin"].as_str().unwrap().ends_with("list.toml"), "{}", answer["catalogue"]);
+    assert_eq!(of(&answer, "openai/gpt-5")["price"]["output"], 9.0);
+    assert_eq!(of(&answer, "openai/gpt-6.2-sol")["verified"], "2026-11-29");
+    let output = project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
+    assert!(output.stdout.contains("no changes"), "{}", output.stdout);
+    // A damaged file does not prevent anything, and is reported.
+    std::fs::write(&stored, "date = ").unwrap();
+    project.aye(&["models"]).exits(0).says(&["the built-in catalogue is used", "catalogue.toml"]);
+    project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
+    assert_eq!(of(&project.aye(&["models", "--json"]).exits(0).json(), "anthropic/claude-next")["contextWindow"], 300_000);
+}
+
+#[test]
+fn a_list_that_cannot_be_used_changes_nothing_and_says_why() {
+    let project = Project::empty()
+        .file("future.toml", LIST)
+        .file("old.toml", &LIST.replace("2099", "2001"))
+        .file("broken.toml", "date = '2026-12-01'\n[[models]]\nname = 'x'\n");
+    for (source, why) in [
+        ("future.toml", "but today is"),
+        ("old.toml", "older than the catalogue in use"),
+        ("broken.toml", "line 3: `name`"),
+        ("absent.toml", "cannot read"),
+        ("http://127.0.0.1:9/list.toml", "cannot download `http://127.0.0.1:9/list.toml`"),
+    ] {
+        project.aye(&["models", "update", source, "--yes"]).exits(1).says(&[why]);
+    }
+    project.aye(&["models", "update", "http://lists.example/x.toml"]).exits(2).says(&["could be changed on the way"]);
+    project.aye(&["models", "update"]).exits(2).says(&["no list of models to update from", "models.catalogue_url"]);
+    assert!(!project.directory("data").join("catalogue.toml").exists());
+}
+
+#[test]
+fn a_list_is_downloaded_from_the_configured_url_and_the_policy_still_decides() {
+    let list = json!({"openai": {"models": {"gpt-99": {"tool_call": true, "limit": {"context": 400_000, "output": 1_000},
+        "cost": {"input": 1, "output": 2}}}}});
+    let server = Server::new([]).with_model_list(&list);
+    let url = format!("{}/models", server.url());
+    let project = Project::empty()
+        .config(&format!("[models]\ncatalogue_url = '{url}'\n"))
+        .policy("schema_version = 1\n[llm]\nallowed_models = [\"anthropic/*\"]\n");
+    let output = project.aye(&["models", "update", "--yes"]).exits(0);
+    let line = "openai/gpt-99: new: 400k window, $1 in, $2 out per million tokens (not allowed by the policy)";
+    assert!(output.stdout.contains(line) && output.stdout.contains("1 model is not allowed"), "{}", output.stdout);
+    assert_eq!(of(&project.aye(&["models", "--json"]).exits(0).json(), "openai/gpt-99")["tools"], true);
+}

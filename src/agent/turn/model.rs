@@ -192,5 +192,6 @@ pub(super) fn sentence(facts: &ModelFacts) -> String {
         Some(price) if price.input == 0.0 && price.output == 0.0 => format!("free{assumed}"),
         Some(price) => format!("${:.2} in, ${:.2} out per million tokens{assumed}", price.input, price.output),
     };
-    format!("model {} · {window} window · {price}", facts.name)
+    let tools = if facts.tools == Some(false) { " · calls no tools" } else { "" };
+    format!("model {} · {window} window · {price}{tools}", facts.name)
 }

@@ -300,8 +300,11 @@ pub(super) enum Sub {
     ///
     /// Reads permissions, MCP servers, instructions and commands. Nothing is written before you approve the plan.
     Import(ImportArgs),
-    /// List models with context windows and prices
+    /// List models with context windows and prices, or update the list
+    #[command(args_conflicts_with_subcommands = true)]
     Models {
+        #[command(subcommand)]
+        models: Option<ModelsSub>,
         /// Query the providers and the local model servers too
         #[arg(long)]
         ask: bool,
@@ -347,6 +350,27 @@ pub(super) enum Sub {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum ModelsSub {
+    /// Update the catalogue of models: windows, prices, efforts
+    ///
+    /// Shows what would change, and asks before it writes anything. Your own entries in models.toml stay as they are. Without a
+    /// source, the list is that of `models.catalogue_url`.
+    Update(ModelsUpdate),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub(crate) struct ModelsUpdate {
+    /// URL or file of a catalogue in TOML, or of the JSON of models.dev
+    pub source: Option<String>,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    pub check: bool,
+    /// Update without asking
+    #[arg(long, short, conflicts_with = "check")]
+    pub yes: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,8 @@
 //! The checked command line: the action and its options.
 
 use super::definition::{
-    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, RunArgs, SessionArgs, Sub, ToolSub,
+    CommonArgs, ConfigSub, Fork, FormatArg, Line, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, RunArgs, SessionArgs,
+    Sub, ToolSub,
 };
 use super::single_word;
 use crate::cli::auth::args::AuthAction;
@@ -68,6 +69,7 @@ pub(crate) enum Action {
     Auth(AuthAction),
     Mcp(McpAction),
     Import(Import),
+    ModelsUpdate(ModelsUpdate),
     Models {
         ask: bool,
         json: bool,
@@ -247,7 +249,8 @@ impl Sub {
             Self::Auth { auth } => Action::Auth(auth.check()),
             Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
             Self::Import(args) => Action::Import(args.check()),
-            Self::Models { ask, json, filter } => Action::Models { ask, json, filter },
+            Self::Models { models: Some(ModelsSub::Update(args)), .. } => Action::ModelsUpdate(args),
+            Self::Models { models: None, ask, json, filter } => Action::Models { ask, json, filter },
             Self::Config { config: ConfigSub::Path } => Action::ConfigPath,
             Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
             Self::Config { config: ConfigSub::Keys } => Action::ConfigKeys,
@@ -414,6 +417,7 @@ impl Invocation {
             | Action::Mcp(_)
             | Action::Import(_)
             | Action::Models { .. }
+            | Action::ModelsUpdate(_)
             | Action::ConfigPath
             | Action::ConfigShow
             | Action::ConfigKeys

@@ -21,6 +21,7 @@ pub(crate) struct ModelEntry {
     pub price: Option<Price>,
     pub images: Option<bool>,
     pub reasoning: Option<bool>,
+    pub tools: Option<bool>,
     /// Supported efforts, in ascending order, if the server names them.
     pub efforts: Option<Vec<Effort>>,
 }
@@ -37,6 +38,7 @@ impl ModelEntry {
             max_output_tokens: max_output_tokens.filter(|limit| *limit <= context_window),
             price: self.price.or(facts.price),
             price_is_assumed: false,
+            tools: self.tools.or(facts.tools),
             images: self.images.unwrap_or(facts.images),
             reasoning,
             efforts: if reasoning { self.efforts.clone().unwrap_or(facts.efforts) } else { Vec::new() },
@@ -75,6 +77,7 @@ fn one(model: &Value) -> Option<ModelEntry> {
         price: price(model),
         images: images(model),
         reasoning: reasoning(model),
+        tools: calls_tools(model),
         efforts: efforts(model),
     })
 }
@@ -180,6 +183,12 @@ fn reasoning(model: &Value) -> Option<bool> {
     let parameters = parameters.map(|known| known.contains(&"reasoning") || known.contains(&"reasoning_effort"));
     let able = ["capabilities/effort/supported", "capabilities/reasoning", "supports_reasoning", "thinking"];
     parameters.or_else(|| able.iter().find_map(|field| at(model, field)?.as_bool()))
+}
+
+/// Returns whether the model calls tools, as routers and Mistral report it.
+fn calls_tools(model: &Value) -> Option<bool> {
+    let parameters = texts(model.get("supported_parameters")).map(|known| known.contains(&"tools"));
+    parameters.or_else(|| at(model, "capabilities/function_calling")?.as_bool())
 }
 
 /// Parses the efforts as Anthropic and OpenRouter name them. Whether reasoning can be turned off is known only from OpenRouter.
