@@ -40,6 +40,8 @@ pub(crate) fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Res
             table = next.as_table_like_mut().ok_or_else(|| ConfigError::one(format!("`{name}` must be a table: `[{name}]`")))?;
         }
         let mut value = value.value();
+        // The main model has two names, of which only one may be set.
+        let key = if tables == ["model"] && *key == "default" && table.get("main").is_some() { &"main" } else { key };
         if let Some(old) = table.get(key).and_then(Item::as_value) {
             *value.decor_mut() = old.decor().clone();
         }

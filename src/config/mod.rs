@@ -10,6 +10,7 @@ mod error;
 mod file;
 pub(crate) mod grants;
 mod instructions;
+mod model_roles;
 mod profile;
 mod project_layer;
 mod provider;

@@ -8,6 +8,8 @@ pub(super) enum Kind {
     Text,
     /// A model name: `provider/name`.
     ModelName,
+    /// Model names, stored as a list.
+    ModelNames,
     Flag,
     Number {
         min: u64,
@@ -72,6 +74,14 @@ const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "
 
 pub(super) const KEYS: &[Key] = &[
     key(&["model", "default"], Kind::ModelName, "", "model of new sessions; unset: chosen by the available API keys"),
+    key(&["model", "main"], Kind::ModelName, "", "the same as model.default; set only one of them"),
+    key(
+        &["model", "fallback"],
+        Kind::ModelNames,
+        "[]",
+        "models that continue a task if the provider of the model in use is overloaded after all retries, in order; the next \
+        task begins with the chosen model again",
+    ),
     key(
         &["model", "effort"],
         Kind::Choice(&EFFORTS),
@@ -413,6 +423,7 @@ impl Kind {
         match self {
             Self::Text => "a string".to_owned(),
             Self::ModelName => "a string such as \"anthropic/claude-sonnet-5\"".to_owned(),
+            Self::ModelNames => "an array of strings such as \"anthropic/claude-sonnet-5\"".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Number { min, max } => format!("an integer from {min} to {max}"),
             Self::Dollars => "an amount in US dollars, such as 5 or 0.50".to_owned(),
@@ -520,6 +531,7 @@ impl Kind {
         match self {
             Self::Text => json!({"type": "string"}),
             Self::ModelName => json!({"type": "string", "pattern": "^[^/]+/."}),
+            Self::ModelNames => json!({"type": "array", "items": {"type": "string", "pattern": "^[^/]+/."}}),
             Self::Flag => json!({"type": "boolean"}),
             Self::Number { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
             Self::Size => json!({"anyOf": [

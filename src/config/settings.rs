@@ -2,6 +2,7 @@
 
 use super::Retention;
 use super::file::{self, Entry, Origin, Value, Values};
+use super::model_roles;
 use super::profile::{self, Profile};
 use super::schema::KEYS;
 use super::screen::Screen;
@@ -122,6 +123,7 @@ impl Settings {
     pub(crate) fn load(directories: &Directories, profile: Option<&str>, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let file = directories.config_file();
         let mut values = file::read(&file)?;
+        model_roles::merge_main(&mut values)?;
         if let Some(name) = profile {
             profile::apply(&mut values, name, &file)?;
         }
@@ -137,6 +139,7 @@ impl Settings {
         for (name, given) in set {
             file::assign(&mut values, name, given)?;
         }
+        model_roles::merge_main(&mut values)?;
         let llm = Llm {
             idle_timeout: Duration::from_secs(number(&values, &["llm", "idle_timeout_seconds"])),
             connect_timeout: Duration::from_secs(number(&values, &["llm", "connect_timeout_seconds"])),
@@ -185,6 +188,11 @@ impl Settings {
             catalogue_url: self.text(&["models", "catalogue_url"]).map(str::to_owned),
             check_daily: flag(&self.values, &["models", "check_daily"]),
         }
+    }
+
+    /// Returns the models that continue a task if the provider of the model in use is overloaded.
+    pub(crate) fn fallback_models(&self) -> Vec<String> {
+        model_roles::fallbacks(&self.values)
     }
 
     pub(super) fn entry(&self, path: &[&str]) -> Option<&Entry> {

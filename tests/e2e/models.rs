@@ -235,3 +235,59 @@ fn a_list_is_downloaded_from_the_configured_url_and_the_policy_still_decides() {
     assert!(output.stdout.contains(line) && output.stdout.contains("1 model is not allowed"), "{}", output.stdout);
     assert_eq!(of(&project.aye(&["models", "--json"]).exits(0).json(), "openai/gpt-99")["tools"], true);
 }
+
+/// Returns a server on which only these models respond; the others are overloaded.
+fn overloaded_but(names: &'static [&'static str]) -> Server {
+    Server::with_responder(move |request| {
+        let model = request.body["model"].as_str().unwrap();
+        match names.contains(&model) {
+            true => Answer::text("Done."),
+            false => Answer::error(529, "overloaded_error", "Overloaded"),
+        }
+    })
+}
+
+fn models_asked(server: &Server) -> Vec<String> {
+    let mut names: Vec<String> =
+        server.requests().iter().map(|request| request.body["model"].as_str().unwrap().to_owned()).collect();
+    names.dedup();
+    names
+}
+
+const FALLBACKS: &str =
+    "[model]\nmain = \"anthropic/first\"\nfallback = [\"openai/unkeyed\", \"anthropic/second\", \"anthropic/third\"]\n";
+
+#[test]
+fn an_overloaded_model_is_replaced_for_the_task_by_the_next_that_can_be_used() {
+    let server = overloaded_but(&["third"]);
+    let project = Project::with(&server).config(&format!("{FALLBACKS}[llm]\nmax_retries = 1\nretry_base_ms = 1\n"));
+    let output = project.aye(&["exec", "hi"]).exits(0);
+    let told = "anthropic/second does not respond";
+    let output = output.says(&["cannot fall back on openai/unkeyed", "anthropic/first does not respond", told]);
+    assert!(output.stderr.contains("this model continues the task"), "{}", output.stderr);
+    assert_eq!(models_asked(&server), ["first", "second", "third"]);
+    // The session remembers the choice of the user.
+    let events = project.aye(&["exec", "--json", "-c", "again"]).exits(0).events();
+    assert_eq!(events.all("model_changed").len(), 2, "first to second to third");
+    assert_eq!(models_asked(&server), ["first", "second", "third", "first", "second", "third"]);
+}
+
+#[test]
+fn a_fallback_that_the_policy_forbids_is_not_used() {
+    let server = overloaded_but(&["third"]);
+    let project = Project::with(&server)
+        .config(&format!("{FALLBACKS}[llm]\nmax_retries = 0\n"))
+        .policy("schema_version = 1\n[llm]\nallowed_models = [\"anthropic/first\", \"anthropic/second\"]\n");
+    project.aye(&["exec", "hi"]).exits(1).says(&["Overloaded"]);
+    assert_eq!(models_asked(&server), ["first", "second"]);
+}
+
+#[test]
+fn a_request_that_is_wrong_is_not_sent_to_another_model() {
+    let server = Server::with_responder(|_| Answer::error(400, "invalid_request_error", "no"));
+    let project = Project::with(&server).config(FALLBACKS);
+    project.aye(&["exec", "hi"]).exits(1);
+    assert_eq!(models_asked(&server), ["first"]);
+    let both = Project::empty().config("[model]\nmain = \"a/b\"\ndefault = \"a/c\"\n");
+    both.aye(&["config", "show"]).exits(2).says(&["`model.main` is the same as `model.default`"]);
+}

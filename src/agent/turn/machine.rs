@@ -6,6 +6,7 @@ use super::call_runner::{CallRunner, LayerNotices};
 use super::compaction::Compactor;
 use super::completed_request::CompletedRequest;
 use super::context_window::ContextWindow;
+use super::fallback::{FallbackModels, OpenedFallback};
 use super::grants::Grants;
 use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime, Planned};
@@ -28,8 +29,9 @@ use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FilesRewound, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
-    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallId, Command, Decision, EventKind, Failure, FailureKind, Message, Mode, ModelFacts, Part,
-    PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus, StopReason, TaskStatus, ToolError, Usage,
+    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallId, Command, Decision, EventKind, Failure, FailureKind, Message, Mode,
+    ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus, StopReason, TaskStatus,
+    ToolError, Usage,
 };
 use crate::session::Spent;
 use std::path::PathBuf;
@@ -43,6 +45,7 @@ pub(crate) struct TurnMachine {
     pub(super) spending: Spending,
     pub(super) choice: ModelChoice,
     pub(super) prices: AssumedPrices,
+    pub(super) fallbacks: FallbackModels,
     pub(super) guardrail: GuardrailNote,
     pub(super) command_outputs: UserCommandOutputs,
     pub(super) tasks: Tasks,
@@ -62,6 +65,7 @@ impl TurnMachine {
         let mut machine = Self {
             choice: ModelChoice::new(&options),
             prices: AssumedPrices::new(&options),
+            fallbacks: FallbackModels::new(&options),
             cx: TurnContext::new(policy, options),
             window: ContextWindow::default(),
             compactor: Compactor::default(),
@@ -439,7 +443,18 @@ impl TurnMachine {
     }
 
     fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
-        let opened = opened.map(|facts| self.prices.over(facts));
+        let opened = match self.fallbacks.on_opened(opened.map(|facts| self.prices.over(facts))) {
+            OpenedFallback::Other(opened) => opened,
+            OpenedFallback::Ready(facts, failure) => return self.use_fallback(facts, &failure, at),
+            OpenedFallback::Unusable(why, failure) => {
+                self.cx.out.notice(why);
+                // The user may have stopped the task in the meantime.
+                if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
+                    self.fall_back_or_pause(failure);
+                }
+                return;
+            }
+        };
         match self.choice.on_opened(opened, &mut self.cx) {
             ModelUpdate::None => {}
             ModelUpdate::Learned => self.window_changed(),
@@ -454,6 +469,8 @@ impl TurnMachine {
         if !self.choice.adopt(facts, current, &mut self.cx) {
             return;
         }
+        // The user's choice replaces the earlier one for good.
+        drop(self.fallbacks.take_chosen());
         self.window_changed();
         // A user who switches the model during a retry delay does not want to wait.
         if let Some(ticket) = self.compactor.ticket() {
@@ -461,6 +478,37 @@ impl TurnMachine {
         } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
             self.request_if_allowed(0, at);
         }
+    }
+
+    /// Continues the task with a fallback model, unless the task has ended in the meantime.
+    fn use_fallback(&mut self, facts: ModelFacts, failure: &Failure, at: InputTime) {
+        if !matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
+            return;
+        }
+        let chosen = self.cx.options.model.clone();
+        let why = format!("{} does not respond ({}); this model continues the task", chosen.name, failure.message);
+        self.fallbacks.replace(chosen);
+        self.choice.switch(facts, &why, &mut self.cx);
+        self.window_changed();
+        self.request_if_allowed(0, at);
+    }
+
+    /// Opens the next fallback model for a request whose retries are used up, or pauses the task.
+    pub(super) fn fall_back_or_pause(&mut self, failure: Failure) {
+        let Some(name) = self.fallbacks.next(&failure, &self.cx) else { return self.pause(failure) };
+        let ticket = self.cx.numbers.next_ticket();
+        self.tasks.set_phase(Phase::Retrying { attempt: 0, ticket });
+        self.cx.out.effect(Effect::OpenModel { key: None, name });
+    }
+
+    /// Returns to the chosen model when a task begins or continues.
+    pub(super) fn use_chosen_model(&mut self) {
+        let Some(facts) = self.fallbacks.take_chosen() else { return };
+        if self.cx.policy.may_call(&facts.name).is_err() {
+            return;
+        }
+        self.choice.switch(facts, "the chosen model is used again", &mut self.cx);
+        self.window_changed();
     }
 
     /// Follows a change of the model or of its known window.

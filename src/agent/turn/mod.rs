@@ -18,6 +18,7 @@ mod completed_request;
 mod context_breakdown;
 mod context_window;
 mod denial;
+mod fallback;
 mod grants;
 mod guardrail;
 mod io;

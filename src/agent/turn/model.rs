@@ -96,6 +96,16 @@ impl ModelChoice {
         true
     }
 
+    /// Uses a model without recording it as a choice of the user.
+    pub(crate) fn switch(&mut self, facts: ModelFacts, why: &str, cx: &mut TurnContext) {
+        let message = format!("{}; {why}", sentence(&facts));
+        let name = facts.name.clone();
+        cx.options.model = facts.clone();
+        self.limit_output(cx);
+        cx.out.effect(Effect::UseModel { name });
+        cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
+    }
+
     /// Sets the effort of the next requests.
     pub(crate) fn set_effort(&mut self, effort: Option<Effort>, cx: &mut TurnContext) {
         cx.options.effort = effort;
