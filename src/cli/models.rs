@@ -88,9 +88,11 @@ fn row(model: &ListedModel) -> [String; 7] {
     let price = |of: fn(&crate::protocol::Price) -> f64| facts.price.map_or_else(|| "–".to_owned(), |price| dollars(of(&price)));
     let takes = [(facts.images, "images"), (facts.tools == Some(true), "tools"), (facts.reasoning, "effort")];
     let takes: Vec<&str> = takes.into_iter().filter_map(|(able, word)| able.then_some(word)).collect();
+    let is_unverified = model.source == "catalogue" && model.verified.is_none();
     let note = match &model.lacks {
+        Some(lacks) if is_unverified => format!("unverified; {lacks}"),
         Some(lacks) => lacks.clone(),
-        None if model.source == "catalogue" && model.verified.is_none() => "unverified".to_owned(),
+        None if is_unverified => "unverified".to_owned(),
         None if model.source == "catalogue" => String::new(),
         None => model.source.clone(),
     };
@@ -156,7 +158,7 @@ mod tests {
             "\
 model          window  output  $/M in  $/M out  supports
 a/b             1.05M    128k   0.075     4.50  images
-local/lengthy     32k       –       –        –  effort    set A_KEY
+local/lengthy     32k       –       –        –  effort    unverified; set A_KEY
 a/c                1k       –       –        –            unverified
 "
         );
