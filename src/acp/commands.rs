@@ -20,7 +20,7 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/approve", Some("command or effects")),
     ("/ran", None),
     ("/model", Some("PROVIDER/NAME")),
-    ("/effort", Some("off, low, medium, high or auto")),
+    ("/effort", Some("a level such as off, low, high or max, or auto")),
     ("/policy", Some("reload, grants or undo; without one, show the policy in effect")),
     ("/ps", None),
     ("/stop", Some("ID of a background command")),

@@ -28,6 +28,8 @@ pub(crate) struct Options {
     pub laxest: Mode,
     pub model: String,
     pub effort: Option<Effort>,
+    /// The efforts of the model.
+    pub efforts: Vec<Effort>,
     /// The models that are ready to use.
     pub models: Vec<String>,
 }
@@ -56,7 +58,11 @@ impl Options {
         let model = SessionConfigOption::select(MODEL, "Model", self.model.clone(), models)
             .description("the model for the next requests".to_owned())
             .category(SessionConfigOptionCategory::Model);
-        let efforts = Effort::ALL.into_iter().map(|effort| SessionConfigSelectOption::new(effort.as_str(), effort.as_str()));
+        // The current value must be in the list, even if the model uses the nearest effort that it has.
+        let mut efforts: Vec<Effort> = self.efforts.iter().copied().chain(self.effort).collect();
+        efforts.sort_unstable();
+        efforts.dedup();
+        let efforts = efforts.into_iter().map(|effort| SessionConfigSelectOption::new(effort.as_str(), effort.as_str()));
         let by_itself = SessionConfigSelectOption::new(BY_ITSELF, BY_ITSELF).description("the default of the model".to_owned());
         let efforts = std::iter::once(by_itself).chain(efforts).collect::<Vec<_>>();
         let current = self.effort.map_or(BY_ITSELF, Effort::as_str);
@@ -99,7 +105,7 @@ pub(crate) fn set_effort(name: &str) -> Result<Command, String> {
     match (name, Effort::named(name)) {
         (BY_ITSELF, _) => Ok(Command::SetEffort { effort: None }),
         (_, Some(effort)) => Ok(Command::SetEffort { effort: Some(effort) }),
-        _ => Err(format!("unknown effort `{name}`; must be {BY_ITSELF}, off, low, medium or high")),
+        _ => Err(format!("unknown effort `{name}`; must be {BY_ITSELF}, {}", Effort::names(&Effort::ALL))),
     }
 }
 
@@ -109,8 +115,14 @@ mod tests {
 
     #[test]
     fn no_mode_is_offered_that_this_process_may_not_take() {
-        let options =
-            |laxest| Options { mode: Mode::Ask, laxest, model: "a/b".to_owned(), effort: None, models: vec!["a/c".to_owned()] };
+        let options = |laxest| Options {
+            mode: Mode::Ask,
+            laxest,
+            model: "a/b".to_owned(),
+            effort: None,
+            efforts: Vec::new(),
+            models: vec!["a/c".to_owned()],
+        };
         assert_eq!(options(Mode::Auto).modes().available_modes.len(), 4);
         let held = options(Mode::Ask);
         assert_eq!(held.modes().available_modes.len(), 2);
@@ -122,6 +134,7 @@ mod tests {
     fn what_is_set_is_checked_before_it_is_tried() {
         assert!(set_model("gpt").unwrap_err().contains("PROVIDER/NAME"));
         assert_eq!(set_effort("auto").unwrap(), Command::SetEffort { effort: None });
-        assert!(set_effort("max").is_err());
+        assert_eq!(set_effort("none").unwrap(), Command::SetEffort { effort: Some(Effort::Off) });
+        assert!(set_effort("huge").unwrap_err().contains("auto, off, minimal, low"));
     }
 }

@@ -16,8 +16,8 @@ use super::slash::{self, AwaitedEvent, SessionFacts, SlashOutcome};
 use super::turn::{Ends, Turn, ends};
 use super::update_mapper::{EventTime, UpdateMapper};
 use crate::protocol::{
-    ApprovalId, Command, CustomCommand, Elicitation, ElicitationAnswer, Event, EventKind, HostCommand, HostRequest, HostResponse,
-    Mode, PolicyLayer, Query, RunningCommand, SessionCommand, SessionId,
+    ApprovalId, Command, CustomCommand, Effort, Elicitation, ElicitationAnswer, Event, EventKind, HostCommand, HostRequest,
+    HostResponse, Mode, PolicyLayer, Query, RunningCommand, SessionCommand, SessionId,
 };
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, NoticeSeverity, PromptRequest, PromptResponse, SessionUpdate,
@@ -120,7 +120,14 @@ impl Session {
             buffers.belong_to(&id);
         }
         let mapper = UpdateMapper::new(client.looks, client.understands(), directory, title);
-        let options = Options { mode: Mode::default(), laxest, model: String::new(), effort, models: Vec::new() };
+        let options = Options {
+            mode: Mode::default(),
+            laxest,
+            model: String::new(),
+            effort,
+            efforts: Effort::ALL.to_vec(),
+            models: Vec::new(),
+        };
         let mut session = Self {
             client,
             id,
@@ -177,8 +184,11 @@ impl Session {
     /// Updates the session state from an event.
     fn note(&mut self, kind: &EventKind) {
         match kind {
-            EventKind::SessionStarted { model, mode, .. } => {
+            EventKind::SessionStarted { model, mode, facts, .. } => {
                 (self.options.model, self.options.mode) = (model.clone(), *mode);
+                if let Some(facts) = facts {
+                    self.options.efforts = facts.supported_efforts().to_vec();
+                }
             }
             EventKind::ModelsListed { models, .. } => {
                 self.options.models =
@@ -186,6 +196,7 @@ impl Session {
             }
             EventKind::ModelChanged { facts, effort, .. } => {
                 (self.options.model, self.options.effort) = (facts.name.clone(), *effort);
+                self.options.efforts = facts.supported_efforts().to_vec();
             }
             EventKind::ModeChanged { mode } => self.options.mode = *mode,
             EventKind::PolicyInForce { layers, .. } => self.layers.clone_from(layers),
@@ -357,11 +368,7 @@ impl Session {
         let mut lines = vec![
             format!("- session `{}`", self.id),
             format!("- workspace `{}`", self.mapper.directory().display()),
-            format!(
-                "- model `{}`, effort {}",
-                self.options.model,
-                self.options.effort.map_or("auto", crate::protocol::Effort::as_str)
-            ),
+            format!("- model `{}`, effort {}", self.options.model, self.options.effort.map_or("auto", Effort::as_str)),
             format!("- mode {}", self.options.mode.as_str()),
         ];
         lines.extend(self.layers.iter().map(|layer| format!("- policy {layer}")));

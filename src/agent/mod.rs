@@ -20,4 +20,4 @@ pub(crate) use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub(crate) use prompt::{Surroundings, system_prompt};
 pub(crate) use replay::replay;
 pub(crate) use retry::Backoff;
-pub(crate) use turn::{Allowance, Approver, Options, PolicyChange, SandboxStatus, Unfinished};
+pub(crate) use turn::{Allowance, Approver, Options, PolicyChange, PriceAssumption, SandboxStatus, Unfinished};

@@ -135,6 +135,7 @@ impl<'a> Replay<'a> {
             | Change::Paused { .. }
             | Change::Continued
             | Change::BudgetSet { .. }
+            | Change::PriceAssumed { .. }
             | Change::QueueChanged { .. }
             | Change::RewindStarted { .. }
             | Change::PolicyChanged { .. }

@@ -102,6 +102,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Auth(asked) => auth::run(&AppContext::find(common)?, asked),
         Action::Mcp(asked) => mcp::run(&AppContext::find(common)?, common, asked),
         Action::Import(request) => import::run(common, &request),
+        Action::ModelsUpdate(args) => models::update::run(&AppContext::find(common)?, &args),
         Action::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),
         Action::ConfigPath => config::path(&AppContext::find(common)?),
         Action::ConfigShow => config::show(&AppContext::find(common)?, common),

@@ -1,5 +1,7 @@
 //! `aye models`: lists models with context windows and prices.
 
+pub(crate) mod update;
+
 use crate::host::console::{print_text, say_json, warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -14,8 +16,17 @@ use std::fmt::Write as _;
 
 #[derive(Serialize)]
 struct Answer {
+    /// Day of the catalogue, and the URL it was downloaded from.
+    catalogue: State,
     models: Vec<ListedModel>,
     notices: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct State {
+    date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
 }
 
 pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, CliError> {
@@ -25,13 +36,17 @@ pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str
         Ok(policy) => here.under(&policy),
         Err(_) => here,
     };
-    here.check()?;
+    let (date, origin) = {
+        let catalogue = here.catalogue()?;
+        let (date, origin) = catalogue.state();
+        (date.map(|date| date.to_string()), origin.map(str::to_owned))
+    };
     let (mut models, notices) = runtime()?.block_on(here.list(ask));
     if let Some(filter) = filter.map(str::to_ascii_lowercase) {
         models.retain(|model| model.facts.name.to_ascii_lowercase().contains(&filter));
     }
     if json {
-        say_json(&Answer { models, notices });
+        say_json(&Answer { catalogue: State { date, origin }, models, notices });
         return Ok(Exit::Completed);
     }
     warn_all(&notices);
@@ -41,6 +56,8 @@ pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str
         return Ok(Exit::Completed);
     }
     print_text(&table(&models));
+    let from = origin.map_or_else(|| "built in".to_owned(), |origin| format!("from {}", clean(&origin)));
+    print_text(&format!("\ncatalogue of {}, {from}; --json shows the source of each entry\n", date.unwrap_or_default()));
     Ok(Exit::Completed)
 }
 
@@ -69,10 +86,13 @@ fn table(models: &[ListedModel]) -> String {
 fn row(model: &ListedModel) -> [String; 7] {
     let facts = &model.facts;
     let price = |of: fn(&crate::protocol::Price) -> f64| facts.price.map_or_else(|| "–".to_owned(), |price| dollars(of(&price)));
-    let takes = [(facts.images, "images"), (facts.reasoning, "effort")];
+    let takes = [(facts.images, "images"), (facts.tools == Some(true), "tools"), (facts.reasoning, "effort")];
     let takes: Vec<&str> = takes.into_iter().filter_map(|(able, word)| able.then_some(word)).collect();
+    let is_unverified = model.source == "catalogue" && model.verified.is_none();
     let note = match &model.lacks {
+        Some(lacks) if is_unverified => format!("unverified; {lacks}"),
         Some(lacks) => lacks.clone(),
+        None if is_unverified => "unverified".to_owned(),
         None if model.source == "catalogue" => String::new(),
         None => model.source.clone(),
     };
@@ -115,15 +135,31 @@ mod tests {
             ModelFacts { max_output_tokens: Some(128_000), images: true, ..ModelFacts::of_test("a/b", 1_050_000, Some(price)) };
         let unknown = ModelFacts { reasoning: true, ..ModelFacts::of_test("local/lengthy", 32_768, None) };
         let models = [
-            ListedModel { facts: known, lacks: None, key_of: None, source: "catalogue".to_owned() },
-            ListedModel { facts: unknown, lacks: Some("set A_KEY".to_owned()), key_of: None, source: "catalogue".to_owned() },
+            ListedModel {
+                facts: known,
+                source: "catalogue".to_owned(),
+                verified: Some("2026-11-29".to_owned()),
+                ..ListedModel::default()
+            },
+            ListedModel {
+                facts: unknown,
+                lacks: Some("set A_KEY".to_owned()),
+                source: "catalogue".to_owned(),
+                ..ListedModel::default()
+            },
+            ListedModel {
+                facts: ModelFacts::of_test("a/c", 1_000, None),
+                source: "catalogue".to_owned(),
+                ..ListedModel::default()
+            },
         ];
         assert_eq!(
             table(&models),
             "\
 model          window  output  $/M in  $/M out  supports
 a/b             1.05M    128k   0.075     4.50  images
-local/lengthy     32k       –       –        –  effort    set A_KEY
+local/lengthy     32k       –       –        –  effort    unverified; set A_KEY
+a/c                1k       –       –        –            unverified
 "
         );
     }

@@ -48,6 +48,22 @@ pub(super) fn check_server(given: &str) -> Result<(), String> {
     }
 }
 
+/// Checks the URL of a public list, which may have a query.
+pub(crate) fn check_list_url(given: &str) -> Result<(), Problem> {
+    let expected = "use a URL such as https://host/models.toml, or the name of a file";
+    let url = reqwest::Url::parse(given)
+        .map_err(|error| Problem::new(format!("invalid URL `{given}`")).because(error).hint(expected))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Problem::new(format!("the URL for `{}` contains a password", host(&url))).hint(expected));
+    }
+    match url.scheme() {
+        "https" => Ok(()),
+        "http" if is_this_machine(&url) => Ok(()),
+        "http" => Err(Problem::new(format!("`{given}` could be changed on the way")).hint(ENCRYPTED)),
+        other => Err(Problem::new(format!("`{given}` has the scheme `{other}:`")).hint(expected)),
+    }
+}
+
 /// Checks a header. No error repeats its value.
 pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
     let header = reqwest::header::HeaderName::from_bytes(name.as_bytes());

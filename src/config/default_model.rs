@@ -19,7 +19,7 @@ pub(crate) fn with_default_model(text: &str, model: &str) -> Result<Edited, Conf
     let Some(table) = table.as_table_like_mut() else {
         return Err(ConfigError::one("`model` must be a table: `[model]`"));
     };
-    if let Some(set) = table.get("default") {
+    if let Some(set) = table.get("default").or_else(|| table.get("main")) {
         return Ok(Edited::Set(set.as_str().unwrap_or_default().to_owned()));
     }
     table.insert("default", value(model));
@@ -41,6 +41,7 @@ mod tests {
         );
         assert_eq!(new("[model]\neffort = \"low\"\n"), with("[model]\neffort = \"low\"\ndefault = \"acme/one\"\n"));
         assert_eq!(new("[model]\ndefault = \"acme/two\"\n"), Edited::Set("acme/two".to_owned()));
+        assert_eq!(new("[model]\nmain = \"acme/two\"\n"), Edited::Set("acme/two".to_owned()));
         assert!(with_default_model("model = 3", "acme/one").is_err());
         assert!(with_default_model("[", "acme/one").is_err());
     }

@@ -9,6 +9,7 @@ pub(crate) enum NewValue<'a> {
     Text(&'a str),
     /// A list with one string.
     OneText(&'a str),
+    Flag(bool),
 }
 
 impl NewValue<'_> {
@@ -16,6 +17,7 @@ impl NewValue<'_> {
         match self {
             Self::Text(text) => Value::from(text),
             Self::OneText(text) => Value::Array(Array::from_iter([text])),
+            Self::Flag(flag) => Value::from(flag),
         }
     }
 }
@@ -38,6 +40,8 @@ pub(crate) fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Res
             table = next.as_table_like_mut().ok_or_else(|| ConfigError::one(format!("`{name}` must be a table: `[{name}]`")))?;
         }
         let mut value = value.value();
+        // The main model has two names, of which only one may be set.
+        let key = if tables == ["model"] && *key == "default" && table.get("main").is_some() { &"main" } else { key };
         if let Some(old) = table.get(key).and_then(Item::as_value) {
             *value.decor_mut() = old.decor().clone();
         }

@@ -2,7 +2,7 @@
 
 use super::ConfigError;
 use super::schema::{self, KEYS, Kind};
-use crate::protocol::Problem;
+use crate::protocol::{AssumedPrice, Problem};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
@@ -139,10 +139,13 @@ pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(),
 
 fn from_word(kind: Kind, given: &str) -> Option<Value> {
     match kind {
-        Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size => convert(kind, &DeValue::String(given.into())),
+        Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size | Kind::Price => {
+            convert(kind, &DeValue::String(given.into()))
+        }
         Kind::Flag
         | Kind::Number { .. }
         | Kind::Dollars
+        | Kind::ModelNames
         | Kind::TextList
         | Kind::PortList
         | Kind::TextTable
@@ -201,10 +204,10 @@ fn describe(text: &str, value: &Spanned<DeValue<'_>>) -> String {
 fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
     match kind {
         Kind::Text => value.as_str().map(|text| Value::Text(text.to_owned())),
-        Kind::ModelName => {
-            let named =
-                |text: &&str| text.split_once('/').is_some_and(|(provider, name)| !provider.is_empty() && !name.is_empty());
-            value.as_str().filter(named).map(|text| Value::Text(text.to_owned()))
+        Kind::ModelName => value.as_str().filter(|text| is_model_name(text)).map(|text| Value::Text(text.to_owned())),
+        Kind::ModelNames => {
+            let names = value.as_array().and_then(texts)?;
+            names.iter().all(|name| is_model_name(name)).then_some(Value::List(names))
         }
         Kind::Choice(choices) => value.as_str().filter(|text| choices.contains(text)).map(|text| Value::Text(text.to_owned())),
         Kind::Flag => value.as_bool().map(Value::Flag),
@@ -218,6 +221,10 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
             let whole = value.as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
             let dollars = float.or(whole).filter(|dollars| (0.0..=MAX_DOLLARS).contains(dollars))?;
             Some(Value::Dollars((dollars * MILLIONTHS).round() as u64))
+        }
+        Kind::Price => {
+            let is_price = |text: &&str| AssumedPrice::parse(text).is_some();
+            value.as_str().filter(is_price).map(|text| Value::Text(text.to_owned()))
         }
         Kind::Size => match value.as_str() {
             Some(text) => bytes(text).map(Value::Number),
@@ -247,6 +254,11 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
             entries.collect::<Option<_>>().map(Value::Table)
         }
     }
+}
+
+/// Returns whether this is `provider/name`.
+fn is_model_name(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(provider, name)| !provider.is_empty() && !name.is_empty())
 }
 
 /// Parses a size such as `10MB`, `512 KiB` or `4096`. Units are multiples of 1024.

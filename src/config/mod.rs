@@ -13,6 +13,7 @@ pub(crate) mod grants;
 mod instructions;
 mod key_command;
 mod no_model;
+mod model_roles;
 mod profile;
 mod project_layer;
 mod provider;
@@ -28,6 +29,7 @@ mod spending;
 mod theme;
 pub(crate) mod trust;
 
+pub(crate) use address::check_list_url;
 pub(crate) use api::Api;
 pub(crate) use credentials::{Credentials, KeyStorage, NotKept, server_key};
 pub(crate) use default_model::{Edited, with_default_model};

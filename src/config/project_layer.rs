@@ -46,6 +46,7 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["auth"], "a project cannot choose where keys are saved"),
     (&["model"], "a project cannot choose the model"),
     (&["http"], "a project cannot set which certificates are trusted"),
+    (&["models"], "a project cannot choose the list of models"),
     (&["llm"], "a project cannot configure model requests"),
     (&["context"], "a project cannot set when conversations are compacted"),
     (&["ui"], "a project cannot configure the UI"),
@@ -201,6 +202,9 @@ mod tests {
     fn no_key_of_a_project_loosens_anything() {
         for line in [
             "[budget]\ntask_steps = 1001\n",
+            "[budget]\nassumed_price = \"0,0\"\n",
+            "[model]\nfallback = [\"a/b\"]\n",
+            "[models]\ncatalogue_url = \"https://lists.example\"\n",
             "[llm]\nmax_retries = 4\n",
             "[tools]\nfollow_symlinks = true\n",
             "[tools.text]\nenabled = true\n",

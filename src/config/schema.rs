@@ -8,6 +8,8 @@ pub(super) enum Kind {
     Text,
     /// A model name: `provider/name`.
     ModelName,
+    /// Model names, stored as a list.
+    ModelNames,
     Flag,
     Number {
         min: u64,
@@ -17,6 +19,8 @@ pub(super) enum Kind {
     Size,
     /// US dollars, stored in millionths.
     Dollars,
+    /// Two amounts in US dollars per million tokens: `3,15`.
+    Price,
     Choice(&'static [&'static str]),
     TextList,
     /// Ports of this machine, stored as strings.
@@ -48,7 +52,8 @@ pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-cha
 /// The services of cloud platforms, which are also the names of built-in providers.
 pub(super) const SERVICES: [&str; 3] = ["azure", "vertex", "bedrock"];
 
-const EFFORTS: [&str; 4] = ["off", "low", "medium", "high"];
+/// The names of `protocol::Effort`; `none` is the same as `off`.
+const EFFORTS: [&str; 8] = ["off", "none", "minimal", "low", "medium", "high", "xhigh", "max"];
 /// A number of tokens; the maximum exceeds any real use.
 const TOKENS: Kind = Kind::Number { min: 1, max: 1_000_000_000_000 };
 const STEPS: Kind = Kind::Number { min: 1, max: 1_000_000 };
@@ -73,11 +78,20 @@ const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "
 
 pub(super) const KEYS: &[Key] = &[
     key(&["model", "default"], Kind::ModelName, "", "model of new sessions; unset: chosen by the available API keys"),
+    key(&["model", "main"], Kind::ModelName, "", "the same as model.default; set only one of them"),
+    key(
+        &["model", "fallback"],
+        Kind::ModelNames,
+        "[]",
+        "models that continue a task if the provider of the model in use is overloaded after all retries, in order; the next \
+        task begins with the chosen model again",
+    ),
     key(
         &["model", "effort"],
         Kind::Choice(&EFFORTS),
         "",
-        "reasoning effort, for models that support it; unset: the default of the model",
+        "reasoning effort, for models that support it: the nearest that the model has is used; none: the same as off; unset: the \
+        default of the model",
     ),
     key(
         &["budget", "session_cost_usd"],
@@ -90,7 +104,26 @@ pub(super) const KEYS: &[Key] = &[
     key(&["budget", "session_steps"], STEPS, "", "maximum model requests of a session"),
     key(&["budget", "task_cost_usd"], Kind::Dollars, "", "maximum cost of a task in US dollars"),
     key(&["budget", "task_tokens"], TOKENS, "", "maximum tokens of a task, input and output"),
+    key(
+        &["budget", "assumed_price"],
+        Kind::Price,
+        "",
+        "price of models whose price is unknown, in US dollars per million tokens, input and output: \"3,15\"; without it, \
+        nothing is sent to such a model if there is a budget in dollars",
+    ),
     key(&["budget", "task_steps"], STEPS, "1000", "maximum model requests of a task; the same as --max-steps"),
+    key(
+        &["models", "catalogue_url"],
+        Kind::Text,
+        "",
+        "list of models for `aye models update`: the URL of a catalogue in TOML, or of the JSON of models.dev",
+    ),
+    key(
+        &["models", "check_daily"],
+        Kind::Flag,
+        "false",
+        "true: look once a day whether the list at catalogue_url has changes, and say so; nothing is changed",
+    ),
     key(&["profiles", "*", "model"], Kind::ModelName, "", "model, as with -m, if `--profile NAME` chooses the profile"),
     key(&["profiles", "*", "mode"], Kind::Choice(&MODES), "", "mode, as with --mode"),
     key(&["profiles", "*", "effort"], Kind::Choice(&EFFORTS), "", "reasoning effort, as with --effort"),
@@ -466,9 +499,11 @@ impl Kind {
         match self {
             Self::Text => "a string".to_owned(),
             Self::ModelName => "a string such as \"anthropic/claude-sonnet-5\"".to_owned(),
+            Self::ModelNames => "an array of strings such as \"anthropic/claude-sonnet-5\"".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Number { min, max } => format!("an integer from {min} to {max}"),
             Self::Dollars => "an amount in US dollars, such as 5 or 0.50".to_owned(),
+            Self::Price => "US dollars per million tokens, input and output, such as \"3,15\"".to_owned(),
             Self::Size => "a number of bytes, or a string such as \"10MB\"".to_owned(),
             Self::Choice(choices) => {
                 format!("one of {}", choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", "))
@@ -572,6 +607,7 @@ impl Kind {
         match self {
             Self::Text => json!({"type": "string"}),
             Self::ModelName => json!({"type": "string", "pattern": "^[^/]+/."}),
+            Self::ModelNames => json!({"type": "array", "items": {"type": "string", "pattern": "^[^/]+/."}}),
             Self::Flag => json!({"type": "boolean"}),
             Self::Number { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
             Self::Size => json!({"anyOf": [
@@ -579,6 +615,7 @@ impl Kind {
                 {"type": "string", "pattern": "^\\s*[0-9]+\\s*([bB]|[kKmMgG]([iI]?[bB])?)?\\s*$"},
             ]}),
             Self::Dollars => json!({"type": "number", "minimum": 0, "maximum": 1e9}),
+            Self::Price => json!({"type": "string", "pattern": "^\\s*\\$?[0-9.]+[, ]+\\$?[0-9.]+\\s*$"}),
             Self::Choice(choices) => json!({"enum": choices}),
             Self::TextList => json!({"type": "array", "items": {"type": "string"}}),
             Self::PortList => json!({"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65_535}}),

@@ -2,11 +2,12 @@
 
 use super::Retention;
 use super::file::{self, Entry, Origin, Value, Values};
+use super::model_roles;
 use super::profile::{self, Profile};
 use super::schema::KEYS;
 use super::screen::Screen;
 use super::search::Search;
-use super::spending::{self, SetEffort, SetLimit};
+use super::spending::{self, SetEffort, SetLimit, SetPrice};
 use super::{ConfigError, Directories};
 use crate::protocol::Mode;
 use crate::sys::process::Shell;
@@ -22,6 +23,7 @@ pub(crate) struct Settings {
     /// The budgets of sessions and tasks.
     pub limits: Vec<SetLimit>,
     pub effort: Option<SetEffort>,
+    pub assumed_price: Option<SetPrice>,
     pub retention: Retention,
     pub search: Search,
     pub approval: Approval,
@@ -41,6 +43,13 @@ pub(crate) struct Llm {
 pub(crate) struct Context {
     /// Usage of the context window, in percent, at which older messages are summarized; absent: never.
     pub compact_at_percent: Option<u64>,
+}
+
+/// Settings of the list of models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ModelList {
+    pub catalogue_url: Option<String>,
+    pub check_daily: bool,
 }
 
 /// Settings of approvals.
@@ -116,6 +125,7 @@ impl Settings {
     pub(crate) fn load(directories: &Directories, profile: Option<&str>, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let file = directories.config_file();
         let mut values = file::read(&file)?;
+        model_roles::merge_main(&mut values)?;
         if let Some(name) = profile {
             profile::apply(&mut values, name, &file)?;
         }
@@ -131,6 +141,7 @@ impl Settings {
         for (name, given) in set {
             file::assign(&mut values, name, given)?;
         }
+        model_roles::merge_main(&mut values)?;
         let llm = Llm {
             idle_timeout: Duration::from_secs(number(&values, &["llm", "idle_timeout_seconds"])),
             connect_timeout: Duration::from_secs(number(&values, &["llm", "connect_timeout_seconds"])),
@@ -160,6 +171,7 @@ impl Settings {
             defer_over_percent: number(&values, &["mcp", "defer_over"]),
         };
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));
+        let assumed_price = spending::assumed_price(&values);
         let retention = Retention::from_values(&values);
         let search = Search::from_values(&values)?;
         let approval = Approval {
@@ -169,9 +181,21 @@ impl Settings {
             arming_ms: number(&values, &["approval", "arming_ms"]),
             timeout: Duration::from_secs(number(&values, &["approval", "timeout_seconds"])),
         };
-        let settings = Self { llm, context, tools, limits, effort, retention, search, approval, values };
+        let settings = Self { llm, context, tools, limits, effort, assumed_price, retention, search, approval, values };
         settings.check_providers()?;
         Ok(settings)
+    }
+
+    pub(crate) fn model_list(&self) -> ModelList {
+        ModelList {
+            catalogue_url: self.text(&["models", "catalogue_url"]).map(str::to_owned),
+            check_daily: flag(&self.values, &["models", "check_daily"]),
+        }
+    }
+
+    /// Returns the models that continue a task if the provider of the model in use is overloaded.
+    pub(crate) fn fallback_models(&self) -> Vec<String> {
+        model_roles::fallbacks(&self.values)
     }
 
     pub(super) fn entry(&self, path: &[&str]) -> Option<&Entry> {

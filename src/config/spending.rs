@@ -1,7 +1,7 @@
 //! Spending settings: limits of sessions and tasks, and the reasoning effort.
 
 use super::file::{Entry, MILLIONTHS, Origin, Value, Values};
-use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Effort};
+use crate::protocol::{AssumedPrice, BudgetLimit, BudgetScope, BudgetUnit, Effort};
 
 /// A limit, and the place where it is set.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +44,19 @@ pub(super) fn limits(values: &Values) -> Vec<SetLimit> {
         Some(SetLimit { limit: BudgetLimit { scope, unit, limit }, set_by, by_flag })
     });
     set.collect()
+}
+
+/// Price assumed for models whose price is unknown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct SetPrice {
+    pub price: AssumedPrice,
+    pub by_flag: bool,
+}
+
+pub(super) fn assumed_price(values: &Values) -> Option<SetPrice> {
+    let Entry { value, origin } = values.get(["budget".to_owned(), "assumed_price".to_owned()].as_slice())?;
+    let Value::Text(text) = value else { return None };
+    Some(SetPrice { price: AssumedPrice::parse(text)?, by_flag: !matches!(origin, Origin::File { .. }) })
 }
 
 pub(super) fn effort(values: &Values) -> Option<SetEffort> {

@@ -283,6 +283,9 @@ fn problem(failure: &Failure, provider: &str, is_saved: bool) -> Vec<String> {
     let problem = failure.problem_of(provider);
     let problem = match failure.remedy.filter(|_| is_saved) {
         Some(Remedy::Continue | Remedy::ChangePolicy | Remedy::SaveKey) => problem.hint("run `aye exec -c` to continue"),
+        Some(Remedy::AssumePrice) => {
+            problem.hint("run `aye exec -c --assume-price INPUT,OUTPUT` to continue, in dollars per million tokens")
+        }
         Some(Remedy::RaiseBudget { scope: BudgetScope::Session, unit: BudgetUnit::CostUsd, limit }) => {
             problem.hint(format!("run `aye exec -c --max-budget-usd {limit}` to continue"))
         }

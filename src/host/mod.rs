@@ -3,6 +3,8 @@
 pub(crate) mod allowed_models;
 pub(crate) mod allowed_tools;
 pub(crate) mod api_keys;
+pub(crate) mod catalogue_file;
+pub(crate) mod catalogue_update;
 pub(crate) mod cloud_accounts;
 pub(crate) mod configured_tools;
 pub(crate) mod console;

@@ -1,6 +1,7 @@
 //! Models: chosen by the flag, the session or the settings, connected at their provider, and listed.
 
 use super::allowed_models::AllowedModels;
+use super::catalogue_file;
 use super::context::AppContext;
 use super::key_commands;
 use super::policy_layers::Policy;
@@ -44,6 +45,8 @@ pub(crate) struct ModelCatalog {
     /// Notified when a new key is known.
     new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
+    /// Why the downloaded catalogue is not used.
+    damage: Option<String>,
     /// The models allowed by the policy.
     allowed: AllowedModels,
     /// Keys the user entered since the start. They take precedence over the environment, whose key may have been
@@ -54,13 +57,18 @@ pub(crate) struct ModelCatalog {
 impl ModelCatalog {
     /// Reads the user's model list, if there is one; the built-in list is read when it is needed.
     pub(crate) fn new(place: &AppContext) -> Self {
+        let (downloaded, damage) = match catalogue_file::read(&place.directories) {
+            Ok(downloaded) => (downloaded, None),
+            Err(why) => (Catalogue::default(), Some(why)),
+        };
         Self {
             place: Arc::new(place.clone()),
             new_key: Arc::default(),
             given: Arc::default(),
             allowed: AllowedModels::default(),
-            catalogue: catalogue(&place.directories.config.join("models.toml"))
+            catalogue: with_own(downloaded, &place.directories.config.join("models.toml"))
                 .map(|catalogue| catalogue.with_deployments(place.settings.deployments())),
+            damage,
         }
     }
 
@@ -132,11 +140,6 @@ impl ModelCatalog {
             self.new_key.notify_one();
         }
         done
-    }
-
-    /// Checks the user's model list.
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        self.catalogue.clone().map(drop)
     }
 
     /// Returns the model to use: by the flag, the resumed session or the settings.
@@ -394,14 +397,14 @@ struct MissingRequirement {
 }
 
 fn listed(facts: ModelFacts, lack: MissingRequirement, source: &str) -> ListedModel {
-    ListedModel { facts, lacks: lack.words, key_of: lack.key_of, source: source.to_owned() }
+    ListedModel { facts, lacks: lack.words, key_of: lack.key_of, source: source.to_owned(), ..ListedModel::default() }
 }
 
-/// Returns the built-in list, extended by the user's.
-fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
+/// Returns the list, extended by the user's.
+fn with_own(catalogue: Catalogue, own: &Path) -> Result<Catalogue, ConfigError> {
     let wrong = |reason: &dyn std::fmt::Display| ConfigError::one(Problem::new(format!("`{}`", own.display())).because(reason));
     match own.metadata() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Catalogue::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(catalogue),
         Err(error) => return Err(wrong(&error)),
         Ok(metadata) if !metadata.is_file() => return Err(wrong(&"not a regular file; expected a TOML file")),
         Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(&"larger than 1 MiB")),
@@ -411,7 +414,7 @@ fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
     let read = std::fs::File::open(own).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
     read.map_err(|error| wrong(&error))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| wrong(&"not UTF-8 text"))?;
-    Catalogue::with_own(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|problems| {
+    catalogue.with_own(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|problems| {
         let problem = |(line, what)| Problem::new(format!("`{}` line {line}", own.display())).because(what);
         ConfigError::many(problems.into_iter().map(problem).collect())
     })
@@ -475,7 +478,15 @@ impl Models for ModelCatalog {
                 Err(error) => return (Vec::new(), vec![error.to_string()]),
             };
             let mut models = here.with_new_keys(|| here.known(&catalogue));
-            let notices = if ask { here.add_listed(&catalogue, &mut models).await } else { Vec::new() };
+            let mut notices: Vec<String> = here.damage.iter().cloned().collect();
+            if ask {
+                notices.extend(here.add_listed(&catalogue, &mut models).await);
+            }
+            for model in models.iter_mut().filter(|model| model.source == CATALOGUE) {
+                let provenance = catalogue.provenance(&model.facts.name);
+                model.documentation = provenance.documentation;
+                model.verified = provenance.verified.map(|date| date.to_string());
+            }
             (models, notices)
         })
     }

@@ -12,14 +12,14 @@ use super::session_error::SessionError;
 use super::tool_name_lints::{misnamed, unmatched};
 use super::user_rules::UserRules;
 use super::web_search::session_search;
-use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
+use crate::agent::{self, Allowance, Approver, Backoff, Options, PriceAssumption, Setup, Surroundings, Unfinished};
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
 use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, Tail};
 use crate::protocol::{
-    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolDefinition, ToolResult,
+    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolResult,
 };
 use crate::session::{CallChange, Change, SessionState};
 use crate::store::{Claim, Loaded, NewSession, SessionPart, SessionSummary, Store};
@@ -386,8 +386,7 @@ pub(super) fn setup(
     model: Arc<dyn Model>,
     terms: SessionOptions,
 ) -> Setup {
-    let policy_name = policy.name.clone();
-    let policy = place.enforcer(policy, terms.standing.sandbox(), place.mode);
+    let (policy_name, policy) = (policy.name.clone(), place.enforcer(policy, terms.standing.sandbox(), place.mode));
     let sandbox_policy = terms.standing.sandbox_policy(&policy);
     sandbox_policy.look_through();
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
@@ -402,11 +401,12 @@ pub(super) fn setup(
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
     session.unmatched_names = unmatched(&place.tool_limits(), &router);
     session.notices.extend(session.unmatched_names.iter().cloned());
-    let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let options = Options {
         model: model.facts(),
         effort: place.settings.effort.map(|set| set.effort),
         effort_for_this_run: place.settings.effort.is_some_and(|set| set.by_flag),
+        assumed_price: assumed_price(&place.settings),
+        fallback_models: place.settings.fallback_models(),
         model_before: session.model_before.take(),
         max_output_tokens: OUTPUT_TOKENS,
         max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
@@ -415,7 +415,7 @@ pub(super) fn setup(
         approval_timeout: terms.approval_timeout,
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions, terms.output_schema)).text.into(),
-        tools,
+        tools: offered(&router, &policy).into(),
         tool_names: available(&router, &policy),
         sandbox,
         laxest: laxest(place),
@@ -457,6 +457,10 @@ fn laxest(place: &AppContext) -> Mode {
         // A program that aye runs could request more permissions.
         Nesting::InsideAye => place.mode,
     }
+}
+
+fn assumed_price(settings: &Settings) -> Option<PriceAssumption> {
+    settings.assumed_price.map(|set| PriceAssumption { price: set.price, for_this_run: set.by_flag })
 }
 
 /// Returns the budgets of the settings, including `--max-steps`.

@@ -1,10 +1,17 @@
 //! Catalogue of well-known models: limits and prices, and the user's own entries.
 
+mod changes;
+mod document;
 mod entry;
+mod models_dev;
 mod name;
+mod update;
+
+pub(crate) use update::{CatalogueUpdate, UpdateError};
 
 use crate::protocol::{ModelFacts, Price};
 use entry::{Card, Cards};
+use jiff::civil::Date;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -17,18 +24,26 @@ const OPEN: &str = "any";
 const LOCAL: &str = "local/";
 const NOTHING: Price = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
 
-/// Known models: the built-in list, parsed on first use, overridden by the user's list. Cheap to clone.
+/// Known models: the built-in list, parsed on first use, overridden by the downloaded list and by the user's. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalogue {
+    updated: Option<Arc<Cards>>,
     own: Option<Arc<Cards>>,
     /// Entries of models with other names, such as deployments: full names of both.
     deployments: Arc<BTreeMap<String, String>>,
 }
 
+/// Where an entry of the catalogue comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Provenance {
+    pub documentation: Option<String>,
+    pub verified: Option<Date>,
+}
+
 impl Catalogue {
     /// Adds the user's list; the error contains its mistakes with line numbers.
-    pub(crate) fn with_own(text: &str) -> Result<Self, Vec<(usize, String)>> {
-        Ok(Self { own: Some(Arc::new(entry::read(text)?)), ..Self::default() })
+    pub(crate) fn with_own(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
+        Ok(Self { own: Some(Arc::new(entry::read(text)?)), ..self })
     }
 
     /// Names the entries of models with other names.
@@ -41,20 +56,37 @@ impl Catalogue {
         self.deployments.get(full_name).map_or(full_name, String::as_str)
     }
 
+    /// Adds the downloaded list, unless the built-in list is newer; the error contains its mistakes with line numbers.
+    pub(crate) fn with_updated(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
+        let cards = entry::read(text)?;
+        let updated = (cards.date >= built_in().date).then(|| Arc::new(cards));
+        Ok(Self { updated, ..self })
+    }
+
+    /// Returns the day of the list in use, and where it was downloaded from; `None` for the built-in list.
+    pub(crate) fn state(&self) -> (Option<Date>, Option<&str>) {
+        match &self.updated {
+            Some(updated) => (updated.date, updated.origin.as_deref()),
+            None => (built_in().date, None),
+        }
+    }
+
+    /// Returns where the entry of a model comes from. A downloaded entry that says the same as the built-in one keeps its provenance.
+    pub(crate) fn provenance(&self, full_name: &str) -> Provenance {
+        let listed = built_in().exactly(full_name);
+        let downloaded = self.updated.as_ref().and_then(|updated| updated.exactly(full_name));
+        let same = |card: &&Card| listed.is_some_and(|listed| card.repeats(listed));
+        let card = downloaded.filter(|card| !same(card)).or(listed).or(downloaded);
+        card.map(|card| Provenance { documentation: card.source.clone(), verified: card.verified }).unwrap_or_default()
+    }
+
     /// Returns the facts about `provider/name`; for an unlisted model, the abilities of its family, the assumed context window and no
     /// price.
     pub(crate) fn facts(&self, full_name: &str) -> ModelFacts {
-        let mut facts = built_in().facts(
-            self.listed_as(full_name),
-            ModelFacts {
-                name: full_name.to_owned(),
-                context_window: UNKNOWN_WINDOW,
-                max_output_tokens: None,
-                price: full_name.starts_with(LOCAL).then_some(NOTHING),
-                images: false,
-                reasoning: false,
-            },
-        );
+        let mut facts = built_in().facts(self.listed_as(full_name), unknown(full_name));
+        if let Some(updated) = &self.updated {
+            facts = updated.facts(self.listed_as(full_name), facts);
+        }
         if let Some(own) = &self.own {
             facts = own.facts(full_name, facts);
         }
@@ -64,7 +96,8 @@ impl Catalogue {
     /// Returns whether a list contains exactly this model, so that no server needs to be queried.
     pub(crate) fn lists(&self, full_name: &str) -> bool {
         let own = self.own.as_ref().and_then(|own| own.exactly(full_name)).is_some_and(|card| card.context_window.is_some());
-        own || built_in().exactly(self.listed_as(full_name)).is_some()
+        let updated = self.updated.as_ref().is_some_and(|updated| updated.exactly(self.listed_as(full_name)).is_some());
+        own || updated || built_in().exactly(self.listed_as(full_name)).is_some()
     }
 
     /// Applies the user's entry for a model over other facts.
@@ -78,7 +111,8 @@ impl Catalogue {
     /// Returns the listed models of a provider, the user's first.
     pub(crate) fn of_provider(&self, provider: &str) -> Vec<ModelFacts> {
         let mut names: Vec<String> = Vec::new();
-        for card in self.own.iter().flat_map(|own| &own.models).chain(&built_in().models) {
+        let added = self.own.iter().chain(&self.updated).flat_map(|cards| &cards.models);
+        for card in added.chain(&built_in().models) {
             let name = card.name.split_once('/').filter(|(seller, _)| *seller == name::seller(provider)).map(|(_, name)| name);
             let name = name.map(|name| format!("{provider}/{name}"));
             names.extend(name.filter(|name| !names.contains(name)));
@@ -138,15 +172,42 @@ impl Cards {
 }
 
 impl Card {
+    /// Returns whether this entry adds nothing to another one of the same model.
+    fn repeats(&self, other: &Self) -> bool {
+        let base = ModelFacts { name: other.name.clone(), ..built_in().facts(&other.name, unknown(&other.name)) };
+        self.over(base.clone()) == base
+    }
+
     fn over(&self, facts: ModelFacts) -> ModelFacts {
+        let efforts = self.efforts.clone();
+        // `reasoning` alone says only whether there are efforts.
+        let reasoning = efforts.as_ref().map(|efforts| !efforts.is_empty()).or(self.reasoning).unwrap_or(facts.reasoning);
         ModelFacts {
             name: facts.name,
             context_window: self.context_window.unwrap_or(facts.context_window),
             max_output_tokens: self.max_output_tokens.or(facts.max_output_tokens),
             price: self.price.or(facts.price),
+            price_is_assumed: false,
             images: self.images.unwrap_or(facts.images),
-            reasoning: self.reasoning.unwrap_or(facts.reasoning),
+            tools: self.tools.or(facts.tools),
+            reasoning,
+            efforts: if reasoning { efforts.unwrap_or(facts.efforts) } else { Vec::new() },
         }
+    }
+}
+
+/// Returns the facts about a model of which nothing is known.
+fn unknown(full_name: &str) -> ModelFacts {
+    ModelFacts {
+        name: full_name.to_owned(),
+        context_window: UNKNOWN_WINDOW,
+        max_output_tokens: None,
+        price: full_name.starts_with(LOCAL).then_some(NOTHING),
+        price_is_assumed: false,
+        images: false,
+        tools: None,
+        reasoning: false,
+        efforts: Vec::new(),
     }
 }
 

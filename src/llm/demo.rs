@@ -180,6 +180,9 @@ impl Model for Demo {
             price: Some(free),
             images: false,
             reasoning: false,
+            price_is_assumed: false,
+            tools: None,
+            efforts: Vec::new(),
         }
     }
 

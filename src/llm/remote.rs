@@ -135,8 +135,11 @@ impl Model for Remote {
         if let Some(limit) = self.known().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
         }
-        // A model without a configurable effort rejects the field.
-        request.effort = request.effort.filter(|_| self.known().reasoning);
+        if self.known().tools == Some(false) {
+            request.tools = Arc::from([]);
+        }
+        // A model without a configurable effort rejects the field, and others reject the levels that they do not have.
+        request.effort = request.effort.and_then(|effort| self.known().nearest_effort(effort));
         let inner = Arc::clone(&self.inner);
         let (name, catalogue) = (self.name.clone(), self.catalogue.clone());
         Box::pin(async_stream::try_stream! {

@@ -2,9 +2,9 @@
 
 use super::{BoxFuture, Tail};
 use crate::protocol::{
-    Action, Approval, ApprovalId, BudgetLimit, CallId, Compaction, CompactionTrigger, Decision, Effort, Failure, GrantRule,
-    GrantScope, Message, MessageId, Mode, Outside, PlaceChange, PolicyLayer, Proposal, Resolution, RewindScope, RewindTarget,
-    Rewound, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
+    Action, Approval, ApprovalId, AssumedPrice, BudgetLimit, CallId, Compaction, CompactionTrigger, Decision, Effort, Failure,
+    GrantRule, GrantScope, Message, MessageId, Mode, Outside, PlaceChange, PolicyLayer, Proposal, Resolution, RewindScope,
+    RewindTarget, Rewound, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -99,6 +99,11 @@ pub(crate) enum Record {
     },
     BudgetSet {
         limit: BudgetLimit,
+    },
+    /// Requests of this model are counted at an assumed price, because its price is unknown.
+    PriceAssumed {
+        model: String,
+        price: AssumedPrice,
     },
     /// A call was planned and judged.
     Intent {

@@ -1,7 +1,8 @@
 //! Commands that a front end sends to a session. The session processes them in order.
 
 use super::{
-    ApprovalId, Approve, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Mode, RewindScope, RewindTarget, RuleAsked,
+    ApprovalId, Approve, AssumedPrice, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Mode, RewindScope, RewindTarget,
+    RuleAsked,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -135,6 +136,10 @@ pub enum Command {
     /// Set a budget.
     SetBudget {
         limit: BudgetLimit,
+    },
+    /// Assume a price for the model in use, if its price is unknown.
+    AssumePrice {
+        price: AssumedPrice,
     },
     /// Use another model from now on: `provider/name`.
     SetModel {

@@ -43,6 +43,8 @@ pub enum Remedy {
         /// Suggested limit.
         limit: f64,
     },
+    /// Assume a price for the model, whose price is unknown, then continue the task.
+    AssumePrice,
     /// Change the policy, which sets the limit, then continue the task; or start a new session.
     ChangePolicy,
     /// Save an API key, then continue the task.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 const MILLION: f64 = 1_000_000.0;
 
 /// Model of a provider.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelFacts {
     /// Name: `anthropic/claude-sonnet-5`.
@@ -18,12 +18,21 @@ pub struct ModelFacts {
     pub max_output_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Whether the price is the user's assumption, because the real one is unknown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub price_is_assumed: bool,
     /// Whether the model accepts images.
     #[serde(default)]
     pub images: bool,
+    /// Whether the model calls tools; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
     /// Whether the model has a configurable reasoning effort.
     #[serde(default)]
     pub reasoning: bool,
+    /// Reasoning efforts that the model supports, in ascending order; empty if they are unknown, or if it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub efforts: Vec<Effort>,
 }
 
 /// Use of a model by a tool.
@@ -60,49 +69,132 @@ impl Price {
     }
 }
 
+/// Price that the user assumes for a model whose price is unknown, in US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AssumedPrice {
+    pub input: f64,
+    pub output: f64,
+}
+
+impl AssumedPrice {
+    /// Maximum dollars per million tokens; more is a mistake.
+    const MOST: f64 = 100_000.0;
+
+    /// Returns the price; cached tokens count as fresh ones.
+    pub fn price(self) -> Price {
+        Price { input: self.input, output: self.output, cache_read: self.input, cache_write: self.input }
+    }
+
+    /// Parses two amounts, separated by a comma or a space: `3,15`, `$0.50 $1.50`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut amounts = text.split([',', ' ']).filter(|word| !word.is_empty()).map(|word| {
+            let digits = word.strip_prefix('$').unwrap_or(word);
+            let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            digits.parse::<f64>().ok().filter(|amount| plain && *amount <= Self::MOST)
+        });
+        match (amounts.next(), amounts.next(), amounts.next()) {
+            (Some(Some(input)), Some(Some(output)), None) => Some(Self { input, output }),
+            _ => None,
+        }
+    }
+
+    /// Returns whether both amounts are in the accepted range.
+    pub fn is_valid(self) -> bool {
+        [self.input, self.output].iter().all(|amount| (0.0..=Self::MOST).contains(amount))
+    }
+}
+
 impl ModelFacts {
     /// Returns a model for tests.
     #[cfg(test)]
     pub fn of_test(name: &str, context_window: u64, price: Option<Price>) -> Self {
-        Self { name: name.to_owned(), context_window, max_output_tokens: None, price, images: false, reasoning: false }
+        Self {
+            name: name.to_owned(),
+            context_window,
+            max_output_tokens: None,
+            price,
+            price_is_assumed: false,
+            images: false,
+            tools: None,
+            reasoning: false,
+            efforts: Vec::new(),
+        }
     }
 
     /// Returns the cost of this usage in US dollars; `None` if the price is unknown.
     pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
         self.price.map(|price| price.cost_usd(usage))
     }
+
+    /// Returns the efforts that can be chosen; if only their existence is known, those that most models have.
+    pub fn supported_efforts(&self) -> &[Effort] {
+        match (self.reasoning, self.efforts.as_slice()) {
+            (false, _) => &[],
+            (true, []) => &Effort::USUAL,
+            (true, efforts) => efforts,
+        }
+    }
+
+    /// Returns the supported effort that is nearest to this one; `None` if the model has no configurable effort. Reasoning is turned off
+    /// only if `wanted` says so. Of two equally near efforts, the lower one costs less.
+    pub fn nearest_effort(&self, wanted: Effort) -> Option<Effort> {
+        let supported = self.supported_efforts().iter().copied();
+        let others = supported.clone().filter(|effort| *effort != Effort::Off || wanted == Effort::Off);
+        let distance = |effort: &Effort| (*effort as u8).abs_diff(wanted as u8);
+        others.min_by_key(distance).or_else(|| supported.min_by_key(distance))
+    }
 }
 
-/// Reasoning effort of a model.
+/// Reasoning effort of a model, from none to the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
-    /// No reasoning, if the model supports that.
+    /// No reasoning, if the model supports that. Also accepted as `none`, the name that providers use.
+    #[serde(alias = "none")]
     Off,
+    Minimal,
     Low,
     Medium,
     High,
+    Xhigh,
+    Max,
 }
 
 impl Effort {
-    pub const ALL: [Self; 4] = [Self::Off, Self::Low, Self::Medium, Self::High];
+    /// All efforts, in ascending order.
+    pub const ALL: [Self; 7] = [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
+    /// Efforts of a model that has a configurable effort, if nothing else is known.
+    const USUAL: [Self; 4] = [Self::Off, Self::Low, Self::Medium, Self::High];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
+            Self::Minimal => "minimal",
             Self::Low => "low",
             Self::Medium => "medium",
             Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
         }
     }
 
+    /// Returns the effort of this name; `none` is the same as `off`.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|effort| effort.as_str() == name)
+        match name {
+            "none" => Some(Self::Off),
+            _ => Self::ALL.into_iter().find(|effort| effort.as_str() == name),
+        }
+    }
+
+    /// Returns the names of these efforts, separated by commas.
+    pub fn names(efforts: &[Self]) -> String {
+        efforts.iter().map(|effort| effort.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Model in the list of choices.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedModel {
     #[serde(flatten)]
@@ -115,4 +207,63 @@ pub struct ListedModel {
     pub key_of: Option<String>,
     /// Source of the entry: `catalogue`, `config.toml`, `listed by http://localhost:11434/v1`.
     pub source: String,
+    /// Documentation of the provider, or the list from which the catalogue has the entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documentation: Option<String>,
+    /// Day on which the entry was checked against the provider's documentation: `2026-11-29`; absent if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Effort::{High, Low, Max, Medium, Minimal, Off, Xhigh};
+    use super::*;
+
+    #[test]
+    fn the_nearest_effort_is_used_and_reasoning_is_never_turned_off_unasked() {
+        let cases: [(&[Effort], Effort, Effort); 9] = [
+            (&[Low, Medium, High], Max, High),
+            (&[Low, Medium, High], Off, Low),
+            (&[Off, Low, Medium, High], Minimal, Low),
+            (&[Off, Low, Medium, High], Off, Off),
+            (&[Minimal, Low, Medium, High], Off, Minimal),
+            (&[Low, Medium, High, Max], Xhigh, High),
+            (&[Low, High], Medium, Low),
+            (&[Off, High], Low, High),
+            (&[Off], High, Off),
+        ];
+        for (efforts, wanted, nearest) in cases {
+            let facts = ModelFacts { reasoning: true, efforts: efforts.to_vec(), ..ModelFacts::of_test("a/b", 1, None) };
+            assert_eq!(facts.nearest_effort(wanted), Some(nearest), "{efforts:?} {wanted:?}");
+        }
+        let unknown = ModelFacts { reasoning: true, ..ModelFacts::of_test("a/b", 1, None) };
+        assert_eq!(unknown.nearest_effort(Xhigh), Some(High));
+        let none = ModelFacts { efforts: vec![Low], ..ModelFacts::of_test("a/b", 1, None) };
+        assert_eq!(none.nearest_effort(Low), None);
+    }
+
+    #[test]
+    fn an_assumed_price_is_two_amounts() {
+        for text in ["3,15", "3, 15", "$3 $15", " 3.0 15.00 "] {
+            assert_eq!(AssumedPrice::parse(text), Some(AssumedPrice { input: 3.0, output: 15.0 }), "{text}");
+        }
+        for text in ["", "3", "3,15,1", "-1,2", "a,b", "1e9,2", "inf,1", "nan nan", "200000,1", "$"] {
+            assert_eq!(AssumedPrice::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn none_is_another_name_of_off_and_events_of_earlier_versions_are_read() {
+        assert_eq!(Effort::named("none"), Some(Off));
+        assert_eq!(serde_json::from_str::<Effort>("\"none\"").unwrap(), Off);
+        assert_eq!(serde_json::to_string(&Off).unwrap(), "\"off\"");
+        for effort in Effort::ALL {
+            assert_eq!(Effort::named(effort.as_str()), Some(effort));
+            assert_eq!(serde_json::to_string(&effort).unwrap(), format!("\"{}\"", effort.as_str()));
+        }
+        let before: ModelFacts =
+            serde_json::from_str(r#"{"name":"a/b","contextWindow":5,"images":true,"reasoning":true}"#).unwrap();
+        assert_eq!(before.supported_efforts(), [Off, Low, Medium, High]);
+    }
 }

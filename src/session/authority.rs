@@ -3,11 +3,11 @@
 use crate::ports::Record;
 use crate::protocol::Decision;
 
-/// Returns a record as it leaves its store, with its facts but without any authority. Rules and budgets belong to the
-/// user of that machine.
+/// Returns a record as it leaves its store, with its facts but without any authority. Rules, budgets and their
+/// assumptions belong to the user of that machine.
 pub(crate) fn without_authority(record: Record) -> Option<Record> {
     match record {
-        Record::RuleSaved { .. } | Record::RuleRemoved { .. } | Record::BudgetSet { .. } => None,
+        Record::RuleSaved { .. } | Record::RuleRemoved { .. } | Record::BudgetSet { .. } | Record::PriceAssumed { .. } => None,
         // An incomplete rewind would be done by the new owner of the session; another record says that it was
         // completed.
         Record::RewindStarted { .. } => None,

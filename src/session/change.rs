@@ -3,8 +3,8 @@
 use super::{CallChange, ModelChoice, OpenCall, RewindEffect, Spent};
 use crate::ports::TaskEnd;
 use crate::protocol::{
-    BudgetLimit, CallId, Compaction, Failure, Message, MessageId, Mode, RewindScope, RewindTarget, Rewound, StepId, StopReason,
-    TaskId, ToolCall, Waiting,
+    AssumedPrice, BudgetLimit, CallId, Compaction, Failure, Message, MessageId, Mode, RewindScope, RewindTarget, Rewound, StepId,
+    StopReason, TaskId, ToolCall, Waiting,
 };
 use std::path::PathBuf;
 
@@ -86,6 +86,10 @@ pub(crate) enum Change<'r> {
     },
     BudgetSet {
         limit: &'r BudgetLimit,
+    },
+    PriceAssumed {
+        model: &'r str,
+        price: AssumedPrice,
     },
     QueueChanged {
         prompts: &'r [Waiting],

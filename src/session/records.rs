@@ -59,6 +59,7 @@ pub(crate) fn may_follow_compaction(record: &Record) -> bool {
             | Record::Queue { .. }
             | Record::ModelChosen { .. }
             | Record::BudgetSet { .. }
+            | Record::PriceAssumed { .. }
             | Record::PolicyInForce { .. }
     )
 }

@@ -150,9 +150,11 @@ impl SessionState {
             | Record::Compacted { .. }
             | Record::CompactionUndone
             | Record::Truncated { .. } => self.change_context(record),
-            Record::Queue { .. } | Record::ModelChosen { .. } | Record::BudgetSet { .. } | Record::PolicyInForce { .. } => {
-                self.change_settings(record)
-            }
+            Record::Queue { .. }
+            | Record::ModelChosen { .. }
+            | Record::BudgetSet { .. }
+            | Record::PriceAssumed { .. }
+            | Record::PolicyInForce { .. } => self.change_settings(record),
             Record::RewindStarted { .. } | Record::Rewound { .. } => self.change_conversation(record),
             Record::OwnStarted { .. } | Record::OwnEnded { .. } => self.change_user_command(record),
             Record::Unreadable => {
@@ -280,6 +282,7 @@ impl SessionState {
                 Change::ModelChosen { before: self.model.replace(choice.clone()), choice }
             }
             Record::BudgetSet { limit } => Change::BudgetSet { limit },
+            Record::PriceAssumed { model, price } => Change::PriceAssumed { model, price: *price },
             Record::PolicyInForce { layers, mode } => {
                 self.policy = Some(layers.clone());
                 self.mode = mode.or(self.mode);

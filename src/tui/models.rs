@@ -87,7 +87,7 @@ impl ModelPicker {
             }
         }
         if let Some(facts) = self.in_use.take().filter(|facts| !self.listed.iter().any(|known| known.facts.name == facts.name)) {
-            self.listed.insert(0, ListedModel { facts, lacks: None, key_of: None, source: "in use".to_owned() });
+            self.listed.insert(0, ListedModel { facts, source: "in use".to_owned(), ..ListedModel::default() });
         }
         if first {
             // Usable models come first; otherwise the order is kept.
@@ -220,14 +220,16 @@ impl ModelPicker {
 
     /// Changes the effort by a step, within its range.
     fn turn_effort(&mut self, by: isize) {
-        let last = Effort::ALL.len() - 1;
-        let at = self.effort.and_then(|effort| Effort::ALL.iter().position(|one| *one == effort));
+        let Some(facts) = self.at().map(|model| &model.facts) else { return };
+        let efforts = facts.supported_efforts();
+        let at = self.effort.and_then(|effort| facts.nearest_effort(effort));
+        let at = at.and_then(|effort| efforts.iter().position(|one| *one == effort));
         let to = match at {
-            Some(at) => at.saturating_add_signed(by).min(last),
+            Some(at) => at.saturating_add_signed(by),
             None if by > 0 => 0,
             None => return,
         };
-        self.effort = Some(Effort::ALL[to]);
+        self.effort = efforts.get(to).or(efforts.last()).copied();
         self.update_hint();
     }
 
@@ -246,11 +248,12 @@ impl ModelPicker {
             "enter add its API key".clone_into(&mut self.picker.aside);
             return;
         }
-        let effort = match (self.at().is_some_and(|model| model.facts.reasoning), self.effort) {
-            (false, _) => None,
-            (true, Some(effort)) => Some(format!("effort {} · left right change", effort.as_str())),
-            (true, None) => Some("right set effort".to_owned()),
-        };
+        let facts = self.at().map(|model| &model.facts).filter(|facts| !facts.supported_efforts().is_empty());
+        // What the model would use, which may not be what is set.
+        let effort = facts.map(|facts| match self.effort.and_then(|effort| facts.nearest_effort(effort)) {
+            Some(effort) => format!("effort {} · left right change", effort.as_str()),
+            None => "right set effort".to_owned(),
+        });
         let asks = (self.due > 0).then(|| "loading models".to_owned());
         self.picker.aside = effort.into_iter().chain(asks).collect::<Vec<_>>().join(", ");
     }
@@ -262,7 +265,10 @@ fn row(model: &ListedModel, is_current: bool) -> Row {
     let price = |of: fn(&crate::protocol::Price) -> f64| facts.price.map_or_else(|| "?".to_owned(), |price| dollars(of(&price)));
     let output = facts.max_output_tokens.map(|most| format!(", max output {}", tokens(most))).unwrap_or_default();
     let images = if facts.images { ", accepts images" } else { "" };
-    let reasoning = if facts.reasoning { ", has effort levels" } else { "" };
+    let efforts = match facts.supported_efforts() {
+        [] => String::new(),
+        efforts => format!(", effort {}", efforts.iter().map(|effort| effort.as_str()).collect::<Vec<_>>().join(" ")),
+    };
     Row {
         key: facts.name.clone(),
         cells: vec![
@@ -278,7 +284,7 @@ fn row(model: &ListedModel, is_current: bool) -> Row {
             (false, None) => "",
         },
         lacks: lacks.as_deref().map(line),
-        detail: format!("{}: {}{output}{images}{reasoning}", line(&facts.name), line(source)),
+        detail: format!("{}: {}{output}{images}{efforts}", line(&facts.name), line(source)),
     }
 }
 

@@ -39,8 +39,8 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/rename", "rename this session: /rename TITLE"),
     ("/editor", "edit the draft in your editor"),
     ("/paste", "attach the image in the clipboard"),
-    ("/effort", "set the reasoning effort: off, low, medium, high, auto"),
-    ("/budget", "show or set a budget; /budget 10, /budget 2M tokens"),
+    ("/effort", "set the reasoning effort: a level of the model, or auto"),
+    ("/budget", "show or set a budget; /budget 10, /budget 2M tokens, /budget price 3,15"),
     ("/ps", "list background sessions and commands"),
     ("/stop", "stop one of them: /stop s1"),
     ("/stats", "show use and run time of each tool"),
@@ -138,9 +138,15 @@ pub(crate) fn typed(draft: &str) -> Option<&str> {
     (!word.contains('/') && !is_text).then_some(typed)
 }
 
-/// Returns the completions of a command in the draft, best first; `used` lists the commands used last, and `themes`
-/// returns the arguments of `/theme`.
-pub(crate) fn candidates(draft: &str, own: &[CustomCommand], used: &[String], themes: &dyn Fn() -> Vec<String>) -> Vec<Item> {
+/// Returns the completions of a command in the draft, best first; `used` lists the commands used last, `themes` returns
+/// the arguments of `/theme`, and `efforts` those of `/effort`.
+pub(crate) fn candidates(
+    draft: &str,
+    own: &[CustomCommand],
+    used: &[String],
+    themes: &dyn Fn() -> Vec<String>,
+    efforts: &[Effort],
+) -> Vec<Item> {
     let item = |text: String, words: &str, then: EnterAction| {
         let name = text::reveal(&text).into_owned();
         let words = text::reveal_line(words);
@@ -148,7 +154,7 @@ pub(crate) fn candidates(draft: &str, own: &[CustomCommand], used: &[String], th
     };
     for command in WITH_NAMES {
         if let Some(start) = draft.strip_prefix(command) {
-            let names = if command == THEME { themes() } else { arguments(command) };
+            let names = if command == THEME { themes() } else { arguments(command, efforts) };
             let names = names.into_iter().filter(|name| name.starts_with(start));
             return names.map(|name| item(format!("{command}{name}"), "", EnterAction::Run)).collect();
         }
@@ -188,10 +194,9 @@ pub(crate) fn candidates(draft: &str, own: &[CustomCommand], used: &[String], th
 }
 
 /// Returns the fixed arguments of a command.
-fn arguments(command: &str) -> Vec<String> {
-    let efforts = Effort::ALL.into_iter().map(Effort::as_str).chain(["auto"]);
+fn arguments(command: &str, efforts: &[Effort]) -> Vec<String> {
     let names: Vec<&str> = match command {
-        EFFORT => efforts.collect(),
+        EFFORT => efforts.iter().map(|effort| effort.as_str()).chain(["auto"]).collect(),
         APPROVE => vec!["command", "effects"],
         _ => Mode::ALL.map(Mode::as_str).to_vec(),
     };

@@ -101,7 +101,9 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
         Some((_, name)) if left >= DropOrder::Provider => name,
         Some(_) | None => header.model.as_str(),
     };
-    let name = match header.effort {
+    // The effort in use, which may not be the one that is set.
+    let nearest = |effort| model.info.facts.as_ref().map_or(Some(effort), |facts| facts.nearest_effort(effort));
+    let name = match header.effort.and_then(nearest) {
         Some(effort) if left < DropOrder::Effort => format!("{name} {}", effort.as_str()),
         Some(_) | None => name.to_owned(),
     };

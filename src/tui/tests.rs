@@ -190,7 +190,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<SessionCommand>, event
             Command::ListRewindPoints | Command::PlanRewind { .. } | Command::Rewind { .. } => {}
             Command::Steer { .. } | Command::EditWaiting { .. } | Command::RetryNow => {}
             Command::Compact { .. } | Command::UndoCompaction | Command::ShowContext => {}
-            Command::ShowBudget | Command::SetBudget { .. } => {}
+            Command::ShowBudget | Command::SetBudget { .. } | Command::AssumePrice { .. } => {}
             Command::SetModel { .. } | Command::AddKey { .. } | Command::SetEffort { .. } | Command::ListModels { .. } => {}
             Command::Preview { .. } | Command::ShowProposed { .. } | Command::Background { .. } | Command::Stop { .. } => {}
             Command::SaveDraft { .. }

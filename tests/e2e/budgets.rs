@@ -93,6 +93,45 @@ fn a_limit_in_dollars_holds_for_a_model_whose_price_nobody_knows() {
 }
 
 #[test]
+fn a_budget_holds_at_an_assumed_price_also_when_the_session_is_continued() {
+    let server = Server::with_responder(|_| Answer::text("Hello."));
+    let project = Project::with(&server).config("[budget]\nsession_cost_usd = 5\n");
+    let exec = |more: &[&str]| project.aye(&[&["exec", "--json"], more, &["-m", "anthropic/scripted", "hi"]].concat());
+    let failed = exec(&[]).exits(4).events().only("task_failed").clone();
+    assert_eq!(failed["remedy"]["action"], "assume_price", "{failed}");
+    project.aye(&["exec", "-m", "anthropic/scripted", "hi"]).exits(4).says(&["--assume-price INPUT,OUTPUT"]);
+    assert_eq!(server.requests().len(), 0);
+    let events = exec(&["--assume-price", "1000,2000"]).exits(0).events();
+    let first = session_cost(&events);
+    assert!(first > 0.0 && first < 5.0, "{first}");
+    assert_eq!(events.only("llm_request_completed")["estimated"], true, "the price is a guess");
+    // The session remembers it.
+    let events = project.aye(&["exec", "--json", "-c", "again"]).exits(0).events();
+    assert!(session_cost(&events) > first);
+    // A price that is too high uses up the budget.
+    let asked = server.requests().len();
+    project.aye(&["exec", "-c", "--assume-price", "100000,100000", "again"]).exits(4).says(&["budget of $5.00"]);
+    assert_eq!(server.requests().len(), asked);
+    for price in ["3", "3,x", "-1,2"] {
+        project.aye(&["exec", &format!("--assume-price={price}"), "hi"]).exits(2).says(&["such as `3,15`"]);
+    }
+    project.aye(&["exec", "--set", "budget.assumed_price=3", "hi"]).exits(2).says(&["input and output, such as"]);
+}
+
+#[test]
+fn in_the_terminal_an_unknown_price_is_asked_for_and_the_task_goes_on() {
+    let server = Server::new([Answer::text("At last.")]);
+    let project = Project::with(&server).config("[budget]\nsession_cost_usd = 5\n");
+    let mut terminal = project.open(&["-m", "anthropic/scripted"]);
+    terminal.prompt("look");
+    terminal.wait_for("/budget price 3,15");
+    terminal.prompt("/budget price 3,15");
+    let screen = terminal.wait_for("At last.");
+    assert!(screen.contains("an assumed price"), "{screen}");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
 fn a_session_asks_the_model_that_was_chosen_last() {
     let server = Server::new((0..4).map(|number| Answer::text(&format!("Answer {number}."))));
     let project = Project::with(&server);

@@ -33,6 +33,7 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye --max-budget-usd 5", Opens),
     ("aye -m openai-chat/your-model", Opens),
     ("aye -m deepseek/deepseek-chat", Opens),
+    ("aye --effort xhigh", Opens),
     ("aye demo", Opens),
     ("aye rewind", Asks("Rewind", "y\r")),
     ("aye rewind --files", Asks("Rewind", "y\r")),

@@ -74,6 +74,30 @@ fn a_model_that_no_list_has_is_asked_for_once() {
 }
 
 #[test]
+fn an_effort_that_the_model_does_not_have_is_replaced_by_the_nearest_and_told_once() {
+    let server = Server::with_responder(|_| Answer::text("Done."));
+    let project = Project::with(&server);
+    let output = project.aye(&["exec", "--effort", "max", "-m", "anthropic/claude-opus-5", "hi"]).exits(0);
+    assert!(!output.stderr.contains("effort"), "{}", output.stderr);
+    assert_eq!(server.request(0).body["output_config"]["effort"], "max");
+    let told = "anthropic/claude-opus-4-6 has no effort xhigh; using high, the nearest";
+    let output = project.aye(&["exec", "--effort", "xhigh", "-m", "anthropic/claude-opus-4-6", "hi"]).exits(0).says(&[told]);
+    assert_eq!(output.stderr.matches(told).count(), 1, "{}", output.stderr);
+    assert_eq!(server.request(1).body["output_config"]["effort"], "high");
+    let output = project.aye(&["exec", "--json", "--effort", "none", "-m", "anthropic/claude-opus-5-5", "hi"]).exits(0);
+    assert!(output.events().all("notice").iter().any(|notice| notice["message"].as_str().unwrap().contains("using low")));
+    assert_eq!(server.request(2).body["output_config"]["effort"], "low");
+    project.aye(&["exec", "--set", "model.effort=none", "-m", "anthropic/claude-sonnet-5-5", "hi"]).exits(0);
+    assert_eq!(server.request(3).body["thinking"], json!({"type": "between_tools"}));
+    project
+        .aye(&["exec", "--effort", "low", "-m", "anthropic/unheard-of", "hi"])
+        .exits(0)
+        .says(&["effort low; the model is not known to support it"]);
+    assert_eq!(server.request(4).body.get("thinking"), None);
+    project.aye(&["exec", "--effort", "huge", "hi"]).exits(2).says(&["off, minimal, low, medium, high, xhigh, max"]);
+}
+
+#[test]
 fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_both_are_seen() {
     let refusal = Answer::error(400, "invalid_request_error", "Unrecognized request argument supplied: stream_options");
     let server = Server::new([refusal, Answer::text("Hello.")]);
@@ -140,4 +164,130 @@ fn a_session_of_a_client_begins_with_an_allowed_model() {
     client.call("StartTask", json!({"prompt": "say hello"}));
     client.event("task_completed");
     assert_eq!(asked(&server), "allowed");
+}
+
+const LIST: &str = "date = '2099-01-01'\n[[models]]\nname = 'anthropic/claude-next'\ncontext_window = 300_000\n\
+    price = { input = 1, output = 2 }\nsource = 'https://lists.example/docs'\n\
+    [[models]]\nname = 'openai/gpt-5'\nprice = { input = 1.25, output = 9 }\n";
+
+/// Returns the list with the day of this machine.
+fn list_of_today() -> String {
+    LIST.replace("2099-01-01", &jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
+}
+
+#[test]
+fn the_catalogue_is_updated_after_a_diff_and_only_if_that_is_said() {
+    let project = Project::empty().file("list.toml", &list_of_today());
+    let stored = project.directory("data").join("catalogue.toml");
+    let diff = ["anthropic/claude-next: new: 300k window, $1 in, $2 out per million tokens", "output price 10 → 9"];
+    let output = project.aye(&["models", "update", "list.toml", "--check"]).exits(0);
+    assert!(diff.iter().all(|line| output.stdout.contains(line)), "{}", output.stdout);
+    let output = project.aye(&["models", "update", "list.toml"]).exits(2);
+    drop(output.says(&["nothing was changed: there is no terminal to confirm on", "--yes"]));
+    assert!(!stored.exists());
+    project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
+    let answer = project.aye(&["models", "--json"]).exits(0).json();
+    let next = of(&answer, "anthropic/claude-next");
+    assert_eq!((&next["contextWindow"], &next["documentation"]), (&json!(300_000), &json!("https://lists.example/docs")));
+    assert!(answer["catalogue"]["origin"].as_str().unwrap().ends_with("list.toml"), "{}", answer["catalogue"]);
+    assert_eq!(of(&answer, "openai/gpt-5")["price"]["output"], 9.0);
+    assert_eq!(of(&answer, "openai/gpt-6.2-sol")["verified"], "2026-11-29");
+    let output = project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
+    assert!(output.stdout.contains("no changes"), "{}", output.stdout);
+    // A damaged file does not prevent anything, and is reported.
+    std::fs::write(&stored, "date = ").unwrap();
+    project.aye(&["models"]).exits(0).says(&["the built-in catalogue is used", "catalogue.toml"]);
+    project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
+    assert_eq!(of(&project.aye(&["models", "--json"]).exits(0).json(), "anthropic/claude-next")["contextWindow"], 300_000);
+}
+
+#[test]
+fn a_list_that_cannot_be_used_changes_nothing_and_says_why() {
+    let project = Project::empty()
+        .file("future.toml", LIST)
+        .file("old.toml", &LIST.replace("2099", "2001"))
+        .file("broken.toml", "date = '2026-12-01'\n[[models]]\nname = 'x'\n");
+    for (source, why) in [
+        ("future.toml", "but today is"),
+        ("old.toml", "older than the catalogue in use"),
+        ("broken.toml", "line 3: `name`"),
+        ("absent.toml", "cannot read"),
+        ("http://127.0.0.1:9/list.toml", "cannot download `http://127.0.0.1:9/list.toml`"),
+    ] {
+        project.aye(&["models", "update", source, "--yes"]).exits(1).says(&[why]);
+    }
+    project.aye(&["models", "update", "http://lists.example/x.toml"]).exits(2).says(&["could be changed on the way"]);
+    project.aye(&["models", "update"]).exits(2).says(&["no list of models to update from", "models.catalogue_url"]);
+    assert!(!project.directory("data").join("catalogue.toml").exists());
+}
+
+#[test]
+fn a_list_is_downloaded_from_the_configured_url_and_the_policy_still_decides() {
+    let list = json!({"openai": {"models": {"gpt-99": {"tool_call": true, "limit": {"context": 400_000, "output": 1_000},
+        "cost": {"input": 1, "output": 2}}}}});
+    let server = Server::new([]).with_model_list(&list);
+    let url = format!("{}/models", server.url());
+    let project = Project::empty()
+        .config(&format!("[models]\ncatalogue_url = '{url}'\n"))
+        .policy("schema_version = 1\n[llm]\nallowed_models = [\"anthropic/*\"]\n");
+    let output = project.aye(&["models", "update", "--yes"]).exits(0);
+    let line = "openai/gpt-99: new: 400k window, $1 in, $2 out per million tokens (not allowed by the policy)";
+    assert!(output.stdout.contains(line) && output.stdout.contains("1 model is not allowed"), "{}", output.stdout);
+    assert_eq!(of(&project.aye(&["models", "--json"]).exits(0).json(), "openai/gpt-99")["tools"], true);
+}
+
+/// Returns a server on which only these models respond; the others are overloaded.
+fn overloaded_but(names: &'static [&'static str]) -> Server {
+    Server::with_responder(move |request| {
+        let model = request.body["model"].as_str().unwrap();
+        match names.contains(&model) {
+            true => Answer::text("Done."),
+            false => Answer::error(529, "overloaded_error", "Overloaded"),
+        }
+    })
+}
+
+fn models_asked(server: &Server) -> Vec<String> {
+    let mut names: Vec<String> =
+        server.requests().iter().map(|request| request.body["model"].as_str().unwrap().to_owned()).collect();
+    names.dedup();
+    names
+}
+
+const FALLBACKS: &str =
+    "[model]\nmain = \"anthropic/first\"\nfallback = [\"openai/unkeyed\", \"anthropic/second\", \"anthropic/third\"]\n";
+
+#[test]
+fn an_overloaded_model_is_replaced_for_the_task_by_the_next_that_can_be_used() {
+    let server = overloaded_but(&["third"]);
+    let project = Project::with(&server).config(&format!("{FALLBACKS}[llm]\nmax_retries = 1\nretry_base_ms = 1\n"));
+    let output = project.aye(&["exec", "hi"]).exits(0);
+    let told = "anthropic/second does not respond";
+    let output = output.says(&["cannot fall back on openai/unkeyed", "anthropic/first does not respond", told]);
+    assert!(output.stderr.contains("this model continues the task"), "{}", output.stderr);
+    assert_eq!(models_asked(&server), ["first", "second", "third"]);
+    // The session remembers the choice of the user.
+    let events = project.aye(&["exec", "--json", "-c", "again"]).exits(0).events();
+    assert_eq!(events.all("model_changed").len(), 2, "first to second to third");
+    assert_eq!(models_asked(&server), ["first", "second", "third", "first", "second", "third"]);
+}
+
+#[test]
+fn a_fallback_that_the_policy_forbids_is_not_used() {
+    let server = overloaded_but(&["third"]);
+    let project = Project::with(&server)
+        .config(&format!("{FALLBACKS}[llm]\nmax_retries = 0\n"))
+        .policy("schema_version = 1\n[llm]\nallowed_models = [\"anthropic/first\", \"anthropic/second\"]\n");
+    project.aye(&["exec", "hi"]).exits(1).says(&["Overloaded"]);
+    assert_eq!(models_asked(&server), ["first", "second"]);
+}
+
+#[test]
+fn a_request_that_is_wrong_is_not_sent_to_another_model() {
+    let server = Server::with_responder(|_| Answer::error(400, "invalid_request_error", "no"));
+    let project = Project::with(&server).config(FALLBACKS);
+    project.aye(&["exec", "hi"]).exits(1);
+    assert_eq!(models_asked(&server), ["first"]);
+    let both = Project::empty().config("[model]\nmain = \"a/b\"\ndefault = \"a/c\"\n");
+    both.aye(&["config", "show"]).exits(2).says(&["`model.main` is the same as `model.default`"]);
 }

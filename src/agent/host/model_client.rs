@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+/// Maximum number of models that are kept after another one was chosen.
+const EARLIER_MODELS: usize = 8;
+
 /// Current model and the available ones.
 pub(super) struct ModelClient {
     current: Arc<dyn Model>,
@@ -20,6 +23,8 @@ pub(super) struct ModelClient {
     response: Option<ModelStream>,
     request_redactor: RequestRedactor,
     images: ImageCache,
+    /// Models used before, newest last, to return to one of them.
+    earlier: Vec<Arc<dyn Model>>,
     /// Model opened last. It is used once the policy allows it and the journal has recorded it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
     opens: Option<JoinHandle<()>>,
@@ -42,6 +47,7 @@ impl ModelClient {
             response: None,
             request_redactor: RequestRedactor::default(),
             images: ImageCache::new(artifacts),
+            earlier: Vec::new(),
             opened: Arc::default(),
             opens: None,
             looks_up: None,
@@ -137,15 +143,18 @@ impl ModelClient {
         }
     }
 
-    /// Switches to the model opened last. Returns whether it has this name.
+    /// Switches to the model opened last, or to one used before. Returns whether there is one of this name.
     pub(crate) fn switch_to(&mut self, name: &str) -> bool {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let model = opened.filter(|model| model.facts().name == name);
-        let switched = model.is_some();
-        if let Some(model) = model {
-            self.current = model;
+        let earlier = || self.earlier.iter().find(|model| model.name() == name).cloned();
+        let Some(model) = opened.filter(|model| model.facts().name == name).or_else(earlier) else { return false };
+        let before = std::mem::replace(&mut self.current, model);
+        self.earlier.retain(|model| model.name() != before.name());
+        self.earlier.push(before);
+        if self.earlier.len() > EARLIER_MODELS {
+            self.earlier.remove(0);
         }
-        switched
+        true
     }
 
     /// Queries the model's server for its facts in the background.

@@ -217,6 +217,8 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         max_output_tokens: 1_000,
         max_steps: 10,
         limits: Vec::new(),
+        assumed_price: None,
+        fallback_models: Vec::new(),
         model_before: None,
         effort_for_this_run: false,
         approver: Approver::Person,

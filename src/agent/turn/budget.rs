@@ -210,9 +210,9 @@ impl BudgetCheck<'_> {
             "LLM_BUDGET_EXCEEDED: {whose} has a budget of {amount} (set by {place}), but the price of `{model}` is unknown, so nothing \
              was sent"
         );
-        let hint =
-            "set its `price` in models.toml (zeros if it is free), choose a model with a known price, or remove the budget";
-        Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(Remedy::Continue)
+        let hint = "assume a price for this budget, set its `price` in models.toml (zeros if it is free), choose a model with a \
+            known price, or remove the budget";
+        Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(Remedy::AssumePrice)
     }
 }
 

@@ -1,15 +1,17 @@
 //! Turn machine: passes each input to the sub-machines that it concerns, and connects what they return.
 
+use super::assumed_prices::AssumedPrices;
 use super::call_batch::CallBatch;
 use super::call_runner::{CallRunner, LayerNotices};
 use super::compaction::Compactor;
 use super::completed_request::CompletedRequest;
 use super::context_window::ContextWindow;
+use super::fallback::{FallbackModels, OpenedFallback};
 use super::grants::Grants;
 use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime, Planned};
 use super::mentions::MentionReader;
-use super::model::{ModelChoice, ModelUpdate, set_effort};
+use super::model::{ModelChoice, ModelUpdate};
 use super::options::{Options, Unfinished};
 use super::policy::{PolicyChange, denied};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
@@ -27,8 +29,9 @@ use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FilesRewound, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
-    ApprovalId, Budget, BudgetLimit, CallId, Command, Decision, EventKind, Failure, FailureKind, Message, Mode, ModelFacts, Part,
-    PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus, StopReason, TaskStatus, ToolError, Usage,
+    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallId, Command, Decision, EventKind, Failure, FailureKind, Message, Mode,
+    ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus, StopReason, TaskStatus,
+    ToolError, Usage,
 };
 use crate::session::Spent;
 use std::path::PathBuf;
@@ -41,6 +44,8 @@ pub(crate) struct TurnMachine {
     pub(super) queue: PromptQueue,
     pub(super) spending: Spending,
     pub(super) choice: ModelChoice,
+    pub(super) prices: AssumedPrices,
+    pub(super) fallbacks: FallbackModels,
     pub(super) guardrail: GuardrailNote,
     pub(super) command_outputs: UserCommandOutputs,
     pub(super) tasks: Tasks,
@@ -59,6 +64,8 @@ impl TurnMachine {
     pub(crate) fn new(policy: Enforcer, options: Options) -> Self {
         let mut machine = Self {
             choice: ModelChoice::new(&options),
+            prices: AssumedPrices::new(&options),
+            fallbacks: FallbackModels::new(&options),
             cx: TurnContext::new(policy, options),
             window: ContextWindow::default(),
             compactor: Compactor::default(),
@@ -75,6 +82,7 @@ impl TurnMachine {
             quitting: false,
         };
         machine.choice.limit_output(&mut machine.cx);
+        machine.prices.apply(&mut machine.cx);
         machine.window.count_fixed(&machine.cx);
         machine
     }
@@ -144,9 +152,10 @@ impl TurnMachine {
             }
             Command::ShowBudget => self.spending.show_budgets(&self.tasks, &mut self.cx),
             Command::SetBudget { limit } => self.set_budget(limit, at),
+            Command::AssumePrice { price } => self.assume_price(price, at),
             Command::SetModel { name } => self.choice.open(name, None, &mut self.cx),
             Command::AddKey { name, key } => self.choice.open(name, Some(key), &mut self.cx),
-            Command::SetEffort { effort } => set_effort(effort, &mut self.cx),
+            Command::SetEffort { effort } => self.choice.set_effort(effort, &mut self.cx),
             Command::ListModels { ask } => self.cx.out.effect(Effect::ListModels { ask }),
             Command::SetMode { mode } => self.set_mode(mode, at),
             Command::SetApprove { approve } => set_approve(approve, &mut self.cx),
@@ -434,6 +443,18 @@ impl TurnMachine {
     }
 
     fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
+        let opened = match self.fallbacks.on_opened(opened.map(|facts| self.prices.over(facts))) {
+            OpenedFallback::Other(opened) => opened,
+            OpenedFallback::Ready(facts, failure) => return self.use_fallback(facts, &failure, at),
+            OpenedFallback::Unusable(why, failure) => {
+                self.cx.out.notice(why);
+                // The user may have stopped the task in the meantime.
+                if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
+                    self.fall_back_or_pause(failure);
+                }
+                return;
+            }
+        };
         match self.choice.on_opened(opened, &mut self.cx) {
             ModelUpdate::None => {}
             ModelUpdate::Learned => self.window_changed(),
@@ -448,6 +469,8 @@ impl TurnMachine {
         if !self.choice.adopt(facts, current, &mut self.cx) {
             return;
         }
+        // The user's choice replaces the earlier one for good.
+        drop(self.fallbacks.take_chosen());
         self.window_changed();
         // A user who switches the model during a retry delay does not want to wait.
         if let Some(ticket) = self.compactor.ticket() {
@@ -455,6 +478,37 @@ impl TurnMachine {
         } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
             self.request_if_allowed(0, at);
         }
+    }
+
+    /// Continues the task with a fallback model, unless the task has ended in the meantime.
+    fn use_fallback(&mut self, facts: ModelFacts, failure: &Failure, at: InputTime) {
+        if !matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
+            return;
+        }
+        let chosen = self.cx.options.model.clone();
+        let why = format!("{} does not respond ({}); this model continues the task", chosen.name, failure.message);
+        self.fallbacks.replace(chosen);
+        self.choice.switch(facts, &why, &mut self.cx);
+        self.window_changed();
+        self.request_if_allowed(0, at);
+    }
+
+    /// Opens the next fallback model for a request whose retries are used up, or pauses the task.
+    pub(super) fn fall_back_or_pause(&mut self, failure: Failure) {
+        let Some(name) = self.fallbacks.next(&failure, &self.cx) else { return self.pause(failure) };
+        let ticket = self.cx.numbers.next_ticket();
+        self.tasks.set_phase(Phase::Retrying { attempt: 0, ticket });
+        self.cx.out.effect(Effect::OpenModel { key: None, name });
+    }
+
+    /// Returns to the chosen model when a task begins or continues.
+    pub(super) fn use_chosen_model(&mut self) {
+        let Some(facts) = self.fallbacks.take_chosen() else { return };
+        if self.cx.policy.may_call(&facts.name).is_err() {
+            return;
+        }
+        self.choice.switch(facts, "the chosen model is used again", &mut self.cx);
+        self.window_changed();
     }
 
     /// Follows a change of the model or of its known window.
@@ -468,6 +522,19 @@ impl TurnMachine {
         if let Err(why) = self.spending.set_budget(limit, &mut self.tasks, &mut self.cx) {
             return self.cx.out.notice(why);
         }
+        self.go_on_within_budget(at);
+    }
+
+    /// Assumes a price for the model in use. A task that is paused for it continues.
+    fn assume_price(&mut self, price: AssumedPrice, at: InputTime) {
+        if let Err(why) = self.prices.assume(price, &mut self.cx) {
+            return self.cx.out.notice(why);
+        }
+        self.go_on_within_budget(at);
+    }
+
+    /// Continues a task that is paused for its budget, if nothing exceeds it any more.
+    fn go_on_within_budget(&mut self, at: InputTime) {
         if self.tasks.is_paused() && self.spending.is_paused() {
             match self.over_budget(at) {
                 None => self.go_on(at),

@@ -6,6 +6,7 @@
 
 mod amend;
 mod approval;
+mod assumed_prices;
 mod budget;
 mod call;
 mod call_batch;
@@ -16,6 +17,7 @@ mod completed_request;
 mod context_breakdown;
 mod context_window;
 mod denial;
+mod fallback;
 mod grants;
 mod guardrail;
 mod io;
@@ -51,7 +53,7 @@ mod user_command;
 
 pub(crate) use io::{Effect, Input, InputTime, Planned, Resource};
 pub(crate) use machine::TurnMachine;
-pub(crate) use options::{Allowance, Approver, Options, Unfinished};
+pub(crate) use options::{Allowance, Approver, Options, PriceAssumption, Unfinished};
 pub(crate) use policy::{PolicyChange, SandboxStatus};
 pub(crate) use rule_files::RuleFileResult;
 pub(crate) use sampling::Sampled;

@@ -17,6 +17,8 @@ pub(super) struct ModelChoice {
     last: Option<(String, Option<Effort>)>,
     /// Configured output limit, for any model.
     output_tokens: u64,
+    /// Model and effort whose replacement by the nearest effort was reported last.
+    replaced: Option<(String, Effort)>,
 }
 
 /// Change after a model was opened.
@@ -30,7 +32,7 @@ pub(super) enum ModelUpdate {
 
 impl ModelChoice {
     pub(crate) fn new(options: &Options) -> Self {
-        Self { opening: None, last: None, output_tokens: options.max_output_tokens }
+        Self { opening: None, last: None, output_tokens: options.max_output_tokens, replaced: None }
     }
 
     /// Opens a model, after saving an API key for its provider, if given.
@@ -71,13 +73,17 @@ impl ModelChoice {
 
     /// Uses the model from the next request on. `current`: what another model is still responding with, and its name. Returns whether the
     /// policy allows the model.
-    pub(crate) fn adopt(&self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
+    pub(crate) fn adopt(&mut self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
         // The policy may have changed since the model was requested.
         if let Err(denial) = cx.policy.may_call(&facts.name) {
             refused(&denial, cx);
             return false;
         }
         let mut message = sentence(&facts);
+        let effort = cx.options.effort.filter(|_| facts.name != cx.options.model.name);
+        if let Some(words) = effort.and_then(|effort| self.replacement(&facts, effort)) {
+            message = format!("{message}; {words}");
+        }
         if let Some((what, model)) = current.filter(|_| facts.name != cx.options.model.name) {
             message = format!("{message}; the current {what} still comes from {model}");
         }
@@ -88,6 +94,53 @@ impl ModelChoice {
         cx.out.effect(Effect::UseModel { name });
         cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
         true
+    }
+
+    /// Uses a model without recording it as a choice of the user.
+    pub(crate) fn switch(&mut self, facts: ModelFacts, why: &str, cx: &mut TurnContext) {
+        let message = format!("{}; {why}", sentence(&facts));
+        let name = facts.name.clone();
+        cx.options.model = facts.clone();
+        self.limit_output(cx);
+        cx.out.effect(Effect::UseModel { name });
+        cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
+    }
+
+    /// Sets the effort of the next requests.
+    pub(crate) fn set_effort(&mut self, effort: Option<Effort>, cx: &mut TurnContext) {
+        cx.options.effort = effort;
+        let facts = cx.options.model.clone();
+        cx.keep(Record::ModelChosen { model: facts.name.clone(), effort });
+        let message = effort.and_then(|effort| self.replacement(&facts, effort));
+        let message = message.unwrap_or_else(|| format!("effort {}", effort.map_or("the model's default", Effort::as_str)));
+        cx.out.event(EventKind::ModelChanged { facts, effort, message });
+    }
+
+    /// Reports before a request that the model does not have the effort that is set, once for each model and effort.
+    pub(crate) fn report_effort(&mut self, cx: &mut TurnContext) {
+        let Some(effort) = cx.options.effort else { return };
+        if self.replaced.as_ref().is_some_and(|(model, told)| *model == cx.options.model.name && *told == effort) {
+            return;
+        }
+        // A default in the settings is not meant for every model.
+        let is_chosen = cx.options.effort_for_this_run || cx.options.model.reasoning;
+        if let Some(words) = self.replacement(&cx.options.model, effort).filter(|_| is_chosen) {
+            cx.out.notice(words);
+        }
+    }
+
+    /// Returns the report that the model does not have this effort, which is given only once.
+    fn replacement(&mut self, facts: &ModelFacts, effort: Effort) -> Option<String> {
+        self.replaced = None;
+        let (name, wanted) = (&facts.name, effort.as_str());
+        let words = match facts.nearest_effort(effort) {
+            Some(nearest) if nearest == effort => return None,
+            Some(nearest) => format!("{name} has no effort {wanted}; using {}, the nearest", nearest.as_str()),
+            None if effort == Effort::Off => return None,
+            None => format!("effort {wanted}; the model is not known to support it"),
+        };
+        self.replaced = Some((name.clone(), effort));
+        Some(words)
     }
 
     /// Limits the output to what the session and the model allow.
@@ -125,15 +178,6 @@ impl ModelChoice {
     }
 }
 
-pub(super) fn set_effort(effort: Option<Effort>, cx: &mut TurnContext) {
-    cx.options.effort = effort;
-    let facts = cx.options.model.clone();
-    cx.keep(Record::ModelChosen { model: facts.name.clone(), effort });
-    let takes_none = if facts.reasoning || effort.is_none() { "" } else { "; the model is not known to support it" };
-    let message = format!("effort {}{takes_none}", effort.map_or("the model's default", Effort::as_str));
-    cx.out.event(EventKind::ModelChanged { facts, effort, message });
-}
-
 fn refused(denial: &Denial, cx: &mut TurnContext) {
     cx.out.notice(format!("{}: {} (rule: {})", stays(cx), denial.reason, denial.rule));
 }
@@ -146,16 +190,18 @@ fn stays(cx: &TurnContext) -> String {
 }
 
 /// Formats `model anthropic/claude-sonnet-5 · 200k window · $3.00 in, $15.00 out per million tokens`.
-fn sentence(facts: &ModelFacts) -> String {
+pub(super) fn sentence(facts: &ModelFacts) -> String {
     let window = match facts.context_window {
         window if window >= 1_000_000 => format!("{:.1}M", window as f64 / 1e6),
         window if window >= 1_000 => format!("{}k", window / 1_000),
         window => window.to_string(),
     };
+    let assumed = if facts.price_is_assumed { ", an assumed price" } else { "" };
     let price = match facts.price {
         None => "price unknown".to_owned(),
-        Some(price) if price.input == 0.0 && price.output == 0.0 => "free".to_owned(),
-        Some(price) => format!("${:.2} in, ${:.2} out per million tokens", price.input, price.output),
+        Some(price) if price.input == 0.0 && price.output == 0.0 => format!("free{assumed}"),
+        Some(price) => format!("${:.2} in, ${:.2} out per million tokens{assumed}", price.input, price.output),
     };
-    format!("model {} · {window} window · {price}", facts.name)
+    let tools = if facts.tools == Some(false) { " · calls no tools" } else { "" };
+    format!("model {} · {window} window · {price}{tools}", facts.name)
 }

@@ -2,7 +2,7 @@
 
 use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
 use super::super::retry::Backoff;
-use crate::protocol::{BudgetLimit, Effort, Mode, ModelFacts, ToolDefinition};
+use crate::protocol::{AssumedPrice, BudgetLimit, Effort, Mode, ModelFacts, ToolDefinition};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +37,14 @@ pub(crate) struct Allowance {
     pub for_this_run: bool,
 }
 
+/// Price assumed before the session for models whose price is unknown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PriceAssumption {
+    pub price: AssumedPrice,
+    /// Whether it was set for this run, so that it overrides what the user assumed in the session before.
+    pub for_this_run: bool,
+}
+
 /// Options of a session.
 pub(crate) struct Options {
     pub model: ModelFacts,
@@ -46,6 +54,9 @@ pub(crate) struct Options {
     pub max_steps: u32,
     /// Budgets set before the session.
     pub limits: Vec<Allowance>,
+    pub assumed_price: Option<PriceAssumption>,
+    /// Models that continue a task while the provider of the chosen model is overloaded, in order of preference.
+    pub fallback_models: Vec<String>,
     /// Last model of a resumed session.
     pub model_before: Option<String>,
     /// Whether the effort was set for this run, so that it overrides what the user chose in the session before.

@@ -115,6 +115,7 @@ impl TurnMachine {
             Change::Spent { spent, .. } => self.count(spent),
             Change::QueueChanged { prompts } => self.queue.restore(prompts.to_vec()),
             Change::ModelChosen { choice, .. } => self.choice.restore(choice.model, choice.effort, &mut self.cx),
+            Change::PriceAssumed { model, price } => self.prices.restore(model, price, &mut self.cx),
             Change::BudgetSet { limit } => self.spending.restore_budget(*limit, &mut self.tasks, &mut self.cx),
             Change::TaskStarted { .. }
             | Change::TaskEnded { .. }

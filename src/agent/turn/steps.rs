@@ -112,6 +112,7 @@ impl TurnMachine {
 
     /// Starts a task. `attached`: content shown to the model with the prompt.
     fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
+        self.use_chosen_model();
         let (task_id, max_steps) = (self.cx.numbers.next_task(), self.cx.options.max_steps);
         self.spending.begin_task();
         self.tasks.begin(task_id, max_steps, &mut self.cx.out);
@@ -298,7 +299,7 @@ impl TurnMachine {
     }
 
     /// Pauses the task until the user continues it. Everything is saved.
-    fn pause(&mut self, failure: Failure) {
+    pub(super) fn pause(&mut self, failure: Failure) {
         self.tasks.set_phase(Phase::Paused);
         self.leave_response();
         self.spending.set_paused(failure.kind == FailureKind::BudgetExceeded);
@@ -337,6 +338,7 @@ impl TurnMachine {
             }
             return self.start_next(at);
         }
+        self.use_chosen_model();
         self.tasks.stop_cancelling();
         self.tasks.enter_session(SessionStatus::Running, &mut self.cx.out);
         self.cx.record_policy();
@@ -460,6 +462,8 @@ impl TurnMachine {
         if let Err(failure) = self.window.fit(&mut self.cx) {
             return self.fail(failure);
         }
+        self.choice.report_effort(&mut self.cx);
+        self.prices.record(&mut self.cx);
         let request = ModelRequest {
             system: self.cx.options.system.clone(),
             messages: self.window.thread().window(),
@@ -587,7 +591,7 @@ impl TurnMachine {
             return self.not_answered(error.failure, at);
         }
         let Some(delay_ms) = delay_ms else {
-            return self.pause(not_retried(error, attempt, &self.cx.options.backoff));
+            return self.fall_back_or_pause(not_retried(error, attempt, &self.cx.options.backoff));
         };
         let ticket = self.cx.numbers.next_ticket();
         self.tasks.set_phase(Phase::Retrying { attempt, ticket });

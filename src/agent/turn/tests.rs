@@ -9,11 +9,11 @@ use crate::ports::{
     Amends, Completion, Delta, LayerEnd, LayerRun, ModelError, ModelRequest, Plan, Record, RecoveredCalls, RecoveredState, Tail,
 };
 use crate::protocol::{
-    Action, Amendable, Amendment, Approval, ApprovalId, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Command,
-    CountedEffects, Decision, DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode, EventKind, Failure,
-    FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Message, Mode, ModelFacts, Outside, Part, Place, PreviewOffer, Price,
-    Proposal, Remember, Resolution, RewindScope, RewindTarget, Role, SandboxTier, StopReason, Target, TaskId, ToolCall,
-    ToolError, ToolResult, Usage,
+    Action, Amendable, Amendment, Approval, ApprovalId, Arguments, AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit,
+    CallId, Command, CountedEffects, Decision, DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode, EventKind,
+    Failure, FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Message, Mode, ModelFacts, Outside, Part, Place,
+    PreviewOffer, Price, Proposal, Remember, Resolution, RewindScope, RewindTarget, Role, SandboxTier, StopReason, Target,
+    TaskId, ToolCall, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -76,6 +76,8 @@ fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, appr
         max_output_tokens: 1_000,
         max_steps,
         limits,
+        assumed_price: None,
+        fallback_models: Vec::new(),
         model_before: None,
         effort_for_this_run: false,
         approver,
@@ -289,6 +291,7 @@ impl Sim {
             }
             "budget" => Input::Command(Command::SetBudget { limit: limit_of(rest, ' ') }),
             "budgets" => Input::Command(Command::ShowBudget),
+            "price" => Input::Command(Command::AssumePrice { price: AssumedPrice::parse(rest).unwrap() }),
             "model" => Input::Command(Command::SetModel { name: rest.to_owned() }),
             "effort" => Input::Command(Command::SetEffort { effort: Effort::named(rest) }),
             // `other/model 5`: the price of a million tokens; unknown without it.
@@ -776,6 +779,10 @@ fn sim_of(text: &str) -> Sim {
     if options.contains("laxest=auto") {
         sim.machine.cx.options.laxest = Mode::Auto;
     }
+    if let Some(name) = options.split(' ').find_map(|word| word.strip_prefix("fallback=")) {
+        sim.machine.cx.options.fallback_models = vec![name.to_owned()];
+        sim.machine.fallbacks = super::fallback::FallbackModels::new(&sim.machine.cx.options);
+    }
     sim.states = options.contains("states");
     if !sim.states {
         let begun = sim.machine.begin_session();
@@ -785,7 +792,7 @@ fn sim_of(text: &str) -> Sim {
 }
 
 /// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700 window=10000
-/// laxest=auto`.
+/// laxest=auto fallback=other/model`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);

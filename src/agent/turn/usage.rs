@@ -97,7 +97,8 @@ impl UsageLedger {
         if usage.output_tokens == 0 && !content.is_empty() {
             counted.output_tokens = estimate(content);
         }
-        let estimated = counted != usage;
+        let sent_to = self.request.as_ref().map_or(model, |request| &request.model);
+        let estimated = counted != usage || sent_to.price_is_assumed;
         if let Some(request) = &self.request
             && usage.input_tokens > 0
         {
@@ -118,8 +119,9 @@ impl UsageLedger {
             ..Usage::default()
         });
         let usage = told.or(guessed)?;
+        let is_assumed = self.request.as_ref().map_or(model, |request| &request.model).price_is_assumed;
         let cost_usd = self.charge(usage, model);
-        Some(Spent { usage, cost_usd, estimated: told.is_none() })
+        Some(Spent { usage, cost_usd, estimated: told.is_none() || is_assumed })
     }
 
     /// Estimates the usage of the next request. `at` decides whether the last request is still in the provider's cache.

@@ -8,7 +8,7 @@ use crate::cli::rewind::args::RewindArgs;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
 use crate::cli::usage::args::UsageArgs;
-use crate::protocol::{Effort, Mode, Problem};
+use crate::protocol::{AssumedPrice, Effort, Mode, Problem};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -84,7 +84,15 @@ pub(super) struct CommonArgs {
     /// Stop before the session costs more than this many US dollars
     #[arg(long = "max-budget-usd", value_name = "DOLLARS", global = true, value_parser = dollars)]
     pub max_budget_usd: Option<String>,
+    /// Assume this price in dollars per million tokens if it is unknown
+    ///
+    /// With a budget in dollars, aye sends nothing to a model whose price is unknown, unless you assume one: 3,15 is 3 dollars
+    /// for a million tokens of input and 15 for a million tokens of output. The same as `budget.assumed_price`.
+    #[arg(long = "assume-price", value_name = "INPUT,OUTPUT", global = true, value_parser = assumed_price)]
+    pub assume_price: Option<String>,
     /// Set the reasoning effort, for models that support it
+    ///
+    /// If the model does not have this level, aye uses the nearest one and says so.
     #[arg(long, value_name = "EFFORT", global = true, value_parser = efforts())]
     pub effort: Option<Effort>,
     /// Disable colours
@@ -292,8 +300,11 @@ pub(super) enum Sub {
     ///
     /// Reads permissions, MCP servers, instructions and commands. Nothing is written before you approve the plan.
     Import(ImportArgs),
-    /// List models with context windows and prices
+    /// List models with context windows and prices, or update the list
+    #[command(args_conflicts_with_subcommands = true)]
     Models {
+        #[command(subcommand)]
+        models: Option<ModelsSub>,
         /// Query the providers and the local model servers too
         #[arg(long)]
         ask: bool,
@@ -339,6 +350,27 @@ pub(super) enum Sub {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum ModelsSub {
+    /// Update the catalogue of models: windows, prices, efforts
+    ///
+    /// Shows what would change, and asks before it writes anything. Your own entries in models.toml stay as they are. Without a
+    /// source, the list is that of `models.catalogue_url`.
+    Update(ModelsUpdate),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub(crate) struct ModelsUpdate {
+    /// URL or file of a catalogue in TOML, or of the JSON of models.dev
+    pub source: Option<String>,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    pub check: bool,
+    /// Update without asking
+    #[arg(long, short, conflicts_with = "check")]
+    pub yes: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -403,14 +435,27 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
 
 fn efforts() -> impl TypedValueParser<Value = Effort> {
     let value = |effort: Effort| {
-        PossibleValue::new(effort.as_str()).help(match effort {
+        // The name that providers use is accepted, too.
+        let alias = if effort == Effort::Off { Some("none") } else { None };
+        PossibleValue::new(effort.as_str()).aliases(alias).help(match effort {
             Effort::Off => "No reasoning, if the model allows it",
+            Effort::Minimal => "As little reasoning as possible",
             Effort::Low => "Short reasoning: fast and cheap",
             Effort::Medium => "A balance of speed and depth",
             Effort::High => "Long reasoning: slow and thorough",
+            Effort::Xhigh => "Longer reasoning, for long tasks",
+            Effort::Max => "As much reasoning as the model can do",
         })
     };
     PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))
+}
+
+/// Parses two amounts of US dollars per million tokens.
+fn assumed_price(given: &str) -> Result<String, String> {
+    match AssumedPrice::parse(given) {
+        Some(_) => Ok(given.to_owned()),
+        None => Err("expected US dollars per million tokens, input and output, such as `3,15`".to_owned()),
+    }
 }
 
 /// Parses an amount of US dollars in the form of the configuration.

@@ -286,6 +286,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "models update",
+        &[
+            ("Show what the public list of models.dev would change", "aye models update https://models.dev/api.json --check"),
+            ("Apply a list of your own after a question", "aye models update ./models.toml"),
+        ],
+    ),
+    (
         "config",
         &[("Print where the files are", "aye config path"), ("Print the settings and where each was set", "aye config show")],
     ),

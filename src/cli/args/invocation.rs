@@ -1,7 +1,8 @@
 //! The checked command line: the action and its options.
 
 use super::definition::{
-    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, RunArgs, SessionArgs, Sub, ToolSub,
+    CommonArgs, ConfigSub, Fork, FormatArg, Line, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, RunArgs, SessionArgs,
+    Sub, ToolSub,
 };
 use super::single_word;
 use crate::cli::auth::args::AuthAction;
@@ -68,6 +69,7 @@ pub(crate) enum Action {
     Auth(AuthAction),
     Mcp(McpAction),
     Import(Import),
+    ModelsUpdate(ModelsUpdate),
     Models {
         ask: bool,
         json: bool,
@@ -247,7 +249,8 @@ impl Sub {
             Self::Auth { auth } => Action::Auth(auth.check()),
             Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
             Self::Import(args) => Action::Import(args.check()),
-            Self::Models { ask, json, filter } => Action::Models { ask, json, filter },
+            Self::Models { models: Some(ModelsSub::Update(args)), .. } => Action::ModelsUpdate(args),
+            Self::Models { models: None, ask, json, filter } => Action::Models { ask, json, filter },
             Self::Config { config: ConfigSub::Path } => Action::ConfigPath,
             Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
             Self::Config { config: ConfigSub::Keys } => Action::ConfigKeys,
@@ -373,6 +376,7 @@ impl From<CommonArgs> for Common {
         let mut set = args.set;
         // Dedicated options override `--set`.
         set.extend(args.max_budget_usd.map(|dollars| ("budget.session_cost_usd".to_owned(), dollars)));
+        set.extend(args.assume_price.map(|price| ("budget.assumed_price".to_owned(), price)));
         set.extend(args.effort.map(|effort| ("model.effort".to_owned(), effort.as_str().to_owned())));
         set.extend(args.ascii.then(|| ("ui.ascii".to_owned(), "true".to_owned())));
         Self {
@@ -413,6 +417,7 @@ impl Invocation {
             | Action::Mcp(_)
             | Action::Import(_)
             | Action::Models { .. }
+            | Action::ModelsUpdate(_)
             | Action::ConfigPath
             | Action::ConfigShow
             | Action::ConfigKeys

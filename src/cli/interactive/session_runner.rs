@@ -3,6 +3,7 @@
 use super::session_lock::{LockOutcome, ReadOnlySession, SessionStart};
 use super::start_hints;
 use crate::cli::screen::TuiChannels;
+use crate::host::catalogue_update;
 use crate::host::context::AppContext;
 use crate::host::crash::Watch;
 use crate::host::error::CliError;
@@ -106,6 +107,7 @@ impl SessionRunner {
         }
         let sum = older.map(|_| EventKind::HistorySummed(claimed.session().state.history_sum()));
         let draft = Some(claimed.session().draft.clone()).filter(|draft| !draft.is_empty());
+        let place = claimed.place().clone();
         let mut prepared = match claimed.prepare().await {
             Ok(prepared) => prepared,
             Err(error) => return history::unreadable(past, CliError::from(error).to_string(), &events, commands).await,
@@ -114,13 +116,23 @@ impl SessionRunner {
         for kind in sum.into_iter().chain(notices).chain(draft.map(|text| EventKind::DraftRestored { text })) {
             past.emit(kind, &events);
         }
+        // The screen has been drawn, and nothing waits for this.
+        let looks = tokio::spawn(tell_of_new_catalogue(place, past.clone(), events.clone()));
         let mut running = prepared.start(commands, events, None);
         service.open_session(running.queries().clone());
         running.ended().await;
+        looks.abort();
         serving.end().await;
         let changed = running.changed_files().await;
         running.close().await;
         changed
+    }
+}
+
+/// Tells the user if the list of models has changed, for users who want that.
+async fn tell_of_new_catalogue(place: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
+    if let Some(message) = catalogue_update::daily_look(&place).await {
+        past.emit(EventKind::Notice { message }, &events);
     }
 }
 

@@ -24,6 +24,8 @@ struct Chosen {
     model: Option<String>,
     preset: Option<Preset>,
     approvals: Option<&'static Answer>,
+    /// Whether to look daily for a new list of models.
+    looks_daily: bool,
 }
 
 /// Runs the setup. `yes`: asks nothing. `--policy` names a preset here, and `-m` the model.
@@ -33,7 +35,7 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let place = AppContext::find(&Common { policy: None, ..common.clone() })?;
     let asks_all = preset.is_none() && common.model.is_none();
     let chosen = if yes {
-        Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)), approvals: None }
+        Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)), approvals: None, looks_daily: false }
     } else if !std::io::stdin().is_terminal() {
         return Err(CliError::usage("setup needs a terminal").hint("run `aye setup --yes` to use the options without asking"));
     } else if asks_all && !crate::cli::screen::is_plain(common, &place) {
@@ -41,7 +43,8 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     } else {
         let model = common.model.clone().map_or_else(|| ask_for_model(&place), |model| Ok(Some(model)))?;
         let approvals = if preset.is_none() { ask_for_approvals(&place)? } else { None };
-        Chosen { model, preset, approvals }
+        let looks_daily = asks_all && ask_for_daily_look(&place)?;
+        Chosen { model, preset, approvals, looks_daily }
     };
     let given = preset.is_some();
     if let Some(model) = &chosen.model {
@@ -52,6 +55,9 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     }
     if let Some(answer) = chosen.approvals {
         say_all(&crate::host::setup::write::approvals(&place, answer)?);
+    }
+    if chosen.looks_daily {
+        say_all(&crate::host::setup::write::daily_look(&place)?);
     }
     crate::host::setup::write::record_setup_shown(&place);
     say_all(&crate::host::other_agents::found(&place));
@@ -104,6 +110,19 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
             _ => print_text(&format!("invalid model `{}`: must be PROVIDER/NAME\n", crate::text::reveal(&answer))),
         }
     }
+}
+
+/// Asks once whether to look daily for a new list of models.
+fn ask_for_daily_look(place: &AppContext) -> Result<bool, CliError> {
+    if place.settings.model_list().catalogue_url.is_some() {
+        return Ok(false);
+    }
+    let question = format!(
+        "\nModel catalogue\naye has a built-in list of models with their windows and prices. It can look once a day whether the public \
+         list {} has changes, and tell you. Nothing is changed without you.\nLook daily? [y/N] ",
+        crate::host::catalogue_update::PUBLIC_LIST
+    );
+    Ok(line(&question)?.is_some_and(|answer| matches!(answer.as_str(), "y" | "Y" | "yes")))
 }
 
 /// Asks for a key without showing it, and saves it. Returns a model for it.

@@ -62,6 +62,12 @@ pub(crate) fn approvals(place: &AppContext, answer: &Answer) -> Result<Vec<Strin
     settings(place, &[mode, (&["approval", "approve"], NewValue::Text(answer.approve))])
 }
 
+/// Turns on the daily look for a new list of models.
+pub(crate) fn daily_look(place: &AppContext) -> Result<Vec<String>, CliError> {
+    let url: (&[&str], NewValue<'_>) = (&["models", "catalogue_url"], NewValue::Text(crate::host::catalogue_update::PUBLIC_LIST));
+    settings(place, &[url, (&["models", "check_daily"], NewValue::Flag(true))])
+}
+
 /// Writes a preset. `wanted`: the user named it, so an existing policy is replaced and backed up.
 pub(crate) fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result<Vec<String>, CliError> {
     let file = place.directories.config.join("policy.toml");

@@ -48,14 +48,19 @@ pub(super) fn write(
 ) {
     let Some(effort) = effort.filter(|_| quirks.sends(Field::Thinking)) else { return };
     if effort == Effort::Off {
-        out.extend_from_slice(br#","thinking":{"type":"disabled"}"#);
+        // The lowest setting of this model: it rejects `disabled`.
+        let least = if model.to_ascii_lowercase().contains("claude-sonnet-5-5") { "between_tools" } else { "disabled" };
+        out.extend_from_slice(format!(r#","thinking":{{"type":"{least}"}}"#).as_bytes());
         return;
     }
     if by_budget(model, quirks) {
         let wanted = match effort {
-            Effort::Off | Effort::Low => 4_096,
+            Effort::Off | Effort::Minimal => MIN_BUDGET,
+            Effort::Low => 4_096,
             Effort::Medium => 12_288,
             Effort::High => 32_768,
+            Effort::Xhigh => 49_152,
+            Effort::Max => 98_304,
         };
         // The response itself needs space too.
         let budget = wanted.min(most_output / 4 * 3);
@@ -66,7 +71,9 @@ pub(super) fn write(
     }
     out.extend_from_slice(br#","thinking":{"type":"adaptive","display":"summarized"}"#);
     if quirks.sends(Field::Effort) {
-        out.extend_from_slice(format!(r#","output_config":{{"effort":"{}"}}"#, effort.as_str()).as_bytes());
+        // The API has no `minimal`.
+        let effort = effort.max(Effort::Low).as_str();
+        out.extend_from_slice(format!(r#","output_config":{{"effort":"{effort}"}}"#).as_bytes());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Catalogue entries in TOML; the built-in list and the user's have the same format.
 
-use crate::protocol::Price;
+use crate::protocol::{Effort, Price};
+use jiff::civil::Date;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -13,11 +14,23 @@ pub(crate) struct Card {
     pub max_output_tokens: Option<u64>,
     pub price: Option<Price>,
     pub images: Option<bool>,
+    pub tools: Option<bool>,
+    /// Whether there are efforts, in a list that does not name them.
     pub reasoning: Option<bool>,
+    /// Supported efforts, in ascending order; empty if the effort cannot be set.
+    pub efforts: Option<Vec<Effort>>,
+    /// URL of the documentation that the entry follows.
+    pub source: Option<String>,
+    /// Day on which the entry was checked against it.
+    pub verified: Option<Date>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Cards {
+    /// State of the list.
+    pub date: Option<Date>,
+    /// Where an updated list comes from.
+    pub origin: Option<String>,
     /// Name parts of models that support images, for unlisted models.
     pub image_families: Vec<String>,
     /// Name parts of models with a configurable effort, for unlisted models.
@@ -25,9 +38,12 @@ pub(crate) struct Cards {
     pub models: Vec<Card>,
 }
 
-const TOP: &[&str] = &["image_families", "models", "reasoning_families"];
-const OF_MODEL: &[&str] = &["context_window", "images", "max_output_tokens", "name", "price", "reasoning"];
+const TOP: &[&str] = &["date", "image_families", "models", "origin", "reasoning_families"];
+const OF_MODEL: &[&str] =
+    &["context_window", "efforts", "images", "max_output_tokens", "name", "price", "reasoning", "source", "tools", "verified"];
 const OF_PRICE: &[&str] = &["cache_read", "cache_write", "input", "output"];
+/// Maximum bytes of a URL.
+const URL_BYTES: usize = 500;
 /// Maximum price in US dollars per million tokens; more is a mistake.
 const MAX_DOLLARS: f64 = 100_000.0;
 
@@ -44,6 +60,8 @@ pub(crate) fn read(text: &str) -> Result<Cards, Vec<(usize, String)>> {
             "image_families" => cards.image_families = reader.families(key, value),
             "reasoning_families" => cards.reasoning_families = reader.families(key, value),
             "models" => cards.models = reader.models(value),
+            "date" => cards.date = reader.date(key, value.get_ref()),
+            "origin" => cards.origin = reader.url(key, value.get_ref()),
             other => reader.unknown(key.span().start, other, TOP),
         }
     }
@@ -123,6 +141,10 @@ impl Reader<'_> {
                 "max_output_tokens" => card.max_output_tokens = self.tokens(at, value),
                 "images" => card.images = self.flag(at, value),
                 "reasoning" => card.reasoning = self.flag(at, value),
+                "efforts" => card.efforts = self.efforts(at, value),
+                "tools" => card.tools = self.flag(at, value),
+                "source" => card.source = self.url(at, value),
+                "verified" => card.verified = self.date(at, value),
                 "price" => card.price = self.price(at, value),
                 other => self.unknown(key.span().start, other, OF_MODEL),
             }
@@ -147,6 +169,38 @@ impl Reader<'_> {
             self.expected(key, "true or false");
         }
         value.as_bool()
+    }
+
+    fn date(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<Date> {
+        let date = value.as_str().and_then(|text| text.parse().ok());
+        if date.is_none() {
+            self.expected(key, "a day like \"2026-11-29\"");
+        }
+        date
+    }
+
+    fn url(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<String> {
+        let is_url = |text: &&str| {
+            let shown = text.len() <= URL_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
+            shown && url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "https" | "http" | "file"))
+        };
+        let url = value.as_str().filter(is_url).map(str::to_owned);
+        if url.is_none() {
+            self.expected(key, "a URL");
+        }
+        url
+    }
+
+    fn efforts(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<Vec<Effort>> {
+        let named = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().and_then(Effort::named);
+        let efforts: Option<Vec<Effort>> = value.as_array().and_then(|array| array.iter().map(named).collect());
+        let Some(mut efforts) = efforts else {
+            self.expected(key, &format!("a list of {}", Effort::names(&Effort::ALL)));
+            return None;
+        };
+        efforts.sort_unstable();
+        efforts.dedup();
+        Some(efforts)
     }
 
     fn price(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<Price> {

@@ -21,6 +21,12 @@ fn the_built_in_list_parses_and_each_price_makes_sense() {
             );
         }
     }
+    let date = cards.date.unwrap();
+    for card in cards.models.iter().filter(|card| !card.name.starts_with(OPEN)) {
+        assert!(card.source.as_ref().is_some_and(|source| source.starts_with("https://")), "{}: no source", card.name);
+        assert!(card.verified.is_none_or(|day| day <= date), "{}: verified later than the list", card.name);
+        assert!(card.tools.is_some() && card.efforts.is_some() || card.name.starts_with("deepseek/"), "{}", card.name);
+    }
     let unique: std::collections::BTreeSet<_> = cards.models.iter().map(|card| &card.name).collect();
     assert_eq!(unique.len(), cards.models.len());
 }
@@ -102,6 +108,33 @@ fn what_a_model_takes_is_known_by_the_list_or_by_the_family() {
     }
 }
 
+#[test]
+fn efforts_are_listed_per_model_and_are_only_known_to_exist_for_others() {
+    use crate::protocol::Effort::{High, Low, Max, Medium, Minimal, Off, Xhigh};
+    for (name, efforts) in [
+        ("anthropic/claude-opus-5-5", &[Low, Medium, High, Xhigh, Max][..]),
+        ("anthropic/claude-sonnet-5-20260630", &[Off, Low, Medium, High, Xhigh, Max]),
+        ("openrouter/anthropic/claude-opus-4.6", &[Off, Low, Medium, High, Max]),
+        ("openai-chat/gpt-5.1", &[Off, Low, Medium, High]),
+        ("openai/gpt-5-mini", &[Minimal, Low, Medium, High]),
+        ("gemini/gemini-3-pro-preview", &[Low, High]),
+        ("openai/gpt-5.9-turbo", &[Off, Low, Medium, High]),
+        ("openai/gpt-4.1", &[]),
+        ("local/gpt-oss:120b", &[Low, Medium, High]),
+    ] {
+        assert_eq!(facts(name).supported_efforts(), efforts, "{name}");
+    }
+    let own = Catalogue::default()
+        .with_own(
+            "[[models]]\nname = \"a/b\"\nefforts = [\"max\", \"none\", \"low\"]\n\
+         [[models]]\nname = \"openai/gpt-5\"\nreasoning = false\n[[models]]\nname = \"openai/gpt-4.1\"\nreasoning = true\n",
+        )
+        .unwrap();
+    assert_eq!(own.facts("a/b").supported_efforts(), [Off, Low, Max]);
+    assert_eq!(own.facts("openai/gpt-5").supported_efforts(), []);
+    assert_eq!(own.facts("openai/gpt-4.1").supported_efforts(), [Off, Low, Medium, High]);
+}
+
 const OWN: &str = r#"
 reasoning_families = ["thinker"]
 
@@ -117,7 +150,7 @@ images = true
 
 #[test]
 fn a_persons_list_overrides_and_adds() {
-    let own = Catalogue::with_own(OWN).unwrap();
+    let own = Catalogue::default().with_own(OWN).unwrap();
     let sonnet = own.facts("anthropic/claude-sonnet-4-5");
     let price = Price { input: 1.0, output: 2.5, cache_read: 1.0, cache_write: 1.0 };
     assert_eq!((sonnet.price, sonnet.context_window, sonnet.max_output_tokens), (Some(price), 200_000, Some(64_000)));
@@ -137,6 +170,7 @@ fn a_slip_in_a_list_is_told_with_its_line_and_what_was_meant() {
         ("[[models]]\nname = \"b\"\n", 2, "`name`: expected a string like"),
         ("\n[[models]]\nimages = true\n", 2, "no `name`"),
         ("[[models]]\nname = \"a/b\"\nimages = \"yes\"\n", 3, "expected true or false"),
+        ("[[models]]\nname = \"a/b\"\nefforts = [\"huge\"]\n", 3, "`efforts`: expected a list of off, minimal, low"),
         ("[[models]]\nname = \"a/b\"\ncontext_window = -1\n", 3, "a number of tokens"),
         ("[[models]]\nname = \"a/b\"\nprice = { input = 1 }\n", 3, "expected US dollars per million tokens"),
         ("[[models]]\nname = \"a/b\"\nprice = { input = nan, output = 1 }\n", 3, "expected US dollars"),
@@ -144,7 +178,7 @@ fn a_slip_in_a_list_is_told_with_its_line_and_what_was_meant() {
         ("models = 3\n", 1, "expected tables"),
         ("[[models]\n", 1, "expected TOML"),
     ] {
-        let problems = Catalogue::with_own(text).unwrap_err();
+        let problems = Catalogue::default().with_own(text).unwrap_err();
         assert!(problems.iter().any(|(at, what)| *at == line && what.contains(said)), "{text}: {problems:?}");
     }
 }

@@ -145,20 +145,26 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
         let level = match effort {
             Effort::Off if version.pro => "low",
             Effort::Off => "minimal",
+            Effort::Minimal if version.pro => "low",
+            Effort::Minimal => "minimal",
             Effort::Low => "low",
             // The first large model of the third generation has only two levels.
             Effort::Medium if version.pro && (version.major, version.minor) == (3, 0) => "high",
             Effort::Medium => "medium",
-            Effort::High => "high",
+            // The API has no higher level.
+            Effort::High | Effort::Xhigh | Effort::Max => "high",
         };
         return Thinking { include_thoughts, thinking_budget: None, thinking_level: Some(level) };
     }
     let tokens = match effort {
         Effort::Off if version.pro => MIN_THINKING,
         Effort::Off => 0,
+        Effort::Minimal => MIN_THINKING,
         Effort::Low => 2_048,
         Effort::Medium => 8_192,
-        Effort::High => 24_576,
+        // Only the large models accept more.
+        Effort::Xhigh | Effort::Max if version.pro => 32_768,
+        Effort::High | Effort::Xhigh | Effort::Max => 24_576,
     };
     // Thinking counts as output, so part of it is reserved for the response.
     let budget = if tokens == 0 { 0 } else { tokens.min(max_output_tokens / 2).max(MIN_THINKING) };

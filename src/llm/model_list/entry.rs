@@ -1,6 +1,6 @@
 //! One entry of a model list, in any server's format. An unreadable or implausible value counts as missing.
 
-use crate::protocol::{ModelFacts, Price};
+use crate::protocol::{Effort, ModelFacts, Price};
 use serde_json::Value;
 
 /// Maximum bytes of a model name.
@@ -21,6 +21,9 @@ pub(crate) struct ModelEntry {
     pub price: Option<Price>,
     pub images: Option<bool>,
     pub reasoning: Option<bool>,
+    pub tools: Option<bool>,
+    /// Supported efforts, in ascending order, if the server names them.
+    pub efforts: Option<Vec<Effort>>,
 }
 
 impl ModelEntry {
@@ -28,13 +31,17 @@ impl ModelEntry {
     pub(crate) fn over(&self, facts: ModelFacts) -> ModelFacts {
         let context_window = self.context_window.unwrap_or(facts.context_window);
         let max_output_tokens = self.max_output_tokens.or(facts.max_output_tokens);
+        let reasoning = self.reasoning.unwrap_or(facts.reasoning);
         ModelFacts {
             name: facts.name,
             context_window,
             max_output_tokens: max_output_tokens.filter(|limit| *limit <= context_window),
             price: self.price.or(facts.price),
+            price_is_assumed: false,
+            tools: self.tools.or(facts.tools),
             images: self.images.unwrap_or(facts.images),
-            reasoning: self.reasoning.unwrap_or(facts.reasoning),
+            reasoning,
+            efforts: if reasoning { self.efforts.clone().unwrap_or(facts.efforts) } else { Vec::new() },
         }
     }
 
@@ -70,6 +77,8 @@ fn one(model: &Value) -> Option<ModelEntry> {
         price: price(model),
         images: images(model),
         reasoning: reasoning(model),
+        tools: calls_tools(model),
+        efforts: efforts(model),
     })
 }
 
@@ -174,4 +183,27 @@ fn reasoning(model: &Value) -> Option<bool> {
     let parameters = parameters.map(|known| known.contains(&"reasoning") || known.contains(&"reasoning_effort"));
     let able = ["capabilities/effort/supported", "capabilities/reasoning", "supports_reasoning", "thinking"];
     parameters.or_else(|| able.iter().find_map(|field| at(model, field)?.as_bool()))
+}
+
+/// Returns whether the model calls tools, as routers and Mistral report it.
+fn calls_tools(model: &Value) -> Option<bool> {
+    let parameters = texts(model.get("supported_parameters")).map(|known| known.contains(&"tools"));
+    parameters.or_else(|| at(model, "capabilities/function_calling")?.as_bool())
+}
+
+/// Parses the efforts as Anthropic and OpenRouter name them. Whether reasoning can be turned off is known only from OpenRouter.
+fn efforts(model: &Value) -> Option<Vec<Effort>> {
+    let of_anthropic = |effort: &Effort| {
+        at(model, &format!("capabilities/effort/{}/supported", effort.as_str())).and_then(Value::as_bool) == Some(true)
+    };
+    let mut efforts: Vec<Effort> = match texts(at(model, "reasoning/supported_efforts")) {
+        Some(names) => {
+            let may_be_off = at(model, "reasoning/mandatory").and_then(Value::as_bool) == Some(false);
+            names.into_iter().filter_map(Effort::named).chain(may_be_off.then_some(Effort::Off)).collect()
+        }
+        None => Effort::ALL.into_iter().filter(of_anthropic).collect(),
+    };
+    efforts.sort_unstable();
+    efforts.dedup();
+    (!efforts.is_empty()).then_some(efforts)
 }

@@ -57,6 +57,21 @@ fn each_server_says_the_window_in_words_of_its_own() {
 }
 
 #[test]
+fn the_efforts_that_a_server_names_are_known() {
+    use crate::protocol::Effort::{High, Low, Max, Off};
+    let level = |supported: bool| json!({"supported": supported});
+    let effort = json!({"supported": true, "low": level(true), "high": level(true), "xhigh": null, "max": level(false)});
+    let told = only(json!({"id": "a", "capabilities": {"effort": effort}}));
+    assert_eq!((told.reasoning, told.efforts), (Some(true), Some(vec![Low, High])));
+    for (mandatory, efforts) in [(true, vec![Low, Max]), (false, vec![Off, Low, Max])] {
+        let reasoning = json!({"supported_efforts": ["max", "low", "unheard-of", null], "mandatory": mandatory});
+        let told = only(json!({"id": "a/b", "supported_parameters": ["reasoning"], "reasoning": reasoning}));
+        assert_eq!(told.efforts, Some(efforts));
+    }
+    assert_eq!(only(json!({"id": "a", "supports_reasoning": true})).efforts, None);
+}
+
+#[test]
 fn the_prices_of_a_router_are_for_a_token() {
     let pricing = json!({"prompt": "0.000003", "completion": "0.000015", "request": "0", "input_cache_read": "0.0000003",
         "input_cache_write": "0.00000375"});

@@ -116,12 +116,10 @@ fn seals_thinking(model: &str) -> bool {
     !before.iter().any(|family| name.contains(family)) && !name.contains("-chat")
 }
 
-/// Returns the effort value for a model. The lowest supported value differs between models.
+/// Returns the effort value for a model. For models that are not in the catalogue, the lowest supported value follows from the name.
 fn effort_word(model: &str, effort: Effort) -> &'static str {
     match effort {
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
+        Effort::Minimal | Effort::Low | Effort::Medium | Effort::High | Effort::Xhigh | Effort::Max => effort.as_str(),
         Effort::Off => {
             let name = bare(model);
             let always = ["o1", "o3", "o4", "gpt-oss", "grok"].iter().any(|family| name.starts_with(family));

@@ -504,6 +504,7 @@ pub(crate) fn listed_models() -> Vec<ListedModel> {
         lacks: lacks.map(str::to_owned),
         key_of: lacks.map(|_| "openai".to_owned()),
         source: "catalogue".to_owned(),
+        ..ListedModel::default()
     };
     vec![
         model("openai/gpt-6", 400_000, price(1.25, 10.0), true, Some("set OPENAI_API_KEY or aye auth login openai")),

@@ -58,6 +58,10 @@ fn over_budget(remedy: Option<Remedy>) -> Paused {
             let raise = budget_command(scope, unit, limit);
             vec![format!("paused: budget reached, {raise} to continue"), format!("budget reached, {raise}"), raise]
         }
+        Some(Remedy::AssumePrice) => {
+            let ask = format!("assume one with {ASSUME_PRICE} 3,15");
+            vec![format!("paused: price unknown, {ask}"), format!("price unknown, {ask}"), format!("{ASSUME_PRICE} 3,15")]
+        }
         Some(Remedy::ChangePolicy) => {
             vec!["paused: budget reached, and the policy allows no more".into(), "the policy allows no more".into()]
         }
@@ -67,6 +71,9 @@ fn over_budget(remedy: Option<Remedy>) -> Paused {
     };
     Paused { ways, wants_key: false }
 }
+
+/// Command that assumes a price.
+const ASSUME_PRICE: &str = "/budget price";
 
 /// Returns the command that sets a limit: `/budget task steps 40`.
 fn budget_command(scope: BudgetScope, unit: BudgetUnit, limit: f64) -> String {
@@ -138,6 +145,10 @@ fn problem(model: &Model, failure: &Failure) -> Problem {
     if let Some(Remedy::RaiseBudget { scope, unit, limit }) = failure.remedy {
         problem =
             problem.hint(format!("use {} to continue; a new prompt abandons this task", budget_command(scope, unit, limit)));
+    }
+    if failure.remedy == Some(Remedy::AssumePrice) {
+        let how = "how many dollars per million tokens, input and output, is this budget to assume?";
+        problem = problem.hint(format!("{how} {ASSUME_PRICE} 3,15 assumes $3 and $15 in this session, and continues"));
     }
     problem.excerpt.extend(failure.request_id.iter().map(|id| format!("request {id}")));
     problem

@@ -1,7 +1,7 @@
 //! Content of the completion menus at the composer.
 
 use super::draft::draft_changed;
-use super::theme_command;
+use super::{models, theme_command};
 use crate::protocol::{FoundFile, FoundSymbol, HostRequest, Query, ServerResource, SessionQuery};
 use crate::text;
 use crate::tui::format::tokens;
@@ -43,7 +43,7 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
                     effects.push(Effect::Ask(Query::Session(SessionQuery::ServerPrompts)));
                 }
             }
-            let items = slash::candidates(&draft, &model.menu.own, &model.menu.used, &|| theme_command::names(model));
+            let items = command_items(model, &draft);
             model.menu.set(items);
         }
         Some(Typing::File { words, quoted, .. }) => {
@@ -152,9 +152,15 @@ fn shown(words: &str) -> String {
 /// Updates the menu to other commands.
 pub(crate) fn commands(model: &mut Model) {
     if let Some(Typing::Command(draft)) = model.menu.typing() {
-        let items = slash::candidates(draft, &model.menu.own, &model.menu.used, &|| theme_command::names(model));
+        let items = command_items(model, draft);
         model.menu.set(items);
     }
+}
+
+/// Returns the completions of a command in the draft.
+fn command_items(model: &Model, draft: &str) -> Vec<Item> {
+    let themes = || theme_command::names(model);
+    slash::candidates(draft, &model.menu.own, &model.menu.used, &themes, models::efforts(model))
 }
 
 pub(crate) fn show_files(model: &mut Model) {

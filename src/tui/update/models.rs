@@ -63,13 +63,20 @@ pub(crate) fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<
         (_, Some(effort)) => Some(effort),
         (_, None) => {
             let is = model.info.header.effort.map_or("chosen by the model", Effort::as_str);
-            return model.show_toast(format!("effort: {is}; change it with `/effort` off, low, medium, high or auto"), now);
+            let efforts = Effort::names(efforts(model));
+            let all = if efforts.is_empty() { "auto; the model has no efforts".to_owned() } else { format!("{efforts} or auto") };
+            return model.show_toast(format!("effort: {is}; change it with `/effort` {all}"), now);
         }
     };
     if is_ready(model, now) {
         take_draft(model, now, effects);
         effects.push(Effect::Send(Command::SetEffort { effort }));
     }
+}
+
+/// Returns the efforts to choose from: those of the model in use, or all if it is not known yet.
+pub(crate) fn efforts(model: &Model) -> &[Effort] {
+    model.info.facts.as_ref().map_or(&Effort::ALL, |facts| facts.supported_efforts())
 }
 
 /// Adds models to the list, if it is open.

@@ -3,7 +3,7 @@
 use super::draft::take_draft;
 use super::notes::show_called_for;
 use super::readiness::is_ready;
-use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
+use crate::protocol::{AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
 use crate::tui::format::{about, amount, dollars, tokens};
 use crate::tui::model::{Effect, Model};
@@ -127,6 +127,9 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
         }
         return;
     }
+    if let Some(price) = words.strip_prefix("price").filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
+        return assume_price(model, price, now, effects);
+    }
     match parse(words) {
         Ok(limit) if is_ready(model, now) => {
             take_draft(model, now, effects);
@@ -135,6 +138,21 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
         }
         Ok(_) => {}
         Err(what) => model.show_toast(format!("{what}: {FORMS}"), now),
+    }
+}
+
+/// Handles `/budget price 3,15`: assumes a price for the model in use.
+fn assume_price(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    match AssumedPrice::parse(words) {
+        Some(price) if is_ready(model, now) => {
+            take_draft(model, now, effects);
+            effects.push(Effect::Send(Command::AssumePrice { price }));
+        }
+        Some(_) => {}
+        None => {
+            let form = "`/budget price 3,15`: dollars per million tokens, input and output, if the price is unknown";
+            model.show_toast(form.to_owned(), now);
+        }
     }
 }
 

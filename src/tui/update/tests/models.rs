@@ -46,6 +46,7 @@ fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
         lacks: None,
         key_of: None,
         source: "asked at http://localhost:11434/v1".to_owned(),
+        ..ListedModel::default()
     });
     let notices = vec!["`acme` could not be asked".to_owned()];
     tell(&mut model, EventKind::ModelsListed { models: more, notices }, 4000);

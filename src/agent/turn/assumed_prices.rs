@@ -1,0 +1,85 @@
+//! Prices that the user assumes for models whose price is unknown, so that a budget in dollars can be enforced.
+
+use super::options::{Options, PriceAssumption};
+use super::turn_context::TurnContext;
+use crate::ports::{Durability, Record};
+use crate::protocol::{AssumedPrice, EventKind, ModelFacts};
+use std::collections::BTreeMap;
+
+/// Assumed prices: of single models, from this session, and of any model, from the settings.
+#[derive(Debug)]
+pub(super) struct AssumedPrices {
+    general: Option<PriceAssumption>,
+    /// By name of the model.
+    of_session: BTreeMap<String, AssumedPrice>,
+    /// Prices that the journal contains, by name of the model.
+    recorded: BTreeMap<String, AssumedPrice>,
+}
+
+impl AssumedPrices {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self { general: options.assumed_price, of_session: BTreeMap::new(), recorded: BTreeMap::new() }
+    }
+
+    /// Adds the assumed price to facts without a price.
+    pub(crate) fn over(&self, facts: ModelFacts) -> ModelFacts {
+        if facts.price.is_some() && !facts.price_is_assumed {
+            return facts;
+        }
+        let price = self.find(&facts.name).map(AssumedPrice::price);
+        ModelFacts { price, price_is_assumed: price.is_some(), ..facts }
+    }
+
+    /// Returns the price assumed for a model.
+    fn find(&self, model: &str) -> Option<AssumedPrice> {
+        let general = |for_this_run| self.general.filter(|one| one.for_this_run == for_this_run).map(|one| one.price);
+        general(true).or_else(|| self.of_session.get(model).copied()).or_else(|| general(false))
+    }
+
+    /// Applies the assumptions to the model in use.
+    pub(crate) fn apply(&self, cx: &mut TurnContext) {
+        cx.options.model = self.over(cx.options.model.clone());
+    }
+
+    /// Assumes a price for the model in use; the error says why not.
+    pub(crate) fn assume(&mut self, price: AssumedPrice, cx: &mut TurnContext) -> Result<(), String> {
+        let facts = &cx.options.model;
+        if facts.name.is_empty() {
+            return Err("no price was assumed: no model is in use".to_owned());
+        }
+        if facts.price.is_some() && !facts.price_is_assumed {
+            return Err(format!("no price was assumed: the price of {} is known", facts.name));
+        }
+        if !price.is_valid() {
+            return Err("no price was assumed: expected US dollars per million tokens".to_owned());
+        }
+        self.of_session.insert(facts.name.clone(), price);
+        // The user's last word also overrides an option.
+        self.general = self.general.map(|general| PriceAssumption { for_this_run: false, ..general });
+        self.apply(cx);
+        let facts = cx.options.model.clone();
+        let message = super::model::sentence(&facts);
+        self.recorded.insert(facts.name.clone(), price);
+        cx.keep(Record::PriceAssumed { model: facts.name.clone(), price });
+        cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
+        Ok(())
+    }
+
+    /// Records the assumption that applies to the next request, so that a later run of the session counts the same.
+    pub(crate) fn record(&mut self, cx: &mut TurnContext) {
+        let facts = &cx.options.model;
+        let price = self.find(&facts.name).filter(|_| facts.price_is_assumed);
+        let Some(price) = price.filter(|price| self.recorded.get(&facts.name) != Some(price)) else { return };
+        let model = facts.name.clone();
+        self.recorded.insert(model.clone(), price);
+        cx.out.record(Record::PriceAssumed { model, price });
+        cx.out.commit(Durability::Process);
+    }
+
+    /// Restores an assumption from the journal.
+    pub(crate) fn restore(&mut self, model: &str, price: AssumedPrice, cx: &mut TurnContext) {
+        self.of_session.insert(model.to_owned(), price);
+        self.recorded.insert(model.to_owned(), price);
+        self.apply(cx);
+    }
+}

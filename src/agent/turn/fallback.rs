@@ -1,0 +1,80 @@
+//! Fallback models: the model that continues a task while the provider of the chosen model is overloaded. It never changes the choice of
+//! the user: the next task begins with the chosen model again, and so does a later run of the session.
+
+use super::options::Options;
+use super::turn_context::TurnContext;
+use crate::protocol::{Failure, FailureKind, ModelFacts};
+
+/// Fallback models of a session.
+#[derive(Debug)]
+pub(super) struct FallbackModels {
+    /// Names, in order of preference.
+    names: Vec<String>,
+    /// Models that failed since the user's choice was last used.
+    failed: Vec<String>,
+    /// Chosen model, while another one replaces it.
+    chosen: Option<ModelFacts>,
+    /// Model being opened, and the failure that it has to make up for.
+    opening: Option<(String, Failure)>,
+}
+
+/// Result of opening a model, as far as it is a fallback.
+pub(super) enum OpenedFallback {
+    /// Result about another model than a fallback.
+    Other(Result<ModelFacts, Failure>),
+    Ready(ModelFacts, Failure),
+    /// Reason why the fallback cannot be used, and the failure that it should have made up for.
+    Unusable(String, Failure),
+}
+
+impl FallbackModels {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self { names: options.fallback_models.clone(), failed: Vec::new(), chosen: None, opening: None }
+    }
+
+    /// Returns the next model to open after this failure of the current one, if it is a case for another model.
+    pub(crate) fn next(&mut self, failure: &Failure, cx: &TurnContext) -> Option<String> {
+        let is_overloaded = matches!(failure.kind, FailureKind::RateLimited | FailureKind::Overloaded)
+            || failure.status.is_some_and(|status| status >= 500);
+        if !is_overloaded {
+            return None;
+        }
+        let current = cx.options.model.name.clone();
+        if !self.failed.contains(&current) {
+            self.failed.push(current);
+        }
+        let name = self.names.iter().find(|name| !self.failed.contains(name) && cx.policy.may_call(name).is_ok())?.clone();
+        self.opening = Some((name.clone(), failure.clone()));
+        Some(name)
+    }
+
+    /// Takes the result of opening a model, if the model is a fallback.
+    pub(crate) fn on_opened(&mut self, opened: Result<ModelFacts, Failure>) -> OpenedFallback {
+        let Some((name, failure)) = self.opening.take() else { return OpenedFallback::Other(opened) };
+        match opened {
+            Ok(facts) if facts.name == name => OpenedFallback::Ready(facts, failure),
+            // Facts about another model say nothing about this one.
+            Ok(_) => {
+                self.opening = Some((name, failure));
+                OpenedFallback::Other(opened)
+            }
+            Err(reason) => {
+                let words = reason.problem().at(format!("cannot fall back on {name}")).one_line();
+                self.failed.push(name);
+                OpenedFallback::Unusable(words, failure)
+            }
+        }
+    }
+
+    /// Notes that a fallback replaces this model.
+    pub(crate) fn replace(&mut self, model: ModelFacts) {
+        self.chosen.get_or_insert(model);
+    }
+
+    /// Returns the chosen model if it has to be used again, and forgets all failures.
+    pub(crate) fn take_chosen(&mut self) -> Option<ModelFacts> {
+        self.failed.clear();
+        self.opening = None;
+        self.chosen.take()
+    }
+}

@@ -1,0 +1,101 @@
+//! `aye models update`: replaces the downloaded catalogue, after a diff.
+
+use crate::cli::args::definition::ModelsUpdate;
+use crate::host::allowed_models::AllowedModels;
+use crate::host::catalogue_file;
+use crate::host::catalogue_update::{self, ListSource, PUBLIC_LIST};
+use crate::host::console::{print_text, warn};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::models::ModelCatalog;
+use crate::host::nesting::Nesting;
+use crate::host::startup::runtime;
+use crate::llm::CatalogueUpdate;
+use crate::protocol::{Problem, counted};
+use crate::text::reveal_line;
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal, Write as _};
+
+/// Maximum number of changes shown; the rest are counted.
+const SHOWN: usize = 200;
+
+pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliError> {
+    if Nesting::of_process() == Nesting::InsideAye && !args.check {
+        return Err(CliError::usage("a command that aye runs (AYE=1) cannot change the catalogue of models"));
+    }
+    let catalogue = ModelCatalog::new(place).catalogue()?;
+    let source = source(place, args)?;
+    let update = runtime()?.block_on(catalogue_update::read(&source, place, &catalogue)).map_err(CliError::failed)?;
+    let allowed = place.policy(None, None).map(|policy| AllowedModels::by(&policy)).unwrap_or_default();
+    print_text(&described(&update, &allowed));
+    if args.check || update.changes.is_empty() {
+        return Ok(Exit::Completed);
+    }
+    if !args.yes {
+        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+            return Err(CliError::usage("nothing was changed: there is no terminal to confirm on")
+                .hint("pass `--yes` to update, or `--check` to see only the changes"));
+        }
+        if !confirmed() {
+            return Err(CliError::usage("nothing was changed"));
+        }
+    }
+    let text = update.document().map_err(|error| CliError::failed(format!("the list cannot be stored: {error}")))?;
+    let path = catalogue_file::write(&place.directories, &text).map_err(|error| {
+        CliError::failed(format!("cannot write `{}`: {error}", catalogue_file::path(&place.directories).display()))
+    })?;
+    print_text(&format!("wrote {}\n", path.display()));
+    if place.directories.config.join("models.toml").exists() {
+        warn(Problem::new("your own entries in models.toml still override the catalogue"));
+    }
+    Ok(Exit::Completed)
+}
+
+fn source(place: &AppContext, args: &ModelsUpdate) -> Result<ListSource, CliError> {
+    let set = place.settings.model_list().catalogue_url;
+    let Some(given) = args.source.clone().or(set) else {
+        return Err(CliError::usage("no list of models to update from")
+            .hint(format!("run `aye models update {PUBLIC_LIST}` to use the public list of models.dev"))
+            .hint("name another URL or a file, or set `models.catalogue_url` in config.toml"));
+    };
+    ListSource::named(&given).map_err(CliError::usage)
+}
+
+/// Returns the changes as text.
+fn described(update: &CatalogueUpdate, allowed: &AllowedModels) -> String {
+    let date = update.date().map(|date| format!(" of {date}")).unwrap_or_default();
+    if update.changes.is_empty() {
+        return format!("no changes: the catalogue in use says the same as the list{date}\n");
+    }
+    let mut text = String::new();
+    let mut forbidden = 0;
+    for (number, (name, words)) in update.changes.iter().enumerate() {
+        let note = if allowed.forbidden_by(name).is_some() {
+            forbidden += 1;
+            " (not allowed by the policy)"
+        } else {
+            ""
+        };
+        if number < SHOWN {
+            let _ = writeln!(text, "{}{note}", reveal_line(&format!("{name}: {words}")));
+        }
+    }
+    if update.changes.len() > SHOWN {
+        let _ = writeln!(text, "and {} more", update.changes.len() - SHOWN);
+    }
+    let count = counted(update.changes.len() as u64, "change", "changes");
+    let _ = writeln!(text, "\n{count} in the list{date}");
+    if forbidden > 0 {
+        let _ = writeln!(text, "{} not allowed by the policy (`allowed_models`)", counted(forbidden, "model is", "models are"));
+    }
+    text
+}
+
+fn confirmed() -> bool {
+    let mut err = std::io::stderr();
+    let _ = write!(err, "Update the catalogue? [y/N] ");
+    let _ = err.flush();
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+}

@@ -1,0 +1,66 @@
+//! Models by role: the main one, which is also called the default, and its fallbacks.
+
+use super::ConfigError;
+use super::file::{Entry, Origin, Value, Values};
+use crate::protocol::Problem;
+
+/// The main model, under its two names. All other code uses the second.
+const MAIN: [&str; 2] = ["model", "main"];
+const DEFAULT: [&str; 2] = ["model", "default"];
+
+/// Replaces `model.main` by `model.default`.
+///
+/// # Errors
+/// A file sets both.
+pub(super) fn merge_main(values: &mut Values) -> Result<(), ConfigError> {
+    let Some(main) = values.remove(MAIN.map(str::to_owned).as_slice()) else { return Ok(()) };
+    let default = DEFAULT.map(str::to_owned).to_vec();
+    if let (Some(Entry { origin: Origin::File { line: first, .. }, .. }), Origin::File { path, line }) =
+        (values.get(&default), &main.origin)
+    {
+        let problem =
+            Problem::new(format!("`{}` line {line}: `model.main` is the same as `model.default` (line {first})", path.display()));
+        return Err(ConfigError::one(problem.hint("remove one of them")));
+    }
+    values.insert(default, main);
+    Ok(())
+}
+
+/// Returns the fallback models, in order.
+pub(super) fn fallbacks(values: &Values) -> Vec<String> {
+    match values.get(["model", "fallback"].map(str::to_owned).as_slice()).map(|entry| &entry.value) {
+        Some(Value::List(names)) => names.clone(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Settings, file};
+    use std::path::Path;
+
+    fn settings(text: &str, set: &[(&str, &str)]) -> Result<Settings, String> {
+        let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let values = file::parse(text, Path::new("config.toml")).map_err(|error| error.to_string())?;
+        Settings::from_values(values, &set).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_main_model_has_two_names_and_only_one_may_be_set() {
+        for text in ["[model]\nmain = \"a/b\"\n", "[model]\ndefault = \"a/b\"\n"] {
+            assert_eq!(settings(text, &[]).unwrap().default_model_name(), Some("a/b"), "{text}");
+        }
+        let both = settings("[model]\nmain = \"a/b\"\ndefault = \"a/c\"\n", &[]).unwrap_err();
+        assert!(both.contains("line 2: `model.main` is the same as `model.default` (line 3)"), "{both}");
+        let flag = settings("[model]\ndefault = \"a/b\"\n", &[("model.main", "x/y")]).unwrap();
+        assert_eq!(flag.default_model_name(), Some("x/y"));
+    }
+
+    #[test]
+    fn fallbacks_are_model_names() {
+        let set = settings("[model]\nfallback = [\"a/b\", \"c/d\"]\n", &[]).unwrap();
+        assert_eq!(set.fallback_models(), ["a/b", "c/d"]);
+        assert_eq!(settings("", &[]).unwrap().fallback_models(), [""; 0]);
+        assert!(settings("[model]\nfallback = [\"b\"]\n", &[]).unwrap_err().contains("an array of strings such as"));
+    }
+}

@@ -1,0 +1,44 @@
+//! The downloaded catalogue of models, in the data directory.
+
+use crate::config::Directories;
+use crate::llm::Catalogue;
+use crate::sys::file::private::{self, PrivateError};
+use std::path::PathBuf;
+
+/// Maximum bytes of the file.
+const BYTES: u64 = 1 << 20;
+
+pub(crate) fn path(directories: &Directories) -> PathBuf {
+    directories.shared.join("catalogue.toml")
+}
+
+/// Returns the catalogue with the downloaded list, if there is one; the error says why it cannot be used.
+pub(crate) fn read(directories: &Directories) -> Result<Catalogue, String> {
+    let path = path(directories);
+    let unusable = |why: &dyn std::fmt::Display| {
+        format!(
+            "the built-in catalogue is used, because `{}` cannot be: {why}; run `aye models update` to replace it",
+            path.display()
+        )
+    };
+    let Some(bytes) = private::read(&path, BYTES).map_err(|error| unusable(&error))? else { return Ok(Catalogue::default()) };
+    let text = std::str::from_utf8(&bytes).map_err(|_| unusable(&"not UTF-8 text"))?;
+    let first = |mistakes: Vec<(usize, String)>| {
+        mistakes.into_iter().next().map_or_else(String::new, |(line, what)| format!("line {line}: {what}"))
+    };
+    Catalogue::default().with_updated(text).map_err(|mistakes| unusable(&first(mistakes)))
+}
+
+/// Replaces the downloaded list as a whole.
+pub(crate) fn write(directories: &Directories, text: &str) -> Result<PathBuf, PrivateError> {
+    let path = path(directories);
+    // Whatever the old content is.
+    match private::update::<PrivateError>(&path, BYTES, |_| Ok(Some(text.as_bytes().to_vec()))) {
+        Err(PrivateError::TooLarge(_)) => {
+            std::fs::remove_file(&path)?;
+            private::update::<PrivateError>(&path, BYTES, |_| Ok(Some(text.as_bytes().to_vec())))?;
+        }
+        other => other?,
+    }
+    Ok(path)
+}

@@ -1,0 +1,185 @@
+//! Updates of the catalogue of models: where a list comes from, and the daily look for a new one.
+
+use super::context::AppContext;
+use super::models::ModelCatalog;
+use crate::llm::{Catalogue, CatalogueUpdate, UpdateError};
+use crate::protocol::Problem;
+use crate::sys::file::private::{self, PrivateError};
+use crate::sys::http::{Server, Timeouts};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Public list of models, used if the user names no other one.
+pub(crate) const PUBLIC_LIST: &str = "https://models.dev/api.json";
+/// Time for the whole download.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Seconds between two looks for a new list.
+const INTERVAL: i64 = 24 * 60 * 60;
+/// File in the data directory with the time of the last look.
+const LOOKED_AT: &str = "catalogue-looked-at";
+
+/// Place of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ListSource {
+    /// URL that passed the check of the settings.
+    Url(String),
+    File(PathBuf),
+}
+
+impl ListSource {
+    /// Returns the place that the user names; without a scheme, it is a file.
+    pub(crate) fn named(given: &str) -> Result<Self, Problem> {
+        if given.contains("://") {
+            crate::config::check_list_url(given)?;
+            return Ok(Self::Url(given.to_owned()));
+        }
+        let path = std::path::absolute(given).map_err(|error| Problem::new(format!("`{given}`")).because(error))?;
+        Ok(Self::File(path))
+    }
+
+    fn origin(&self) -> String {
+        match self {
+            Self::Url(url) => url.clone(),
+            Self::File(path) => url::Url::from_file_path(path).map_or_else(|()| "file:///".to_owned(), |url| url.to_string()),
+        }
+    }
+}
+
+/// Reads a list and compares it with the catalogue in use.
+pub(crate) async fn read(source: &ListSource, place: &AppContext, in_use: &Catalogue) -> Result<CatalogueUpdate, Problem> {
+    let bytes = match source {
+        ListSource::Url(url) => download(url, place).await?,
+        ListSource::File(path) => read_file(path)?,
+    };
+    let origin = source.origin();
+    CatalogueUpdate::read(&bytes, &origin, in_use, today()).map_err(|error| {
+        let problem = Problem::new(format!("the list of `{origin}` was not used")).because(&error);
+        match error {
+            UpdateError::Malformed(_) => {
+                problem.hint("nothing was changed; the list must be a catalogue in TOML, or the JSON of models.dev")
+            }
+            UpdateError::Older { .. } => problem.hint("nothing was changed; the catalogue in use is newer"),
+            UpdateError::InFuture { .. } => {
+                problem.hint("nothing was changed; check the clock of this machine, and the date of the list")
+            }
+        }
+    })
+}
+
+/// Returns the day of this machine, in UTC as in published lists.
+fn today() -> Date {
+    Timestamp::now().to_zoned(TimeZone::UTC).date()
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, Problem> {
+    let cannot = |error: std::io::Error| Problem::new(format!("cannot read `{}`", path.display())).because(error);
+    let file = std::fs::File::open(path).map_err(cannot)?;
+    if !file.metadata().map_err(cannot)?.is_file() {
+        return Err(Problem::new(format!("`{}` is not a regular file", path.display())));
+    }
+    let mut bytes = Vec::new();
+    file.take(CatalogueUpdate::MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    Ok(bytes)
+}
+
+async fn download(given: &str, place: &AppContext) -> Result<Vec<u8>, Problem> {
+    let cannot = |why: &dyn std::fmt::Display| {
+        Problem::new(format!("cannot download `{given}`")).because(why).hint("nothing was changed; try again later")
+    };
+    let url = url::Url::parse(given).map_err(|error| cannot(&error))?;
+    let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+    let origin = &url[..url::Position::BeforePath];
+    let timeouts = Timeouts { connect: place.settings.llm.connect_timeout, idle: place.settings.llm.idle_timeout };
+    let server = Server::new(origin, timeouts).map_err(|error| cannot(&error))?;
+    let all = async {
+        let reply = server.get(path, &[]).await.map_err(|error| cannot(&error))?;
+        match reply.status() {
+            200..300 => Ok(reply.into_head(CatalogueUpdate::MAX_BYTES + 1).await),
+            300..400 => {
+                let target = reply.header("location").unwrap_or_default().to_owned();
+                let why = format!("{}, a redirect to `{target}`, which is not followed", reply.status_line());
+                Err(cannot(&why))
+            }
+            _ => Err(cannot(&reply.status_line())),
+        }
+    };
+    tokio::time::timeout(TIMEOUT, all).await.unwrap_or_else(|_| Err(cannot(&format!("no answer within {} s", TIMEOUT.as_secs()))))
+}
+
+/// Looks for a new list, if the user wants that and the last look is a day ago. Returns what to tell the user. It changes nothing.
+pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
+    let list = place.settings.model_list();
+    let url = list.catalogue_url.filter(|_| list.check_daily)?;
+    let stamp = place.directories.shared.join(LOOKED_AT);
+    if !is_due(last_look(&stamp), Timestamp::now()) {
+        return None;
+    }
+    // Also after a failure, so that a server that is down is not asked with every start.
+    note_look(&stamp);
+    let source = ListSource::named(&url).ok()?;
+    let catalogue = ModelCatalog::new(place).catalogue().ok()?;
+    match read(&source, place, &catalogue).await {
+        Ok(update) if update.changes.is_empty() => None,
+        Ok(update) => {
+            let count = crate::protocol::counted(update.changes.len() as u64, "change", "changes");
+            Some(format!("the catalogue of models has {count}; run `aye models update` to see and apply them"))
+        }
+        Err(problem) => {
+            tracing::info!(message = problem.one_line(), "no new catalogue of models");
+            None
+        }
+    }
+}
+
+/// Returns whether a day has passed. A last look in the future comes from a wrong clock.
+fn is_due(last: Option<Timestamp>, now: Timestamp) -> bool {
+    last.is_none_or(|last| last > now || now.as_second() - last.as_second() >= INTERVAL)
+}
+
+fn last_look(stamp: &Path) -> Option<Timestamp> {
+    let text = private::read(stamp, 100).ok()??;
+    std::str::from_utf8(&text).ok()?.trim().parse().ok()
+}
+
+fn note_look(stamp: &Path) {
+    let now = format!("{}\n", Timestamp::now());
+    if let Err(error) = private::update::<PrivateError>(stamp, 100, |_| Ok(Some(now.into_bytes()))) {
+        tracing::warn!(%error, "cannot save the time of the last look for a catalogue");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_due_after_a_day_and_whenever_the_clock_was_wrong() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let day = 86_400;
+        for (last, now, due) in [
+            (None, 10 * day, true),
+            (Some(10 * day), 10 * day + 3_600, false),
+            (Some(10 * day), 11 * day, true),
+            (Some(20 * day), 10 * day, true),
+        ] {
+            assert_eq!(is_due(last.map(at), at(now)), due, "{last:?} {now}");
+        }
+    }
+
+    #[test]
+    fn a_source_is_a_file_or_a_url_that_nobody_can_change_on_the_way() {
+        assert_eq!(
+            ListSource::named("https://models.dev/api.json").unwrap(),
+            ListSource::Url("https://models.dev/api.json".to_owned())
+        );
+        assert_eq!(ListSource::named("/lists/x.toml").unwrap(), ListSource::File("/lists/x.toml".into()));
+        assert!(ListSource::named("http://127.0.0.1:8080/x.toml?y=1").is_ok());
+        for url in ["http://lists.example/x.toml", "ftp://lists.example/x", "https://me:secret@lists.example/x", "https://"] {
+            assert!(ListSource::named(url).is_err(), "{url}");
+        }
+    }
+}
