@@ -61,6 +61,7 @@ mod models;
 mod open_path;
 mod output_formats;
 mod output_schema;
+mod patch_files;
 mod patches;
 mod paths;
 mod pickers;

@@ -1,5 +1,6 @@
 //! The commands and options of aye, as clap definitions. Doc comments here are the text of `--help`.
 
+use crate::cli::apply::args::ApplyArgs;
 use crate::cli::auth::args::AuthSub;
 use crate::cli::import::args::ImportArgs;
 use crate::cli::mcp::args::McpSub;
@@ -199,6 +200,11 @@ pub(super) struct RunArgs {
     /// Its data is removed when the run ends, so the session cannot be continued, and its changes cannot be rewound.
     #[arg(long)]
     pub ephemeral: bool,
+    /// Write the changes to a patch file instead of the workspace
+    ///
+    /// The task runs in a copy-on-write layer. Nothing else of the session is saved. `aye apply FILE` applies the changes.
+    #[arg(long, value_name = "FILE")]
+    pub patch: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -276,6 +282,10 @@ pub(super) enum Sub {
     ///
     /// The figures come from the stored sessions; deleted sessions do not count.
     Usage(UsageArgs),
+    /// Apply a patch file of `aye exec --patch`
+    ///
+    /// The file is untrusted data: every change is checked against the files and judged by the policy.
+    Apply(ApplyArgs),
     /// Rewind files, conversation or both to an earlier prompt
     Rewind(RewindArgs),
     /// Manage API keys

@@ -4,6 +4,7 @@ use super::definition::{
     CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, RunArgs, SessionArgs, Sub, ToolSub,
 };
 use super::single_word;
+use crate::cli::apply::{Form as ApplyForm, Request as ApplyRequest};
 use crate::cli::auth::args::AuthAction;
 use crate::cli::import::args::{Form as ImportForm, Request as Import};
 use crate::cli::mcp::args::McpAction;
@@ -62,6 +63,7 @@ pub(crate) enum Action {
         answers: Answers,
     },
     Policy(PolicyAction),
+    Apply(ApplyRequest),
     Rewind(Rewind),
     Sessions(SessionsAction),
     Usage(UsageRequest),
@@ -241,6 +243,7 @@ impl Sub {
                 Action::ToolCall { name, arguments: args, json, answers: answers(yes) }
             }
             Self::Policy { policy } => Action::Policy(policy.check()),
+            Self::Apply(args) => Action::Apply(args.check()),
             Self::Rewind(args) => Action::Rewind(args.check()),
             Self::Sessions { sessions } => Action::Sessions(sessions.check()?),
             Self::Usage(args) => Action::Usage(args.check()),
@@ -326,6 +329,7 @@ impl RunArgs {
             ("--allowed-tools", !self.allowed_tools.is_empty()),
             ("--output-schema", self.output_schema.is_some()),
             ("--ephemeral", self.ephemeral),
+            ("--patch", self.patch.is_some()),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
@@ -337,14 +341,15 @@ impl RunArgs {
             SessionChoice::Pick | SessionChoice::Id(_) => Some("--resume"),
             SessionChoice::Fork(_) => Some("--fork"),
         };
-        if let Some(option) = continues.filter(|_| self.ephemeral) {
-            let problem = Problem::new(format!("`--ephemeral` cannot be combined with `{option}`"));
+        let saves_nothing = if self.patch.is_some() { Some("--patch") } else { self.ephemeral.then_some("--ephemeral") };
+        if let (Some(option), Some(own)) = (continues, saves_nothing) {
+            let problem = Problem::new(format!("`{own}` cannot be combined with `{option}`"));
             let problem = problem.because("it starts a new session, of which nothing is saved");
             return Err(problem.hint("leave one of them out"));
         }
         let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();
         let allowed_tools = (!self.allowed_tools.is_empty()).then(entries);
-        Ok(RunOptions { allowed_tools, output_schema: self.output_schema, is_ephemeral: self.ephemeral })
+        Ok(RunOptions { allowed_tools, output_schema: self.output_schema, is_ephemeral: self.ephemeral, patch: self.patch })
     }
 }
 
@@ -399,6 +404,7 @@ impl Invocation {
         let says_yes = match &self.action {
             Action::Demo { answers } | Action::ToolCall { answers, .. } => *answers == Answers::Yes,
             Action::Rewind(rewind) => rewind.form == RewindForm::Yes,
+            Action::Apply(apply) => apply.form == ApplyForm::Yes,
             Action::Interactive { .. }
             | Action::Exec { .. }
             | Action::Serve(_)

@@ -2,6 +2,7 @@
 
 mod drive;
 mod output_schema;
+mod patch;
 pub(crate) mod piped_input;
 
 use super::args::{ExecPrompt, OutputFormat};
@@ -20,7 +21,9 @@ use crate::host::startup;
 use crate::host::startup::start_log;
 use crate::protocol::{Event, EventKind, Problem};
 use crate::store::Store;
+use crate::tools::PolicyStamp;
 use output_schema::OutputSchema;
+use patch::PatchRun;
 use piped_input::Piped;
 use std::io::{IsTerminal, Read};
 use std::sync::Arc;
@@ -102,9 +105,34 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
     let schema = request.options.output_schema.as_deref().map(OutputSchema::load).transpose()?.map(Arc::new);
-    // Dropped last: everything below may write to it.
-    let ephemeral = if request.options.is_ephemeral { Some(place.save_nothing()?) } else { None };
+    let Some(file) = request.options.patch.clone() else {
+        // Dropped last: everything below may write to it.
+        let ephemeral = if request.options.is_ephemeral { Some(place.save_nothing()?) } else { None };
+        let _log = start_log(&place, common.verbosity);
+        return run_task(common, place, request, schema, ephemeral.is_none()).map(|ended| ended.exit);
+    };
+    let data = place.save_nothing()?;
+    let patch = PatchRun::begin(&place, common, &data, &file)?;
     let _log = start_log(&place, common.verbosity);
+    let ended = run_task(common, place.clone(), request, schema, false)?;
+    // Also after a failure: what was done until then may be worth a look.
+    patch.finish(&place, ended.policy)?;
+    Ok(ended.exit)
+}
+
+/// The end of a task, and the policy that it ran under.
+struct EndedTask {
+    exit: Exit,
+    policy: PolicyStamp,
+}
+
+fn run_task(
+    common: &Common,
+    place: AppContext,
+    request: Request,
+    schema: Option<Arc<OutputSchema>>,
+    is_saved: bool,
+) -> Result<EndedTask, CliError> {
     let from_stdin = request.prompt == ExecPrompt::Stdin;
     let may_be_command = matches!(request.prompt, ExecPrompt::Text(_));
     let mut words = ExecInput::read(request.prompt)?;
@@ -125,15 +153,19 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped_input::read(&mut |notice| warn(notice))?;
     }
-    let printing = Printing { format: request.format.into(), schema, is_saved: ephemeral.is_none() };
+    let policy = builder.policy().stamp(builder.place().mode);
+    let printing = Printing { format: request.format.into(), schema, is_saved };
     let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
     let claimed = builder.with_unfinished(unfinished).claim().map_err(refusal)?;
     if words.is_empty() && claimed.session().state.is_done() {
-        return told_again(&runtime, &claimed, &printing);
+        return told_again(&runtime, &claimed, &printing).map(|exit| EndedTask { exit, policy });
     }
     let prepared = runtime.block_on(claimed.prepare())?;
     match words.prompt(prepared.setup()) {
-        Ok(prompt) => Ok(runtime.block_on(drive::drive(prepared, prompt, &printing))),
+        Ok(prompt) => {
+            let exit = runtime.block_on(drive::drive(prepared, prompt, &printing));
+            Ok(EndedTask { exit, policy })
+        }
         Err(trouble) => {
             runtime.block_on(prepared.close());
             Err(trouble)
