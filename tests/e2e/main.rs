@@ -19,6 +19,7 @@ mod budgets;
 mod build_tools;
 mod changed_files;
 mod changes;
+mod ci_templates;
 mod command_line;
 mod compaction;
 mod crash;
