@@ -14,7 +14,7 @@ use nix::sys::prctl;
 use nix::unistd::{getegid, geteuid};
 use rustix::mount::{UnmountFlags, unmount};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A layer that is in place until it is taken off.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl ProcessLayer {
     }
 }
 
-fn enter_again(directory: &PathBuf) -> io::Result<()> {
+fn enter_again(directory: &Path) -> io::Result<()> {
     std::env::set_current_dir(directory)
 }
 
