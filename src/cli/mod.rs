@@ -15,6 +15,7 @@ mod mcp;
 pub(crate) mod mcp_server;
 mod models;
 mod policy;
+mod review;
 mod rewind;
 pub(crate) mod screen;
 mod serve;
@@ -98,6 +99,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         }
         Action::Policy(asked) => policy::run(common, asked),
         Action::Apply(request) => apply::run(common, &request),
+        Action::Review(request) => review::run(common, &request),
         Action::Rewind(request) => rewind::run(common, &request),
         Action::Sessions(asked) => sessions::run(&AppContext::find(common)?, asked),
         Action::Usage(request) => usage::run(&AppContext::find(common)?, &request),

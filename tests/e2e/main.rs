@@ -77,6 +77,7 @@ mod recovery;
 mod reload;
 mod remote_tools;
 mod resume;
+mod review;
 mod rewind;
 mod rewind_screen;
 mod sandbox;

@@ -215,6 +215,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "review",
+        &[("Review the uncommitted changes", "aye review"), ("Review a branch, for a script", "aye review --base main --json")],
+    ),
+    (
         "apply",
         &[
             ("Show what a patch file would change", "aye apply --check changes.patch"),

@@ -1,7 +1,7 @@
 //! The checked command line: the action and its options.
 
 use super::definition::{
-    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, RunArgs, SessionArgs, Sub, ToolSub,
+    CommonArgs, ConfigSub, Fork, FormatArg, Line, OutputArgs, Resume, ResumeArgs, ReviewArgs, RunArgs, SessionArgs, Sub, ToolSub,
 };
 use super::single_word;
 use crate::cli::apply::{Form as ApplyForm, Request as ApplyRequest};
@@ -63,6 +63,7 @@ pub(crate) enum Action {
         answers: Answers,
     },
     Policy(PolicyAction),
+    Review(ReviewRequest),
     Apply(ApplyRequest),
     Rewind(Rewind),
     Sessions(SessionsAction),
@@ -92,6 +93,24 @@ pub(crate) enum Action {
     Man {
         dir: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReviewRequest {
+    pub subject: ReviewSubject,
+    pub json: bool,
+    /// True if nothing of the session is saved.
+    pub is_ephemeral: bool,
+}
+
+/// The changes to review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ReviewSubject {
+    /// The uncommitted changes, or else those since the default branch.
+    Default,
+    Staged,
+    Base(String),
+    Commit(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,6 +262,7 @@ impl Sub {
                 Action::ToolCall { name, arguments: args, json, answers: answers(yes) }
             }
             Self::Policy { policy } => Action::Policy(policy.check()),
+            Self::Review(args) => Action::Review(args.check()),
             Self::Apply(args) => Action::Apply(args.check()),
             Self::Rewind(args) => Action::Rewind(args.check()),
             Self::Sessions { sessions } => Action::Sessions(sessions.check()?),
@@ -307,6 +327,18 @@ impl ResumeArgs {
             (None, false) => (SessionChoice::Pick, None),
         };
         Ok(Action::Interactive { prompt, is_literal: written == PromptPosition::Literally, session })
+    }
+}
+
+impl ReviewArgs {
+    fn check(self) -> ReviewRequest {
+        let subject = match (self.base, self.staged, self.commit) {
+            (Some(base), ..) => ReviewSubject::Base(base),
+            (None, true, _) => ReviewSubject::Staged,
+            (None, false, Some(commit)) => ReviewSubject::Commit(commit),
+            (None, false, None) => ReviewSubject::Default,
+        };
+        ReviewRequest { subject, json: self.json, is_ephemeral: self.ephemeral }
     }
 }
 
@@ -413,6 +445,7 @@ impl Invocation {
             | Action::ToolManifest
             | Action::ToolPlan { .. }
             | Action::Policy(_)
+            | Action::Review(_)
             | Action::Sessions(_)
             | Action::Usage(_)
             | Action::Auth(_)
