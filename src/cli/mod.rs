@@ -1,6 +1,7 @@
 //! The program: command line, wiring and exit codes.
 
 mod acp;
+mod apply;
 mod args;
 mod auth;
 mod config;
@@ -14,6 +15,7 @@ mod mcp;
 pub(crate) mod mcp_server;
 mod models;
 mod policy;
+mod review;
 mod rewind;
 pub(crate) mod screen;
 mod serve;
@@ -96,6 +98,8 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
             tool::call(&AppContext::find(common)?, common, &name, &arguments, json, answers)
         }
         Action::Policy(asked) => policy::run(common, asked),
+        Action::Apply(request) => apply::run(common, &request),
+        Action::Review(request) => review::run(common, &request),
         Action::Rewind(request) => rewind::run(common, &request),
         Action::Sessions(asked) => sessions::run(&AppContext::find(common)?, asked),
         Action::Usage(request) => usage::run(&AppContext::find(common)?, &request),

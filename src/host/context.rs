@@ -16,10 +16,11 @@ use crate::protocol::{Mode, WorkspaceId};
 use crate::sys::http::trust_also;
 use crate::sys::ignore_files::own_list;
 use crate::sys::process::Shell;
-use crate::tools;
+use crate::tools::{self, PatchFile};
 use crate::workspace::git::Repository;
 use crate::workspace::identity::workspace_id;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Clone)]
 pub(crate) struct AppContext {
@@ -38,6 +39,8 @@ pub(crate) struct AppContext {
     pub tools: ConfiguredTools,
     /// The only tools of this run, if the command line names them.
     pub allowed_tools: Option<ToolLimit>,
+    /// The patch file that this run applies.
+    pub patch: Option<Arc<PatchFile>>,
     /// The profile of `--profile`.
     profile: Option<String>,
     /// The values of `--set`.
@@ -74,6 +77,7 @@ impl AppContext {
             mode,
             tools,
             allowed_tools: None,
+            patch: None,
             profile,
             set,
         })

@@ -17,6 +17,8 @@ const DIRECTORY: &str = "ephemeral";
 const ALL_LOCK: &str = "lock";
 /// Lock that a run holds until it ends.
 const RUN_LOCK: &str = "run.lock";
+/// Directory with the changes of a run in a layer over the workspace. Nothing of such a run belongs to the real workspace.
+const LAYER: &str = "layer";
 
 /// The data directory of a run. Dropping it removes it.
 pub(crate) struct EphemeralData {
@@ -43,6 +45,13 @@ impl EphemeralData {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Creates the directory for a layer over the workspace.
+    pub(crate) fn create_layer(&self) -> io::Result<PathBuf> {
+        let path = self.path.join(LAYER);
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(path)
     }
 }
 
@@ -79,10 +88,13 @@ pub(crate) fn remove_left(data: &Path) {
 /// Removes a directory, unless changes of a command could not be applied completely: they continue at the next start.
 fn remove(path: &Path) -> Result<(), Problem> {
     let failed = || Problem::new(format!("cannot remove `{}`, the data of a run with `--ephemeral`", path.display()));
-    let finished = finish_commits(path);
-    warn_all(&finished.notices);
-    if !finished.is_complete {
-        return Err(failed().because("changes of a command are not applied completely"));
+    // Changes that were being applied in a layer must not reach the real files.
+    if !path.join(LAYER).exists() {
+        let finished = finish_commits(path);
+        warn_all(&finished.notices);
+        if !finished.is_complete {
+            return Err(failed().because("changes of a command are not applied completely"));
+        }
     }
     discard(path).map_err(|error| failed().because(error))
 }

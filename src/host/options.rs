@@ -34,6 +34,8 @@ pub(crate) struct RunOptions {
     pub output_schema: Option<PathBuf>,
     /// True if nothing of the session is saved.
     pub is_ephemeral: bool,
+    /// The file that receives the changes, instead of the workspace.
+    pub patch: Option<PathBuf>,
 }
 
 /// Whether `--trust` was given.

@@ -366,6 +366,11 @@ impl ProjectConfig {
         if self.proof.is_some() { self.parsed() } else { Ok(None) }
     }
 
+    /// Returns the content of the project's policy, if the project is trusted.
+    pub(crate) fn policy_bytes(&self) -> Option<&[u8]> {
+        self.proof.as_ref().and_then(|_| self.project.policy()).and_then(|(_, bytes)| bytes.ok())
+    }
+
     /// Returns the error in the project's policy, trusted or not.
     pub(crate) fn broken(&self) -> Option<String> {
         self.parsed().err().map(|error| error.into_problem().detailed())

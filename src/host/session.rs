@@ -571,6 +571,7 @@ pub(crate) fn tool_sources(place: &AppContext, policy: &Enforcer) -> ToolSources
     ToolSources {
         named: policy.named_commands().cloned().collect(),
         custom: place.tools.custom.clone(),
+        patch: place.patch.clone(),
         ..ToolSources::default()
     }
 }

@@ -23,6 +23,7 @@ mod editor_check;
 mod error;
 mod executable_files;
 mod http;
+mod ignored;
 mod mcp;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod measure;
@@ -30,6 +31,7 @@ mod naming;
 mod on_demand;
 mod open;
 mod output;
+mod patch_file;
 mod paths;
 mod preimage_watch;
 mod read;
@@ -62,6 +64,9 @@ pub(crate) use editor_buffers::InEditor;
 pub(crate) use mcp::{Pins, Remote, RemoteTools};
 pub(crate) use naming::Conflict;
 pub(crate) use on_demand::{FIND_TOOLS, LoadedTools};
+pub(crate) use patch_file::{
+    CollectedChanges, Header as PatchHeader, LoggedVerdict, MAX_BYTES as MAX_PATCH_BYTES, PatchFile, PolicyStamp,
+};
 pub(crate) use read_state::ReadState;
 pub(crate) use registry::{all_names, built_in_names, name_of, starts_nothing};
 pub(crate) use router::Router;
@@ -78,5 +83,6 @@ pub(crate) use toolset::{ToolSources, Toolset, known};
 pub(crate) use web_search::{Endpoint, SearchKey, ServiceKind};
 #[cfg(feature = "fuzzing")]
 pub use write::apply_patch::patched;
+pub(crate) use write::apply_patch_file::{APPLY_PATCH_FILE, FILES_PER_CALL};
 #[cfg(feature = "fuzzing")]
 pub use write::edited;

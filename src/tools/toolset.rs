@@ -4,10 +4,12 @@ use super::arguments::object;
 use super::custom::{BoundTool, CustomTool};
 use super::mcp::{Remote, RemoteTools};
 use super::on_demand::{FindTools, LoadedTools};
+use super::patch_file::PatchFile;
 use super::paths::Paths;
 use super::registry::{built_in, built_in_here, built_in_names};
 use super::settings::Settings;
 use super::tool::{AnyTool, SharedTool};
+use super::write::apply_patch_file::ApplyPatchFile;
 use crate::policy::NamedCommand;
 use crate::protocol::{Action, Arguments, ErrorCode, ToolError};
 use std::sync::Arc;
@@ -19,6 +21,8 @@ pub(crate) struct ToolSources {
     pub named: Vec<NamedCommand>,
     /// Custom tools from manifests.
     pub custom: Vec<Arc<CustomTool>>,
+    /// The patch file that the session applies; no other session has the tool for it.
+    pub patch: Option<Arc<PatchFile>>,
     /// MCP servers; `None` if no server is configured.
     pub remote: Option<Remote>,
     /// Whether rarely needed built-in tools are loaded on demand.
@@ -41,13 +45,14 @@ pub(crate) struct Toolset {
 impl Toolset {
     /// Combines the built-in tools with those of the sources, as the MCP servers offer them now.
     pub(crate) fn new(settings: Settings, sources: ToolSources) -> Self {
-        let ToolSources { named, custom, remote, on_demand, loaded } = sources;
+        let ToolSources { named, custom, patch, remote, on_demand, loaded } = sources;
         let commands = named.iter().filter(|command| built_in(&command.name).is_none());
         let commands: Vec<SharedTool> = commands.map(|command| Arc::new(command.clone()) as SharedTool).collect();
         let is_free = |name: &str| built_in(name).is_none() && !named.iter().any(|named| named.name.eq_ignore_ascii_case(name));
         let own = |bound: &dyn Fn(&Arc<CustomTool>) -> BoundTool| {
             let custom = custom.iter().filter(|tool| is_free(&tool.name)).map(|tool| Arc::new(bound(tool)) as SharedTool);
-            commands.iter().cloned().chain(custom).collect()
+            let patch = patch.iter().map(|patch| Arc::new(ApplyPatchFile::new(Arc::clone(patch))) as SharedTool);
+            patch.chain(commands.iter().cloned()).chain(custom).collect()
         };
         let unbound = own(&|tool| BoundTool::without_steps(Arc::clone(tool)));
         let mut toolset = Self { settings: Arc::new(settings), own: unbound, remote: None, finder: None };

@@ -1,5 +1,6 @@
 //! The commands and options of aye, as clap definitions. Doc comments here are the text of `--help`.
 
+use crate::cli::apply::args::ApplyArgs;
 use crate::cli::auth::args::AuthSub;
 use crate::cli::import::args::ImportArgs;
 use crate::cli::mcp::args::McpSub;
@@ -207,6 +208,30 @@ pub(super) struct RunArgs {
     /// Its data is removed when the run ends, so the session cannot be continued, and its changes cannot be rewound.
     #[arg(long)]
     pub ephemeral: bool,
+    /// Write the changes to a patch file instead of the workspace
+    ///
+    /// The task runs in a copy-on-write layer. Nothing else of the session is saved. `aye apply FILE` applies the changes.
+    #[arg(long, value_name = "FILE")]
+    pub patch: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReviewArgs {
+    /// Review the changes since this branch or commit
+    #[arg(long, value_name = "BRANCH", value_parser = revision)]
+    pub base: Option<String>,
+    /// Review the staged changes
+    #[arg(long, conflicts_with = "base")]
+    pub staged: bool,
+    /// Review one commit
+    #[arg(long, value_name = "COMMIT", value_parser = revision, conflicts_with_all = ["base", "staged"])]
+    pub commit: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Save nothing of the session
+    #[arg(long)]
+    pub ephemeral: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -284,6 +309,15 @@ pub(super) enum Sub {
     ///
     /// The figures come from the stored sessions; deleted sessions do not count.
     Usage(UsageArgs),
+    /// Review changes, read-only, and print the findings
+    ///
+    /// Without options: the uncommitted changes, or else those since the default branch. The exit code is 1 if a finding is high or
+    /// critical.
+    Review(ReviewArgs),
+    /// Apply a patch file of `aye exec --patch`
+    ///
+    /// The file is untrusted data: every change is checked against the files and judged by the policy.
+    Apply(ApplyArgs),
     /// Rewind files, conversation or both to an earlier prompt
     Rewind(RewindArgs),
     /// Manage API keys
@@ -486,6 +520,13 @@ fn assignment(given: &str) -> Result<(String, String), Problem> {
             Err(problem.hint("run `aye config keys` to list the keys"))
         }
     }
+}
+
+/// Accepts the name of a revision, which git cannot take for an option.
+fn revision(given: &str) -> Result<String, String> {
+    let is_name = |letter: char| letter.is_alphanumeric() || "._/@^~{}+-".contains(letter);
+    let is_valid = !given.is_empty() && !given.starts_with('-') && !given.contains("..") && given.chars().all(is_name);
+    if is_valid { Ok(given.to_owned()) } else { Err("must be a branch, tag or commit".to_owned()) }
 }
 
 fn resume(given: &str) -> Result<Resume, Problem> {

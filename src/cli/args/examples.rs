@@ -29,6 +29,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "aye exec --allowed-tools ReadFile,Grep,Glob \"where is the config parsed?\"",
             ),
             ("Save nothing of the session", "aye exec --ephemeral \"summarize the last commit\""),
+            ("Write the changes to a patch file", "aye exec --patch changes.patch \"fix the failing test\""),
             ("Run one of your slash commands", "aye exec \"/fix 12\""),
             ("Print JSON that matches a schema", "aye exec --output-schema schema.json \"list the TODO comments\""),
             ("Continue the latest session and print events as JSON", "aye exec -c --json \"now add a test\""),
@@ -211,6 +212,17 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Show what each model cost in the last 30 days", "aye usage"),
             ("Show what each day of the last week cost", "aye usage --since 7d --by day"),
             ("Print the usage of this project as JSON", "aye usage --since all --project --json"),
+        ],
+    ),
+    (
+        "review",
+        &[("Review the uncommitted changes", "aye review"), ("Review a branch, for a script", "aye review --base main --json")],
+    ),
+    (
+        "apply",
+        &[
+            ("Show what a patch file would change", "aye apply --check changes.patch"),
+            ("Apply a patch file", "aye apply changes.patch"),
         ],
     ),
     (

@@ -1,10 +1,11 @@
 //! The checked command line: the action and its options.
 
 use super::definition::{
-    CommonArgs, ConfigSub, Fork, FormatArg, Line, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, RunArgs, SessionArgs,
-    Sub, ToolSub,
+    CommonArgs, ConfigSub, Fork, FormatArg, Line, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, ReviewArgs, RunArgs,
+    SessionArgs, Sub, ToolSub,
 };
 use super::single_word;
+use crate::cli::apply::{Form as ApplyForm, Request as ApplyRequest};
 use crate::cli::auth::args::AuthAction;
 use crate::cli::import::args::{Form as ImportForm, Request as Import};
 use crate::cli::mcp::args::McpAction;
@@ -63,6 +64,8 @@ pub(crate) enum Action {
         answers: Answers,
     },
     Policy(PolicyAction),
+    Review(ReviewRequest),
+    Apply(ApplyRequest),
     Rewind(Rewind),
     Sessions(SessionsAction),
     Usage(UsageRequest),
@@ -92,6 +95,24 @@ pub(crate) enum Action {
     Man {
         dir: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReviewRequest {
+    pub subject: ReviewSubject,
+    pub json: bool,
+    /// True if nothing of the session is saved.
+    pub is_ephemeral: bool,
+}
+
+/// The changes to review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ReviewSubject {
+    /// The uncommitted changes, or else those since the default branch.
+    Default,
+    Staged,
+    Base(String),
+    Commit(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,6 +264,8 @@ impl Sub {
                 Action::ToolCall { name, arguments: args, json, answers: answers(yes) }
             }
             Self::Policy { policy } => Action::Policy(policy.check()),
+            Self::Review(args) => Action::Review(args.check()),
+            Self::Apply(args) => Action::Apply(args.check()),
             Self::Rewind(args) => Action::Rewind(args.check()),
             Self::Sessions { sessions } => Action::Sessions(sessions.check()?),
             Self::Usage(args) => Action::Usage(args.check()),
@@ -310,6 +333,18 @@ impl ResumeArgs {
     }
 }
 
+impl ReviewArgs {
+    fn check(self) -> ReviewRequest {
+        let subject = match (self.base, self.staged, self.commit) {
+            (Some(base), ..) => ReviewSubject::Base(base),
+            (None, true, _) => ReviewSubject::Staged,
+            (None, false, Some(commit)) => ReviewSubject::Commit(commit),
+            (None, false, None) => ReviewSubject::Default,
+        };
+        ReviewRequest { subject, json: self.json, is_ephemeral: self.ephemeral }
+    }
+}
+
 impl OutputArgs {
     fn format(&self) -> Option<OutputFormat> {
         let named = self.output_format.map(|format| match format {
@@ -329,6 +364,7 @@ impl RunArgs {
             ("--allowed-tools", !self.allowed_tools.is_empty()),
             ("--output-schema", self.output_schema.is_some()),
             ("--ephemeral", self.ephemeral),
+            ("--patch", self.patch.is_some()),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
@@ -340,14 +376,15 @@ impl RunArgs {
             SessionChoice::Pick | SessionChoice::Id(_) => Some("--resume"),
             SessionChoice::Fork(_) => Some("--fork"),
         };
-        if let Some(option) = continues.filter(|_| self.ephemeral) {
-            let problem = Problem::new(format!("`--ephemeral` cannot be combined with `{option}`"));
+        let saves_nothing = if self.patch.is_some() { Some("--patch") } else { self.ephemeral.then_some("--ephemeral") };
+        if let (Some(option), Some(own)) = (continues, saves_nothing) {
+            let problem = Problem::new(format!("`{own}` cannot be combined with `{option}`"));
             let problem = problem.because("it starts a new session, of which nothing is saved");
             return Err(problem.hint("leave one of them out"));
         }
         let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();
         let allowed_tools = (!self.allowed_tools.is_empty()).then(entries);
-        Ok(RunOptions { allowed_tools, output_schema: self.output_schema, is_ephemeral: self.ephemeral })
+        Ok(RunOptions { allowed_tools, output_schema: self.output_schema, is_ephemeral: self.ephemeral, patch: self.patch })
     }
 }
 
@@ -403,6 +440,7 @@ impl Invocation {
         let says_yes = match &self.action {
             Action::Demo { answers } | Action::ToolCall { answers, .. } => *answers == Answers::Yes,
             Action::Rewind(rewind) => rewind.form == RewindForm::Yes,
+            Action::Apply(apply) => apply.form == ApplyForm::Yes,
             Action::Interactive { .. }
             | Action::Exec { .. }
             | Action::Serve(_)
@@ -411,6 +449,7 @@ impl Invocation {
             | Action::ToolManifest
             | Action::ToolPlan { .. }
             | Action::Policy(_)
+            | Action::Review(_)
             | Action::Sessions(_)
             | Action::Usage(_)
             | Action::Auth(_)

@@ -2,6 +2,7 @@
 
 mod drive;
 mod output_schema;
+mod patch;
 pub(crate) mod piped_input;
 
 use super::args::{ExecPrompt, OutputFormat};
@@ -20,10 +21,12 @@ use crate::host::startup;
 use crate::host::startup::start_log;
 use crate::protocol::{Event, EventKind, Problem};
 use crate::store::Store;
+use crate::tools::PolicyStamp;
 use output_schema::OutputSchema;
+use patch::PatchRun;
 use piped_input::Piped;
-use std::io::{IsTerminal, Read};
-use std::sync::Arc;
+use std::io::{IsTerminal, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
@@ -102,9 +105,95 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
     let schema = request.options.output_schema.as_deref().map(OutputSchema::load).transpose()?.map(Arc::new);
-    // Dropped last: everything below may write to it.
-    let ephemeral = if request.options.is_ephemeral { Some(place.save_nothing()?) } else { None };
+    let Some(file) = request.options.patch.clone() else {
+        // Dropped last: everything below may write to it.
+        let ephemeral = if request.options.is_ephemeral { Some(place.save_nothing()?) } else { None };
+        let _log = start_log(&place, common.verbosity);
+        return run_task(common, place, request, schema, TaskOutput { is_saved: ephemeral.is_none(), captured: None })
+            .map(|ended| ended.exit);
+    };
+    let data = place.save_nothing()?;
+    let patch = PatchRun::begin(&place, common, &data, &file)?;
     let _log = start_log(&place, common.verbosity);
+    let ended = run_task(common, place.clone(), request, schema, TaskOutput { is_saved: false, captured: None })?;
+    // Also after a failure: what was done until then may be worth a look.
+    patch.finish(&place, ended.policy)?;
+    Ok(ended.exit)
+}
+
+/// A task of aye itself, whose response is a value.
+pub(crate) struct ValueTask {
+    pub prompt: String,
+    /// JSON Schema of the value.
+    pub schema: &'static str,
+    /// Name of the value, for messages.
+    pub name: &'static str,
+    pub is_ephemeral: bool,
+}
+
+/// Runs a task in a new session, with its progress on stderr. Returns the value as JSON, if the task completed with one.
+pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueTask) -> Result<(Exit, Option<String>), CliError> {
+    let schema = Arc::new(OutputSchema::built_in(task.schema, task.name)?);
+    // Dropped last: everything below may write to it.
+    let ephemeral = if task.is_ephemeral { Some(place.save_nothing()?) } else { None };
+    let _log = start_log(&place, common.verbosity);
+    let value = Captured::default();
+    let request = Request {
+        prompt: ExecPrompt::Literal(task.prompt),
+        takes_input: false,
+        session: SessionChoice::New,
+        format: OutputFormat::Text,
+        options: RunOptions::default(),
+        approver: Approver::Nobody,
+    };
+    let output = TaskOutput { is_saved: ephemeral.is_none(), captured: Some(value.clone()) };
+    let ended = run_task(common, place, request, Some(schema), output)?;
+    Ok((ended.exit, value.take()))
+}
+
+/// Output that is not printed. Copies share it.
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Captured {
+    /// Returns the text, unless it is empty.
+    fn take(&self) -> Option<String> {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        String::from_utf8(bytes).ok().filter(|text| !text.trim().is_empty())
+    }
+}
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Destination of the output of a task.
+struct TaskOutput {
+    /// True if the session is saved.
+    is_saved: bool,
+    /// The receiver of what would be printed on stdout.
+    captured: Option<Captured>,
+}
+
+/// The end of a task, and the policy that it ran under.
+struct EndedTask {
+    exit: Exit,
+    policy: PolicyStamp,
+}
+
+fn run_task(
+    common: &Common,
+    place: AppContext,
+    request: Request,
+    schema: Option<Arc<OutputSchema>>,
+    output: TaskOutput,
+) -> Result<EndedTask, CliError> {
     let from_stdin = request.prompt == ExecPrompt::Stdin;
     let may_be_command = matches!(request.prompt, ExecPrompt::Text(_));
     let mut words = ExecInput::read(request.prompt)?;
@@ -125,15 +214,19 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     if request.takes_input && words.input.is_none() && !from_stdin {
         words.input = piped_input::read(&mut |notice| warn(notice))?;
     }
-    let printing = Printing { format: request.format.into(), schema, is_saved: ephemeral.is_none() };
+    let policy = builder.policy().stamp(builder.place().mode);
+    let printing = Printing { format: request.format.into(), schema, is_saved: output.is_saved, captured: output.captured };
     let unfinished = if words.is_empty() { Unfinished::GoOn } else { Unfinished::Replace };
     let claimed = builder.with_unfinished(unfinished).claim().map_err(refusal)?;
     if words.is_empty() && claimed.session().state.is_done() {
-        return told_again(&runtime, &claimed, &printing);
+        return told_again(&runtime, &claimed, &printing).map(|exit| EndedTask { exit, policy });
     }
     let prepared = runtime.block_on(claimed.prepare())?;
     match words.prompt(prepared.setup()) {
-        Ok(prompt) => Ok(runtime.block_on(drive::drive(prepared, prompt, &printing))),
+        Ok(prompt) => {
+            let exit = runtime.block_on(drive::drive(prepared, prompt, &printing));
+            Ok(EndedTask { exit, policy })
+        }
         Err(trouble) => {
             runtime.block_on(prepared.close());
             Err(trouble)
@@ -156,16 +249,21 @@ struct Printing {
     /// The schema that the final response has to match.
     schema: Option<Arc<OutputSchema>>,
     is_saved: bool,
+    captured: Option<Captured>,
 }
 
 /// Prints the events until their sender is dropped. `repairs`: how often the model may correct its response.
 async fn tell_all(told: UnboundedReceiver<Event>, printing: &Printing, repairs: usize) -> headless::Outcome {
-    let Printing { format, schema, is_saved } = printing;
+    let Printing { format, schema, is_saved, captured } = printing;
     let check = schema.as_deref().map(|schema| Check { by: schema, repairs });
-    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
-    let out_is_terminal = out.is_terminal();
+    let mut err = std::io::stderr();
+    let out_is_terminal = captured.is_none() && std::io::stdout().is_terminal();
+    let mut out: Box<dyn Write + Send> = match captured {
+        Some(captured) => Box::new(captured.clone()),
+        None => Box::new(std::io::stdout()),
+    };
     let (clean, version) = (crate::text::clean, crate::host::version::version());
-    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean, version, is_saved: *is_saved, check };
+    let output = Output { out: &mut *out, err: &mut err, out_is_terminal, clean, version, is_saved: *is_saved, check };
     headless::run(told, *format, output).await
 }
 

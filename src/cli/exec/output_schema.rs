@@ -45,6 +45,15 @@ impl OutputSchema {
         Ok(Self { path: path.to_owned(), schema })
     }
 
+    /// Compiles a schema of aye itself. `name`: for messages.
+    pub(crate) fn built_in(text: &str, name: &str) -> Result<Self, CliError> {
+        let wrong =
+            |why: &dyn std::fmt::Display| CliError::failed(Problem::new(format!("the schema of {name} is invalid")).because(why));
+        let value: Value = serde_json::from_str(text).map_err(|error| wrong(&error))?;
+        let schema = Schema::new(value).map_err(|why| wrong(&why))?;
+        Ok(Self { path: PathBuf::from(name), schema })
+    }
+
     /// Returns the schema as JSON in one line.
     pub(crate) fn json(&self) -> String {
         self.schema.value().to_string()

@@ -3,7 +3,8 @@
 use super::error::CliError;
 use super::project::ProjectConfig;
 use crate::policy::{Bundle, BundleError, Layer, Scope, redact};
-use crate::protocol::{Problem, SessionId};
+use crate::protocol::{Mode, Problem, SessionId};
+use crate::tools::PolicyStamp;
 use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,11 @@ impl Policy {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
+    /// Returns the policy that decides in this mode, for a patch file.
+    pub(crate) fn stamp(&self, mode: Mode) -> PolicyStamp {
+        PolicyStamp { hash: self.print.clone(), name: self.name.clone(), mode: mode.as_str().to_owned() }
+    }
+
     pub(crate) fn assemble(sources: &Sources, project: Option<&ProjectConfig>) -> Result<Self, CliError> {
         let mut hasher = blake3::Hasher::new();
         let (user, name) = match &sources.given {
@@ -80,6 +86,9 @@ impl Policy {
             && let Some(bundle) = bundle(&sources.mine, &mut hasher, anyones, Bundle::parse_rules_bytes)?
         {
             policy.layers.push(Layer::from_file(Scope::Mine, bundle, &sources.mine));
+        }
+        if let Some(bytes) = project.and_then(ProjectConfig::policy_bytes) {
+            hasher.update(blake3::hash(bytes).as_bytes());
         }
         if let Some(layer) = project.map_or(Ok(None), ProjectConfig::policy)? {
             policy.layers.push(layer);
@@ -148,13 +157,23 @@ fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), CliError>) -
 fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
     let directory = path.parent().and_then(|parent| parent.metadata().ok());
     for (what, metadata) in [("the file", Some(metadata)), ("its directory", directory.as_ref())] {
-        if let Some(why) = metadata.and_then(|metadata| writable_by_others(metadata, ROOT)) {
+        if let Some(why) = metadata.and_then(|metadata| writable_by_others(metadata, root_here())) {
             let problem = Problem::new(format!("cannot use the managed policy `{}`", path.display()));
             let hint = "the file and its directory must be owned by root, and writable only by root";
             return Err(CliError::usage(problem.because(format!("{what} {why}")).hint(hint)));
         }
     }
     Ok(())
+}
+
+/// Returns the user ID with which files of root appear. In the namespaces of `aye exec --patch`, which are entered only after this
+/// check has passed outside of them, root has no ID of its own.
+#[cfg(unix)]
+fn root_here() -> u32 {
+    let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let map = text("/proc/self/uid_map");
+    let has_root = map.lines().any(|row| row.split_ascii_whitespace().next() == Some("0"));
+    if map.is_empty() || has_root { ROOT } else { text("/proc/sys/kernel/overflowuid").trim().parse().unwrap_or(ROOT) }
 }
 
 #[cfg(unix)]

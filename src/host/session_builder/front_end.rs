@@ -163,6 +163,11 @@ impl FrontEnd {
         }
     }
 
+    /// `aye apply`.
+    pub(crate) fn apply(approver: Approver) -> Self {
+        Self { approver, ..Self::rewind() }
+    }
+
     /// `aye rewind`.
     pub(crate) fn rewind() -> Self {
         Self {

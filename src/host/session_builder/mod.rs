@@ -126,6 +126,11 @@ impl SessionBuilder {
         Ok(self)
     }
 
+    /// Sets a model of the front end, which sends nothing to a provider.
+    pub(crate) fn with_own_model(self, model: Arc<dyn Model>) -> Self {
+        Self { model: Ok(model), ..self }
+    }
+
     /// Tells the model that its final response has to match this JSON Schema.
     pub(crate) fn with_output_schema(self, schema: String) -> Self {
         Self { output_schema: Some(schema), ..self }

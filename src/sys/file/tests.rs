@@ -210,7 +210,7 @@ fn a_replaced_file_keeps_the_attributes_a_person_gave_it() {
     is(&file, b"newer");
     let write = |real: PathBuf, content: &[u8], before, like| transaction::Step {
         real,
-        what: transaction::PathOperation::Write { content: content.to_vec(), before, like },
+        what: transaction::PathOperation::Write { content: content.to_vec(), before, like, executable: None },
     };
     transaction::commit(&[write(file.clone(), b"patched", PreImage::hash(b"newer"), None)]).unwrap();
     is(&file, b"patched");
@@ -325,7 +325,12 @@ fn all_ways_to_replace_a_file_keep_its_access_list_and_give_it_none_that_it_had_
         |file| replace(file, b"new", &PreImage::hash(b"old"), Parents::MustExist).unwrap(),
         |file| append::append(file, b"new", &PreImage::hash(b"old"), Parents::MustExist, &|| false).unwrap(),
         |file| {
-            let what = transaction::PathOperation::Write { content: b"new".to_vec(), before: PreImage::hash(b"old"), like: None };
+            let what = transaction::PathOperation::Write {
+                content: b"new".to_vec(),
+                before: PreImage::hash(b"old"),
+                like: None,
+                executable: None,
+            };
             transaction::commit(&[transaction::Step { real: file.to_owned(), what }]).unwrap();
         },
     ];

@@ -19,9 +19,10 @@ use nix::fcntl::AtFlags;
 use nix::sys::stat::FileStat;
 use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, unlinkat};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Change of one path; every path is in only one step.
@@ -36,6 +37,8 @@ pub(crate) enum PathOperation {
         content: Vec<u8>,
         before: PreImage,
         like: Option<PathBuf>,
+        /// Whether everyone who may read the file may run it; `None`: as before.
+        executable: Option<bool>,
     },
     Remove {
         before: ExpectedEntry,
@@ -160,12 +163,13 @@ impl<'a> Ready<'a> {
     fn make(step: &'a Step, place: &'a Place<'a>) -> Result<Self, WriteError> {
         let (directory, name) = place;
         let (old, state) = match &step.what {
-            PathOperation::Write { content, before, like } => {
+            PathOperation::Write { content, before, like, executable } => {
                 let old = match before {
                     PreImage::Absent => None,
                     PreImage::Content(_) => Some(current(directory, name)?),
                 };
-                let temporary = dressed(directory, content, (directory, name), like.as_deref(), old.as_ref())?;
+                let dress = Dress { like: like.as_deref(), old: old.as_ref(), executable: *executable };
+                let temporary = dressed(directory, content, (directory, name), &dress)?;
                 (old, if old.is_some() { State::Over(temporary) } else { State::New(temporary) })
             }
             PathOperation::Remove { .. } => {
@@ -262,28 +266,55 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// Creates the content with the owner, mode and attributes of the file at `like`, or of the one it replaces.
+/// The owner, mode and attributes of new content.
+struct Dress<'a> {
+    /// The file whose attributes it gets, instead of the one that it replaces.
+    like: Option<&'a Path>,
+    old: Option<&'a FileStat>,
+    executable: Option<bool>,
+}
+
+impl Dress<'_> {
+    fn mode(&self, mode: u32) -> u32 {
+        match self.executable {
+            Some(true) => mode | (mode & 0o444) >> 2,
+            Some(false) => mode & !0o111,
+            None => mode,
+        }
+    }
+
+    fn with_mode(&self, stat: &FileStat) -> FileStat {
+        let mut with_mode = *stat;
+        with_mode.st_mode = self.mode(stat.st_mode);
+        with_mode
+    }
+}
+
+/// Creates the content with its owner, mode and attributes.
 fn dressed<'a>(
     directory: &'a OwnedFd,
     content: &[u8],
     here: (&OwnedFd, &OsStr),
-    like: Option<&Path>,
-    old: Option<&FileStat>,
+    dress: &Dress<'_>,
 ) -> Result<Temporary<'a>, WriteError> {
     let write = |file: &mut File| Ok::<_, WriteError>(file.write_all(content)?);
-    if let Some(like) = like {
+    if let Some(like) = dress.like {
         let (above, name) = open_parent(like).map_err(|error| parent_error(like, error))?;
         let stat = stat_entry(&above, name)?.ok_or(WriteError::Changed)?;
-        return Temporary::create(directory, Some(&stat), |file| {
+        return Temporary::create(directory, Some(&dress.with_mode(&stat)), |file| {
             write(file)?;
             keep_attributes(&above, name, file);
             Ok(())
         });
     }
-    Temporary::create(directory, old, |file| {
+    let old = dress.old.map(|old| dress.with_mode(old));
+    Temporary::create(directory, old.as_ref(), |file| {
         write(file)?;
         if old.is_some() {
             keep_attributes(here.0, here.1, file);
+        } else if dress.executable.is_some() {
+            let mode = file.metadata()?.permissions().mode();
+            file.set_permissions(Permissions::from_mode(dress.mode(mode)))?;
         }
         Ok(())
     })

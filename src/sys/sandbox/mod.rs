@@ -24,6 +24,8 @@ mod placeholders;
 mod places;
 #[cfg(target_os = "linux")]
 mod probe;
+#[cfg(target_os = "linux")]
+mod process_layer;
 #[cfg(any(test, target_os = "macos"))]
 pub(in crate::sys) mod seatbelt;
 #[cfg(target_os = "linux")]
@@ -43,11 +45,13 @@ pub(in crate::sys) use probe::{PROBE, answer_probe};
 #[cfg(target_os = "linux")]
 pub(crate) use probe::{left_bases, probe};
 #[cfg(target_os = "linux")]
+pub(crate) use process_layer::ProcessLayer;
+#[cfg(target_os = "linux")]
 pub(crate) use sockets::is_served;
 #[cfg(not(target_os = "linux"))]
 pub(in crate::sys) use unsupported::{Excess, LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{is_served, left_bases, probe};
+pub use unsupported::{ProcessLayer, is_served, left_bases, probe};
 
 use super::overlay::Layered;
 use serde::{Deserialize, Serialize};

@@ -236,7 +236,7 @@ fn check_private(base: &Path) -> io::Result<()> {
 }
 
 /// Returns the mounts below the roots: an overlay would not show them, so the kernel refuses it.
-fn mounts_below(roots: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn mounts_below(roots: &[PathBuf]) -> Vec<PathBuf> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let points = table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped);
     let mut below: Vec<_> = points.filter(|point| roots.iter().any(|root| point != root && point.starts_with(root))).collect();
@@ -261,7 +261,7 @@ fn unescaped(text: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(&bytes))
 }
 
-fn describe_nested(nested: &[PathBuf]) -> String {
+pub(super) fn describe_nested(nested: &[PathBuf]) -> String {
     let named: Vec<_> = nested.iter().take(NAMED_MOUNTS).map(|path| format!("`{}`", path.display())).collect();
     let more = nested.len().saturating_sub(NAMED_MOUNTS);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };

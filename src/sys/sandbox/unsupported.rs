@@ -30,6 +30,21 @@ pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// A layer over a directory, which this system does not have.
+#[derive(Debug)]
+pub struct ProcessLayer(std::convert::Infallible);
+
+impl ProcessLayer {
+    /// Returns the error that there are no layers.
+    pub(crate) fn put_over(_directory: &Path, _base: &Path) -> Result<Self, String> {
+        Err("copy-on-write views need Linux".to_owned())
+    }
+
+    pub(crate) fn take_off(self) -> io::Result<crate::sys::overlay::Changes> {
+        match self.0 {}
+    }
+}
+
 pub(in crate::sys) enum Side {
     Outside(Outside),
     Inside(Inside),

@@ -22,7 +22,7 @@ fn tree(root: &Path) -> Tree {
 
 fn write(path: PathBuf, before: Option<&str>, content: &str) -> Step {
     let before = before.map_or(PreImage::Absent, |text| PreImage::hash(text.as_bytes()));
-    Step { real: path, what: PathOperation::Write { content: content.into(), before, like: None } }
+    Step { real: path, what: PathOperation::Write { content: content.into(), before, like: None, executable: None } }
 }
 
 fn remove(path: PathBuf) -> Step {
@@ -60,6 +60,7 @@ fn steps_of(root: &Path) -> Vec<Step> {
                 content: b"moved".to_vec(),
                 before: PreImage::hash(b"old over"),
                 like: Some(root.join("b")),
+                executable: None,
             },
         },
         Step { real: root.join("b"), what: PathOperation::Remove { before: ExpectedEntry::Content(PreImage::hash(b"old b")) } },

@@ -1,10 +1,10 @@
 //! Directories for build output: names that build tools use, and the conditions under which a command may write them without approval.
 
-use super::ignored::Ignored;
 use crate::protocol::RunsWhen;
 use crate::sys::git_index::read_index;
 use crate::sys::path::open_file;
 use crate::tools::executable_files::reader;
+use crate::tools::ignored::Ignored;
 use crate::tools::settings::Settings;
 use crate::tools::shell::unapproved_run::path_directories;
 use std::collections::{HashMap, VecDeque};

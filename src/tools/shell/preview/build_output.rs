@@ -1,12 +1,12 @@
 //! Build output: directories that a command may change without approval.
 
 use super::build_directories::{BuildDirectories, named};
-use super::ignored::Ignored;
 use super::written_bytes::bytes_of;
 use crate::policy::CodeReader;
 use crate::protocol::{CountedEffects, RunsWhen};
 use crate::sys::overlay::{Change, Changes, Kind};
 use crate::sys::path::read_link;
+use crate::tools::ignored::Ignored;
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::sandbox::RepositoryTrust;
 use crate::tools::settings::Settings;

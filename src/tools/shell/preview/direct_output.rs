@@ -3,12 +3,12 @@
 
 use super::build_directories::{BuildDirectories, find_build_directories};
 use super::build_output::stays_in;
-use super::ignored::Ignored;
 use crate::protocol::{CountedEffects, RefusedEffect};
 use crate::sys::overlay::{self, Layered, Time, remove_access_lists};
 use crate::sys::path::read_link;
 use crate::sys::sandbox::Confinement;
 use crate::tools::executable_files::is_opened;
+use crate::tools::ignored::Ignored;
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::settings::Settings;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl DirectOutput {
         let mut directories = Vec::new();
         for Layered { directory: root, .. } in layers {
             let Ok(device) = fs::metadata(root).map(|data| data.dev()) else { continue };
-            let mut ignored = Ignored::new(root, settings);
+            let mut ignored = Ignored::new(root, &*settings.paths.may_read);
             let mut conditions = BuildDirectories::new(root, settings);
             let is_restricted = |real: &Path| {
                 confinement.read_only.iter().any(|place| real.starts_with(place))

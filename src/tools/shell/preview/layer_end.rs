@@ -1,6 +1,5 @@
 //! End of a run in a layer before any approval: whether approval is needed, and the environment of the command.
 
-use super::ignored::Ignored;
 use super::written_bytes::bytes_of;
 use crate::policy::CodeReader;
 use crate::ports::LayerEnd;
@@ -8,6 +7,7 @@ use crate::protocol::{Action, CountedEffects, Effects, Outside, Place, RunsWhen,
 use crate::sys::overlay::{Change, Changes, Kind};
 use crate::sys::process::{End, Finished, signal_name};
 use crate::sys::sandbox::Confinement;
+use crate::tools::ignored::Ignored;
 use crate::tools::settings::Settings;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;

@@ -7,7 +7,6 @@ mod direct_output;
 mod effects;
 mod eligibility;
 mod ended_run;
-mod ignored;
 mod kept_times;
 mod layer_end;
 mod overlay_dir;

@@ -7,23 +7,22 @@ mod explain;
 mod find;
 pub(in crate::tools) mod parse;
 mod proposal;
+pub(in crate::tools::write) mod steps;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 use self::parse::{FileOperation, Section, parse};
-use self::tree::{Fault, File, Steps, Tree};
-use super::file_change::{not_written, unfit};
-use super::git_guard::{Written, guard_all, guarded};
+use self::steps::Steps;
+use self::tree::{Fault, File, Tree};
+use super::file_change::unfit;
+use super::git_guard::guard_all;
 use super::move_path;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Amendable, Amendment, PathState, PlaceChange, Proposal, ToolError};
-use crate::sys::file::PreImage;
-use crate::sys::file::transaction::{self as file, ExpectedEntry, Failure, Step, commit};
+use crate::protocol::{Action, Amendable, Amendment, PlaceChange, Proposal, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
-use crate::tools::crash_outcome;
 use crate::tools::diff::cuts::Cut;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::{invalid, not_amended};
@@ -33,7 +32,6 @@ use crate::tools::tool::Tool;
 use proposal::PatchProposal;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,7 +95,7 @@ impl Tool for ApplyPatch {
 
     fn places(work: &Work) -> Vec<PlaceChange> {
         match work {
-            Work::Apply(changes) => changes.steps.steps.iter().map(place).collect(),
+            Work::Apply(changes) => changes.steps.places(),
             Work::Explain(_) => Vec::new(),
         }
     }
@@ -119,12 +117,7 @@ impl Tool for ApplyPatch {
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
             Work::Apply(changes) => {
-                let reals: Vec<&Path> = changes.steps.steps.iter().map(|step| step.real.as_path()).collect();
-                let places: Vec<Written<'_>> =
-                    reals.iter().copied().zip(changes.steps.given.iter().map(|(given, _)| given.as_str())).collect();
-                guarded(&places, || {
-                    settings.seen.around(&reals, || commit(&changes.steps.steps)).map_err(|failure| refused(&changes, failure))
-                })?;
+                changes.steps.commit(&settings)?;
                 Ok(changes.done)
             }
             Work::Explain(error) => Err(error.into()),
@@ -180,40 +173,6 @@ fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolE
         }
     }
     Ok(actions)
-}
-
-/// Returns the state of a step's path before and after.
-fn place(step: &Step) -> PlaceChange {
-    let (before, after) = match &step.what {
-        file::PathOperation::Write { content, before, .. } => {
-            (crash_outcome::content(before), crash_outcome::content(&PreImage::hash(content)))
-        }
-        file::PathOperation::Remove { before: ExpectedEntry::Content(before) } => {
-            (crash_outcome::content(before), PathState::Nothing)
-        }
-        file::PathOperation::Remove { before: ExpectedEntry::Entry(survey) } => {
-            (crash_outcome::entry(survey), PathState::Nothing)
-        }
-    };
-    PlaceChange { path: step.real.clone(), before, after: Some(after) }
-}
-
-fn refused(changes: &Changes, failure: Failure) -> ToolError {
-    let (given, before) = &changes.steps.given[failure.step];
-    let mut error = not_written(given, *before, failure.why);
-    if changes.steps.steps.len() > 1 && failure.left.is_empty() {
-        error.message.push_str(". No file of the patch was changed");
-    }
-    if !failure.left.is_empty() {
-        let left: Vec<_> = failure.left.iter().map(|path| format!("`{}`", path.display())).collect();
-        let _ = write!(
-            error.message,
-            ". These files could not be rolled back and are still patched: {}. The originals are next to them as `.aye-*`. Tell \
-             the user",
-            left.join(", ")
-        );
-    }
-    error
 }
 
 /// Returns the text after each update section of a patch.

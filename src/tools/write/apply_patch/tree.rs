@@ -4,6 +4,7 @@ use super::apply::apply;
 use super::explain;
 use super::find::Level;
 use super::parse::{FileOperation, Hunk, Line, Section};
+use super::steps::Steps;
 use crate::policy::redact::{Restorer, has_marker};
 use crate::protocol::{Place, Target, ToolError};
 use crate::sys::file::PreImage;
@@ -34,12 +35,6 @@ pub(super) struct File {
     pub moved_from: Option<PathBuf>,
     /// Notes on how hunks were found.
     pub notes: Vec<String>,
-}
-
-/// All steps, with the path as written in the patch.
-pub(super) struct Steps {
-    pub steps: Vec<Step>,
-    pub given: Vec<(String, PreImage)>,
 }
 
 /// State of the path before the patch.
@@ -289,7 +284,7 @@ pub(super) fn steps(files: &[File]) -> Steps {
                 if file.moved_from.is_none() && before == PreImage::hash(&content) {
                     continue;
                 }
-                transaction::PathOperation::Write { content, before, like: file.moved_from.clone() }
+                transaction::PathOperation::Write { content, before, like: file.moved_from.clone(), executable: None }
             }
         };
         given.push((file.target.given.clone(), before));

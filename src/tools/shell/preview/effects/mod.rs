@@ -9,7 +9,6 @@ mod tests;
 pub(super) use describe::kept_words;
 pub(super) use refusals::refusals;
 
-use super::ignored::Ignored;
 use super::layer_end::Rest;
 use super::written_bytes::bytes_of;
 use crate::policy::CodeReader;
@@ -17,6 +16,7 @@ use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, EffectPart, File
 use crate::sys::overlay::{Change, Changes, Kind, Node};
 use crate::tools::diff::cuts::Cut;
 use crate::tools::executable_files::readers;
+use crate::tools::ignored::Ignored;
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::settings::Settings;
 use crate::tools::shell::preview::build_output::BuildOutput;
@@ -133,7 +133,7 @@ struct ChangedPath<'a> {
 
 /// Collects all changed paths. Entries below a removed or moved directory are covered by it.
 fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
-    let mut ignored = Ignored::new(changes.directory(), settings);
+    let mut ignored = Ignored::new(changes.directory(), &*settings.paths.may_read);
     let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
     let mut readers = readers(settings);
     let moved = changes.moved_directories();

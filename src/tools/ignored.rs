@@ -2,7 +2,6 @@
 
 use crate::sys::ignore_files::{trap, trap_above};
 use crate::sys::overlay::{Change, Kind};
-use crate::tools::settings::Settings;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::HashMap;
@@ -10,9 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub(in crate::tools::shell::preview) struct Ignored<'a> {
+pub(in crate::tools) struct Ignored<'a> {
     directory: &'a Path,
-    settings: &'a Settings,
+    /// Whether a file with rules may be read.
+    may_read: &'a dyn Fn(&Path) -> bool,
     /// Rules of each directory; `None` if it has none, or they cannot be read safely.
     rules: HashMap<PathBuf, Option<Gitignore>>,
     /// The outermost ignored directory of each directory.
@@ -21,9 +21,9 @@ pub(in crate::tools::shell::preview) struct Ignored<'a> {
 }
 
 impl<'a> Ignored<'a> {
-    pub(crate) fn new(directory: &'a Path, settings: &'a Settings) -> Self {
-        let reads = trap_above(directory, &*settings.paths.may_read).is_none();
-        Self { directory, settings, rules: HashMap::new(), known: HashMap::new(), reads }
+    pub(crate) fn new(directory: &'a Path, may_read: &'a dyn Fn(&Path) -> bool) -> Self {
+        let reads = trap_above(directory, may_read).is_none();
+        Self { directory, may_read, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 
     /// Returns the ignored directory that contains a change.
@@ -82,10 +82,10 @@ impl<'a> Ignored<'a> {
     }
 
     fn rules_in(&mut self, directory: &Path) -> Option<&Gitignore> {
-        let (real, settings) = (self.directory.join(directory), self.settings);
+        let (real, may_read) = (self.directory.join(directory), self.may_read);
         let is_top = directory.as_os_str().is_empty();
         let rules = self.rules.entry(directory.to_owned()).or_insert_with(|| {
-            if trap(&real, &*settings.paths.may_read).is_some() {
+            if trap(&real, may_read).is_some() {
                 return None;
             }
             let mut builder = GitignoreBuilder::new(&real);

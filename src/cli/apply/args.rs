@@ -1,0 +1,30 @@
+//! `aye apply`: clap definition and checked action.
+
+use super::{Form, Request};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// Patch file, or `-` to read it from stdin
+    pub file: PathBuf,
+    /// Show what would happen, without doing it
+    ///
+    /// The exit code is 3 if the policy denies a change.
+    #[arg(long, conflicts_with = "yes")]
+    pub check: bool,
+    /// Approve what the policy asks about (denied changes stay denied)
+    #[arg(long)]
+    pub yes: bool,
+}
+
+impl ApplyArgs {
+    pub(crate) fn check(self) -> Request {
+        let form = match (self.check, self.yes) {
+            (true, _) => Form::Check,
+            (false, true) => Form::Yes,
+            (false, false) => Form::Ask,
+        };
+        Request { file: self.file, form }
+    }
+}

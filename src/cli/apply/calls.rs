@@ -1,0 +1,69 @@
+//! Calls of `aye apply` as the responses of a model, so that they are judged, approved, recorded and undone like all others.
+
+use crate::ports::{Completion, Delta, Model, ModelRequest, ModelStream};
+use crate::protocol::{
+    Arguments, CallId, Message, ModelFacts, Part, Price, Role, StopReason, ToolCall, ToolResult, ToolStatus, Usage,
+};
+use crate::tools::{APPLY_PATCH_FILE, FILES_PER_CALL, PatchFile};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Context window of the list of calls; there is none.
+const WINDOW: u64 = 1_000_000;
+
+/// Returns the calls that apply a patch file: each changes its files together.
+pub(super) fn calls(patch: &PatchFile) -> Vec<ToolCall> {
+    let call = |first: usize| ToolCall {
+        tool_call_id: CallId::new(format!("apply_{first}")),
+        tool_name: APPLY_PATCH_FILE.to_owned(),
+        arguments: Arguments::parse(&json!({"digest": patch.digest(), "first": first}).to_string()),
+    };
+    (0..patch.header().files.len()).step_by(FILES_PER_CALL).map(call).collect()
+}
+
+/// A list of calls that acts as a model. After a call that does not succeed, the others are not made.
+pub(super) struct ListedCalls(pub Vec<ToolCall>);
+
+impl ListedCalls {
+    fn next(&self, messages: &[Arc<Message>]) -> Completion {
+        let made = messages.iter().filter(|message| message.role == Role::Assistant).count();
+        let results = || messages.iter().flat_map(|message| &message.content);
+        let has_failed = results().any(|part| match part {
+            Part::ToolResult(ToolResult { status, .. }) => *status != ToolStatus::Succeeded,
+            _ => false,
+        });
+        let call = self.0.get(made).filter(|_| !has_failed);
+        let (part, stop_reason) = match call {
+            Some(call) => (Part::ToolCall(call.clone()), StopReason::ToolUse),
+            None if has_failed => {
+                (Part::Text { text: "The patch file was not applied completely.".to_owned() }, StopReason::EndTurn)
+            }
+            None => (Part::Text { text: "The patch file is applied.".to_owned() }, StopReason::EndTurn),
+        };
+        Completion { content: vec![part], stop_reason, usage: Usage::default(), model: None }
+    }
+}
+
+impl Model for ListedCalls {
+    /// Returns no name: a session that continues chooses its model.
+    fn name(&self) -> &'static str {
+        ""
+    }
+
+    fn facts(&self) -> ModelFacts {
+        let free = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
+        ModelFacts {
+            name: String::new(),
+            context_window: WINDOW,
+            max_output_tokens: None,
+            price: Some(free),
+            images: false,
+            reasoning: false,
+        }
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let completion = self.next(&request.messages);
+        Box::pin(futures_util::stream::once(std::future::ready(Ok(Delta::Completed(completion)))))
+    }
+}

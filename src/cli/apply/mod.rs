@@ -1,0 +1,257 @@
+//! `aye apply`: applies a patch file of `aye exec --patch`, as a session of its own.
+//!
+//! The file is untrusted data. Its verdicts are only shown; every change is planned from what is on disk, judged by the policy in
+//! force, and applied with a permit, so that it is in the journal and can be undone.
+
+pub(crate) mod args;
+mod calls;
+
+use crate::agent::{self, Approver};
+use crate::host::console::{print_text, warn};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::nesting::Nesting;
+use crate::host::options::{Common, SessionChoice};
+use crate::host::project::ProjectConfig;
+use crate::host::session_builder::front_end::FrontEnd;
+use crate::host::session_builder::{PreparedSession, SessionBuilder};
+use crate::host::startup;
+use crate::host::startup::start_log;
+use crate::host::tool_runner::{Starts, ToolEnvironment, ToolRunner};
+use crate::policy::Verdict;
+use crate::ports::ToolRouter as _;
+use crate::protocol::{
+    Approval, Command, Decision, ErrorCode, EventKind, Problem, SessionCommand, ToolError, ToolStatus, VerdictKind, counted,
+};
+use crate::store::Store;
+use crate::text::clean;
+use crate::tools::{MAX_PATCH_BYTES, PatchFile};
+use calls::{ListedCalls, calls};
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub file: PathBuf,
+    pub form: Form,
+}
+
+/// The mode of the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Show what would happen.
+    Check,
+    /// Ask on the terminal about what needs approval.
+    Ask,
+    /// Approve what needs approval.
+    Yes,
+}
+
+pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
+    let mut place = AppContext::find(common)?;
+    // Errors in the user's own files are reported before anything is created.
+    place.policy(common.policy.as_deref(), None)?;
+    let patch = Arc::new(read(&request.file)?);
+    place.mode = place.session_mode(common.mode);
+    place.patch = Some(Arc::clone(&patch));
+    if patch.header().files.is_empty() {
+        print_text("the patch file changes nothing\n");
+        return Ok(Exit::Completed);
+    }
+    let _log = start_log(&place, common.verbosity);
+    let runtime = startup::runtime()?;
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    let (then, now) = (&patch.header().policy, policy.stamp(place.mode));
+    if then.hash != now.hash {
+        warn(format!("the policy has changed since the patch file was written; the current policy ({}) decides", now.name));
+    }
+    let forecast = {
+        let environment = ToolEnvironment::find(&place, common, &project, Starts::Nothing)?;
+        let runner = ToolRunner::new(environment, None);
+        runtime.block_on(Forecast::predict(&runner, &patch))?
+    };
+    let worst = forecast.worst();
+    if request.form == Form::Check || worst == VerdictKind::Deny {
+        print_text(&clean(&forecast.describe()));
+    }
+    if worst == VerdictKind::Deny {
+        return Err(CliError::new(Exit::Denied, "the policy denies changes of the patch file; nothing was changed"));
+    }
+    if request.form == Form::Check {
+        return Ok(Exit::Completed);
+    }
+    let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && request.file != Path::new("-");
+    let approver = match request.form {
+        Form::Yes => Approver::Person,
+        Form::Ask if has_person && Nesting::of_process() == Nesting::Outermost => Approver::Person,
+        Form::Ask | Form::Check => Approver::Nobody,
+    };
+    if worst == VerdictKind::Ask && approver == Approver::Nobody {
+        print_text(&clean(&forecast.describe()));
+        return Err(CliError::new(Exit::Denied, "approval required; nothing was changed")
+            .hint("pass `--yes` to approve, or `--check` to see only what it would do"));
+    }
+    let store = Store::open(&place.directories.data)?;
+    let files = counted(patch.header().files.len() as u64, "file", "files");
+    let builder = SessionBuilder::find(FrontEnd::apply(approver), common.clone(), place, store, &SessionChoice::New)?;
+    let prepared = runtime.block_on(builder.with_own_model(Arc::new(ListedCalls(calls(&patch)))).claim()?.prepare())?;
+    let prompt = format!("Apply a patch file: {files}, SHA-256 {}", patch.digest());
+    runtime.block_on(apply(prepared, prompt, request.form))
+}
+
+/// Reads and parses a patch file.
+fn read(file: &Path) -> Result<PatchFile, CliError> {
+    let failed = |why: &dyn std::fmt::Display| {
+        CliError::usage(Problem::new(format!("cannot read the patch file `{}`", file.display())).because(why))
+    };
+    let mut bytes = Vec::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(file).and_then(|file| file.take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > MAX_PATCH_BYTES {
+        return Err(failed(&format!("it has more than {} MB", MAX_PATCH_BYTES >> 20)));
+    }
+    PatchFile::parse(&bytes).map_err(|why| {
+        let problem = Problem::new(format!("`{}` is not a valid patch file", file.display())).because(why);
+        CliError::usage(problem.hint("run `aye exec --patch FILE PROMPT` to write one"))
+    })
+}
+
+/// The verdicts about the changes of a patch file, before anything is done.
+struct Forecast {
+    /// Path, verdict, and the reason with its rule.
+    files: Vec<(String, VerdictKind, String)>,
+}
+
+impl Forecast {
+    /// Plans all calls and judges each change. Nothing is changed.
+    ///
+    /// # Errors
+    /// Files differ from what the patch file was made from.
+    async fn predict(runner: &ToolRunner, patch: &PatchFile) -> Result<Self, CliError> {
+        let mut files = Vec::new();
+        let mut paths = patch.header().files.iter().map(|entry| entry.path.clone());
+        for call in calls(patch) {
+            // What the policy forbids is reported whatever is on disk.
+            let actions = runner.router.scope(call.clone()).await;
+            let now = jiff::Timestamp::now();
+            for action in &actions {
+                let verdict = runner.policy.judge_call(&call.tool_name, std::slice::from_ref(action), now);
+                files.push((paths.next().unwrap_or_default(), kind(&verdict), reason(&verdict)));
+            }
+            if !files.iter().any(|(_, verdict, _)| *verdict == VerdictKind::Deny) {
+                runner.plan(call).await.map_err(|error| unplanned(&error))?;
+            }
+        }
+        Ok(Self { files })
+    }
+
+    fn worst(&self) -> VerdictKind {
+        self.files.iter().map(|(_, verdict, _)| *verdict).max().unwrap_or(VerdictKind::Allow)
+    }
+
+    fn describe(&self) -> String {
+        let mut text = String::new();
+        for (path, verdict, reason) in &self.files {
+            let _ = writeln!(text, "{:5} {path} ({reason})", verdict.as_str());
+        }
+        text
+    }
+}
+
+fn kind(verdict: &Verdict) -> VerdictKind {
+    match verdict {
+        Verdict::Allow(_) => VerdictKind::Allow,
+        Verdict::Ask(_) => VerdictKind::Ask,
+        Verdict::Deny(_) => VerdictKind::Deny,
+    }
+}
+
+fn reason(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Allow(permit) => format!("rule: {}", permit.rule()),
+        Verdict::Ask(question) => format!("{}; rule: {}", question.reason, question.rule),
+        Verdict::Deny(denial) => format!("{}; rule: {}", denial.reason, denial.rule),
+    }
+}
+
+fn unplanned(error: &ToolError) -> CliError {
+    let problem = CliError::failed(Problem::new("cannot apply the patch file").because(&error.message));
+    if error.code == ErrorCode::Conflict {
+        return problem.hint("run the task again, with `aye exec --patch`, to get a patch for the files as they are now");
+    }
+    problem
+}
+
+/// Runs the session of the patch file until its task ends.
+async fn apply(prepared: PreparedSession, prompt: String, form: Form) -> Result<Exit, CliError> {
+    let (commands, receive_commands) = mpsc::channel::<SessionCommand>(agent::CHANNEL_DEPTH);
+    let (events, mut receive_events) = mpsc::unbounded_channel();
+    let mut session = prepared.start(receive_commands, events, None);
+    let _ = commands.send(Command::Prompt { text: prompt }.into()).await;
+    let (mut errors, mut exit) = (Vec::new(), Exit::Completed);
+    while let Some(event) = receive_events.recv().await {
+        let is_over = event.kind.is_over();
+        match event.kind {
+            EventKind::ApprovalRequested(approval) => {
+                let approval_id = approval.approval_id.clone();
+                let decision = decide(approval, form).await;
+                let _ = commands.send(Command::Decide { approval_id, decision }.into()).await;
+            }
+            EventKind::ToolCompleted { status: ToolStatus::Succeeded, output_text, .. } => {
+                print_text(&(clean(&output_text).into_owned() + "\n"));
+            }
+            EventKind::ToolCompleted { status, error, .. } => {
+                exit = if status == ToolStatus::Denied { Exit::Denied } else { Exit::Failed };
+                errors.extend(error);
+            }
+            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
+                exit = Exit::Failed;
+                errors.push(ToolError::new(ErrorCode::ToolExecutionFailed, failure.message));
+            }
+            _ => {}
+        }
+        if is_over {
+            let _ = commands.send(Command::Quit.into()).await;
+        }
+    }
+    session.ended().await;
+    session.close().await;
+    match errors.into_iter().next() {
+        None if exit == Exit::Completed => {
+            warn("run `aye rewind` to undo it");
+            Ok(exit)
+        }
+        None => Err(CliError::new(exit, "the patch file was not applied")),
+        Some(error) => Err(CliError { exit, ..unplanned(&error) }),
+    }
+}
+
+/// Decides about a call: by `--yes`, unless its risk is critical, or by the user.
+async fn decide(approval: Approval, form: Form) -> Decision {
+    if form == Form::Yes {
+        let reason = || Some("its risk is critical, which `--yes` does not approve".to_owned());
+        return if approval.critical { Decision::Denied { reason: reason() } } else { Decision::Approved };
+    }
+    let asked = tokio::task::spawn_blocking(move || confirmed(&approval)).await;
+    if asked.unwrap_or(false) { Decision::Approved } else { Decision::Denied { reason: None } }
+}
+
+fn confirmed(approval: &Approval) -> bool {
+    let mut err = std::io::stderr();
+    let (diff, risk) = (approval.proposal.diff.to_string(), approval.risk_level.as_str());
+    let notes: String = approval.proposal.notes.iter().map(|note| format!("{note}\n")).collect();
+    let text = format!("{diff}{notes}{}\n{risk} risk: {} (rule: {})", approval.action_summary, approval.reason, approval.rule);
+    let _ = write!(err, "{}\nApply? [y/N] ", clean(&text));
+    let _ = err.flush();
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+}

@@ -1,0 +1,122 @@
+//! `aye exec --patch`: the task runs in a layer over the workspace, and its changes become a patch file.
+
+use crate::host::console::warn;
+use crate::host::context::AppContext;
+use crate::host::ephemeral::EphemeralData;
+use crate::host::error::CliError;
+use crate::host::options::Common;
+use crate::host::version::version;
+use crate::protocol::{Problem, counted};
+use crate::store::{DecisionFilter, Store};
+use crate::sys::sandbox::ProcessLayer;
+use crate::tools::{CollectedChanges, LoggedVerdict, PatchFile, PatchHeader, PolicyStamp};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Maximum number of decisions that are read from the log of the run.
+const MAX_DECISIONS: usize = 10_000;
+/// Maximum number of paths in a notice; the rest are counted.
+const NAMES: usize = 5;
+
+/// A task in a layer, whose changes will be written to a file.
+pub(super) struct PatchRun {
+    layer: ProcessLayer,
+    file: PathBuf,
+}
+
+impl PatchRun {
+    /// Puts the layer over the workspace. From now on, the workspace of this process is a copy. Must be called before the first
+    /// thread starts.
+    ///
+    /// # Errors
+    /// The file cannot be written, or this system has no layers.
+    pub(super) fn begin(place: &AppContext, common: &Common, run: &EphemeralData, file: &Path) -> Result<Self, CliError> {
+        if !common.add_dirs.is_empty() {
+            let problem = Problem::new("`--patch` cannot be combined with `--add-dir`");
+            return Err(CliError::usage(problem.because("a patch file contains the changes of one directory")));
+        }
+        let file = std::path::absolute(file).map_err(|error| unwritable(file, &error))?;
+        let is_in_directory = file.parent().is_some_and(Path::is_dir) && !file.is_dir();
+        if !is_in_directory {
+            return Err(unwritable(&file, &"it is a directory, or its directory does not exist"));
+        }
+        let no_layer = |why: &dyn std::fmt::Display| {
+            let problem = Problem::new("`--patch` needs a copy-on-write layer over the workspace").because(why);
+            CliError::usage(problem.hint("run `aye doctor` to see what this system supports"))
+        };
+        if run.path().starts_with(&place.workspace) {
+            return Err(no_layer(&"the data directory is inside the workspace").hint("set AYE_DATA_DIR to another directory"));
+        }
+        let base = run.create_layer().map_err(|error| no_layer(&error))?;
+        let layer = ProcessLayer::put_over(&place.workspace, &base).map_err(|why| no_layer(&why))?;
+        Ok(Self { layer, file })
+    }
+
+    /// Takes the layer off, and writes the changes to the file.
+    ///
+    /// # Errors
+    /// Others changed the same files during the task, the changes exceed a limit, or the file cannot be written. The workspace is
+    /// unchanged.
+    pub(super) fn finish(self, place: &AppContext, policy: PolicyStamp) -> Result<(), CliError> {
+        let Self { layer, file } = self;
+        let failed = |why: &dyn std::fmt::Display| {
+            let problem = Problem::new(format!("cannot write the patch file `{}`", file.display())).because(why);
+            CliError::failed(problem.hint("the workspace is unchanged; run the task again"))
+        };
+        let verdicts = verdicts(place).map_err(|error| failed(&error.into_problem()))?;
+        let changes = layer.take_off().map_err(|error| failed(&error))?;
+        let changes = CollectedChanges::read(&changes).map_err(|why| failed(&why))?;
+        let header = PatchHeader::new(version(), policy, changes.files.clone(), changes.left_out.clone(), verdicts);
+        let text = PatchFile::text(&header, &changes).map_err(|error| failed(&error))?;
+        // What was written must be what `aye apply` reads.
+        PatchFile::parse(text.as_bytes()).map_err(|why| failed(&why))?;
+        write(&file, &text).map_err(|error| failed(&error))?;
+        report(&file, &changes);
+        Ok(())
+    }
+}
+
+fn unwritable(file: &Path, why: &dyn std::fmt::Display) -> CliError {
+    CliError::usage(Problem::new(format!("cannot write the patch file `{}`", file.display())).because(why))
+}
+
+/// Returns the decisions about the calls of the run, oldest first.
+fn verdicts(place: &AppContext) -> Result<Vec<LoggedVerdict>, CliError> {
+    let store = Store::open(&place.directories.data)?;
+    let decisions = store.decisions(&DecisionFilter { session: None, denied_only: false, most: MAX_DECISIONS })?;
+    let verdict = |decision: crate::store::LoggedDecision| LoggedVerdict {
+        tool: decision.tool_name,
+        summary: decision.summary,
+        verdict: decision.verdict,
+        by: decision.by,
+        reason: decision.reason,
+    };
+    Ok(decisions.into_iter().map(verdict).collect())
+}
+
+/// Replaces the file as a whole.
+fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    let mut new = tempfile::NamedTempFile::new_in(directory)?;
+    new.write_all(text.as_bytes())?;
+    new.as_file().sync_all()?;
+    new.persist(file).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn report(file: &Path, changes: &CollectedChanges) {
+    let (file, count) = (file.display(), changes.files.len());
+    let notice = Problem::new(format!(
+        "{} in the patch file `{file}`; the workspace is unchanged",
+        counted(count as u64, "file", "files")
+    ));
+    warn(if count == 0 { notice } else { notice.hint(format!("run `aye apply {file}` to apply it")) });
+    let left_out = &changes.left_out;
+    if left_out.is_empty() {
+        return;
+    }
+    let named: Vec<String> = left_out.iter().take(NAMES).map(|left| format!("{} ({})", left.path, left.why)).collect();
+    let more = left_out.len().saturating_sub(NAMES);
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    warn(format!("left out of the patch file: {}{more}", named.join(", ")));
+}

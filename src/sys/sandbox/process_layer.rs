@@ -1,0 +1,96 @@
+//! Layer over a directory for this process: it and its children see the directory, and everything that they write there goes to
+//! an upper directory.
+
+use super::Layered;
+use super::diagnostics;
+use super::mount::{attach, keep_apart};
+use super::mount_plan::{during, layered};
+use super::namespaces::map_own;
+use super::probe::{mounts_below, said_of};
+use crate::sys::overlay::{Changes, Time, changes, mark};
+use crate::sys::path::hold_place;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::unistd::{getegid, geteuid};
+use rustix::mount::{UnmountFlags, unmount};
+use std::io;
+use std::path::Path;
+
+/// A layer that is in place until it is taken off.
+#[derive(Debug)]
+pub(crate) struct ProcessLayer {
+    layered: Layered,
+    /// Time when the layer was put in place, by the clock of file times.
+    began: Time,
+}
+
+impl ProcessLayer {
+    /// Puts a layer over a directory, in namespaces of this process. `base` is an existing private directory, which receives the
+    /// changes. This process must have one thread.
+    ///
+    /// # Errors
+    /// Describes what this system lacks, and how to get it. The directory is unchanged.
+    pub(crate) fn put_over(directory: &Path, base: &Path) -> Result<Self, String> {
+        let here = std::env::current_dir().map_err(during("finding the current directory"))?;
+        if threads().map_err(during("counting threads"))? > 1 {
+            return Err("this process has several threads".to_owned());
+        }
+        let below = mounts_below(&[directory.to_owned()]);
+        if !below.is_empty() {
+            return Err(said_of(&below));
+        }
+        let [upper, work] = ["upper", "work"].map(|name| base.join(name));
+        let layered_here = Layered { directory: directory.to_owned(), upper, work };
+        for path in [&layered_here.upper, &layered_here.work] {
+            std::fs::create_dir(path).map_err(during(format!("`{}`", path.display())))?;
+        }
+        if let Ok(metadata) = directory.metadata() {
+            // The layer has the mode of its upper directory.
+            let _ = std::fs::set_permissions(&layered_here.upper, metadata.permissions());
+        }
+        let began = mark(base).map_err(during(format!("`{}`", base.display())))?;
+        enter_namespaces()?;
+        let root = hold_place(Path::new("/")).map_err(during("`/`"))?;
+        keep_apart(&root).map_err(|error| diagnostics::no_mounts(&error))?;
+        let place = hold_place(directory).map_err(during(format!("`{}`", directory.display())))?;
+        let mount = layered(&place, &layered_here, &mut Vec::new())?;
+        attach(&mount, &place).map_err(during(format!("covering `{}`", directory.display())))?;
+        let layer = Self { layered: layered_here, began };
+        // A directory that was entered before is the one below the layer.
+        enter_again(&here).map_err(during("entering the layer"))?;
+        Ok(layer)
+    }
+
+    /// Takes the layer off, so that the directory is visible again, and returns what changed in the layer.
+    pub(crate) fn take_off(self) -> io::Result<Changes> {
+        let here = std::env::current_dir();
+        unmount(&self.layered.directory, UnmountFlags::DETACH)?;
+        // A directory that only the layer has cannot be entered again.
+        let entered = here.and_then(|here| enter_again(&here));
+        entered.or_else(|_| enter_again(&self.layered.directory))?;
+        changes(&self.layered, self.began)
+    }
+}
+
+fn enter_again(directory: &Path) -> io::Result<()> {
+    std::env::set_current_dir(directory)
+}
+
+fn threads() -> io::Result<usize> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count())
+}
+
+/// Enters a mount namespace. Root keeps its users; everyone else gets a user namespace, too.
+fn enter_namespaces() -> Result<(), String> {
+    if geteuid().is_root() && unshare(CloneFlags::CLONE_NEWNS).is_ok() {
+        return Ok(());
+    }
+    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS).map_err(|errno| diagnostics::no_namespaces(&errno.into()))?;
+    // A process that hides its memory from others may not write its own mapping.
+    let is_open = prctl::get_dumpable().unwrap_or(false);
+    let _ = prctl::set_dumpable(true);
+    let mapped = map_own(uid, gid).map_err(during("mapping users"));
+    let hidden = prctl::set_dumpable(is_open);
+    mapped.and(hidden.map_err(|errno| during("hiding the memory of this process")(errno.into())))
+}

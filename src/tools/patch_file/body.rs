@@ -1,0 +1,113 @@
+//! Patch of one file in git's format, which `git apply` accepts too.
+
+use super::MAX_FILE_BYTES;
+use super::binary;
+use super::header::FileEntry;
+use crate::protocol::{DiffHunk, FileDiff};
+use crate::text::hex;
+use crate::tools::diff::line_hunks;
+use sha1::{Digest, Sha1};
+use std::fmt::Write as _;
+
+/// Hash of git for a missing side.
+const NO_HASH: &str = "0000000000000000000000000000000000000000";
+
+/// Returns the rows of a change. `old` and `new` are the contents, empty for a missing side.
+pub(super) fn section(entry: &FileEntry, old: &[u8], new: &[u8]) -> std::io::Result<String> {
+    let path = &entry.path;
+    let mut rows = head(entry).to_string();
+    let hash = |side: bool, content: &[u8]| if side { blob_hash(content) } else { NO_HASH.to_owned() };
+    if old != new || entry.base.is_none() || entry.result.is_none() {
+        let _ = writeln!(rows, "index {}..{}", hash(entry.base.is_some(), old), hash(entry.result.is_some(), new));
+    }
+    if old == new {
+        return Ok(rows);
+    }
+    let Some((old_text, new_text)) = text(old).zip(text(new)) else {
+        return Ok(rows + &binary::encode(new)?);
+    };
+    let name = |side: bool, letter: char| if side { format!("{letter}/{path}") } else { "/dev/null".to_owned() };
+    let (old_name, new_name) = (name(entry.base.is_some(), 'a'), name(entry.result.is_some(), 'b'));
+    rows.push_str(&FileDiff::new(&old_name, &new_name, line_hunks(old_text, new_text)).to_string());
+    Ok(rows)
+}
+
+/// Returns the rows about the file as a whole.
+fn head(entry: &FileEntry) -> FileDiff {
+    let file = FileDiff::titled(&entry.path, &entry.path);
+    match (&entry.base, &entry.result) {
+        (Some(base), Some(result)) if base.mode != result.mode => file.with_modes(&base.mode, &result.mode),
+        (None, Some(result)) => file.created(&result.mode),
+        (Some(base), None) => file.deleted(&base.mode),
+        _ => file,
+    }
+}
+
+/// Checks that a difference has the name and the rows of an entry, and nothing else.
+pub(super) fn check(diff: &FileDiff, entry: &FileEntry) -> Result<(), String> {
+    if diff.name.as_deref() != Some(entry.path.as_str()) {
+        let name = diff.name.as_deref().unwrap_or_default();
+        return Err(format!("the patch has `{name}` in its place"));
+    }
+    let expected = head(entry);
+    let is_binary = is_binary(diff);
+    if !diff.remarks().take_while(|row| *row != binary::START).eq(expected.remarks()) {
+        return Err("the rows before its lines do not match the header".to_owned());
+    }
+    let is_whole = |hunk: &DiffHunk| {
+        hunk.remarks.is_empty() && hunk.old_lines().count() == hunk.old_count && hunk.new_lines().count() == hunk.new_count
+    };
+    if is_binary && !diff.hunks.is_empty() || !diff.hunks.iter().all(is_whole) {
+        return Err("its patch is not complete, or has rows that do not belong to it".to_owned());
+    }
+    Ok(())
+}
+
+fn is_binary(diff: &FileDiff) -> bool {
+    diff.remarks().any(|row| row == binary::START)
+}
+
+/// Applies a difference to the content that it was made from.
+pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
+    if is_binary(diff) {
+        let rows = diff.remarks().skip_while(|row| *row != binary::START).skip(1);
+        return binary::decode(rows, MAX_FILE_BYTES);
+    }
+    if diff.hunks.is_empty() {
+        return Ok(base.to_vec());
+    }
+    let text = text(base).ok_or("its patch has lines, but the file is not text")?;
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let mut result = String::new();
+    let mut done = 0;
+    for hunk in &diff.hunks {
+        let start = if hunk.old_count == 0 { hunk.old_start } else { hunk.old_start.saturating_sub(1) };
+        let end = start.saturating_add(hunk.old_count);
+        let fits = start >= done
+            && lines.get(start..end).is_some_and(|there| there.iter().copied().eq(hunk.old_lines().collect::<Vec<_>>()));
+        if !fits {
+            return Err(format!("the lines from {} of its patch are not in the file", hunk.old_start));
+        }
+        result.extend(lines[done..start].iter().copied());
+        result.extend(hunk.new_lines());
+        done = end;
+    }
+    result.extend(lines[done..].iter().copied());
+    if result.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("its result has more than {MAX_FILE_BYTES} bytes"));
+    }
+    Ok(result.into_bytes())
+}
+
+/// Returns a content as text, if git would show its lines.
+fn text(content: &[u8]) -> Option<&str> {
+    std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
+}
+
+/// Returns the name of a content in git.
+fn blob_hash(content: &[u8]) -> String {
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", content.len()));
+    hash.update(content);
+    hex(&hash.finalize())
+}

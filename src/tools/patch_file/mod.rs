@@ -1,0 +1,161 @@
+//! Patch files: the changes of a task as a header in JSON and a patch in git's format. Who reads one treats it as untrusted data.
+
+mod binary;
+mod body;
+mod collection;
+mod header;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use collection::CollectedChanges;
+pub(crate) use header::{FileEntry, FileState, Header, LoggedVerdict, PolicyStamp};
+
+use crate::protocol::{FileDiff, FileDiffs};
+use std::path::{Component, Path};
+
+/// Version of the format.
+const VERSION: u32 = 1;
+/// First line of a file.
+const FIRST_LINE: &str = "aye patch 1";
+/// Maximum bytes of a file.
+pub(crate) const MAX_BYTES: u64 = 64 << 20;
+/// Maximum bytes of one changed file.
+const MAX_FILE_BYTES: u64 = 10 << 20;
+/// Maximum number of changed files.
+const MAX_FILES: usize = 2_000;
+/// Maximum number of paths that are left out and of verdicts, which are listed; the others are counted.
+const MAX_LISTED: usize = 500;
+/// Maximum bytes of a path.
+const MAX_PATH_BYTES: usize = 1_024;
+
+/// A file as it was read. Its claims about paths and contents are checked when it is applied.
+#[derive(Debug)]
+pub(crate) struct PatchFile {
+    header: Header,
+    diffs: FileDiffs,
+    digest: String,
+}
+
+impl PatchFile {
+    /// Parses a file, without looking at the disk.
+    ///
+    /// # Errors
+    /// Describes the first part that is invalid.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+        if first != FIRST_LINE {
+            return Err(match first.strip_prefix("aye patch ") {
+                Some(version) => format!("it has version {version}, and this aye reads version {VERSION}"),
+                None => format!("its first line is not `{FIRST_LINE}`"),
+            });
+        }
+        let mut headers = serde_json::Deserializer::from_str(rest).into_iter::<Header>();
+        let header = headers.next().unwrap_or_else(|| Err(serde::de::Error::custom("it is missing")));
+        let header = header.map_err(|error| format!("its header is invalid: {error}"))?;
+        let body = rest[headers.byte_offset()..].strip_prefix("\n\n").ok_or("an empty line is missing after its header")?;
+        if header.version != VERSION {
+            return Err(format!("its header has version {}, not {VERSION}", header.version));
+        }
+        if header.files.len() > MAX_FILES {
+            return Err(format!("it has {} files, more than {MAX_FILES}", header.files.len()));
+        }
+        let diffs = FileDiffs::read(body);
+        let patch = Self { header, diffs, digest: FileState::digest(bytes) };
+        patch.check_entries()?;
+        Ok(patch)
+    }
+
+    /// Returns the text of a file with these changes.
+    pub(crate) fn text(header: &Header, changes: &CollectedChanges) -> Result<String, serde_json::Error> {
+        Ok(format!("{FIRST_LINE}\n{}\n\n{}", serde_json::to_string_pretty(header)?, changes.body()))
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Returns the SHA-256 digest of the whole file.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Returns the entries with their differences.
+    pub(in crate::tools) fn parts(&self) -> impl Iterator<Item = FilePart<'_>> {
+        self.header.files.iter().zip(self.diffs.iter()).map(|(entry, diff)| FilePart { entry, diff })
+    }
+
+    fn check_entries(&self) -> Result<(), String> {
+        let (files, diffs) = (&self.header.files, &self.diffs);
+        if files.len() != diffs.len() {
+            return Err(format!("its header lists {} files, and its patch changes {}", files.len(), diffs.len()));
+        }
+        let mut last: Option<&str> = None;
+        for part in self.parts() {
+            let path = part.entry.path.as_str();
+            check_path(path)?;
+            if last.is_some_and(|last| Path::new(last) >= Path::new(path)) {
+                return Err(format!("`{path}` is not in the order of paths, or occurs twice"));
+            }
+            last = Some(path);
+            part.check().map_err(|why| format!("`{path}`: {why}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// The change of one file.
+#[derive(Clone, Copy)]
+pub(in crate::tools) struct FilePart<'a> {
+    pub entry: &'a FileEntry,
+    diff: &'a FileDiff,
+}
+
+impl FilePart<'_> {
+    /// Checks what does not depend on the disk.
+    fn check(&self) -> Result<(), String> {
+        self.entry.check()?;
+        body::check(self.diff, self.entry)
+    }
+
+    /// Returns the new content of a file with the content `base`; empty for a deleted one.
+    ///
+    /// # Errors
+    /// The patch does not belong to the content, or its result is not the one of the header.
+    pub(in crate::tools) fn apply(&self, base: &[u8]) -> Result<Vec<u8>, String> {
+        let content = body::apply(self.diff, base)?;
+        match &self.entry.result {
+            Some(result) if FileState::digest(&content) != result.sha256 => {
+                Err("its patch does not lead to the content that the header names".to_owned())
+            }
+            None if !content.is_empty() => Err("its patch does not remove all of its content".to_owned()),
+            _ => Ok(content),
+        }
+    }
+}
+
+/// Checks that a path is relative, names no parent and nothing of git, and can be written in a patch.
+fn check_path(path: &str) -> Result<(), String> {
+    if path.is_empty() || path.len() > MAX_PATH_BYTES || !is_writable_name(path) {
+        return Err(format!("`{path}` is not a path that a patch can name"));
+    }
+    let plain = path.split('/').all(|name| !matches!(name, "" | "." | ".."));
+    if !plain || !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(format!("`{path}` is not a path below the workspace"));
+    }
+    if is_of_git(Path::new(path)) {
+        return Err(format!("`{path}` belongs to a git repository"));
+    }
+    Ok(())
+}
+
+/// Returns whether a path is inside a directory `.git`, or is one.
+fn is_of_git(path: &Path) -> bool {
+    path.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+}
+
+/// Returns whether the rows of a patch can name a path without quotes.
+fn is_writable_name(path: &str) -> bool {
+    let has_edges = path.starts_with(char::is_whitespace) || path.ends_with(char::is_whitespace);
+    !has_edges && !path.contains(" b/") && !path.contains(['"', '\\']) && !path.contains(char::is_control)
+}

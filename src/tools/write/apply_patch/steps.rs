@@ -1,0 +1,61 @@
+//! Changes of several files as one: their outcome after a crash, and their errors.
+
+use crate::protocol::{PathState, PlaceChange, ToolError};
+use crate::sys::file::PreImage;
+use crate::sys::file::transaction::{ExpectedEntry, Failure, PathOperation, Step, commit};
+use crate::tools::crash_outcome;
+use crate::tools::settings::Settings;
+use crate::tools::write::file_change::not_written;
+use crate::tools::write::git_guard::{Written, guarded};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// All steps, with the path as written in the patch.
+pub(in crate::tools::write) struct Steps {
+    pub steps: Vec<Step>,
+    pub given: Vec<(String, PreImage)>,
+}
+
+impl Steps {
+    /// Returns the state of each path before and after.
+    pub(in crate::tools::write) fn places(&self) -> Vec<PlaceChange> {
+        self.steps.iter().map(place).collect()
+    }
+
+    /// Performs all steps or none, if the files are still as planned.
+    pub(in crate::tools::write) fn commit(&self, settings: &Settings) -> Result<(), ToolError> {
+        let reals: Vec<&Path> = self.steps.iter().map(|step| step.real.as_path()).collect();
+        let places: Vec<Written<'_>> = reals.iter().copied().zip(self.given.iter().map(|(given, _)| given.as_str())).collect();
+        guarded(&places, || settings.seen.around(&reals, || commit(&self.steps)).map_err(|failure| self.refused(failure)))
+    }
+
+    fn refused(&self, failure: Failure) -> ToolError {
+        let (given, before) = &self.given[failure.step];
+        let mut error = not_written(given, *before, failure.why);
+        if self.steps.len() > 1 && failure.left.is_empty() {
+            error.message.push_str(". No file of the patch was changed");
+        }
+        if !failure.left.is_empty() {
+            let left: Vec<_> = failure.left.iter().map(|path| format!("`{}`", path.display())).collect();
+            let _ = write!(
+                error.message,
+                ". These files could not be rolled back and are still patched: {}. The originals are next to them as `.aye-*`. Tell \
+                 the user",
+                left.join(", ")
+            );
+        }
+        error
+    }
+}
+
+/// Returns the state of a step's path before and after.
+fn place(step: &Step) -> PlaceChange {
+    let (before, after) = match &step.what {
+        PathOperation::Write { content, before, .. } => {
+            (crash_outcome::content(before), crash_outcome::content(&PreImage::hash(content)))
+        }
+        PathOperation::Remove { before: ExpectedEntry::Content(before) } => (crash_outcome::content(before), PathState::Nothing),
+        PathOperation::Remove { before: ExpectedEntry::Entry(survey) } => (crash_outcome::entry(survey), PathState::Nothing),
+    };
+    PlaceChange { path: step.real.clone(), before, after: Some(after) }
+}

@@ -1,0 +1,96 @@
+//! The templates in `docs/ci/`: their scripts with the built binary, and what they pass on.
+
+use crate::support::{Answer, Output, Project, Server};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+const KEY: &str = "sk-ant-scripted";
+
+fn template(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ci").join(name)
+}
+
+/// Runs a script of the templates in a project.
+fn run(project: &Project, script: &str) -> Output {
+    project.run_program("bash", &[&template(script).display().to_string()])
+}
+
+fn in_ci(server: &Server) -> Project {
+    let project = Project::outside_tmp_with(server).allowing_everything().env("AYE_CI_PROGRAM", env!("CARGO_BIN_EXE_aye"));
+    let summary = project.path("summary.md").display().to_string();
+    let output = project.path("output.txt").display().to_string();
+    project.env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", &summary).env("GITHUB_OUTPUT", &output)
+}
+
+#[test]
+fn the_task_of_a_pull_request_becomes_a_patch_file_and_its_title_is_only_data() {
+    let title = "Fix it\"; touch pwned; $(touch pwned) `touch pwned`\n::add-mask::x";
+    let response = "::warning::not a command\n![x](https://tracker.example/x.png)\nDone.";
+    let write = Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "new\n"}));
+    let server = Server::new([write, Answer::text(response)]);
+    let project = in_ci(&server).env("AYE_CI_PROMPT", "--help /fix: do what the title says").env("AYE_CI_DATA", title);
+    let output = run(&project, "aye-task.sh").exits(0);
+    let messages = server.request(0).messages();
+    assert!(messages.contains("--help /fix") && messages.contains("touch pwned"), "{messages}");
+    assert!(!project.exists("pwned") && !project.exists("new.txt"));
+    assert!(project.read("aye-out/changes.patch").contains("+++ b/new.txt"));
+    assert_eq!((project.read("aye-out/response.md").trim_end(), project.read("aye-out/exit-code").as_str()), (response, "0\n"));
+    assert_eq!(project.read("output.txt"), "exit-code=0\npatch=aye-out/changes.patch\n");
+    let summary = project.read("summary.md");
+    assert!(
+        summary.contains("    ![x](https://tracker.example/x.png)") && summary.contains("    new.txt b/new.txt"),
+        "{summary}"
+    );
+    // The runner reads no command in the text of the model, and nobody reads the key.
+    let stopped = output.stdout.find("::stop-commands::");
+    assert_eq!(stopped, Some(0), "{}", output.stdout);
+    for place in
+        [&output.stdout, &output.stderr, &summary, &project.read("aye-out/log.txt"), &project.read("aye-out/changes.patch")]
+    {
+        assert!(!place.contains(KEY), "{place}");
+    }
+}
+
+#[test]
+fn what_needs_approval_is_denied_and_the_exit_code_says_so() {
+    let write = Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "new\n"}));
+    let server = Server::new([write, Answer::text("Denied.")]);
+    let project = in_ci(&server).policy("schema_version = 1\n").env("AYE_CI_PROMPT", "write");
+    run(&project, "aye-task.sh").exits(3);
+    assert_eq!(project.read("output.txt"), "exit-code=3\npatch=aye-out/changes.patch\n");
+    assert!(!project.exists("new.txt"));
+}
+
+#[test]
+fn the_second_job_applies_the_patch_file_under_its_own_policy() {
+    let write = Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "new\n"}));
+    let server = Server::new([write, Answer::text("Done.")]);
+    let project = in_ci(&server).env("AYE_CI_PROMPT", "write").env("AYE_CI_PATCH", "aye-out/changes.patch");
+    run(&project, "aye-task.sh").exits(0);
+    let strict = "schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = true\n";
+    let project = project.file("strict.toml", strict).env("AYE_CI_POLICY", "strict.toml");
+    run(&project, "aye-apply.sh").exits(3);
+    assert!(!project.exists("new.txt"));
+    let project = project.env("AYE_CI_APPROVE", "yes");
+    run(&project, "aye-apply.sh").exits(0);
+    assert_eq!(project.read("new.txt"), "new\n");
+}
+
+#[test]
+fn a_missing_prompt_or_patch_file_is_an_error() {
+    let server = Server::new([]);
+    let project = in_ci(&server);
+    assert!(run(&project, "aye-task.sh").stderr.contains("AYE_CI_PROMPT"));
+    assert!(run(&project, "aye-apply.sh").stderr.contains("AYE_CI_PATCH"));
+}
+
+#[test]
+fn no_template_puts_text_of_others_into_a_shell_line() {
+    for (name, script) in [("action.yml", "aye-task.sh"), ("gitlab.yml", "aye-task.sh"), ("gitlab.yml", "aye-apply.sh")] {
+        let text = std::fs::read_to_string(template(name)).unwrap();
+        assert!(text.contains(script), "{name} does not run {script}");
+        let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+        let shell: Vec<&str> = lines.filter(|line| line.contains("bash ") || line.starts_with("run:")).collect();
+        assert!(!shell.is_empty() && shell.iter().all(|line| !line.contains("${{")), "{name}: {shell:?}");
+    }
+}
