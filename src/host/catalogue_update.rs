@@ -96,7 +96,7 @@ async fn download(given: &str, place: &AppContext) -> Result<Vec<u8>, Problem> {
     let timeouts = Timeouts { connect: place.settings.llm.connect_timeout, idle: place.settings.llm.idle_timeout };
     let server = Server::new(origin, timeouts).map_err(|error| cannot(&error))?;
     let all = async {
-        let reply = server.get(path, &[]).await.map_err(|error| cannot(&error))?;
+        let reply = server.get(path, &Vec::new()).await.map_err(|error| cannot(&error))?;
         match reply.status() {
             200..300 => Ok(reply.into_head(CatalogueUpdate::MAX_BYTES + 1).await),
             300..400 => {

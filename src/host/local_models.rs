@@ -3,7 +3,7 @@
 use super::models::{LOCAL, ModelCatalog};
 use crate::config::{NoModel, Settings};
 use crate::llm::local_discovery::{LocalServer, local_servers};
-use crate::llm::said_of_servers;
+use crate::llm::reported_servers;
 use crate::ports::Model;
 use crate::protocol::Problem;
 use crate::store::SessionSummary;
@@ -79,7 +79,7 @@ fn pick(servers: &[LocalServer], otherwise: &Problem) -> LocalChoice {
             LocalChoice::Ask { name, notice }
         }
         [(_, model), ..] => {
-            let there = said_of_servers(servers);
+            let there = reported_servers(servers);
             let hint = format!("choose a local model, for example `-m {LOCAL}/{model}`; found on this machine: {there}");
             LocalChoice::Choose(otherwise.clone().hint(hint))
         }

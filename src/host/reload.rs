@@ -198,9 +198,8 @@ impl Reload {
                 () = unread.changed() => ReloadTrigger::OtherTools,
                 // A tool was loaded: the next request offers it.
                 () = next(&mut loads) => { included = Some(*self.loads.borrow()); ReloadTrigger::ModeOrKey }
-                // Another model: its provider may have a web search, or none.
+                // Another model: the search of its provider and its context window decide which tools are offered.
                 () = next(&mut searches) => ReloadTrigger::ModeOrKey,
-                // Another model: its context window decides which tools are loaded on demand.
                 () = next(&mut window) => ReloadTrigger::ModeOrKey,
                 () = self.updates.closed() => return,
             };

@@ -32,7 +32,7 @@ mod thread_repair;
 mod web_search;
 
 pub(crate) use catalogue::{Catalogue, CatalogueUpdate, UpdateError};
-pub(crate) use local::list_servers as said_of_servers;
+pub(crate) use local::list_servers as reported_servers;
 pub(crate) use model_list::{ModelEntry, check as check_access, models as list_models};
 pub(crate) use no_model::MissingModel;
 pub(crate) use service::Service;

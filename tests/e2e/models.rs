@@ -123,7 +123,7 @@ fn without_a_flag_the_first_allowed_model_with_a_key_is_used() {
     for (models, name) in [
         ("[\"openai-chat/first\", \"anthropic/second\"]", "second"),
         ("[\"anthropic/one\", \"anthropic/two\"]", "one"),
-        ("[\"anthropic/claude-haiku*\", \"anthropic/*\"]", "claude-haiku-4-5"),
+        ("[\"anthropic/claude-haiku*\", \"anthropic/*\"]", "claude-haiku-5-5"),
         ("[\"*/claude-sonnet-4-5\"]", "claude-sonnet-4-5"),
         ("[\"*\"]", "claude-sonnet-5"),
     ] {

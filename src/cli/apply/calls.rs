@@ -57,8 +57,11 @@ impl Model for ListedCalls {
             context_window: WINDOW,
             max_output_tokens: None,
             price: Some(free),
+            price_is_assumed: false,
             images: false,
+            tools: None,
             reasoning: false,
+            efforts: Vec::new(),
         }
     }
 

@@ -6,7 +6,7 @@ use super::diagnostics;
 use super::mount::{attach, keep_apart};
 use super::mount_plan::{during, layered};
 use super::namespaces::map_own;
-use super::probe::{mounts_below, said_of};
+use super::probe::{describe_nested, mounts_below};
 use crate::sys::overlay::{Changes, Time, changes, mark};
 use crate::sys::path::hold_place;
 use nix::sched::{CloneFlags, unshare};
@@ -37,7 +37,7 @@ impl ProcessLayer {
         }
         let below = mounts_below(&[directory.to_owned()]);
         if !below.is_empty() {
-            return Err(said_of(&below));
+            return Err(describe_nested(&below));
         }
         let [upper, work] = ["upper", "work"].map(|name| base.join(name));
         let layered_here = Layered { directory: directory.to_owned(), upper, work };

@@ -4,7 +4,7 @@ use super::service::ServiceKind;
 use super::service_request::ServiceRequest;
 use crate::ports::{BoxFuture, SearchAnswer, SearchEngine, SearchRequest};
 use crate::protocol::{ErrorCode, ToolError};
-use crate::sys::http::{HttpError, Reply, Server, Timeouts};
+use crate::sys::http::{Headers, HttpError, Reply, Server, Timeouts};
 use crate::text::clean;
 use futures_util::StreamExt;
 use std::sync::Arc;
@@ -47,15 +47,16 @@ impl Endpoint {
     pub(crate) fn new(kind: ServiceKind, base_url: &str, key: Arc<dyn SearchKey>) -> Result<Self, String> {
         let timeouts = Timeouts { idle: TIMEOUT, ..Timeouts::default() };
         let server = Server::new(base_url, timeouts).map_err(|error| error.to_string())?;
-        let host = server.name().to_owned();
+        let host = server.host().to_owned();
         Ok(Self { kind, server: Arc::new(server), host, key })
     }
 
     async fn send(&self, request: &SearchRequest) -> Result<SearchAnswer, ToolError> {
         let key = if self.kind.needs_key() { Some(self.key().await?) } else { None };
         let ServiceRequest { path, headers, body } = self.kind.request(request, key.as_deref());
+        let headers: Headers = headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
         let sent = match body {
-            Some(body) => self.server.post(&path, &headers, body).await,
+            Some(body) => self.server.post(&path, &headers, body.into()).await,
             None => self.server.get(&path, &headers).await,
         };
         let reply = sent.map_err(|error| self.unreachable(&error))?;
