@@ -56,6 +56,6 @@ mod tests {
     fn a_block_that_would_not_be_found_again_is_not_added() {
         assert!(with_block(None, "a", "<!-- aye import: b -->").is_err());
         assert!(with_block(Some("<!-- aye import: a -->\nno end"), "a", "text").unwrap_err().contains("missing"));
-        assert!(with_block(None, "a", &"x".repeat(MAX_BYTES)).unwrap_err().contains("longer"));
+        assert!(with_block(None, "a", &"x".repeat(MAX_BYTES)).unwrap_err().contains("would exceed"));
     }
 }

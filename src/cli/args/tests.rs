@@ -266,7 +266,7 @@ fn what_cannot_be_meant_is_refused() {
         ("fix demo", "quotes"),
         ("login", "`aye auth login`"),
         ("-p resume", "cannot be combined"),
-        ("-p review", "`aye -p -- review`"),
+        ("-p review", "put `--` before a prompt"),
         ("exec review", "`aye exec -- review`"),
         ("exec exec", "an aye command"),
         ("resume 7f3a", "invalid session ID `7f3a`: must be at least 6 hex digits"),

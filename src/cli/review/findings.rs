@@ -93,7 +93,9 @@ impl Review {
         let mut text = String::new();
         for Finding { file, line, severity, confidence, title, explanation } in &self.findings {
             let _ = writeln!(text, "{file}:{line}: {}: {title} (confidence: {confidence})", severity.as_str());
-            explanation.lines().for_each(|line| drop(writeln!(text, "    {line}")));
+            for line in explanation.lines() {
+                let _ = writeln!(text, "    {line}");
+            }
         }
         if !self.summary.is_empty() {
             let _ = writeln!(text, "{}", self.summary);

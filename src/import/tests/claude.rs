@@ -201,7 +201,7 @@ fn a_server_or_a_command_of_the_same_name_stays_as_it_is() {
     for (entry, part) in [
         ("MCP server `docs`", "another server with this name"),
         ("command /fix", "has different content"),
-        ("command /review", "of its own"),
+        ("command /review", "built-in command"),
         ("command /key", "line 1 contains a secret"),
     ] {
         assert!(reason(&plan, entry).contains(part), "{entry}: {}", reason(&plan, entry));

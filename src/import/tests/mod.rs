@@ -182,7 +182,7 @@ fn a_file_is_read_only_within_the_directory_of_the_agent_and_up_to_a_size() {
     nix::unistd::mkfifo(&user.place("~/.claude/commands/pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let plan = user.plan(Agent::Claude);
     let problems: Vec<String> = plan.not_imported.iter().map(|one| format!("{}: {}", one.file, one.reason)).collect();
-    assert!(problems.iter().any(|one| one.starts_with("~/.claude/settings.json: a symlink that leads out")), "{problems:?}");
+    assert!(problems.iter().any(|one| one.starts_with("~/.claude/settings.json: a symlink that points outside")), "{problems:?}");
     assert!(problems.iter().any(|one| one.starts_with("~/.claude/commands/big.md: larger than 1 MB")), "{problems:?}");
     assert!(problems.iter().any(|one| one.starts_with("~/.claude/commands/pipe.md: cannot be read")), "{problems:?}");
     assert_eq!(plan.files.len(), 1, "{:?}", plan.files);
