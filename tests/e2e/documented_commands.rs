@@ -8,6 +8,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
 
 /// What must happen when a line runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -150,6 +151,15 @@ fn prepare(server: &Server) -> (Project, String) {
     (project, session)
 }
 
+/// Makes the project a git repository with two commits.
+fn commit(project: &Project) {
+    for line in ["init -q -b main", "add -A", "commit -q -m one", "commit -q --allow-empty -m two"] {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=Tester", "-c", "user.email=tester@example.com"]).args(line.split(' '));
+        assert!(git.current_dir(project.path("")).status().unwrap().success(), "git {line}");
+    }
+}
+
 fn executable(path: &std::path::Path, text: &str) {
     fs::write(path, text).unwrap();
     fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
@@ -165,8 +175,9 @@ fn block(document: &str, language: &str) -> String {
 /// A model that writes a file when it is asked to change something.
 fn model() -> Server {
     Server::with_responder(|request| {
-        if request.body["system"].to_string().contains("Response format") {
-            return Answer::text("[]");
+        let system = request.body["system"].to_string();
+        if system.contains("Response format") {
+            return Answer::text(if system.contains("findings") { r#"{"findings": [], "summary": "Fine."}"# } else { "[]" });
         }
         let prompts = request.messages().matches("change it").count();
         let calls = request.tool_results().len();
@@ -221,6 +232,9 @@ fn check(document: &str) {
     let text = fs::read_to_string(format!("{}/{document}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let server = model();
     let (project, session) = prepare(&server);
+    if text.contains("\naye review") {
+        commit(&project);
+    }
     let scripts = scripts(&text);
     assert!(!scripts.is_empty(), "{document} has no command");
     let mut faults = Vec::new();

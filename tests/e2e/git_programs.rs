@@ -227,7 +227,7 @@ fn a_repository_within_another_starts_no_program_either() {
 }
 
 #[test]
-fn a_line_asks_where_a_program_of_an_untrusted_repository_cannot_be_switched_off() {
+fn a_line_asks_where_a_program_of_a_repository_cannot_be_switched_off() {
     let large = format!("{}[filter \"x\"]\n\tclean = x\n", "# x\n".repeat(400_000));
     let project = Project::outside_tmp().file("AGENTS.md", "x\n");
     if !has_git() || !is_held(&project) {
@@ -240,7 +240,8 @@ fn a_line_asks_where_a_program_of_an_untrusted_repository_cannot_be_switched_off
     let told = call(&project, &line, &[]);
     assert_eq!(outcome(&told), "NO_APPROVER", "{told}");
     assert!(told.to_string().contains("too large"), "{told}");
-    assert_eq!(outcome(&call(&project, &line, &["--trust"])), "done");
+    // Trust is no reason to run it without approval, because it only reads.
+    assert_eq!(outcome(&call(&project, &line, &["--trust"])), "NO_APPROVER");
     // A pipe instead of a configuration file blocks nothing.
     fs::remove_file(directory.join(".git/more")).unwrap();
     nix::unistd::mkfifo(&directory.join(".git/more"), nix::sys::stat::Mode::S_IRWXU).unwrap();

@@ -112,7 +112,10 @@ pattern = "acme_[a-z0-9]{32}"
 #[test]
 fn the_built_in_bundle_parses() {
     let bundle = Bundle::built_in().expect("parses");
-    assert_eq!(bundle.granted, ["File.Delete", "File.Read", "File.Write", "Network.Http", "Network.Search", "Shell.Exec", "Workspace.Upload"]);
+    assert_eq!(
+        bundle.granted,
+        ["File.Delete", "File.Read", "File.Write", "Network.Http", "Network.Search", "Shell.Exec", "Workspace.Upload"]
+    );
 }
 
 #[test]

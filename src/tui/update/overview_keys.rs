@@ -1,6 +1,6 @@
 //! Keys while an overview is open.
 
-use super::{queue, slash};
+use super::{overview, queue, slash};
 use crate::tui::model::{Effect, Model};
 use crate::tui::overview::RowAction;
 use crate::tui::picker::PickerResult;
@@ -37,6 +37,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
             KeyCode::Char('x') if ctrl => {
                 if let Some(command) = overview.removal() {
                     run(model, &command, now, effects);
+                    overview::refresh(model);
                 }
             }
             // Pending dialogs come first.

@@ -158,7 +158,7 @@ fn what_one_called_for_is_not_covered_by_a_question_that_waits() {
     wait(&mut model, 60_000);
     assert!(!model.dialogs.is_open());
     let screen = draw(&mut model, 60_000);
-    assert!(screen.contains("waiting for you") && screen.contains("after the task: and then the README"), "{screen}");
+    assert!(screen.contains("waiting for you") && screen.contains("after the task  and then the README"), "{screen}");
     play(&mut model, 61_000, "<tab>");
     assert!(model.dialogs.is_open(), "the person goes there");
 }

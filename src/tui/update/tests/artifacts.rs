@@ -60,5 +60,5 @@ fn lists_keep_to_a_narrow_screen() {
     let kept = vec![artifact("artifact:1", "output of a line that goes on and on and on and on", 2_411_725)];
     tell(&mut model, EventKind::ArtifactsListed { artifacts: kept }, 2100);
     let drawn = draw(&mut model, 2200);
-    assert!(drawn.contains("1   2.3 MB  output of a line that goes…"), "{drawn}");
+    assert!(drawn.contains("1  2.3 MB  output of a line that goes…"), "{drawn}");
 }

@@ -148,7 +148,7 @@ fn another_model_is_said_and_changes_what_the_status_row_counts_with() {
     let mut model = model(120, 24);
     model.info.tally.context_tokens = 76_000;
     assert!(draw(&mut model, 100).contains("38% 76k/200k"));
-    let facts = ModelFacts::of_test("acme/small\u{1b}[31m", 100_000, None);
+    let facts = ModelFacts { reasoning: true, ..ModelFacts::of_test("acme/small\u{1b}[31m", 100_000, None) };
     let effort = Some(Effort::High);
     tell(&mut model, EventKind::ModelChanged { facts, effort, message: "acme/small answers from now on".to_owned() }, 1000);
     let screen = draw(&mut model, 1100);
