@@ -79,7 +79,7 @@ pub(crate) fn prune(
 ) -> Result<PruneReport, CliError> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let sizes = store.sizes()?;
-    let mut pruned = PruneReport { dry_run: dry_run, database_bytes_before: database_bytes(data), ..PruneReport::default() };
+    let mut pruned = PruneReport { dry_run, database_bytes_before: database_bytes(data), ..PruneReport::default() };
     let (artifacts, snapshots) = (place.artifacts(None), place.snapshots());
     let before = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
     for gone in chosen(&store.sessions(None)?, &sizes, rules, Timestamp::now()) {

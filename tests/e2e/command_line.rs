@@ -189,7 +189,7 @@ fn a_word_that_is_a_command_is_not_sent_to_a_model() {
     let project = Project::with(&server);
     for (arguments, hint) in [
         (&["login"][..], "aye auth login"),
-        (&["-p", "review"], "cannot be combined"),
+        (&["-p", "init"], "/init"),
         (&["exec", "update"], "does not update itself"),
         (&["exec", "doctor"], "aye doctor"),
         (&["modles"], "aye models"),
