@@ -1,7 +1,7 @@
 //! Authentication headers: the API key of a provider in its requests.
 
 use super::error::ErrorContext;
-use super::{Secret, SecretValue};
+use super::{RenewKey, Secret, SecretValue};
 use crate::ports::ModelError;
 use crate::protocol::{Failure, FailureKind, Remedy};
 use crate::sys::http::Headers;
@@ -63,7 +63,8 @@ impl Key {
     pub(crate) fn reject(&self) -> bool {
         let Some(Secret(SecretValue::Renewable(_))) = &self.secret else { return false };
         let mut looked_up = self.looked_up();
-        looked_up.rejected = looked_up.key.clone();
+        let key = looked_up.key.clone();
+        looked_up.rejected = key;
         looked_up.rejected.is_some()
     }
 
@@ -84,10 +85,7 @@ impl Key {
         Ok(key)
     }
 
-    async fn renewed(
-        &self,
-        ask: Arc<dyn Fn(Option<&str>) -> Result<String, Failure> + Send + Sync>,
-    ) -> Result<String, ModelError> {
+    async fn renewed(&self, ask: RenewKey) -> Result<String, ModelError> {
         let rejected = self.looked_up().rejected.take();
         let key = tokio::task::spawn_blocking(move || ask(rejected.as_deref())).await;
         let lost = || Failure::new(FailureKind::Authentication, "the API key cannot be looked up", "try again");

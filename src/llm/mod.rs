@@ -104,6 +104,9 @@ impl Api {
     }
 }
 
+/// Looks up a key, given the one that the provider rejected.
+type RenewKey = Arc<dyn Fn(Option<&str>) -> Result<String, Failure> + Send + Sync>;
+
 /// API key; never printed.
 #[derive(Clone)]
 pub(crate) struct Secret(SecretValue);
@@ -112,7 +115,7 @@ pub(crate) struct Secret(SecretValue);
 enum SecretValue {
     Text(String),
     Later(Arc<dyn Fn() -> Result<String, String> + Send + Sync>),
-    Renewable(Arc<dyn Fn(Option<&str>) -> Result<String, Failure> + Send + Sync>),
+    Renewable(RenewKey),
 }
 
 impl Secret {

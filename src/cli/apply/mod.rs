@@ -248,7 +248,8 @@ async fn decide(approval: Approval, form: Form) -> Decision {
 fn confirmed(approval: &Approval) -> bool {
     let mut err = std::io::stderr();
     let (diff, risk) = (approval.proposal.diff.to_string(), approval.risk_level.as_str());
-    let notes: String = approval.proposal.notes.iter().map(|note| format!("{note}\n")).collect();
+    let notes: Vec<&str> = approval.proposal.notes.iter().flat_map(|note| [note.as_str(), "\n"]).collect();
+    let notes = notes.concat();
     let text = format!("{diff}{notes}{}\n{risk} risk: {} (rule: {})", approval.action_summary, approval.reason, approval.rule);
     let _ = write!(err, "{}\nApply? [y/N] ", clean(&text));
     let _ = err.flush();

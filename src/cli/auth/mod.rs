@@ -216,7 +216,7 @@ async fn ask(here: &ModelCatalog, standing: &mut KeyStatus) {
         }
     };
     match crate::llm::check_access(spec).await {
-        Ok(_) => standing.accepted = Some(true),
+        Ok(()) => standing.accepted = Some(true),
         Err(failure) => {
             if matches!(failure.kind, FailureKind::Authentication | FailureKind::Permission | FailureKind::Billing) {
                 standing.accepted = Some(false);

@@ -191,9 +191,10 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Cli
         None => {
             let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();
             let problem = CliError::usage(format!("there is no prompt `{to}`"));
-            Err(problem.hint(match known.is_empty() {
-                true => "this session has no prompts yet".to_owned(),
-                false => format!("the prompts of this session are {}", known.join(", ")),
+            Err(problem.hint(if known.is_empty() {
+                "this session has no prompts yet".to_owned()
+            } else {
+                format!("the prompts of this session are {}", known.join(", "))
             }))
         }
     }

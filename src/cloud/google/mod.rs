@@ -52,13 +52,12 @@ impl Account {
     /// Returns the headers of a request. Gets a token if there is none, or if it ends soon.
     pub(crate) async fn headers(&self) -> Result<Headers, Problem> {
         let mut known = self.token.lock().await;
-        let token = match known.clone().filter(|token| token.until > Instant::now()) {
-            Some(token) => token,
-            None => {
-                let token = self.new_token().await?;
-                (self.surroundings.learn)(&token.text);
-                known.insert(token).clone()
-            }
+        let token = if let Some(token) = known.clone().filter(|token| token.until > Instant::now()) {
+            token
+        } else {
+            let token = self.new_token().await?;
+            (self.surroundings.learn)(&token.text);
+            known.insert(token).clone()
         };
         let mut headers: Headers = vec![("authorization".into(), format!("Bearer {}", token.text))];
         headers.extend(token.quota_project.map(|project| ("x-goog-user-project".into(), project)));

@@ -20,15 +20,11 @@ fn differences(before: &ModelFacts, after: &ModelFacts) -> Option<String> {
     let mut parts = Vec::new();
     let price =
         |facts: &ModelFacts, of: fn(&Price) -> f64| facts.price.map_or_else(|| "unknown".to_owned(), |price| amount(of(&price)));
-    let fields: [(&str, fn(&Price) -> f64); 4] = [
-        ("input price", |price| price.input),
-        ("output price", |price| price.output),
-        ("price of cached input", |price| price.cache_read),
-        ("price of cache writes", |price| price.cache_write),
-    ];
-    for (name, of) in fields {
-        add(&mut parts, name, &price(before, of), &price(after, of));
-    }
+    let mut compare = |name, of| add(&mut parts, name, &price(before, of), &price(after, of));
+    compare("input price", |price| price.input);
+    compare("output price", |price| price.output);
+    compare("price of cached input", |price| price.cache_read);
+    compare("price of cache writes", |price| price.cache_write);
     add(&mut parts, "window", &tokens(before.context_window), &tokens(after.context_window));
     let output = |facts: &ModelFacts| facts.max_output_tokens.map_or_else(|| "unknown".to_owned(), tokens);
     add(&mut parts, "longest response", &output(before), &output(after));

@@ -29,7 +29,7 @@ pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
                 *digit = DIGITS[(number % 85) as usize];
                 number /= 85;
             }
-            digits.iter().for_each(|digit| rows.push(char::from(*digit)));
+            rows.extend(digits.iter().map(|digit| char::from(*digit)));
         }
         let _ = writeln!(rows);
     }
