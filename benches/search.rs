@@ -52,8 +52,8 @@ use std::time::Instant;
 use sys::http::fetch::Fetcher;
 use sys::process::{Environment, Helper, Shell};
 use tools::{
-    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, Settings, TextTools, ToolSources,
-    Toolset,
+    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, SessionSearch, Settings, TextTools,
+    ToolSources, Toolset,
 };
 
 const RUNS: usize = 15;
@@ -292,6 +292,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         artifacts: None,
         changes: None,
         commands: Commands::default(),
+        search: SessionSearch::default(),
         seen: ReadState::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
