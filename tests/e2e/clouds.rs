@@ -87,8 +87,8 @@ fn respond(mut socket: TcpStream, record: &Mutex<Vec<Request>>, (status, headers
 }
 
 fn events(events: &[Value]) -> Response {
-    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    (200, "content-type: text/event-stream\r\n", body.into_bytes())
+    let body: Vec<u8> = events.iter().flat_map(|event| format!("data: {event}\n\n").into_bytes()).collect();
+    (200, "content-type: text/event-stream\r\n", body)
 }
 
 fn refused(status: u16, headers: &'static str, body: Value) -> Response {

@@ -240,10 +240,7 @@ fn a_list_is_downloaded_from_the_configured_url_and_the_policy_still_decides() {
 fn overloaded_but(names: &'static [&'static str]) -> Server {
     Server::with_responder(move |request| {
         let model = request.body["model"].as_str().unwrap();
-        match names.contains(&model) {
-            true => Answer::text("Done."),
-            false => Answer::error(529, "overloaded_error", "Overloaded"),
-        }
+        if names.contains(&model) { Answer::text("Done.") } else { Answer::error(529, "overloaded_error", "Overloaded") }
     })
 }
 

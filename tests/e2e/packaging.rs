@@ -87,6 +87,12 @@ fn entries(directory: &Path) -> Vec<String> {
     names
 }
 
+/// Returns the paths of the files in `directory` with this extension.
+fn with_extension(directory: &Path, extension: &str) -> Vec<PathBuf> {
+    let paths = entries(directory).into_iter().map(|name| directory.join(name));
+    paths.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
+}
+
 #[test]
 fn a_release_has_every_file_with_its_checksum() {
     let Some(release) = Release::pack() else { return };
@@ -157,20 +163,19 @@ fn an_installation_that_fails_or_is_interrupted_leaves_the_old_program() {
 fn the_debian_package_and_the_npm_package_are_installed_from_local_files() {
     let Some(release) = Release::pack() else { return };
     let place = tempfile::tempdir().unwrap();
-    let debs: Vec<String> = entries(&release.files()).into_iter().filter(|name| name.ends_with(".deb")).collect();
+    let debs = with_extension(&release.files(), "deb");
     if let ([deb], true) = (&debs[..], has("dpkg-deb")) {
         let unpacked = place.path().join("deb");
-        let output = Command::new("dpkg-deb").arg("-x").arg(release.files().join(deb)).arg(&unpacked).output().unwrap();
+        let output = Command::new("dpkg-deb").arg("-x").arg(deb).arg(&unpacked).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         assert!(unpacked.join("usr/bin/aye").is_file() && unpacked.join("usr/share/man/man1/aye.1.gz").is_file());
-        let told = Command::new("dpkg-deb").arg("-f").arg(release.files().join(deb)).output().unwrap();
+        let told = Command::new("dpkg-deb").arg("-f").arg(deb).output().unwrap();
         assert!(said(&told).contains("Package: aye") && said(&told).contains("Depends: libc6 (>= 2."), "{}", said(&told));
     }
     if !has("npm") {
         return;
     }
-    let packages: Vec<PathBuf> =
-        entries(&release.files()).iter().filter(|name| name.ends_with(".tgz")).map(|name| release.files().join(name)).collect();
+    let packages = with_extension(&release.files(), "tgz");
     let prefix = place.path().join("npm");
     let mut command = Command::new("npm");
     command.args(["install", "--offline", "--no-audit", "--no-fund", "--prefix"]).arg(&prefix).args(&packages);

@@ -24,8 +24,9 @@ impl Service {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let head: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
-        let response = format!("HTTP/1.1 {status}\r\n{head}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+        let length = format!("content-length: {}", body.len());
+        let head = [&[&*format!("HTTP/1.1 {status}"), &length, "connection: close"], headers].concat().join("\r\n");
+        let response = format!("{head}\r\n\r\n{body}");
         let kept = Arc::clone(&requests);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {

@@ -138,12 +138,13 @@ mod tests {
         );
         let catalogue = Catalogue::default().with_updated(&update.document().unwrap()).unwrap();
         assert_eq!(catalogue.facts("openai/gpt-99").context_window, 2_000_000);
-        assert_eq!(catalogue.facts("openai/gpt-5").price.unwrap().output, 9.0);
+        assert!((catalogue.facts("openai/gpt-5").price.unwrap().output - 9.0).abs() < f64::EPSILON);
         assert_eq!(catalogue.facts("openai/gpt-5").context_window, 400_000, "the built-in list fills the gaps");
         assert!(catalogue.lists("openai/gpt-99"));
         assert_eq!(catalogue.state(), (Some(Date::constant(2026, 12, 1)), Some("https://lists.example/x.toml")));
         let own = catalogue.with_own("[[models]]\nname = \"openai/gpt-5\"\nprice = { input = 7, output = 8 }\n").unwrap();
-        assert_eq!(own.facts("openai/gpt-5").price.unwrap().output, 8.0, "the user's own list overrides it");
+        let output = own.facts("openai/gpt-5").price.unwrap().output;
+        assert!((output - 8.0).abs() < f64::EPSILON, "the user's own list overrides it: {output}");
         let again = CatalogueUpdate::read(list("2026-12-01", NEW).as_bytes(), "https://x.example", &own, TODAY).unwrap();
         assert!(again.changes.is_empty(), "{:?}", again.changes);
     }

@@ -12,11 +12,11 @@ struct Silent {
 }
 
 impl SearchEngine for Silent {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "Silent"
     }
 
-    fn host(&self) -> &str {
+    fn host(&self) -> &'static str {
         "silent.example"
     }
 
