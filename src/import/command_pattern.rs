@@ -1,5 +1,7 @@
 //! Patterns of commands as other agents write them.
 
+use crate::text::split_words;
+
 /// The commands that an entry matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommandPattern {
@@ -49,29 +51,6 @@ impl CommandPattern {
     }
 }
 
-/// Splits a plain line into words, as a shell would; `None` if a quote is not closed.
-pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(end), _) if letter == end => quote = None,
-            (Some('"') | None, '\\') => word.get_or_insert_default().push(letters.next()?),
-            (Some(_), _) => word.get_or_insert_default().push(letter),
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, _) if letter.is_whitespace() => words.extend(word.take()),
-            (None, _) => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
-}
-
 /// Returns the words of a line that is one plain command.
 pub(super) fn plain_words(line: &str) -> Result<Vec<String>, String> {
     if line.contains(OPERATORS) {
@@ -113,11 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_split_as_in_a_shell() {
-        let split = |line: &str| split_words(line).map(|words| words.join("|"));
-        assert_eq!(split("a  'b c' \"d \\\"e\" f\\ g ''").as_deref(), Some("a|b c|d \"e|f g|"));
-        assert_eq!(split("a 'b"), None);
-        assert_eq!(split("a \\"), None);
+    fn a_line_with_operators_or_without_words_is_no_plain_command() {
         assert!(plain_words("a | b").is_err() && plain_words(" ").is_err());
     }
 }

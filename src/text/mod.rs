@@ -11,6 +11,7 @@ mod mixed_script;
 mod sanitize;
 mod terminal_lines;
 mod width;
+mod words;
 mod wrap;
 
 pub(crate) use ansi::{Ansi, Hue, Paint, painted, paints_in};
@@ -22,6 +23,7 @@ pub(crate) use mixed_script::mixed;
 pub(crate) use sanitize::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name, reveal_rows};
 pub(crate) use terminal_lines::Cleaner;
 pub(crate) use width::{Doubt, doubt, expand_tabs, grapheme_end, truncate, truncate_middle, width};
+pub(crate) use words::split_words;
 pub(crate) use wrap::{wrap, wrap_exact, wrap_keeping};
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::sys::http::Headers;
 use jiff::Timestamp;
 use profile::Profile;
 use serde_json::Value;
-use signature::{Request, Scope, sign};
+use signature::{Scope, sign};
 use std::fmt;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -73,11 +73,13 @@ impl Credentials {
     }
 }
 
-/// A request to authenticate.
+/// A request to authenticate, without a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unsigned<'a> {
     pub method: &'a str,
+    /// Host, with the port if it is not the default.
     pub host: &'a str,
+    /// Path as it is sent, with its escapes.
     pub path: &'a str,
     pub body: &'a [u8],
 }
@@ -100,9 +102,8 @@ impl Account {
     /// Returns the headers of a request to Bedrock. Reads the credentials if there are none, or if they end soon.
     pub(crate) async fn headers(&self, request: Unsigned<'_>) -> Result<Headers, Problem> {
         let credentials = self.credentials().await?;
-        let Unsigned { method, host, path, body } = request;
         let scope = Scope { region: &self.region, service: "bedrock" };
-        Ok(sign(&Request { method, host, path, body }, scope, &credentials, Timestamp::now()))
+        Ok(sign(&request, scope, &credentials, Timestamp::now()))
     }
 
     /// Checks that there are credentials.

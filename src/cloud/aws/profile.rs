@@ -73,38 +73,6 @@ fn parse(text: &str) -> Sections {
     sections
 }
 
-/// Splits a command line into words, with quotes as in a shell, but without anything else of one.
-pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
-    let (mut words, mut word, mut is_word, mut quote) = (Vec::new(), String::new(), false, None);
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), letter) if letter == open => quote = None,
-            (Some('"') | None, '\\') => {
-                word.push(letters.next()?);
-                is_word = true;
-            }
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                is_word = true;
-            }
-            (None, letter) if letter.is_whitespace() => {
-                if std::mem::take(&mut is_word) {
-                    words.push(std::mem::take(&mut word));
-                }
-            }
-            (_, letter) => {
-                word.push(letter);
-                is_word = true;
-            }
-        }
-    }
-    if is_word {
-        words.push(word);
-    }
-    (quote.is_none() && !words.is_empty()).then_some(words)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,18 +89,5 @@ mod tests {
         assert_eq!(value("profile work", "s3"), Some(""));
         assert_eq!(value("profile work", "max_concurrent_requests"), None);
         assert_eq!(value("sso-session corp", "sso_start_url"), Some("https://x.awsapps.com/start#/"));
-    }
-
-    #[test]
-    fn a_command_line_is_split_at_spaces_outside_quotes() {
-        for (line, expected) in [
-            ("/bin/a  b", Some(vec!["/bin/a", "b"])),
-            ("\"/opt/my tool\" --user 'a b' c\\ d \"\"", Some(vec!["/opt/my tool", "--user", "a b", "c d", ""])),
-            ("a \"b", None),
-            ("  ", None),
-        ] {
-            let expected = expected.map(|words| words.into_iter().map(str::to_owned).collect());
-            assert_eq!(split_words(line), expected, "{line}");
-        }
     }
 }

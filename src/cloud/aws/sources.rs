@@ -1,10 +1,11 @@
 //! Sources of credentials, in the order of the tools of AWS.
 
-use super::profile::{Profile, split_words};
+use super::profile::Profile;
 use super::{Credentials, machine, sso};
 use crate::cloud::Surroundings;
 use crate::protocol::Problem;
 use crate::sys::key_command::KeyCommand;
+use crate::text::split_words;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -80,7 +81,8 @@ async fn of_profile(surroundings: &Surroundings, profile: &Profile) -> Result<Op
 
 async fn of_process(surroundings: &Surroundings, profile: &Profile, line: &str) -> Result<Credentials, Problem> {
     let what = format!("cannot get credentials with `credential_process` of the AWS profile `{}`", profile.name);
-    let argv = split_words(line).ok_or_else(|| Problem::new(&what).because("a quote is not closed, or the command is empty"))?;
+    let argv = split_words(line).filter(|argv| !argv.is_empty());
+    let argv = argv.ok_or_else(|| Problem::new(&what).because("a quote is not closed, or the command is empty"))?;
     let here = surroundings.clone();
     let run = move || {
         let (argv, home, roots) = (&argv, &here.home, &here.roots);

@@ -4,10 +4,10 @@ use super::Credentials;
 use super::profile::Profile;
 use crate::cloud::{Surroundings, headers, json, read, server, text, unreachable};
 use crate::protocol::Problem;
+use crate::text::hex;
 use jiff::Timestamp;
 use serde_json::Value;
 use sha1::{Digest, Sha1};
-use std::fmt::Write;
 
 /// Returns the command that signs in again.
 pub(super) fn sign_in(profile: &str) -> String {
@@ -52,10 +52,7 @@ fn expired(profile: &str) -> Problem {
 
 /// Returns the saved token if it is still valid.
 fn saved_token(surroundings: &Surroundings, profile: &str, session: &str) -> Result<String, Problem> {
-    let hash = Sha1::digest(session.as_bytes()).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let hash = hex(&Sha1::digest(session.as_bytes()));
     let path = surroundings.home.join(".aws/sso/cache").join(format!("{hash}.json"));
     let Some(content) = read(&path)? else {
         let problem = Problem::new(format!("not signed in to AWS with the profile `{profile}`"));
