@@ -13,7 +13,6 @@ use super::{Api, ProviderSpec, Service, anthropic, chat, gemini, responses};
 use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream, SearchEngine};
 use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
 use crate::sys::http::{Headers, Reply};
-use futures_util::StreamExt;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -209,15 +208,8 @@ impl Inner {
         if !(200..300).contains(&reply.status()) {
             return Err(self.connection.hidden_in(self.refused(reply).await.1));
         }
-        let (mut body, mut chunks) = (Vec::new(), reply.into_stream());
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| self.speaker().transport(&error))?;
-            if body.len() + chunk.len() > RESPONSE_BYTES {
-                return Err(self.speaker().garbage(&format!("a response of more than {} MB", RESPONSE_BYTES >> 20)));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
+        let body = reply.into_body(RESPONSE_BYTES).await.map_err(|error| self.speaker().transport(&error))?;
+        body.ok_or_else(|| self.speaker().garbage(&format!("a response of more than {} MB", RESPONSE_BYTES >> 20)))
     }
 
     /// Returns the status, the error and the body of a response without content.

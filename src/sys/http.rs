@@ -319,6 +319,18 @@ impl Reply {
         .boxed()
     }
 
+    /// Returns the whole body; `None` if it is larger than `limit` bytes.
+    pub(crate) async fn into_body(mut self, limit: usize) -> Result<Option<Vec<u8>>, HttpError> {
+        let mut body = Vec::new();
+        while let Some(bytes) = self.chunk().await? {
+            if body.len() + bytes.len() > limit {
+                return Ok(None);
+            }
+            body.extend_from_slice(&bytes);
+        }
+        Ok(Some(body))
+    }
+
     /// Returns the beginning of the body, limited in bytes and time; data before an error counts.
     pub(crate) async fn into_head(mut self, limit: usize) -> Vec<u8> {
         let mut head = Vec::new();

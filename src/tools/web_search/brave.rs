@@ -37,7 +37,7 @@ pub(super) fn request(request: &SearchRequest, key: &str) -> ServiceRequest {
     let count = request.count.to_string();
     let parameters = [("q", &*with_operators(request)), ("count", &count), ("text_decorations", "false")];
     let path = with_parameters("/res/v1/web/search", &parameters);
-    ServiceRequest { path, headers: vec![("x-subscription-token", key.to_owned())], body: None }
+    ServiceRequest { path, headers: vec![("x-subscription-token".into(), key.to_owned())], body: None }
 }
 
 pub(super) fn pages(body: &[u8]) -> Result<Vec<FoundPage>, serde_json::Error> {

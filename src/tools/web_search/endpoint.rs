@@ -4,9 +4,8 @@ use super::service::ServiceKind;
 use super::service_request::ServiceRequest;
 use crate::ports::{BoxFuture, SearchAnswer, SearchEngine, SearchRequest};
 use crate::protocol::{ErrorCode, ToolError};
-use crate::sys::http::{Headers, HttpError, Reply, Server, Timeouts};
+use crate::sys::http::{HttpError, Reply, Server, Timeouts};
 use crate::text::clean;
-use futures_util::StreamExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,7 +53,6 @@ impl Endpoint {
     async fn send(&self, request: &SearchRequest) -> Result<SearchAnswer, ToolError> {
         let key = if self.kind.needs_key() { Some(self.key().await?) } else { None };
         let ServiceRequest { path, headers, body } = self.kind.request(request, key.as_deref());
-        let headers: Headers = headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
         let sent = match body {
             Some(body) => self.server.post(&path, &headers, body.into()).await,
             None => self.server.get(&path, &headers).await,
@@ -85,17 +83,9 @@ impl Endpoint {
     }
 
     async fn body(&self, reply: Reply) -> Result<Vec<u8>, ToolError> {
-        let mut body = Vec::new();
-        let mut chunks = reply.into_stream();
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| self.unreachable(&error))?;
-            if body.len() + chunk.len() > RESPONSE_BYTES {
-                let limit = RESPONSE_BYTES >> 20;
-                return Err(failed(format!("the response of {} is larger than {limit} MB; nothing of it was used", self.name())));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
+        let body = reply.into_body(RESPONSE_BYTES).await.map_err(|error| self.unreachable(&error))?;
+        let limit = RESPONSE_BYTES >> 20;
+        body.ok_or_else(|| failed(format!("the response of {} is larger than {limit} MB; nothing of it was used", self.name())))
     }
 
     fn unreachable(&self, error: &HttpError) -> ToolError {

@@ -1,13 +1,14 @@
 //! Request to a search service, and the queries in it.
 
 use crate::ports::SearchRequest;
+use crate::sys::http::Headers;
 use url::form_urlencoded::Serializer;
 
 /// Request to a service.
 pub(super) struct ServiceRequest {
     /// Path and query, below the base URL.
     pub path: String,
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Headers,
     /// Body as JSON; `None` for GET.
     pub body: Option<Vec<u8>>,
 }

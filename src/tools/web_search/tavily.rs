@@ -28,7 +28,7 @@ pub(super) fn request(request: &SearchRequest, key: &str) -> ServiceRequest {
         "search_depth": "basic",
         "include_domains": request.domains,
     });
-    let headers = vec![("authorization", format!("Bearer {key}"))];
+    let headers = vec![("authorization".into(), format!("Bearer {key}"))];
     ServiceRequest { path: "/search".to_owned(), headers, body: Some(body.to_string().into_bytes()) }
 }
 
