@@ -22,12 +22,8 @@ use serde::Serialize;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 const MAX_READ_BYTES: u64 = 64 << 20;
-/// Capacity of the live output, which nobody reads; the result has all of it.
-const OUTPUT_DEPTH: usize = 1;
 /// Time to wait for remaining work at the end.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
@@ -182,7 +178,7 @@ async fn foretell(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> Plan
             return PlannedCall::new(proposal, None);
         }
     }
-    match bench.router.preview(plan, permit, unwatched()).await {
+    match bench.router.preview(plan, permit, RunContext::unwatched()).await {
         Ok(mut plan) => {
             let effects = plan.effects.take();
             let proposal = plan.proposal.take().unwrap_or(proposal);
@@ -202,7 +198,7 @@ async fn carry_out(bench: &ToolRunner, call: ToolCall, answers: Answers) -> Tool
     let (plan, permit, by) = match bench.judged(call).await {
         Ok(Judged::Allowed(plan, permit)) => (plan, permit, None),
         Ok(Judged::Asks(plan, question)) if answers == Answers::Yes => {
-            match bench.looked_at(plan, &question, unwatched()).await {
+            match bench.looked_at(plan, &question, RunContext::unwatched()).await {
                 Ok(plan) => (plan, question.approve(), Some("you")),
                 Err(error) => return ToolResult::refused(id, name, error),
             }
@@ -214,19 +210,7 @@ async fn carry_out(bench: &ToolRunner, call: ToolCall, answers: Answers) -> Tool
         }
         Err(refused) => return *refused,
     };
-    bench.run(plan, permit, by, unwatched()).await
-}
-
-fn unwatched() -> RunContext {
-    let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
-    RunContext {
-        tool_call_id: None,
-        output,
-        kill: CancellationToken::new(),
-        interrupt: CancellationToken::new(),
-        background: CancellationToken::new(),
-        most_bytes: usize::MAX,
-    }
+    bench.run(plan, permit, by, RunContext::unwatched()).await
 }
 
 fn report(result: &ToolResult, json: bool) -> Exit {

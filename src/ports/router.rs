@@ -37,6 +37,19 @@ pub(crate) struct RunContext {
 const NOTE_BYTES: usize = 1024;
 
 impl RunContext {
+    /// Returns the context of a call whose output nobody watches and that nobody interrupts.
+    pub(crate) fn unwatched() -> Self {
+        let (output, _unwatched) = mpsc::channel(1);
+        Self {
+            tool_call_id: None,
+            output,
+            kill: CancellationToken::new(),
+            interrupt: CancellationToken::new(),
+            background: CancellationToken::new(),
+            most_bytes: usize::MAX,
+        }
+    }
+
     /// Returns the bytes available for output besides the notes.
     pub(crate) fn room(&self) -> usize {
         self.most_bytes - NOTE_BYTES.min(self.most_bytes / 4)

@@ -12,7 +12,6 @@ use crate::sys;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -114,15 +113,6 @@ impl Bench {
         let Verdict::Allow(permit) = plan.judged(&self.policy, jiff::Timestamp::now()) else {
             return Err(format!("`{tool_name}` is not allowed"));
         };
-        let (output, _unwatched) = tokio::sync::mpsc::channel(1);
-        let context = RunContext {
-            tool_call_id: None,
-            output,
-            kill: CancellationToken::new(),
-            interrupt: CancellationToken::new(),
-            background: CancellationToken::new(),
-            most_bytes: usize::MAX,
-        };
-        Ok(self.router.run(plan, permit, context).await)
+        Ok(self.router.run(plan, permit, RunContext::unwatched()).await)
     }
 }

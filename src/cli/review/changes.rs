@@ -7,8 +7,6 @@ use crate::ports::RunContext;
 use crate::protocol::{Arguments, CallId, FileDiff, FileDiffs, Problem, ToolCall, ToolStatus, counted};
 use crate::tools::line_hunks;
 use serde_json::json;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 /// Maximum number of files under review.
 const MAX_FILES: usize = 100;
@@ -142,7 +140,7 @@ impl Git<'_> {
             Ok(Judged::Asks(_, question)) => return Err(format!("`{line}` needs approval: {}", question.reason)),
             Err(refused) => return Err(refused.text_for_model()),
         };
-        let result = self.runner.run(plan, permit, None, unwatched()).await;
+        let result = self.runner.run(plan, permit, None, RunContext::unwatched()).await;
         let is_complete = result.status == ToolStatus::Succeeded && result.left_out.is_none();
         let printed = result.output_text.strip_prefix(PRINTED).and_then(|text| text.rsplit_once(ERRORS)).map(|(text, _)| text);
         printed.filter(|_| is_complete).map(str::to_owned).ok_or_else(|| result.text_for_model())
@@ -152,16 +150,4 @@ impl Git<'_> {
 /// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-fn unwatched() -> RunContext {
-    let (output, _unwatched) = mpsc::channel(1);
-    RunContext {
-        tool_call_id: None,
-        output,
-        kill: CancellationToken::new(),
-        interrupt: CancellationToken::new(),
-        background: CancellationToken::new(),
-        most_bytes: usize::MAX,
-    }
 }
