@@ -37,6 +37,11 @@ impl TaskStage {
         }
     }
 
+    /// Returns true if the task has ended.
+    pub(crate) fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
     /// Returns true if the task has not ended and is not paused.
     pub(crate) fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Waiting)

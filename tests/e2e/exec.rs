@@ -287,7 +287,10 @@ fn a_signal_ends_with_its_code_and_what_was_said_is_kept() {
             events.in_order(&["task_cancelled", "session_completed"]);
             assert_eq!(listed[0]["open"], serde_json::Value::Null, "{listed}");
         }
-        project.aye(&["exec", "-c", "go on"]).exits(0);
+        let output = project.aye(&["exec", "-c", "go on"]).exits(0);
+        // Only a task that was not cancelled could have been continued.
+        let notice = "the unfinished task \"a long task\" ends here, because a new prompt was given";
+        assert_eq!(output.stderr.contains(notice), signal == Signal::SIGTERM, "{signal}: {}", output.stderr);
         assert!(server.request(1).messages().contains("a long task"), "{signal}");
     }
 }

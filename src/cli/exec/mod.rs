@@ -40,6 +40,8 @@ pub(crate) struct Request {
     pub approver: Approver,
 }
 
+/// Maximum width of a prompt in a notice.
+const TITLE_CELLS: usize = 60;
 const NEW_TASK: &str = "run `aye exec -c PROMPT` to start a new task";
 
 fn no_prompt() -> CliError {
@@ -221,6 +223,11 @@ fn run_task(
     if words.is_empty() && claimed.session().state.is_done() {
         return told_again(&runtime, &claimed, &printing).map(|exit| EndedTask { exit, policy });
     }
+    if unfinished == Unfinished::Replace
+        && let Some(task) = claimed.session().state.task().filter(|task| !task.stage.is_over())
+    {
+        warn(replaced(&task.prompt));
+    }
     let prepared = runtime.block_on(claimed.prepare())?;
     match words.prompt(prepared.setup()) {
         Ok(prompt) => {
@@ -232,6 +239,14 @@ fn run_task(
             Err(trouble)
         }
     }
+}
+
+/// Returns the notice that a new prompt ends the unfinished task with this prompt.
+fn replaced(prompt: &str) -> Problem {
+    let line = crate::text::clean_line(prompt.trim().lines().next().unwrap_or_default());
+    let line = crate::text::truncate(&line, TITLE_CELLS).into_owned();
+    Problem::new(format!("the unfinished task \"{line}\" ends here, because a new prompt was given"))
+        .hint("to finish a task first, run `aye exec -c` without a prompt")
 }
 
 /// Returns the error for a session that cannot be opened, with the way to take it over if another process owns it.
