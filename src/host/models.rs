@@ -347,6 +347,12 @@ impl ModelCatalog {
             };
         }
         let Some(patterns) = self.allowed().patterns() else { return by_keys() };
+        if patterns.is_empty() {
+            let problem = Problem::new("the policy allows no model (`allowed_models` is empty)");
+            return Err(NoModel::Forbidden(
+                problem.hint("add a model to `allowed_models`, or remove the key to allow every model"),
+            ));
+        }
         let mut lacks = None;
         for name in patterns.iter().flat_map(|pattern| self.named_by(pattern, catalogue)) {
             if self.allowed().forbidden_by(&name).is_some() {
@@ -357,13 +363,18 @@ impl ModelCatalog {
                 Err(error) => lacks = lacks.or(Some(error)),
             }
         }
-        let listed = if patterns.is_empty() { "no model".to_owned() } else { format!("only {}", quoted(&patterns)) };
-        Err(NoModel::NoKey(match lacks {
-            Some(lacks) => {
-                lacks.into_problem().at(format!("the policy allows {listed} (`allowed_models`), and none of these is usable"))
-            }
-            None => format!("the policy allows {listed} (`allowed_models`), and no known model matches").into(),
-        }))
+        let listed = quoted(&patterns);
+        Err(match lacks {
+            Some(lacks) => NoModel::NoKey(
+                lacks
+                    .into_problem()
+                    .at(format!("the policy allows only {listed} (`allowed_models`), and none of these is usable")),
+            ),
+            None => NoModel::Forbidden(
+                Problem::new(format!("the policy allows only {listed} (`allowed_models`), and no known model matches"))
+                    .hint("change `allowed_models`, or run `aye models` to list the models"),
+            ),
+        })
     }
 
     /// Returns the models that an entry of `allowed_models` means: the name itself, or the listed models that match a

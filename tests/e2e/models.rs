@@ -134,8 +134,11 @@ fn without_a_flag_the_first_allowed_model_with_a_key_is_used() {
     let project = Project::empty().env("DEEPSEEK_API_KEY", "sk-deepseek-scripted").policy(&only("[\"anthropic/*\"]"));
     let output = project.aye(&["exec", "say hello"]).exits(5);
     assert!(output.stderr.contains("`anthropic/*`") && output.stderr.contains("ANTHROPIC_API_KEY"), "{}", output.stderr);
-    let output = Project::empty().env("ANTHROPIC_API_KEY", "k").policy(&only("[]")).aye(&["exec", "say hello"]).exits(5);
+    let output = Project::empty().env("ANTHROPIC_API_KEY", "k").policy(&only("[]")).aye(&["exec", "say hello"]).exits(2);
     assert!(output.stderr.contains("allows no model"), "{}", output.stderr);
+    let project = Project::empty().env("ANTHROPIC_API_KEY", "k").policy(&only("[\"anthropic/gone-*\"]"));
+    let output = project.aye(&["exec", "say hello"]).exits(2);
+    assert!(output.stderr.contains("no known model matches"), "{}", output.stderr);
 }
 
 #[test]
