@@ -259,6 +259,24 @@ fn no_task_begins_in_a_paused_session_and_the_error_says_what_to_do() {
 }
 
 #[test]
+fn a_task_that_cannot_start_is_answered_when_the_session_is_paused() {
+    let mut desk = live();
+    let start = r#"{"jsonrpc":"2.0","id":2,"method":"StartTask","params":{"prompt":"go"}}"#;
+    assert!(matches!(done(&desk.line(line(start)))[..], [Command::Prompt { .. }]));
+    desk.event(state(SessionStatus::Paused, TaskStatus::WaitingForLlm));
+    let failure = Failure::new(FailureKind::Internal, "Cannot save this session (the disk is full).", "hint");
+    let told = sent(&desk.event(event(EventKind::SessionPaused { failure })));
+    let [paused, refused] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(paused["params"]["eventType"], "session_paused");
+    assert_eq!((&refused["id"], &refused["error"]["data"]["reason"]), (&json!(2), &json!("paused")), "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the disk is full") && message.contains("ResumeSession"), "{message}");
+    // Nothing is answered twice.
+    let begun = desk.event(event(EventKind::TaskStarted { prompt: "go".to_owned(), max_steps: 9 }));
+    assert!(sent(&begun).iter().all(|message| message.get("id").is_none()));
+}
+
+#[test]
 fn a_resumed_session_has_the_policy_and_the_tools_of_now() {
     let mut desk = live();
     desk.event(state(SessionStatus::Paused, TaskStatus::WaitingForLlm));

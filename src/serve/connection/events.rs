@@ -29,6 +29,10 @@ impl ClientConnection {
             let begun = TaskBegun { task_id: task_id.to_string() };
             self.settle_first(|wait| matches!(wait, Wait::Begin), Ok(value(&begun)));
         }
+        if let (EventKind::SessionPaused { failure }, true, Stage::Live(live)) = (&event.kind, told, &self.stage) {
+            let fault = live.paused_before_start(failure);
+            self.settle_first(|wait| matches!(wait, Wait::Begin), Err(fault));
+        }
         let named = match (&event.kind, &self.stage) {
             (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.status == SessionStatus::Failed => {
                 let reason = live.failed_by.clone().unwrap_or_else(|| "cannot save the end of the session".to_owned());

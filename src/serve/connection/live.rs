@@ -3,7 +3,7 @@
 use super::answers::Slot;
 use super::{Act, OpenedSession, value};
 use crate::protocol::{
-    Approval, Command, EventKind, FailureKind, HostCommand, PolicyLayer, SessionStatus, TaskState, TaskStatus,
+    Approval, Command, EventKind, Failure, FailureKind, HostCommand, PolicyLayer, SessionStatus, TaskState, TaskStatus,
 };
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
@@ -116,20 +116,33 @@ impl Live {
 
     /// Returns the error for a task that cannot start because the session is paused.
     pub(super) fn is_paused(&self) -> Fault {
-        let expired = self.paused_for == Some(FailureKind::PolicyExpired);
-        let (code, why) = if expired {
-            (FaultCode::PolicyInvalid, "the session is paused because its policy has expired; renew the policy, then call")
-        } else {
-            (FaultCode::TaskRunning, "the session is paused; call")
+        let why = match self.paused_for {
+            Some(FailureKind::PolicyExpired) => {
+                "the session is paused because its policy has expired; renew the policy, then call"
+            }
+            _ => "the session is paused; call",
         };
-        let message = match self.task.as_ref().filter(|_| self.works()) {
+        self.pause_fault(match self.task.as_ref().filter(|_| self.works()) {
             Some(task) => format!(
                 "{why} `ResumeSession` to continue the task `{}`, or `CancelTask` to end it before you start another one",
                 task.task_id
             ),
             None => format!("{why} `ResumeSession` first"),
+        })
+    }
+
+    /// Returns the error for a task that could not start, because the session was paused. Its prompt is kept.
+    pub(super) fn paused_before_start(&self, failure: &Failure) -> Fault {
+        let reason = &failure.message;
+        self.pause_fault(format!("the session was paused before the task started: {reason} Call `ResumeSession` to start it."))
+    }
+
+    fn pause_fault(&self, message: String) -> Fault {
+        let (code, reason) = match self.paused_for {
+            Some(FailureKind::PolicyExpired) => (FaultCode::PolicyInvalid, "expired"),
+            _ => (FaultCode::TaskRunning, "paused"),
         };
-        Fault::new(code, message).with(json!({"reason": if expired { "expired" } else { "paused" }}))
+        Fault::new(code, message).with(json!({"reason": reason}))
     }
 
     /// Sends a query whose response arrives after all events so far.
