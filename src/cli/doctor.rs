@@ -292,7 +292,7 @@ fn tools(place: &AppContext, common: &Common) -> Check {
 /// Lists the restrictions of the policy that no sandbox enforces here.
 fn not_kept(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
     let standing = SandboxHost::from_probe(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
-    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
+    let enforcer = standing.enforcer(place, policy);
     standing.sandbox_policy(&enforcer).unheld().into_iter().map(|what| Check::note("not enforced", what)).collect()
 }
 

@@ -240,7 +240,7 @@ impl Reload {
 
     /// Returns notices about names that match no tool and were not reported yet.
     fn unmatched_names(&mut self) -> Vec<String> {
-        let enforcer = self.place.enforcer(&self.policy, self.standing.sandbox(), self.place.mode);
+        let enforcer = self.standing.enforcer(&self.place, &self.policy);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
         let router = Router::new(self.kept.toolset(&self.place, &enforcer, sandbox_policy));
         let unmatched = unmatched(&self.place.tools.limits, &router);
@@ -317,7 +317,7 @@ impl Reload {
     }
 
     fn with_router(&self, policy: &Policy, message: Option<&str>) -> (PolicyUpdate, Arc<Router>) {
-        let enforcer = self.place.enforcer(policy, self.standing.sandbox(), self.place.mode);
+        let enforcer = self.standing.enforcer(&self.place, policy);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
         sandbox_policy.look_through();
         let sandbox = self.standing.describe(&sandbox_policy);

@@ -1,6 +1,7 @@
 //! The sandbox of a run: the capabilities of the system, determined once, and the settings of the policy.
 
 use super::context::AppContext;
+use super::policy_layers::Policy;
 use crate::agent::SandboxStatus;
 use crate::policy::{Enforcer, Sandbox, SandboxSetting};
 use crate::protocol::SandboxTier;
@@ -81,6 +82,15 @@ impl SandboxHost {
     pub(crate) fn trust(&mut self, place: &AppContext) {
         self.ground.git = GitOutside::find(&place.workspace);
         self.ground.trust = RepositoryTrust::Trusted;
+    }
+
+    /// Returns the enforcer of a policy here: with this sandbox, in the mode of the place.
+    pub(crate) fn enforcer(&self, place: &AppContext, policy: &Policy) -> Enforcer {
+        let enforcer = place.enforcer(policy, self.sandbox(), place.mode);
+        match self.ground.trust {
+            RepositoryTrust::Trusted | RepositoryTrust::NeverAsked => enforcer,
+            RepositoryTrust::Untrusted => enforcer.in_untrusted_project(),
+        }
     }
 
     /// Returns the sandbox settings under this policy.

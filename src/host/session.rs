@@ -386,7 +386,7 @@ pub(super) fn setup(
     model: Arc<dyn Model>,
     terms: SessionOptions,
 ) -> Setup {
-    let (policy_name, policy) = (policy.name.clone(), place.enforcer(policy, terms.standing.sandbox(), place.mode));
+    let (policy_name, policy) = (policy.name.clone(), terms.standing.enforcer(place, policy));
     let sandbox_policy = terms.standing.sandbox_policy(&policy);
     sandbox_policy.look_through();
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));

@@ -19,7 +19,7 @@ pub(super) fn connect(
     standing: &SandboxHost,
     approver: Approver,
 ) -> Option<agent::Remote> {
-    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
+    let enforcer = standing.enforcer(place, policy);
     let settings = || session.kept.tool_settings(place, &enforcer, standing.sandbox_policy(&enforcer));
     let (mut specs, mut problems) = specs::specs(place, Some(project));
     mcp_servers::with_passed(&passed, &mut specs, &mut problems);

@@ -55,7 +55,7 @@ impl ToolEnvironment {
             Starts::Programs => SandboxHost::find(&place, project.trust()),
             Starts::Nothing => SandboxHost::unasked(&place),
         };
-        let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
+        let policy = standing.enforcer(&place, &policy);
         Ok(Self { place, policy, standing })
     }
 }

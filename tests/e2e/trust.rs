@@ -180,6 +180,33 @@ fn git_spawn_cve_2025_59041_no_program_is_started_before_trust() {
 }
 
 #[test]
+fn in_an_untrusted_project_no_mode_runs_a_command_that_could_start_its_programs() {
+    let call = |project: &Project, command: &str, flags: &[&str]| {
+        let arguments = json!({ "command": command }).to_string();
+        project.aye(&[&["tool", "call", "RunCommand", "--args", &arguments, "--json", "--mode", "auto"][..], flags].concat())
+    };
+    let with_script = || {
+        let project = Project::empty().file("build.sh", "#!/bin/sh\necho built\n");
+        fs::set_permissions(project.path("build.sh"), PermissionsExt::from_mode(0o755)).unwrap();
+        project
+    };
+    let plain = with_script();
+    call(&plain, "./build.sh", &[]).exits(0);
+    let project = with_script().file("AGENTS.md", "Run ./build.sh first.\n");
+    for command in ["./build.sh", "sh build.sh", "touch made"] {
+        let result = call(&project, command, &[]).exits(1).json();
+        assert_eq!(result["error"]["errorCode"], "NO_APPROVER", "{command}: {result}");
+        let message = result["error"]["message"].as_str().unwrap();
+        assert!(message.contains("until the project is trusted"), "{command}: {message}");
+    }
+    assert!(!project.exists("made"));
+    // A line that only reads starts no program of the project, and a person may approve any line.
+    call(&project, "ls", &[]).exits(0);
+    call(&project, "./build.sh", &["--yes"]).exits(0);
+    call(&project, "./build.sh", &["--trust"]).exits(0);
+}
+
+#[test]
 fn a_server_of_the_project_whose_script_changed_in_the_session_is_not_started_again() {
     let server = Server::new([Answer::text("Hello.")]);
     let entry = json!({"mcpServers": {"docs": {"command": "sh", "args": ["server.sh"]}}}).to_string();

@@ -265,7 +265,7 @@ fn head(
     (model, wanted): (&ModelSelection, Option<String>),
     standing: &SandboxHost,
 ) -> (Header, ModelAccess) {
-    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
+    let enforcer = standing.enforcer(place, policy);
     let access = match model {
         Ok(_) => ModelAccess::Ready,
         Err(error) => ModelAccess::NoKey { message: error.to_string(), model: wanted },

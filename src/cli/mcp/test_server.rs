@@ -67,7 +67,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -
         Reach::Program { .. } => SandboxHost::find(place, project.trust()),
         Reach::Http { .. } => SandboxHost::unasked(place),
     };
-    let enforcer = place.enforcer(&policy, standing.sandbox(), place.mode);
+    let enforcer = standing.enforcer(place, &policy);
     let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.sandbox_policy(&enforcer)));
     let wires = McpDeps {
         launcher: Some(Arc::new(launcher) as Arc<dyn Launcher>),

