@@ -37,7 +37,10 @@ impl Project {
     /// Like `empty`, but not below `/tmp`, unless all of this is there; `AYE_TEST_DIR` names another parent directory.
     pub fn outside_tmp() -> Self {
         let place = std::env::var("AYE_TEST_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
-        Self::below(std::path::Path::new(&place))
+        let project = Self::below(std::path::Path::new(&place));
+        // Ends the search for repositories: the one of aye contains the projects of other tests.
+        fs::create_dir(project.directory(".git")).unwrap();
+        project
     }
 
     fn below(directory: &std::path::Path) -> Self {
