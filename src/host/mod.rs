@@ -11,6 +11,7 @@ pub(crate) mod console;
 pub(crate) mod context;
 pub(crate) mod crash;
 pub(crate) mod disk_usage;
+mod download;
 pub(crate) mod drift;
 pub(crate) mod ephemeral;
 pub(crate) mod error;
