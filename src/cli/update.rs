@@ -141,8 +141,7 @@ fn text(installation: &Installation, release: Option<&Release>, status: Option<R
 /// Returns the commands, or what to do if they are not known.
 fn instructions(method: &InstallMethod, release: Option<&Release>, commands: &[String]) -> String {
     if !commands.is_empty() {
-        let lines: String = commands.iter().map(|command| format!("  {command}\n")).collect();
-        return format!("To update aye, run:\n{lines}");
+        return format!("To update aye, run:\n  {}\n", commands.join("\n  "));
     }
     match (method, release) {
         (InstallMethod::Unknown, _) => "aye cannot tell how it was installed. Update it the way you installed it.\n".to_owned(),

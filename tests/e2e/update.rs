@@ -26,8 +26,9 @@ impl ReleaseServer {
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 count.fetch_add(1, Ordering::SeqCst);
-                let _ = stream.read(&mut [0; 4096]);
-                let _ = stream.write_all(response.as_bytes());
+                if stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
+                    let _ = stream.write_all(response.as_bytes());
+                }
             }
         });
         Self { port, requests }
