@@ -5,7 +5,7 @@
 #   --from  take the archive from this directory, and download nothing
 #
 # The archive is checked against its SHA-256 checksum before anything is changed. The new program replaces an old one in one
-# step: if the installation is interrupted, the old program stays as it is.
+# step: if the installation is interrupted, the old program stays as it is. Run the installer again to complete it.
 set -eu
 
 version='@VERSION@'
@@ -40,8 +40,19 @@ esac
 name="aye-$version-$target"
 
 mkdir -p "$directory" || fail "cannot create $directory" 'choose another directory with --dir'
+directory="$(CDPATH='' cd -- "$directory" && pwd)" || fail "cannot open $directory" 'choose another directory with --dir'
+# What an installer left that was killed. The name has its process ID.
+for left in "$directory"/.aye-install.*; do
+    [ -d "$left" ] || continue
+    process="${left##*/.aye-install.}"
+    process="${process%%.*}"
+    case "$process" in
+        '' | *[!0-9]*) ;;
+        *) kill -0 "$process" 2>/dev/null || rm -rf "$left" ;;
+    esac
+done
 # In the same directory, so that the program can be renamed into place.
-work="$(mktemp -d "$directory/.aye-install.XXXXXX")" || fail "cannot write to $directory" 'choose another directory with --dir'
+work="$(mktemp -d "$directory/.aye-install.$$.XXXXXX")" || fail "cannot write to $directory" 'choose another directory with --dir'
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM
 
@@ -70,8 +81,12 @@ tar -xzf "$work/archive" -C "$work" "$name/aye" || fail "cannot unpack $name.tar
 chmod 755 "$work/$name/aye"
 "$work/$name/aye" --version >/dev/null 2>&1 || fail 'the program does not run on this system; nothing was installed' 'build it from source: cargo install --path . --locked'
 [ ! -d "$directory/aye" ] || fail "$directory/aye is a directory; nothing was installed"
-mv -f "$work/$name/aye" "$directory/aye"
-printf '%s\n' "$version" > "$directory/.aye-installed" || :
+# On the disk before it is renamed, so that a power failure leaves no incomplete program either.
+sync "$work/$name/aye" 2>/dev/null || sync || :
+# `aye update` reads this file.
+printf '%s\n' "$version" > "$work/mark"
+mv -f "$work/$name/aye" "$directory/aye" || fail "cannot write $directory/aye; nothing was installed"
+mv -f "$work/mark" "$directory/.aye-installed" || :
 
 printf 'installed aye %s in %s\n' "$version" "$directory"
 case ":$PATH:" in

@@ -23,6 +23,7 @@ pub(crate) mod session_ids;
 mod sessions;
 mod setup;
 mod tool;
+mod update;
 mod usage;
 
 use crate::host::console::{fail, print_text, say_json};
@@ -115,6 +116,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Acp => acp::run(common),
         Action::Setup { answers } => setup::run(common, answers == Answers::Yes),
         Action::Doctor { json } => doctor::run(common, json),
+        Action::Update(args) => update::run(&AppContext::find(common)?, &args),
         Action::Completions { shell } => {
             print_text(&args::completions(shell));
             Ok(Exit::Completed)

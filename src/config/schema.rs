@@ -124,6 +124,12 @@ pub(super) const KEYS: &[Key] = &[
         "false",
         "true: look once a day whether the list at catalogue_url has changes, and say so; nothing is changed",
     ),
+    key(
+        &["update", "url"],
+        Kind::Text,
+        "",
+        "index of releases for `aye update --check`; https, or http on this machine; unset: that of the release",
+    ),
     key(&["profiles", "*", "model"], Kind::ModelName, "", "model, as with -m, if `--profile NAME` chooses the profile"),
     key(&["profiles", "*", "mode"], Kind::Choice(&MODES), "", "mode, as with --mode"),
     key(&["profiles", "*", "effort"], Kind::Choice(&EFFORTS), "", "reasoning effort, as with --effort"),

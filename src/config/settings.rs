@@ -193,6 +193,11 @@ impl Settings {
         }
     }
 
+    /// Returns the URL of the index of releases, if it is set.
+    pub(crate) fn update_url(&self) -> Option<&str> {
+        self.text(&["update", "url"])
+    }
+
     /// Returns the models that continue a task if the provider of the model in use is overloaded.
     pub(crate) fn fallback_models(&self) -> Vec<String> {
         model_roles::fallbacks(&self.values)

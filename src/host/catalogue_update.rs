@@ -5,18 +5,14 @@ use super::models::ModelCatalog;
 use crate::llm::{Catalogue, CatalogueUpdate, UpdateError};
 use crate::protocol::Problem;
 use crate::sys::file::private::{self, PrivateError};
-use crate::sys::http::{Server, Timeouts};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Public list of models, used if the user names no other one.
 pub(crate) const PUBLIC_LIST: &str = "https://models.dev/api.json";
-/// Time for the whole download.
-const TIMEOUT: Duration = Duration::from_secs(30);
 /// Seconds between two looks for a new list.
 const INTERVAL: i64 = 24 * 60 * 60;
 /// File in the data directory with the time of the last look.
@@ -86,28 +82,9 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-async fn download(given: &str, place: &AppContext) -> Result<Vec<u8>, Problem> {
-    let cannot = |why: &dyn std::fmt::Display| {
-        Problem::new(format!("cannot download `{given}`")).because(why).hint("nothing was changed; try again later")
-    };
-    let url = url::Url::parse(given).map_err(|error| cannot(&error))?;
-    let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
-    let origin = &url[..url::Position::BeforePath];
-    let timeouts = Timeouts { connect: place.settings.llm.connect_timeout, idle: place.settings.llm.idle_timeout };
-    let server = Server::new(origin, timeouts).map_err(|error| cannot(&error))?;
-    let all = async {
-        let reply = server.get(path, &Vec::new()).await.map_err(|error| cannot(&error))?;
-        match reply.status() {
-            200..300 => Ok(reply.into_head(CatalogueUpdate::MAX_BYTES + 1).await),
-            300..400 => {
-                let target = reply.header("location").unwrap_or_default().to_owned();
-                let why = format!("{}, a redirect to `{target}`, which is not followed", reply.status_line());
-                Err(cannot(&why))
-            }
-            _ => Err(cannot(&reply.status_line())),
-        }
-    };
-    tokio::time::timeout(TIMEOUT, all).await.unwrap_or_else(|_| Err(cannot(&format!("no answer within {} s", TIMEOUT.as_secs()))))
+async fn download(url: &str, place: &AppContext) -> Result<Vec<u8>, Problem> {
+    let document = super::download::download(url, place.download_timeouts(), CatalogueUpdate::MAX_BYTES).await;
+    document.map_err(|problem| problem.hint("nothing was changed; try again later"))
 }
 
 /// Looks for a new list, if the user wants that and the last look is a day ago. Returns what to tell the user. It changes nothing.

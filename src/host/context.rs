@@ -13,7 +13,7 @@ use crate::policy::{
     Approve, Context, EXCLUDED_LIST, Enforcer, ExcludedPaths, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern,
 };
 use crate::protocol::{Mode, WorkspaceId};
-use crate::sys::http::trust_also;
+use crate::sys::http::{Timeouts, trust_also};
 use crate::sys::ignore_files::own_list;
 use crate::sys::process::Shell;
 use crate::tools::{self, PatchFile};
@@ -110,6 +110,11 @@ impl AppContext {
     /// Returns the same without `[model] default`.
     pub(crate) fn without_default_model(&self) -> Self {
         Self { settings: self.settings.without_default_model(), ..self.clone() }
+    }
+
+    /// Returns the time limits of downloads.
+    pub(crate) fn download_timeouts(&self) -> Timeouts {
+        Timeouts { connect: self.settings.llm.connect_timeout, idle: self.settings.llm.idle_timeout }
     }
 
     pub(crate) fn workspace_id(&self) -> WorkspaceId {

@@ -18,6 +18,8 @@ pub enum Exit {
     Authentication,
     /// The response does not match the schema of `--output-schema`.
     Mismatch,
+    /// `aye update --check` found a newer version. The same code as that of `dnf check-update`.
+    UpdateAvailable,
     /// SIGINT.
     Interrupted,
     /// SIGTERM.
@@ -26,7 +28,7 @@ pub enum Exit {
 
 impl Exit {
     /// All exit codes, in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Completed,
         Self::Failed,
         Self::Usage,
@@ -34,6 +36,7 @@ impl Exit {
         Self::Limit,
         Self::Authentication,
         Self::Mismatch,
+        Self::UpdateAvailable,
         Self::Interrupted,
         Self::Terminated,
     ];
@@ -48,6 +51,7 @@ impl Exit {
             Self::Limit => "A limit on steps, tokens or cost was reached.",
             Self::Authentication => "An API key or a sign-in is missing or was rejected.",
             Self::Mismatch => "The response does not match the schema of --output-schema.",
+            Self::UpdateAvailable => "aye update --check found a newer version.",
             Self::Interrupted => "aye was interrupted (SIGINT).",
             Self::Terminated => "aye was terminated (SIGTERM).",
         }
@@ -62,6 +66,7 @@ impl Exit {
             Self::Limit => 4,
             Self::Authentication => 5,
             Self::Mismatch => 6,
+            Self::UpdateAvailable => 100,
             Self::Interrupted => 130,
             Self::Terminated => 143,
         }

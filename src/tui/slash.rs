@@ -124,7 +124,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["terminal-setup"], "not needed: aye detects what the terminal supports"),
     (&["todo", "todos"], "ask the model for a list of the open steps"),
     (&["tools", "allowed-tools"], "use `aye tool list` to list the tools, /policy for what may run"),
-    (&["update", "upgrade"], "aye does not update itself; reinstall it the way you installed it"),
+    (&["update", "upgrade"], "run `aye update` in a shell: it shows the commands that update aye"),
     (&["worktree"], "create one with `git worktree add DIR`, then run `aye -C DIR`"),
 ];
 /// Commands whose argument may have several lines.

@@ -190,7 +190,7 @@ fn a_word_that_is_a_command_is_not_sent_to_a_model() {
     for (arguments, hint) in [
         (&["login"][..], "aye auth login"),
         (&["-p", "init"], "/init"),
-        (&["exec", "update"], "does not update itself"),
+        (&["exec", "update"], "run `aye update`"),
         (&["exec", "doctor"], "aye doctor"),
         (&["modles"], "aye models"),
     ] {

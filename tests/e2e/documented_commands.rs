@@ -41,6 +41,8 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye rewind --conversation", Asks("Rewind", "y\r")),
     ("aye rewind --redo", Asks("Redo", "y\r")),
     ("aye auth login anthropic", Asks("API key", "sk-ant-typed\r")),
+    // A build for tests names no release server.
+    ("aye update --check", Fails(2, "this build names no release server")),
     // This host does not exist.
     ("aye mcp test docs", Fails(1, "docs")),
     // The server was removed by the line before.
@@ -263,6 +265,7 @@ documents! {
     commands_about_durability_run: "docs/DURABILITY.md",
     commands_to_get_started_run: "docs/GETTING_STARTED.md",
     commands_about_imports_run: "docs/IMPORT.md",
+    commands_to_install_and_update_run: "docs/INSTALL.md",
     commands_about_mcp_run: "docs/MCP.md",
     commands_about_models_run: "docs/MODELS.md",
     commands_about_policies_run: "docs/POLICY.md",

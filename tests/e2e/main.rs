@@ -102,6 +102,7 @@ mod tools_on_demand;
 mod trees;
 mod trust;
 mod typeahead;
+mod update;
 mod usage;
 mod user_commands;
 mod version;

@@ -192,7 +192,7 @@ impl Project {
 
     /// Runs another program to its end without a terminal, with the same environment.
     #[track_caller]
-    pub fn run_program(&self, program: &'static str, arguments: &[&str]) -> Output {
+    pub fn run_program(&self, program: &str, arguments: &[&str]) -> Output {
         let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
         Running::start(&Invocation { program, arguments, ..self.invocation(&[]) }, None).finish()
     }

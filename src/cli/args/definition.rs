@@ -361,6 +361,10 @@ pub(super) enum Sub {
         #[arg(long)]
         json: bool,
     },
+    /// Show how to update aye, and check for a newer version
+    ///
+    /// aye does not replace itself. It finds out how it was installed, and prints the commands that update it.
+    Update(UpdateArgs),
     /// Run sessions for an editor over the Agent Client Protocol
     ///
     /// The editor starts this command and talks to it on stdin and stdout.
@@ -384,6 +388,16 @@ pub(super) enum Sub {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub(crate) struct UpdateArgs {
+    /// Look for a newer version; the exit code is 100 if there is one
+    #[arg(long)]
+    pub check: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -2,7 +2,7 @@
 
 use super::definition::{
     CommonArgs, ConfigSub, Fork, FormatArg, Line, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, ReviewArgs, RunArgs,
-    SessionArgs, Sub, ToolSub,
+    SessionArgs, Sub, ToolSub, UpdateArgs,
 };
 use super::single_word;
 use crate::cli::apply::{Form as ApplyForm, Request as ApplyRequest};
@@ -88,6 +88,7 @@ pub(crate) enum Action {
     Setup {
         answers: Answers,
     },
+    Update(UpdateArgs),
     Acp,
     Completions {
         shell: Shell,
@@ -280,6 +281,7 @@ impl Sub {
             Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
             Self::Doctor { json } => Action::Doctor { json },
             Self::Setup { yes } => Action::Setup { answers: answers(yes) },
+            Self::Update(args) => Action::Update(args),
             Self::Acp => Action::Acp,
             Self::Completions { shell } => Action::Completions { shell },
             Self::Man { dir } => Action::Man { dir },
@@ -464,6 +466,7 @@ impl Invocation {
             | Action::Completions { .. }
             | Action::Man { .. }
             | Action::Setup { .. }
+            | Action::Update(_)
             | Action::Acp
             | Action::Doctor { .. } => false,
         };

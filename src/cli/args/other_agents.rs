@@ -131,7 +131,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     ),
     (&["--init"], Instead("start `aye` and run `/init` to write an AGENTS.md")),
     (&["--quiet", "-q"], Instead("use `aye exec`: stdout has only the response")),
-    (&["--version-check", "--update"], Instead("aye does not update itself; reinstall it the way you installed it")),
+    (&["--version-check", "--update"], Instead("use `aye update --check`")),
 ];
 
 /// A command line with an option of another agent.

@@ -3,7 +3,6 @@
 use super::args::Subject;
 use super::origin::{Origin, Origins};
 use super::paint::{Paint, Tone};
-use super::quote;
 use super::server_tools::ServerTools;
 use crate::cli::tool;
 use crate::host::console::{print_text, say_json};
@@ -16,6 +15,7 @@ use crate::host::project::ProjectConfig;
 use crate::host::sandbox_host::SandboxHost;
 use crate::policy::{Explanation, Sandbox};
 use crate::protocol::{Action, ApproveWhen, Arguments, Mode, Risk, VerdictKind};
+use crate::text::quoted_line;
 use crate::tools;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: b
 
 fn command(words: &[String], cwd: Option<String>) -> Arguments {
     let mut arguments = serde_json::Map::new();
-    arguments.insert("command".to_owned(), quote::line(words).into());
+    arguments.insert("command".to_owned(), quoted_line(words).into());
     arguments.extend(cwd.map(|cwd| ("cwd".to_owned(), cwd.into())));
     Arguments::Object(arguments)
 }

@@ -8,7 +8,6 @@ pub(crate) mod init;
 mod log;
 mod origin;
 mod paint;
-mod quote;
 mod redact;
 mod schema;
 mod server_tools;

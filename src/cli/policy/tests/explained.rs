@@ -2,7 +2,6 @@ use super::*;
 use crate::cli::policy::explain::{ExplainedCall, steps};
 use crate::cli::policy::origin::Origin;
 use crate::cli::policy::paint::Paint;
-use crate::cli::policy::quote;
 use crate::policy::entry_at;
 use crate::protocol::{Action, Place, Target};
 
@@ -88,7 +87,7 @@ fn colours_are_the_only_sequences() {
 
 #[test]
 fn words_reach_a_program_as_they_were_given() {
-    let line = |words: &[&str]| quote::line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    let line = |words: &[&str]| crate::text::quoted_line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     for (words, expected) in [
         (&["git status | head"][..], "git status | head"),
         (&["git", "log", "--format=%h"], "git log --format=%h"),

@@ -7,7 +7,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Returns a shell line: a single word is the line itself, several words are quoted as needed.
-pub(crate) fn line(words: &[String]) -> String {
+pub(crate) fn quoted_line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),
         words => words.iter().enumerate().map(|(at, word)| quoted(word, at == 0)).collect::<Vec<_>>().join(" "),
