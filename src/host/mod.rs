@@ -26,6 +26,7 @@ pub(crate) mod models;
 pub(crate) mod nesting;
 pub(crate) mod offered_tools;
 pub(crate) mod options;
+pub(crate) mod output_schema;
 pub(crate) mod other_agents;
 pub(crate) mod policy_error;
 pub(crate) mod policy_layers;
