@@ -13,6 +13,7 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/cost", None),
     ("/budget", None),
     ("/diff", None),
+    ("/review", Some("--staged, --base BRANCH or --commit SHA; without one, the uncommitted changes")),
     ("/undo", None),
     ("/redo", None),
     ("/continue", None),
@@ -44,9 +45,7 @@ pub(crate) enum ParsedPrompt {
 pub(crate) fn advertised(registry: Registry, own: &[CustomCommand]) -> Vec<AvailableCommand> {
     let words = |name: &str| registry.iter().find(|(entry, _)| *entry == name).map_or("", |(_, words)| words);
     let handled = HANDLED.iter().map(|(name, hint)| available(&name[1..], words(name), *hint));
-    let prompts = CustomCommand::BUILT_IN_NAMES
-        .into_iter()
-        .map(|name| available(name, words(&format!("/{name}")), (name == "review").then_some("WHAT")));
+    let prompts = CustomCommand::BUILT_IN_NAMES.into_iter().map(|name| available(name, words(&format!("/{name}")), None));
     let free = own.iter().filter(|command| !is_taken(registry, &command.name));
     let own = free.map(|command| available(&command.name, &command.description, command.argument_hint.as_deref()));
     handled.chain(prompts).chain(own).collect()
@@ -114,7 +113,8 @@ mod tests {
         assert_eq!(meant("/compact the parser"), ParsedPrompt::BuiltIn("compact", "the parser".to_owned()));
         assert_eq!(meant("/fix it"), ParsedPrompt::Prompt("Fix it".to_owned()));
         assert_eq!(meant("/usr/bin/env is what?"), ParsedPrompt::Prompt("/usr/bin/env is what?".to_owned()));
-        assert!(matches!(meant("/review"), ParsedPrompt::Prompt(text) if text.len() > 20));
+        assert!(matches!(meant("/init"), ParsedPrompt::Prompt(text) if text.len() > 20));
+        assert_eq!(meant("/review --staged"), ParsedPrompt::BuiltIn("review", "--staged".to_owned()));
         assert!(matches!(meant("/theme dark"), ParsedPrompt::Invalid(why) if why.contains("screen")));
         assert!(matches!(meant("/due"), ParsedPrompt::Invalid(why) if why.contains("<day>")));
         assert!(matches!(meant("/nothing"), ParsedPrompt::Invalid(why) if why.contains("/help")));

@@ -17,7 +17,7 @@ use super::turn::{Ends, Turn, ends};
 use super::update_mapper::{EventTime, UpdateMapper};
 use crate::protocol::{
     ApprovalId, Command, CustomCommand, Effort, Elicitation, ElicitationAnswer, Event, EventKind, HostCommand, HostRequest,
-    HostResponse, Mode, PolicyLayer, Query, RunningCommand, SessionCommand, SessionId,
+    HostResponse, Mode, PolicyLayer, Query, ReviewAsked, RunningCommand, SessionCommand, SessionId,
 };
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, NoticeSeverity, PromptRequest, PromptResponse, SessionUpdate,
@@ -425,6 +425,10 @@ impl Session {
                 // The response to this arrives after the cancellation took effect: a prompt that has not started by
                 // then never will.
                 self.send(Command::ShowBudget).await;
+            }
+            Some(AwaitedEvent::Review) => {
+                let _ = self.queries.send(Query::Review(ReviewAsked::Stop)).await;
+                self.end_turn(Ok(StopReason::Cancelled)).await;
             }
             Some(_) => self.end_turn(Ok(StopReason::Cancelled)).await,
         }

@@ -3,8 +3,8 @@
 use super::calls;
 use super::markdown::fence;
 use crate::protocol::{
-    Approve, Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, Query, RewindPlan,
-    RewindScope, RewindTarget, SessionQuery,
+    Approve, Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, HostResponse, Query,
+    Review, ReviewAsked, ReviewSubject, ReviewTold, RewindPlan, RewindScope, RewindTarget, SessionQuery,
 };
 use std::path::PathBuf;
 
@@ -28,6 +28,8 @@ pub(crate) enum AwaitedEvent {
     /// A notice.
     Notice,
     Artifacts,
+    /// The end of a review beside the session.
+    Review,
 }
 
 /// The way in which a command proceeds.
@@ -73,6 +75,12 @@ pub(crate) fn begin(name: &str, behind: &str, known: &SessionFacts<'_>) -> Resul
         ("compact", focus) => asked(Command::Compact { focus: focus.map(str::to_owned) }, AwaitedEvent::Summary),
         ("budget", _) => asked(Command::ShowBudget, AwaitedEvent::Budget),
         ("diff", _) => query(SessionQuery::ListChanges { task_id: None }, AwaitedEvent::Changes),
+        ("review", words) => {
+            let subject = ReviewSubject::parse(words.unwrap_or_default()).map_err(|problem| problem.to_string())?;
+            let (model, effort) = (Some(known.options.model.clone()), known.options.effort);
+            let asked = ReviewAsked::Start { subject, model, effort };
+            Ok(SlashOutcome::Query(Query::Review(asked), AwaitedEvent::Review))
+        }
         ("undo", _) => asked(plan(RewindTarget::Last), AwaitedEvent::Rewind),
         ("redo", _) => asked(plan(RewindTarget::Redo), AwaitedEvent::Rewind),
         ("continue", _) => Ok(SlashOutcome::Continue),
@@ -137,6 +145,14 @@ pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
             let lines: Vec<String> = artifacts.iter().map(|one| format!("- `{}` {}", one.uri, one.name)).collect();
             Some(if lines.is_empty() { "no artifacts yet".to_owned() } else { lines.join("\n") })
         }
+        (AwaitedEvent::Review, EventKind::LookedUp(HostResponse::Review(told))) => match told {
+            ReviewTold::Started(_) | ReviewTold::Step(_) => None,
+            ReviewTold::Ended(done) => Some(review(done)),
+            ReviewTold::Stopped => Some("review stopped".to_owned()),
+            ReviewTold::Failed(problem) => Some(problem.text()),
+        },
+        // Other events of the session do not concern a review.
+        (AwaitedEvent::Review, _) => None,
         (_, EventKind::Notice { message }) => Some(message.clone()),
         (_, EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure }) => Some(failure.message.clone()),
         _ => None,
@@ -196,6 +212,23 @@ fn changes(changed: &ChangedFiles) -> String {
         let fence = fence(&diff);
         lines.push(format!("\n{fence}diff\n{}\n{fence}", diff.trim_end()));
     }
+    lines.join("\n")
+}
+
+/// Returns the findings of a review as a list.
+fn review(review: &Review) -> String {
+    if review.changes.diffs.is_empty() {
+        return review.changes.nothing();
+    }
+    let mut lines = vec![format!("Review of {}: {}", review.changes.title, review.counts())];
+    for finding in &review.findings {
+        let (severity, confidence) = (finding.severity.as_str(), finding.confidence.as_str());
+        let explanation = finding.explanation.replace('\n', "\n  ");
+        lines.push(format!("- **{severity}** `{}`: {} (confidence: {confidence})", finding.place(), finding.title));
+        lines.push(format!("  {explanation}"));
+    }
+    lines.extend(review.dropped_note());
+    lines.extend(Some(review.summary.clone()).filter(|summary| !summary.is_empty()).map(|summary| format!("\n{summary}")));
     lines.join("\n")
 }
 

@@ -130,6 +130,7 @@ impl UpdateMapper {
             | EventKind::ReasoningChunk { .. }
             | EventKind::AnswerDiscarded { .. }
             | EventKind::LlmRetry { .. }
+            | EventKind::ReviewSpent { .. }
             | EventKind::LlmRequestCompleted { .. } => self.response(kind, when).into_iter().collect(),
             EventKind::CompactionStarted { .. } | EventKind::ContextCompacted(_) => {
                 self.compacted(kind, when).into_iter().collect()
@@ -183,6 +184,10 @@ impl UpdateMapper {
             EventKind::LlmRequestCompleted { usage, session_cost_usd, .. } => {
                 self.message += 1;
                 self.used = usage.input_tokens.saturating_add(usage.output_tokens);
+                self.cost = session_cost_usd.or(self.cost);
+                if when == EventTime::Now { self.usage() } else { None }
+            }
+            EventKind::ReviewSpent { session_cost_usd, .. } => {
                 self.cost = session_cost_usd.or(self.cost);
                 if when == EventTime::Now { self.usage() } else { None }
             }

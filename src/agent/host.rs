@@ -1,5 +1,6 @@
 //! Host of the turn machine: performs its effects in order and feeds the results back.
 
+mod account;
 mod backpressure;
 mod call_context;
 pub(super) mod call_timeout;
@@ -37,6 +38,8 @@ use super::turn::{Input, PolicyChange, TurnMachine, Unfinished};
 use crate::ports::{Record, RecoveredCalls, ToolRouter};
 use crate::protocol::{Command, Event, EventKind, HostCommand, SessionCommand, ToolResult, ToolUses};
 use crate::session::SessionState;
+pub(crate) use account::Account;
+use account::Charge;
 use backpressure::Backpressure;
 use call_context::CallContext;
 use changes::{ChangeTracker, all_changes};
@@ -78,9 +81,10 @@ pub(crate) fn spawn(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, 
     };
     let servers = Servers::new(remote, sender.clone());
     let queries = SessionQueries::new(&sender, router.subscribe(), servers.queries());
-    let links = Links { router, servers, sampling, server_events, sender };
+    let (account, charges) = Account::new();
+    let links = Links { router, servers, sampling, server_events, charges, sender };
     let ended = tokio::spawn(run(setup, commands, links));
-    Running { ended, queries }
+    Running { ended, queries, account }
 }
 
 /// Running session.
@@ -88,6 +92,8 @@ pub(crate) struct Running {
     pub ended: JoinHandle<()>,
     /// Answers queries until the session has ended.
     pub queries: SessionQueries,
+    /// Counts the requests of reviews.
+    pub account: Account,
 }
 
 /// Channels that the session shares with its queries and its servers.
@@ -96,6 +102,7 @@ struct Links {
     servers: Servers,
     sampling: SamplingQueue,
     server_events: ServerEvents,
+    charges: mpsc::Receiver<Charge>,
     sender: EventSender,
 }
 
@@ -138,6 +145,7 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
         inputs: receive_inputs,
         running: setup.running.take(),
         servers: links.server_events,
+        charges: links.charges,
         room: room.clone(),
     };
     let restored = Restored {
@@ -227,6 +235,7 @@ impl Host {
             },
             Occurrence::CommandsRunning(commands) => return self.emit(EventKind::CommandsRunning { commands }),
             Occurrence::Server(event) => return self.handle_server_event(event).await,
+            Occurrence::Charge(charge) => return self.charge(charge).await,
             Occurrence::TailsDue => return self.save_tails(),
             Occurrence::Deadline => {
                 self.ending = true;
@@ -261,6 +270,15 @@ impl Host {
             }
             HostCommand::Resume => self.take(Input::Command(Command::Continue)).await,
         }
+    }
+
+    /// Counts a request of a review, and tells it why no other one may follow.
+    async fn charge(&mut self, Charge { spent, answer }: Charge) {
+        if let Some(spent) = spent {
+            self.take(Input::Reviewed(spent)).await;
+        }
+        // Ignored if the review has ended.
+        let _ = answer.send(self.machine.forbids_requests(moment()));
     }
 
     /// Applies the updates so far. They precede the input, so that a tool that announces others is followed by them.

@@ -103,10 +103,13 @@ impl<'a> Replay<'a> {
             Change::Call { tool_call_id, change } => self.call(tool_call_id, change),
             Change::TaskEnded { end, step_count } => self.emit(task_end(end, step_count)),
             Change::Steered { message } => self.emit(EventKind::Steered { text: message.text() }),
+            Change::Spent { spent: Spent { usage, cost_usd, estimated }, payer: Payer::Review } => {
+                self.emit(EventKind::ReviewSpent { usage, cost_usd, session_cost_usd: None, estimated });
+            }
             Change::Spent { spent, payer } => {
                 let stop_reason = match payer {
                     Payer::FailedRequest => StopReason::Error,
-                    Payer::Server(_) => StopReason::EndTurn,
+                    Payer::Server(_) | Payer::Review => StopReason::EndTurn,
                 };
                 self.request(&state.asked_model, stop_reason, 0, spent);
             }

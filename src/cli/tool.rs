@@ -76,7 +76,7 @@ fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>
 
 /// Connects to the servers, and gives those with unknown tools time to list them.
 fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
-    let ToolEnvironment { place, policy, standing } = ground;
+    let ToolEnvironment { place, policy, standing, .. } = ground;
     let settings = || session::tool_settings(place, policy, standing.sandbox_policy(policy));
     let Connected { servers, problems, .. } =
         mcp_servers::connect(place, found, policy, settings, project.approved_servers(), false);

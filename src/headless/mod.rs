@@ -236,6 +236,7 @@ impl Verdict {
             | EventKind::ReasoningChunk { .. }
             | EventKind::ToolCallProgress { .. }
             | EventKind::LlmRequestCompleted { .. }
+            | EventKind::ReviewSpent { .. }
             | EventKind::LlmRetry { .. }
             | EventKind::AnswerDiscarded { .. }
             | EventKind::ToolRequested { .. }

@@ -141,6 +141,7 @@ impl Plain {
             | EventKind::ReasoningChunk { .. }
             | EventKind::ToolCallProgress { .. }
             | EventKind::LlmRequestCompleted { .. }
+            | EventKind::ReviewSpent { .. }
             | EventKind::ApprovalRequested(_)
             | EventKind::ApprovalResolved { .. }
             | EventKind::ToolOutputChunk { .. }

@@ -25,6 +25,7 @@ const EQUIVALENTS: &[(&[&str], &str)] = &[
     (&["policy", "permissions", "approvals"], "run `aye policy show` to show the policy"),
     (&["status", "config", "settings"], "run `aye config show` to show the settings"),
     (&["help", "keys"], "run `aye help exec` for help"),
+    (&["review", "findings"], "run `aye review` to review changes"),
     (&["setup", "auth", "login"], "run `aye setup` to choose the model and the policy again"),
 ];
 
@@ -173,7 +174,7 @@ mod tests {
         ] {
             assert_eq!(commands().parse(text.to_owned()), Ok(PromptMeaning::Prompt(prompt.to_owned())), "{text}");
         }
-        assert!(matches!(commands().parse("/review".to_owned()), Ok(PromptMeaning::Prompt(text)) if text.len() > 20));
+        assert!(matches!(commands().parse("/init".to_owned()), Ok(PromptMeaning::Prompt(text)) if text.len() > 20));
     }
 
     #[test]
@@ -196,9 +197,12 @@ mod tests {
 
     #[test]
     fn a_command_of_the_screen_comes_before_a_file_of_the_same_name() {
-        for (text, part) in
-            [("/model x", "-m PROVIDER/NAME"), ("/compact", "start `aye` and type `/compact`"), ("/q", "start `aye`")]
-        {
+        for (text, part) in [
+            ("/model x", "-m PROVIDER/NAME"),
+            ("/review --staged", "run `aye review`"),
+            ("/compact", "start `aye` and type `/compact`"),
+            ("/q", "start `aye`"),
+        ] {
             assert_eq!(commands().parse(text.to_owned()), Ok(PromptMeaning::OfScreen(text.to_owned())), "{text}");
             assert!(of_screen(text).text().contains(part), "{text}: {}", of_screen(text).text());
         }

@@ -4,8 +4,9 @@
 use super::context::AppContext;
 use super::history::SessionHistory;
 use super::query::QueryHandler;
-use crate::agent::{CHANNEL_DEPTH, SessionQueries};
-use crate::protocol::Query;
+use super::review::ReviewService;
+use crate::agent::{Account, CHANNEL_DEPTH, SessionQueries};
+use crate::protocol::{HostResponse, Query};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -22,6 +23,7 @@ pub(crate) struct QueryService {
 struct State {
     history: Option<(SessionHistory, AppContext)>,
     session: Option<SessionQueries>,
+    reviews: Option<(ReviewService, Account)>,
     /// Queries that wait for a history or a session; beyond `CHANNEL_DEPTH`, more are dropped.
     waiting: Vec<Query>,
 }
@@ -81,6 +83,12 @@ impl QueryService {
         self.answer_what_waits();
     }
 
+    /// Sets the service that reviews changes, and the account that pays for it.
+    pub(crate) fn open_reviews(&self, reviews: ReviewService, account: Account) {
+        self.lock().reviews = Some((reviews, account));
+        self.answer_what_waits();
+    }
+
     fn answer_what_waits(&self) {
         let waiting = std::mem::take(&mut self.lock().waiting);
         for query in waiting {
@@ -89,18 +97,25 @@ impl QueryService {
     }
 
     fn answer(&self, query: Query) {
-        let (history, session) = {
+        let (history, session, reviews) = {
             let state = self.lock();
-            (state.history.clone(), state.session.clone())
+            (state.history.clone(), state.session.clone(), state.reviews.clone())
         };
         let events = self.desk.events();
+        let query = match (query, reviews) {
+            (Query::Review(asked), Some((reviews, account))) => {
+                let desk = self.desk.clone();
+                return reviews.answer(asked, account, move |told| desk.emit(HostResponse::Review(told)));
+            }
+            (query, _) => query,
+        };
         match (query, history, session) {
             (Query::LookUp(what), ..) => self.desk.run(what),
             (Query::Setup(asked), ..) => self.desk.set_up(asked),
             (Query::LoadHistory { before }, Some((history, _)), _) => history.send_before(before, events),
             (Query::Export { form, path }, Some((history, place)), _) => history.export(place, form, path, events),
             (Query::Session(query), _, Some(session)) => session.answer(query),
-            (query @ (Query::LoadHistory { .. } | Query::Export { .. } | Query::Session(_)), ..) => {
+            (query @ (Query::LoadHistory { .. } | Query::Export { .. } | Query::Session(_) | Query::Review(_)), ..) => {
                 let mut state = self.lock();
                 if state.waiting.len() < CHANNEL_DEPTH {
                     state.waiting.push(query);

@@ -37,26 +37,41 @@ impl Starts {
     }
 }
 
+/// Reports a notice: on the console, or in the log while a screen covers the console.
+type Report = fn(&str);
+
 /// The environment of the tools: the place with what a trusted project adds, the policy, and the sandbox.
 pub(crate) struct ToolEnvironment {
     pub place: AppContext,
     pub policy: Enforcer,
     pub standing: SandboxHost,
+    report: Report,
 }
 
 impl ToolEnvironment {
     pub(crate) fn find(place: &AppContext, common: &Common, project: &ProjectConfig, starts: Starts) -> Result<Self, CliError> {
+        let environment = Self::behind_screen(place, common, project, starts)?;
+        warn_all(&environment.place.tools.notices());
+        Ok(Self { report: |notice| warn(notice), ..environment })
+    }
+
+    /// Like `find`, for a process with a screen: notices go to the log.
+    pub(crate) fn behind_screen(
+        place: &AppContext,
+        common: &Common,
+        project: &ProjectConfig,
+        starts: Starts,
+    ) -> Result<Self, CliError> {
         let policy = place.policy(common.policy.as_deref(), Some(project))?;
         policy.holds_for(None)?;
         let mut place = place.clone();
         place.with_tools_of(project);
-        warn_all(&place.tools.notices());
         let standing = match starts {
             Starts::Programs => SandboxHost::find(&place, project.trust()),
             Starts::Nothing => SandboxHost::unasked(&place),
         };
         let policy = standing.enforcer(&place, &policy);
-        Ok(Self { place, policy, standing })
+        Ok(Self { place, policy, standing, report: |notice| tracing::warn!(notice, "notice of a tool") })
     }
 }
 
@@ -65,6 +80,7 @@ pub(crate) struct ToolRunner {
     pub policy: Enforcer,
     pub router: Arc<Router>,
     log: Log,
+    report: Report,
 }
 
 /// The log of decisions, and fields that all its entries share.
@@ -94,14 +110,14 @@ fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, 
 
 impl ToolRunner {
     pub(crate) fn new(ground: ToolEnvironment, servers: Option<&Servers>) -> Self {
-        let ToolEnvironment { place, policy, standing } = ground;
+        let ToolEnvironment { place, policy, standing, report } = ground;
         let router = Arc::new(router(&place, &policy, standing.sandbox_policy(&policy), servers));
         // Sessions recover their own interrupted work; the work of other dead processes is completed now.
-        warn_all(&router.recover(&left_bases(&place.directories.data), &|_| false, &|_| false).notices);
-        warn_all(&unmatched(&place.tools.limits, &router));
+        let recovered = router.recover(&left_bases(&place.directories.data), &|_| false, &|_| false).notices;
+        recovered.iter().chain(&unmatched(&place.tools.limits, &router)).for_each(|notice| report(notice));
         let log =
             Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
-        Self { policy, router, log }
+        Self { policy, router, log, report }
     }
 
     /// Returns an error if the policy disables the tool.
@@ -171,7 +187,7 @@ impl ToolRunner {
         // The log is written in parallel, so that a read does not wait for another process that uses the store.
         let result = run_in_time(self.router.clone(), plan, permit, context).await;
         if tokio::time::timeout(LOG_WAIT, kept).await.is_err() {
-            warn("the session database is busy; the decision is logged as soon as it is free");
+            (self.report)("the session database is busy; the decision is logged as soon as it is free");
         }
         result
     }
@@ -190,11 +206,11 @@ impl ToolRunner {
             reason: reason.to_owned(),
             mode: self.log.mode.as_str().to_owned(),
         };
-        let data = self.log.data.clone();
+        let (data, report) = (self.log.data.clone(), self.report);
         let kept = tokio::task::spawn_blocking(move || {
             Store::open(&data).and_then(|store| {
                 // The first process that opens a damaged store is the only one to learn that it was moved.
-                warn_all(store.notices());
+                store.notices().iter().for_each(|notice| report(notice));
                 store.log_decision(decision)
             })
         });
@@ -204,7 +220,7 @@ impl ToolRunner {
                 Ok(Err(error)) => error.to_string(),
                 Err(error) => error.to_string(),
             };
-            warn(format!("cannot log the decision: {why}"));
+            report(&format!("cannot log the decision: {why}"));
         }
     }
 }

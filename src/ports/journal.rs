@@ -185,6 +185,15 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
+    /// A request of a review beside the session. It is not part of the thread, nor of a task.
+    Reviewed {
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+        /// Whether some counts are estimated because the provider did not report them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
+    },
     /// The preview no longer exists; the call is planned and judged again.
     PreviewDropped {
         tool_call_id: CallId,

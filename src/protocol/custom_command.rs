@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 const MAX_NUMBERED: usize = 9;
 
 /// Texts of the built-in commands that are prompts, in the order of their names.
-const BUILT_IN_TEXTS: [&str; 2] =
-    [include_str!("../../assets/commands/init.md"), include_str!("../../assets/commands/review.md")];
+const BUILT_IN_TEXTS: [&str; 1] = [include_str!("../../assets/commands/init.md")];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +26,7 @@ pub struct CustomCommand {
 
 impl CustomCommand {
     /// Names of the built-in commands that are prompts.
-    pub const BUILT_IN_NAMES: [&str; 2] = ["init", "review"];
+    pub const BUILT_IN_NAMES: [&str; 1] = ["init"];
 
     /// Returns the built-in command of this name, if it is a prompt.
     pub fn built_in(name: &str) -> Option<Self> {

@@ -108,6 +108,18 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
+    /// A request of a review beside the session ended. It counts in the totals of the session, and is no part of its conversation.
+    ReviewSpent {
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+        /// Cost of the session so far, if all prices are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_cost_usd: Option<f64>,
+        /// Whether tokens and cost are partly estimated.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
+    },
     /// The request is retried after a delay. A partial response, if any, is discarded.
     LlmRetry {
         attempt: u32,

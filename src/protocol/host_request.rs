@@ -1,6 +1,6 @@
 //! Requests outside a session, and their responses: files to mention, custom commands, other sessions.
 
-use super::{CustomCommand, Image, Problem, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
+use super::{CustomCommand, Image, Problem, ReviewTold, ServerPrompt, ServerResource, SessionId, SetupTold, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// Look-up, or an action on a session other than the current one. The model sees none of it.
@@ -185,6 +185,7 @@ pub enum HostResponse {
         line: Option<String>,
     },
     Setup(SetupTold),
+    Review(ReviewTold),
     /// The look-up failed.
     Failed {
         problem: Problem,

@@ -29,6 +29,7 @@ mod piped;
 mod problem;
 mod query;
 mod queue;
+pub mod review;
 mod rewind;
 pub mod sandbox;
 mod server;
@@ -74,6 +75,7 @@ pub use piped::{with_input, without_input};
 pub use problem::{HINT, Problem, ProblemLine};
 pub use query::{Query, SessionQuery};
 pub use queue::Waiting;
+pub use review::{Finding, Review, ReviewAsked, ReviewSubject, ReviewTold, ReviewedChanges, Severity, revision};
 pub use rewind::{RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 pub use sandbox::{
     CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, Outside, PreviewOffer, RefusedEffect, RunningCommand,

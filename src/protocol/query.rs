@@ -1,6 +1,6 @@
 //! Queries: requests of a front end outside the session. The turn machine neither sees them nor waits for them.
 
-use super::{ExportForm, HostRequest, SetupAsked, TaskId};
+use super::{ExportForm, HostRequest, ReviewAsked, SetupAsked, TaskId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -10,6 +10,8 @@ pub enum Query {
     LookUp(HostRequest),
     /// Data for first-time setup.
     Setup(SetupAsked),
+    /// Review of changes beside the session.
+    Review(ReviewAsked),
     /// Events before this position of the journal.
     LoadHistory { before: i64 },
     /// Export the session to a file; without a path, to a new file in the workspace.

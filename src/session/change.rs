@@ -140,6 +140,8 @@ pub(crate) enum Payer<'r> {
     FailedRequest,
     /// A request of an MCP server with this name.
     Server(&'r str),
+    /// A review beside the session.
+    Review,
 }
 
 impl<'r> Change<'r> {

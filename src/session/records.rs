@@ -56,6 +56,7 @@ pub(crate) fn may_follow_compaction(record: &Record) -> bool {
         record,
         Record::Wasted { .. }
             | Record::Sampled { .. }
+            | Record::Reviewed { .. }
             | Record::Queue { .. }
             | Record::ModelChosen { .. }
             | Record::BudgetSet { .. }

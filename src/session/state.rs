@@ -147,6 +147,7 @@ impl SessionState {
             Record::StepStarted { .. } | Record::StepCompleted { .. } | Record::Answer { .. } => self.change_step(record),
             Record::Wasted { .. }
             | Record::Sampled { .. }
+            | Record::Reviewed { .. }
             | Record::Compacted { .. }
             | Record::CompactionUndone
             | Record::Truncated { .. } => self.change_context(record),
@@ -257,6 +258,10 @@ impl SessionState {
                 let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 self.task_totals.add(spent);
                 Change::Spent { spent, payer: Payer::Server(server) }
+            }
+            Record::Reviewed { usage, cost_usd, estimated } => {
+                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                Change::Spent { spent, payer: Payer::Review }
             }
             Record::Compacted { until, message, compaction, verbatim, usage, cost_usd, estimated } => {
                 let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };

@@ -187,6 +187,7 @@ impl<'a> From<&'a Record> for TallyEntry<'a> {
             Record::Answer { usage, cost_usd, estimated, .. }
             | Record::Wasted { usage, cost_usd, estimated }
             | Record::Sampled { usage, cost_usd, estimated, .. }
+            | Record::Reviewed { usage, cost_usd, estimated }
             | Record::Compacted { usage, cost_usd, estimated, .. } => {
                 Some(Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated })
             }

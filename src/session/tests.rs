@@ -115,6 +115,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         (12..30_u32, prop::bool::ANY).prop_map(|(id, calls)| answer(id, if calls { &["c1", "c2"][..] } else { &[] })),
         prop::option::of(0.0..2.0_f64).prop_map(wasted),
         Just(Record::Sampled { server: "docs".to_owned(), usage: usage(3), cost_usd: None, estimated: false }),
+        Just(Record::Reviewed { usage: usage(4), cost_usd: None, estimated: false }),
         call().prop_map(intent),
         call().prop_map(started),
         call().prop_map(finished),
@@ -199,6 +200,15 @@ fn requests_of_servers_and_failed_requests_count_for_the_session_and_its_last_ta
     assert_eq!((sum.task_usage.input_tokens, sum.task_cost_usd), (3, Some(0.25)));
     assert_eq!(state.totals().whole_cost_usd(), None, "the failed request has no known price");
     assert_eq!(state.task_totals.whole_cost_usd(), Some(0.25));
+}
+
+#[test]
+fn a_review_counts_for_the_session_and_for_none_of_its_tasks() {
+    let reviewed = Record::Reviewed { usage: usage(5), cost_usd: Some(0.25), estimated: false };
+    let state = state(&[prompt(1, "x"), reviewed.clone(), ended(TaskEnd::Completed), reviewed]);
+    let sum = state.history_sum();
+    assert_eq!((sum.usage.input_tokens, sum.cost_usd), (10, Some(0.5)));
+    assert_eq!((sum.task_usage.input_tokens, sum.task_cost_usd), (0, None));
 }
 
 #[test]

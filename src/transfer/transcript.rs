@@ -116,6 +116,7 @@ impl Transcript {
             Change::Spent { spent: cost, payer: Payer::Server(server) } => {
                 self.note(format!("a model request by the MCP server {server}: {}", spent(cost)));
             }
+            Change::Spent { spent: cost, payer: Payer::Review } => self.note(format!("a request of a review: {}", spent(cost))),
             Change::Compacted { compaction, .. } => {
                 self.pieces.push(TranscriptItem::Summary { text: compaction.summary.clone() });
             }

@@ -13,6 +13,7 @@ use super::notifications::Notifications;
 use super::overlays::Overlays;
 use super::picker::Picker;
 use super::pointer::Pointer;
+use super::reviews::Reviews;
 use super::rewind::Rewind;
 use super::screen::Screen;
 use super::servers::Servers;
@@ -94,6 +95,7 @@ pub(crate) struct Model {
     pub attached: Attachments,
     /// Rewind; its list of prompts has the keyboard while open.
     pub rewind: Rewind,
+    pub reviews: Reviews,
     /// Whether it runs in line mode, without the keys of the screen.
     pub in_lines: bool,
     pub keys: Keys,
@@ -166,6 +168,7 @@ impl Model {
             menu: Menu::default(),
             attached: Attachments::default(),
             rewind: Rewind::default(),
+            reviews: Reviews::default(),
             in_lines: false,
             keys: Keys::default(),
             to_edit: None,
@@ -273,6 +276,11 @@ impl Model {
             || self.rewind.list.is_some()
     }
 
+    /// Returns whether a view of changes or of a finding is open.
+    pub(crate) fn reads_diff(&self) -> bool {
+        self.overlays.changes.is_some() || self.overlays.finding.is_some()
+    }
+
     pub(crate) fn is_too_small(&self) -> bool {
         self.screen.size.width < SMALLEST.0 || self.screen.size.height < SMALLEST.1
     }
@@ -288,11 +296,11 @@ impl Model {
     }
 
     /// Returns whether nothing else has the keyboard and the draft is empty, so that a dialog may open.
-    fn has_room_for_question(&self) -> bool {
+    pub(crate) fn has_room_for_question(&self) -> bool {
         let reads = self.overlays.help.is_some()
             || self.overlays.search.is_some()
             || self.overlays.browse.is_some()
-            || self.overlays.changes.is_some()
+            || self.reads_diff()
             || self.has_list();
         !self.is_too_small() && !reads && self.composer.is_empty()
     }
@@ -320,7 +328,8 @@ impl Model {
         let saving = self.keys.saving_at.map(|(_, at)| at);
         let edge = self.screen.pointer.deadline();
         let policy = self.info.policy.next_change(now);
-        let all = [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at, saving, edge, policy];
+        let review = self.reviews.running.as_ref().map(|running| now + 1000 - now.saturating_sub(running.since) % 1000);
+        let all = [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at, saving, edge, policy, review];
         all.into_iter().flatten().min()
     }
 

@@ -2,6 +2,7 @@
 
 use super::browse::Browse;
 use super::changes::Changes;
+use super::finding::FindingView;
 use super::help::Help;
 use super::models::ModelPicker;
 use super::overview::Overview;
@@ -33,6 +34,8 @@ pub(crate) struct Overlays {
     pub changes: Option<Changes>,
     /// Whether the changes were requested.
     pub changes_requested: bool,
+    /// The open finding of a review, above the list of them if that is open.
+    pub finding: Option<FindingView>,
     /// The model list, while it is open and has the keyboard.
     pub picker: Option<ModelPicker>,
     /// The session list or the command palette, while it is open and has the keyboard.

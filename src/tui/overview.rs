@@ -1,5 +1,5 @@
-//! Overviews of the session: its state, cost, policy, use of tools, background commands, queued messages and artifacts, each a list
-//! with a preview.
+//! Overviews of the session: its state, cost, policy, use of tools, background commands, queued messages, artifacts and findings of a
+//! review, each a list with a preview.
 
 use super::picker::{Column, Picker, Row};
 
@@ -41,6 +41,13 @@ const ARTIFACTS: &[Column] = &[
     Column { head: "name", is_number: false, rank: 0 },
 ];
 
+const FINDINGS: &[Column] = &[
+    Column { head: "severity", is_number: false, rank: 0 },
+    Column { head: "confidence", is_number: false, rank: 2 },
+    Column { head: "place", is_number: false, rank: 1 },
+    Column { head: "finding", is_number: false, rank: 0 },
+];
+
 /// Subject of an overview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Topic {
@@ -55,6 +62,8 @@ pub(crate) enum Topic {
     Queue,
     /// Artifacts, by their number.
     Artifacts,
+    /// Findings of the last review, by their index.
+    Findings,
 }
 
 /// Action of `enter` on the highlighted row.
@@ -64,6 +73,8 @@ pub(crate) enum RowAction {
     Run(String),
     /// Moves the queued message to the draft.
     EditQueued(u64),
+    /// Opens the finding with this index.
+    OpenFinding(usize),
     /// Shows the details of the row.
     ShowDetails,
 }
@@ -78,6 +89,7 @@ impl Topic {
             Self::Background => "Background commands",
             Self::Queue => "Queued messages",
             Self::Artifacts => "Artifacts",
+            Self::Findings => "Findings",
         }
     }
 
@@ -90,6 +102,7 @@ impl Topic {
             Self::Background => BACKGROUND,
             Self::Queue => QUEUE,
             Self::Artifacts => ARTIFACTS,
+            Self::Findings => FINDINGS,
         }
     }
 
@@ -100,6 +113,7 @@ impl Topic {
             Self::Background => &["enter details", "ctrl+x stop"],
             Self::Queue => &["enter edit", "ctrl+x remove"],
             Self::Artifacts => &["enter open"],
+            Self::Findings => &["enter open", "ctrl+f draft fix"],
         };
         first.iter().copied().chain(["esc close", "up down move", "type to filter"]).collect()
     }
@@ -135,6 +149,7 @@ impl Overview {
             (Topic::Status(_), "tools") => run("/stats"),
             (Topic::Status(_), "servers") => run("/mcp"),
             (Topic::Queue, id) => id.parse().map_or(RowAction::ShowDetails, RowAction::EditQueued),
+            (Topic::Findings, at) => at.parse().map_or(RowAction::ShowDetails, RowAction::OpenFinding),
             (Topic::Artifacts, number) => run(&format!("/artifacts {number}")),
             (Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Background, _) => RowAction::ShowDetails,
         })
@@ -146,7 +161,12 @@ impl Overview {
         match self.topic {
             Topic::Background => Some(format!("/stop {key}")),
             Topic::Queue => Some(format!("/queue drop {key}")),
-            Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Artifacts => None,
+            Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Artifacts | Topic::Findings => None,
         }
+    }
+
+    /// Returns the index of the highlighted finding.
+    pub(crate) fn finding(&self) -> Option<usize> {
+        self.picker.at().filter(|_| self.topic == Topic::Findings)?.key.parse().ok()
     }
 }

@@ -246,7 +246,7 @@ pub(crate) fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u6
         model.dialogs.is_open()
             || model.overlays.help.is_some()
             || model.overlays.reading.is_some()
-            || model.overlays.changes.is_some()
+            || model.reads_diff()
             || model.has_list(),
         model.composer.is_empty(),
     ) {
@@ -286,6 +286,11 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     }
     if model.overlays.reading.is_some() && !model.dialogs.is_open() {
         return vec!["esc close", "up down pgup pgdn scroll"];
+    }
+    if let Some(finding) = model.overlays.finding.as_ref().filter(|_| !model.dialogs.is_open()) {
+        let whole = finding.is_cut.then_some("e read all");
+        let keys = ["esc back", "f draft fix"].into_iter().chain(whole);
+        return keys.chain(["n p other finding", "up down pgup pgdn scroll"]).collect();
     }
     if let Some(sessions) = model.overlays.sessions.as_ref().filter(|_| !model.dialogs.is_open()) {
         if sessions.is_renaming() {
@@ -400,7 +405,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
     if model.waits_for_person() {
         return None;
     }
-    let elsewhere = (model.overlays.changes.is_some() || model.has_list()) && !model.dialogs.is_open();
+    let elsewhere = (model.reads_diff() || model.has_list()) && !model.dialogs.is_open();
     let keys = |words| if elsewhere { &[][..] } else { words };
     let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
     let mut words = match &model.task.activity {

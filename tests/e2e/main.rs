@@ -82,6 +82,7 @@ mod reload;
 mod remote_tools;
 mod resume;
 mod review;
+mod review_screen;
 mod rewind;
 mod rewind_screen;
 mod sandbox;

@@ -3,14 +3,14 @@
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};
 
-fn git(project: &Project, arguments: &[&str]) {
+pub(crate) fn git(project: &Project, arguments: &[&str]) {
     let identity = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "init.defaultBranch=main"];
     let all: Vec<&str> = identity.iter().chain(arguments).copied().collect();
     project.run_program("git", &all).exits(0);
 }
 
 /// A repository with one commit, and an uncommitted change in line 2 of `a.txt`.
-fn repository(server: &Server) -> Project {
+pub(crate) fn repository(server: &Server) -> Project {
     let project = Project::outside_tmp_with(server).file("a.txt", "one\ntwo\nthree\n").file("b.txt", "b\n");
     git(&project, &["init", "-q"]);
     git(&project, &["add", "."]);
@@ -18,11 +18,11 @@ fn repository(server: &Server) -> Project {
     project.file("a.txt", "one\n2\nthree\n")
 }
 
-fn finding(file: &str, line: u64, severity: &str) -> Value {
+pub(crate) fn finding(file: &str, line: u64, severity: &str) -> Value {
     json!({"file": file, "line": line, "severity": severity, "confidence": "high", "title": format!("wrong in {file}"), "explanation": "Because."})
 }
 
-fn response(findings: &[Value]) -> Answer {
+pub(crate) fn response(findings: &[Value]) -> Answer {
     Answer::text(&json!({"summary": "A change.", "findings": findings}).to_string())
 }
 

@@ -1,5 +1,6 @@
 //! Sources of a session's inputs: commands, results of background work, the response, servers and timers.
 
+use super::account::Charge;
 use super::backpressure::Backpressure;
 use super::model_client::ModelClient;
 use super::policy_updates::{PolicySource, PolicyUpdate};
@@ -18,6 +19,8 @@ pub(super) struct Sources {
     /// Background commands.
     pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
     pub servers: ServerEvents,
+    /// Requests of reviews.
+    pub charges: mpsc::Receiver<Charge>,
     pub room: Backpressure,
 }
 
@@ -37,6 +40,7 @@ pub(super) enum Occurrence {
     Policy(PolicyUpdate),
     CommandsRunning(Vec<RunningCommand>),
     Server(ServerEvent),
+    Charge(Charge),
     TailsDue,
     Deadline,
 }
@@ -64,6 +68,7 @@ impl Sources {
                 Some(update) = policy.next() => Occurrence::Policy(update),
                 commands = next_list(&mut self.running) => Occurrence::CommandsRunning(commands),
                 event = self.servers.next() => Occurrence::Server(event),
+                Some(charge) = self.charges.recv() => Occurrence::Charge(charge),
                 delta = model.next(), if has_room => Occurrence::Input(delta),
                 () = self.room.wait(), if !has_room => continue,
                 () = at(timers.tail) => Occurrence::TailsDue,

@@ -9,6 +9,7 @@ use crate::protocol::{
     Action, Amendment, ApprovalId, CallId, Command, EventKind, Failure, KeyText, ModelFacts, Outside, RewindPlan, RewindPoint,
     StepId, TaskId, ToolCall, ToolError, ToolResult,
 };
+use crate::session::Spent;
 use jiff::Timestamp;
 
 /// Time of an input; `jitter` is a random number in 0..1.
@@ -91,6 +92,8 @@ pub(crate) enum Input {
     },
     /// A server used the model.
     Sampled(Sampled),
+    /// A review beside the conversation used the model.
+    Reviewed(Spent),
     /// Result of `Effect::Rewind`.
     FilesRewound {
         number: u32,

@@ -116,6 +116,7 @@ impl TurnMachine {
             Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
             Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
             Input::Sampled(sampled) => self.sampled(sampled),
+            Input::Reviewed(spent) => self.spending.count_review(spent, &self.tasks, &mut self.cx),
             Input::FilesRewound { number, outcome } => self.files_rewound(number, outcome, at),
         }
         self.cx.out.take()
@@ -192,6 +193,7 @@ impl TurnMachine {
                 self.end_if_nothing_runs();
             }
             Input::Sampled(sampled) => self.sampled(sampled),
+            Input::Reviewed(spent) => self.spending.count_review(spent, &self.tasks, &mut self.cx),
             Input::FilesRewound { number, outcome } => {
                 self.rewound(number, outcome);
                 self.end_if_nothing_runs();
@@ -301,6 +303,11 @@ impl TurnMachine {
         let next = Usage { input_tokens, output_tokens, ..Usage::default() };
         let forbidden = self.spending.forbids(&next, &self.tasks, &self.cx);
         forbidden.map_or_else(|| Ok((self.cx.options.model.clone(), output_tokens)), Err)
+    }
+
+    /// Returns why the smallest request may not be sent.
+    pub(crate) fn forbids_requests(&mut self, at: InputTime) -> Option<Failure> {
+        self.sampling(1, 1, at).err()
     }
 
     /// Counts and reports the usage of a server or a tool.

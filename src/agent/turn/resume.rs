@@ -17,7 +17,7 @@ use crate::protocol::{
     CallId, EventKind, Failure, FailureKind, Message, MessageId, Part, Role, SessionStatus, StopReason, TaskId, TaskStatus,
     ToolResult, Usage,
 };
-use crate::session::{Applied, CallChange, Change, OpenCall, SessionState, Spent};
+use crate::session::{Applied, CallChange, Change, OpenCall, Payer, SessionState, Spent};
 
 /// Restoring.
 impl TurnMachine {
@@ -112,6 +112,7 @@ impl TurnMachine {
                 let id = (task_id.clone(), step_id.clone());
                 self.tasks.begin_user_command(id, call.clone(), command, &mut self.cx.out);
             }
+            Change::Spent { spent, payer: Payer::Review } => self.spending.restore_review(spent),
             Change::Spent { spent, .. } => self.count(spent),
             Change::QueueChanged { prompts } => self.queue.restore(prompts.to_vec()),
             Change::ModelChosen { choice, .. } => self.choice.restore(choice.model, choice.effort, &mut self.cx),

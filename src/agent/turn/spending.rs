@@ -100,6 +100,21 @@ impl Spending {
         self.warn(tasks, cx);
     }
 
+    /// Counts, records and reports a request of a review. No task pays for it.
+    pub(crate) fn count_review(&mut self, spent: Spent, tasks: &Tasks, cx: &mut TurnContext) {
+        let Spent { usage, cost_usd, estimated } = spent;
+        self.usage.add(spent);
+        cx.keep(Record::Reviewed { usage, cost_usd, estimated });
+        let session_cost_usd = self.usage.totals().whole_cost_usd();
+        cx.out.event(EventKind::ReviewSpent { usage, cost_usd, session_cost_usd, estimated });
+        self.warn(tasks, cx);
+    }
+
+    /// Adds a request of a review from the journal.
+    pub(crate) fn restore_review(&mut self, spent: Spent) {
+        self.usage.add(spent);
+    }
+
     /// Estimates the usage of the next request.
     pub(crate) fn next_request(&self, input_tokens: u64, cx: &TurnContext, at: InputTime) -> Usage {
         self.usage.next_request(input_tokens, &cx.options.model, cx.options.max_output_tokens, at)

@@ -19,6 +19,7 @@ use crate::host::options::{Common, SessionChoice};
 use crate::host::query::QueryHandler;
 use crate::host::query_service::{QueryService, Serving};
 use crate::host::retention;
+use crate::host::review::ReviewService;
 use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{ClaimedSession, SessionBuilder, StartedSession};
 use crate::host::session_error::SessionError;
@@ -296,6 +297,7 @@ fn start(mut claimed: ClaimedSession, opening: SessionOpening, runtime: &Handle)
     let (events, receive_events) = mpsc::unbounded_channel();
     let desk = QueryHandler::new(claimed.session().store.clone(), claimed.place(), events.clone());
     desk.trust(claimed.project());
+    let reviews = ReviewService::new(claimed.common(), claimed.place());
     let mut prepared = runtime.block_on(claimed.prepare()).map_err(refusal_of_session)?;
     let notices = prepared.take_notices();
     let (send, receive) = mpsc::channel(agent::CHANNEL_DEPTH);
@@ -310,7 +312,8 @@ fn start(mut claimed: ClaimedSession, opening: SessionOpening, runtime: &Handle)
     let (laxest, effort) = (prepared.setup().options.laxest, prepared.setup().options.effort);
     let session = prepared.start(receive, events, Some(has_room));
     service.open_session(session.queries().clone());
-    let ended = tokio::spawn(wait_for_the_end(session, serving));
+    service.open_reviews(reviews.clone(), session.account().clone());
+    let ended = tokio::spawn(wait_for_the_end(session, serving, reviews));
     Ok(RunningSession {
         id,
         directory,
@@ -329,8 +332,9 @@ fn start(mut claimed: ClaimedSession, opening: SessionOpening, runtime: &Handle)
 }
 
 /// Frees the session once it has ended.
-async fn wait_for_the_end(mut session: StartedSession, serving: Serving) {
+async fn wait_for_the_end(mut session: StartedSession, serving: Serving, reviews: ReviewService) {
     session.ended().await;
+    reviews.end().await;
     serving.end().await;
     session.close().await;
 }

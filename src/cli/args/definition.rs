@@ -9,7 +9,7 @@ use crate::cli::rewind::args::RewindArgs;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
 use crate::cli::usage::args::UsageArgs;
-use crate::protocol::{AssumedPrice, Effort, Mode, Problem};
+use crate::protocol::{AssumedPrice, Effort, Mode, Problem, revision};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -534,13 +534,6 @@ fn assignment(given: &str) -> Result<(String, String), Problem> {
             Err(problem.hint("run `aye config keys` to list the keys"))
         }
     }
-}
-
-/// Accepts the name of a revision, which git cannot take for an option.
-fn revision(given: &str) -> Result<String, String> {
-    let is_name = |letter: char| letter.is_alphanumeric() || "._/@^~{}+-".contains(letter);
-    let is_valid = !given.is_empty() && !given.starts_with('-') && !given.contains("..") && given.chars().all(is_name);
-    if is_valid { Ok(given.to_owned()) } else { Err("must be a branch, tag or commit".to_owned()) }
 }
 
 fn resume(given: &str) -> Result<Resume, Problem> {

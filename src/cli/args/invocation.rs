@@ -16,7 +16,7 @@ use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
 use crate::cli::usage::args::UsageRequest;
 use crate::host::options::{Answers, Color, Common, RunOptions, SessionChoice, Trust};
-use crate::protocol::{Mode, Problem};
+use crate::protocol::{Mode, Problem, ReviewSubject};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -104,16 +104,6 @@ pub(crate) struct ReviewRequest {
     pub json: bool,
     /// True if nothing of the session is saved.
     pub is_ephemeral: bool,
-}
-
-/// The changes to review.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ReviewSubject {
-    /// The uncommitted changes, or else those since the default branch.
-    Default,
-    Staged,
-    Base(String),
-    Commit(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

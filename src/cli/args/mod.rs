@@ -10,7 +10,7 @@ mod single_word;
 mod usage_error;
 
 use crate::cli::session_ids::looks_like_an_id;
-pub(crate) use invocation::{Action, ExecPrompt, Invocation, OutputFormat, ReviewRequest, ReviewSubject};
+pub(crate) use invocation::{Action, ExecPrompt, Invocation, OutputFormat, ReviewRequest};
 pub(crate) use pages::{completions, manual, write_manual};
 
 use crate::host::nesting::Nesting;

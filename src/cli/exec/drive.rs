@@ -1,10 +1,10 @@
 //! A running session of `aye exec`: its prompt, its end, and the signals in between.
 
-use super::output_schema::{OutputSchema, repair_prompt};
 use super::{Printing, tell_all};
 use crate::agent;
-use crate::headless::{self, ResponseCheck};
+use crate::headless;
 use crate::host::exit::Exit;
+use crate::host::output_schema::{OutputSchema, REPAIRS};
 use crate::host::session_builder::PreparedSession;
 use crate::protocol::{Command, Event, EventKind, SessionCommand};
 use crate::sys::signals::hang_up_is_ignored;
@@ -17,8 +17,6 @@ use tokio::time::{Instant, sleep_until};
 
 /// Time for running tools to end after a signal.
 const GRACE: Duration = Duration::from_secs(8);
-/// How often the model may correct a response that does not match the schema.
-const REPAIRS: usize = 1;
 
 /// Runs the session until its task ends, and prints its events.
 pub(super) async fn drive(prepared: PreparedSession, prompt: Option<String>, printing: &Printing) -> Exit {
@@ -87,17 +85,11 @@ impl TaskWatch {
 
     /// Returns the command after the end of a task: a prompt that asks for a correction, or the end of the session.
     fn after_task(&mut self, end: &EventKind) -> Command {
-        let mismatch = match (end, &self.schema) {
-            (EventKind::TaskCompleted { text, .. }, Some(schema)) => schema.value_in(text).err(),
+        let correction = match (end, &self.schema) {
+            (EventKind::TaskCompleted { text, .. }, Some(schema)) => schema.correction(text, &mut self.repairs),
             _ => None,
         };
-        match mismatch {
-            Some(mismatch) if self.repairs > 0 => {
-                self.repairs -= 1;
-                Command::Prompt { text: repair_prompt(&mismatch) }
-            }
-            _ => Command::Quit,
-        }
+        correction.map_or(Command::Quit, |text| Command::Prompt { text })
     }
 }
 

@@ -1,7 +1,6 @@
 //! `aye exec`: runs one task without a screen.
 
 mod drive;
-mod output_schema;
 mod patch;
 pub(crate) mod piped_input;
 
@@ -13,6 +12,7 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, RunOptions, SessionChoice};
+use crate::host::output_schema::OutputSchema;
 use crate::host::prompt_commands::{PromptCommands, PromptMeaning, of_screen};
 use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{ClaimedSession, SessionBuilder};
@@ -22,7 +22,6 @@ use crate::host::startup::start_log;
 use crate::protocol::{Event, EventKind, Problem};
 use crate::store::Store;
 use crate::tools::PolicyStamp;
-use output_schema::OutputSchema;
 use patch::PatchRun;
 use piped_input::Piped;
 use std::io::{IsTerminal, Read, Write};

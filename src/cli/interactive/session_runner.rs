@@ -14,6 +14,7 @@ use crate::host::nesting::Nesting;
 use crate::host::policy_layers::Policy;
 use crate::host::query::QueryHandler;
 use crate::host::query_service::QueryService;
+use crate::host::review::ReviewService;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session_builder::ClaimedSession;
 use crate::protocol::{ChangedFiles, Command, Event, EventKind, Problem, SessionCommand, SessionId};
@@ -108,6 +109,7 @@ impl SessionRunner {
         let sum = older.map(|_| EventKind::HistorySummed(claimed.session().state.history_sum()));
         let draft = Some(claimed.session().draft.clone()).filter(|draft| !draft.is_empty());
         let place = claimed.place().clone();
+        let reviews = ReviewService::new(claimed.common(), &place);
         let mut prepared = match claimed.prepare().await {
             Ok(prepared) => prepared,
             Err(error) => return history::unreadable(past, CliError::from(error).to_string(), &events, commands).await,
@@ -120,8 +122,10 @@ impl SessionRunner {
         let looks = tokio::spawn(tell_of_new_catalogue(place, past.clone(), events.clone()));
         let mut running = prepared.start(commands, events, None);
         service.open_session(running.queries().clone());
+        service.open_reviews(reviews.clone(), running.account().clone());
         running.ended().await;
         looks.abort();
+        reviews.end().await;
         serving.end().await;
         let changed = running.changed_files().await;
         running.close().await;

@@ -158,7 +158,8 @@ impl QueryHandler {
         self.emit(told);
     }
 
-    fn emit(&self, told: HostResponse) {
+    /// Sends a result to the front end.
+    pub(crate) fn emit(&self, told: HostResponse) {
         // The result is dropped if the screen has closed.
         let _ = self.events.send(Event {
             workspace_id: self.inner.place.workspace_id(),

@@ -93,6 +93,10 @@ impl ClaimedSession {
         &self.place
     }
 
+    pub(crate) fn common(&self) -> &Common {
+        &self.common
+    }
+
     pub(crate) fn policy(&self) -> &Policy {
         &self.policy
     }

@@ -136,6 +136,16 @@ impl FrontEnd {
         }
     }
 
+    /// `/review`, beside the session of a screen.
+    pub(crate) fn review() -> Self {
+        Self {
+            notices: NoticeTarget::FrontEnd,
+            pruning: Pruning::ByProcess,
+            reports_changes: false,
+            ..Self::exec(Approver::Nobody)
+        }
+    }
+
     /// `aye serve`.
     pub(crate) fn serve() -> Self {
         Self {

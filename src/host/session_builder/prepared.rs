@@ -2,7 +2,7 @@
 
 use super::SessionNotices;
 use super::front_end::{FrontEnd, NoticeTarget, Pruning, ServerStart};
-use crate::agent::{self, Running, SessionQueries};
+use crate::agent::{self, Account, Running, SessionQueries};
 use crate::host::console::warn_all;
 use crate::host::context::AppContext;
 use crate::host::project::Unread;
@@ -35,6 +35,7 @@ struct Resources {
 /// A session that runs until all senders of its commands are dropped, or until it is told to quit.
 pub(crate) struct StartedSession {
     queries: SessionQueries,
+    account: Account,
     router: Arc<dyn ToolRouter>,
     ended: Option<JoinHandle<()>>,
     resources: Box<Resources>,
@@ -79,7 +80,7 @@ impl PreparedSession {
     ) -> StartedSession {
         self.setup.room = room;
         let router = self.setup.router.clone();
-        let Running { ended, queries } = agent::spawn(*self.setup, commands, events);
+        let Running { ended, queries, account } = agent::spawn(*self.setup, commands, events);
         if let Some(reload) = self.reload {
             tokio::spawn(reload.run());
         }
@@ -89,7 +90,7 @@ impl PreparedSession {
         {
             servers.discover();
         }
-        StartedSession { queries, router, ended: Some(ended), resources }
+        StartedSession { queries, account, router, ended: Some(ended), resources }
     }
 
     /// Frees a session that was not started.
@@ -102,6 +103,11 @@ impl PreparedSession {
 impl StartedSession {
     pub(crate) fn queries(&self) -> &SessionQueries {
         &self.queries
+    }
+
+    /// Returns the account for reviews beside the session.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Waits until the session has ended and everything is saved.

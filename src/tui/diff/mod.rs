@@ -66,6 +66,18 @@ impl Diff {
         })
     }
 
+    /// Returns the first row of a line of the new file.
+    pub(crate) fn row_of_line(&self, width: u16, number: usize) -> Option<usize> {
+        let is_it = |entry: usize| match &self.entries[entry] {
+            Entry::Line(line) => line.side != DiffSide::Removed && line.number == number,
+            Entry::File(_) | Entry::Note(_) | Entry::Break(_) => false,
+        };
+        self.laid_out(width, |layout| {
+            let unit = layout.units.iter().position(|unit| unit.entries().any(is_it))?;
+            Some(unit.checked_sub(1).map_or(0, |before| layout.ends[before]))
+        })
+    }
+
     /// Returns the hunk at a row, or the one before it.
     pub(crate) fn hunk_at(&self, width: u16, row: usize) -> Option<usize> {
         self.laid_out(width, |layout| {

@@ -176,10 +176,13 @@ impl<W: Write> LineApp<W> {
         self.interrupted = Some(now);
         self.paper.write("")?;
         let works = self.model.is_running() || self.model.dialogs.approvals() > 0;
+        let stops_review = !works && update::review::stop(&mut self.model, &mut effects);
         if works {
             effects.push(Effect::Send(Command::Cancel));
             self.model.set_activity(Activity::Stopping, now);
             self.paper.write_text("Stopping. Press ctrl+c again to quit.")?;
+        } else if stops_review {
+            self.paper.write_text("Stopping the review. Press ctrl+c again to quit.")?;
         } else {
             self.paper.write_text("Press ctrl+c again to quit.")?;
         }
@@ -190,7 +193,8 @@ impl<W: Write> LineApp<W> {
     /// Reports whether all input is processed; only relevant after the end of input.
     pub(crate) fn is_done(&self) -> bool {
         let task = &self.model.task;
-        let idle = !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty();
+        let idle =
+            !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty() && self.model.reviews.running.is_none();
         let asks = !self.model.dialogs.is_empty();
         if self.model.info.model_access.is_none() {
             // Nobody can answer a question that is asked before there is a session.
@@ -221,12 +225,14 @@ impl<W: Write> LineApp<W> {
 
     /// Reports whether a task is running and not waiting for the user, so that progress lines are useful.
     pub(crate) fn works(&self) -> bool {
-        self.model.is_running() && !self.model.waits_for_person() && self.asked.is_none()
+        let works = self.model.is_running() && !self.model.waits_for_person() || self.model.reviews.running.is_some();
+        works && self.asked.is_none()
     }
 
     fn tell_activity(&mut self, now: u64) -> io::Result<()> {
-        match status::activity(&self.model, now) {
-            Some((_, words, _)) => self.paper.write_text(&format!("In progress: {words}")),
+        let activity = status::activity(&self.model, now).map(|(_, words, _)| words);
+        match activity.or_else(|| update::review::status_row(&self.model, now)) {
+            Some(words) => self.paper.write_text(&format!("In progress: {words}")),
             None => Ok(()),
         }
     }

@@ -21,10 +21,7 @@ pub(crate) fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 /// Returns whether the pasted data was not text. Text that may be file paths goes into the draft at once, and is
 /// replaced with references once the files are known to exist.
 pub(crate) fn pasted(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
-    let elsewhere = model.has_list()
-        || model.overlays.browse.is_some()
-        || model.overlays.changes.is_some()
-        || model.overlays.search.is_some();
+    let elsewhere = model.has_list() || model.overlays.browse.is_some() || model.reads_diff() || model.overlays.search.is_some();
     if elsewhere || model.startup.is_session_chooser {
         return false;
     }

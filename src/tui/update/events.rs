@@ -46,6 +46,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::ReasoningChunk { .. }
         | EventKind::ToolCallProgress { .. }
         | EventKind::LlmRequestCompleted { .. }
+        | EventKind::ReviewSpent { .. }
         | EventKind::LlmRetry { .. }
         | EventKind::AnswerDiscarded { .. } => response_events::apply(model, kind, now),
         EventKind::ToolRequested { .. }

@@ -17,7 +17,7 @@ pub(crate) fn focus(model: &Model) -> Focus {
         return if has_field { Focus::Field } else { Focus::Question };
     }
     // The transcript of a session covers the session list.
-    if model.overlays.reading.is_some() {
+    if model.overlays.reading.is_some() || model.overlays.finding.is_some() {
         return Focus::Reader;
     }
     if model.has_list() {

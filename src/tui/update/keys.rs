@@ -53,6 +53,9 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Enter if new_line => new_line_in_draft(model, now),
         KeyCode::Char('j') if ctrl => new_line_in_draft(model, now),
         KeyCode::Enter => enter(model, ctrl, now, effects),
+        KeyCode::Esc if !model.is_running() && model.reviews.running.is_some() => {
+            super::review::stop(model, effects);
+        }
         KeyCode::Esc if !model.is_running() => super::rewind::escape(model, before, now, effects),
         KeyCode::Esc => escape(model, now, effects),
         KeyCode::BackTab => super::policy::cycle_mode(model, now, effects),
@@ -201,6 +204,9 @@ fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
     if model.is_running() && model.task.activity != Activity::Stopping {
         return escape(model, now, effects);
+    }
+    if super::review::stop(model, effects) {
+        return;
     }
     ask_to_quit(model, "ctrl+c", now, effects);
 }

@@ -91,7 +91,7 @@ fn is_elsewhere(model: &Model) -> bool {
         || model.overlays.help.is_some()
         || model.overlays.reading.is_some()
         || model.overlays.search.is_some()
-        || model.overlays.changes.is_some()
+        || model.reads_diff()
         || model.has_list()
         || model.composer.is_browsing()
 }

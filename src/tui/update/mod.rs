@@ -17,6 +17,7 @@ mod editor;
 mod elicitation;
 mod events;
 mod failures;
+mod findings;
 pub(crate) mod focus;
 mod greeting;
 pub(crate) mod help;
@@ -45,6 +46,7 @@ mod recovery;
 mod replay;
 mod response_events;
 pub(crate) mod retry;
+pub(crate) mod review;
 mod rewind;
 pub(crate) mod save_errors;
 mod search;
@@ -203,6 +205,7 @@ fn on_session_gone(model: &mut Model, now: u64) {
     let hint = model.keymap.sentence(Focus::Composer, "press ctrl+d to quit").into_owned();
     let problem = Problem::new("the session has ended; the conversation is saved").hint(hint);
     model.transcript.push(Kind::Problem { problem, tone: Tone::Failure });
+    model.reviews.running = None;
     model.set_activity(Activity::Idle, now);
 }
 
@@ -304,7 +307,8 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
 
 /// Passes a key to the open list, the transcript or the composer.
 fn dispatch_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
-    if !models::key(model, key, now, effects)
+    if !findings::key(model, key, now, effects)
+        && !models::key(model, key, now, effects)
         && !sessions::key(model, key, now, effects)
         && !palette::key(model, key, now, effects)
         && !tree::key(model, key, now, effects)

@@ -79,7 +79,8 @@ fn brings_window(model: &Model, now: u64) -> bool {
 
 /// Highlights the clicked row of a list or menu, or takes the highlighted one. Returns whether there is a row.
 fn takes_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    if brings_window(model, now) || model.dialogs.is_open() || model.overlays.reading.is_some() || model.is_too_small() {
+    let reads = model.overlays.reading.is_some() || model.overlays.finding.is_some();
+    if brings_window(model, now) || model.dialogs.is_open() || reads || model.is_too_small() {
         return false;
     }
     let clicked = match model.list_mut() {
@@ -117,6 +118,9 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
         reading.top = reading.top.saturating_add_signed(rows);
         return;
     }
+    if let Some(finding) = &mut model.overlays.finding {
+        return finding.scroll_by(rows);
+    }
     if let Some(list) = model.list_mut() {
         list.scroll_by(rows.signum());
         return highlight_moved(model, effects);
@@ -135,9 +139,7 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
 
 /// Returns whether the transcript is shown above the composer.
 fn shows_transcript(model: &Model) -> bool {
-    let covered = model.has_list()
-        || model.overlays.changes.is_some()
-        || (model.overlays.help.is_some() || model.overlays.reading.is_some());
+    let covered = model.has_list() || model.reads_diff() || (model.overlays.help.is_some() || model.overlays.reading.is_some());
     !model.is_too_small() && (!covered || model.dialogs.is_open())
 }
 

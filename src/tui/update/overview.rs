@@ -1,7 +1,7 @@
 //! Overviews: opening them and keeping them up to date.
 
 use super::notes::show_called_for;
-use super::{artifacts, commands, policy, queue, spending, stats, status_command};
+use super::{artifacts, commands, findings, policy, queue, spending, stats, status_command};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::overview::{Overview, Topic};
@@ -19,6 +19,7 @@ pub(crate) fn open(model: &mut Model, topic: Topic) {
             Topic::Background => commands::printed(model),
             Topic::Queue => queue::printed(model),
             Topic::Artifacts => artifacts::printed(model),
+            Topic::Findings => findings::printed(model),
         };
         return show_called_for(model, Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Plain });
     }
@@ -38,9 +39,13 @@ pub(crate) fn refresh(model: &mut Model) {
         Topic::Background => (commands::rows(model), Vec::new()),
         Topic::Queue => (queue::rows(model), Vec::new()),
         Topic::Artifacts => (artifacts::rows(model), Vec::new()),
+        Topic::Findings => (findings::rows(model), findings::notices(model)),
     };
     if overview.topic == Topic::Policy {
         overview.picker.aside = format!("mode {}", model.info.header.mode.as_str());
+    }
+    if overview.topic == Topic::Findings {
+        overview.picker.aside = findings::reviewed(model);
     }
     overview.fill(rows, notices);
     model.overlays.overview = Some(overview);

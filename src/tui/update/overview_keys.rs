@@ -1,6 +1,6 @@
 //! Keys while an overview is open.
 
-use super::{overview, queue, slash};
+use super::{findings, overview, queue, slash};
 use crate::tui::model::{Effect, Model};
 use crate::tui::overview::RowAction;
 use crate::tui::picker::PickerResult;
@@ -26,6 +26,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
                 model.overlays.overview = None;
                 queue::take_back(model, Some(id), now, effects);
             }
+            (Some(RowAction::OpenFinding(at)), _) => findings::open(model, at),
             (Some(RowAction::ShowDetails), Some(row)) => {
                 let title = row.cells.first().cloned().unwrap_or_default();
                 model.overlays.reading = Some(TextViewer::titled(&title, &row.detail));
@@ -34,6 +35,11 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         },
         PickerResult::Other => match key.code {
             KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+            KeyCode::Char('f') if ctrl => {
+                if let Some(at) = overview.finding() {
+                    findings::draft_fix(model, at, now);
+                }
+            }
             KeyCode::Char('x') if ctrl => {
                 if let Some(command) = overview.removal() {
                     run(model, &command, now, effects);

@@ -1,7 +1,9 @@
 //! Results of look-ups, each passed to the part of the screen that asked.
 
 use super::notes::note_problem;
-use super::{attachments, help, menu, onboarding, overview, servers, sessions, theme_command, tree, user_commands, worktree};
+use super::{
+    attachments, help, menu, onboarding, overview, review, servers, sessions, theme_command, tree, user_commands, worktree,
+};
 use crate::protocol::HostResponse;
 use crate::text;
 use crate::tui::interface::{KeyFile, SessionTarget};
@@ -68,6 +70,7 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
         HostResponse::Keys { path, text } => help::keys_read(model, KeyFile { path, text }, now),
         HostResponse::ThemeKept { name, kept } => theme_command::kept(model, &name, kept, now),
         HostResponse::Setup(told) => onboarding::apply_answer(model, told, now, effects),
+        HostResponse::Review(told) => review::apply(model, told),
         HostResponse::Places { rows } => overview::open(model, Topic::Status(rows)),
         HostResponse::Failed { problem } => {
             if model.has_list() {

@@ -31,6 +31,7 @@ fn left_open(model: &Model) -> Vec<String> {
     let open = [
         counted(model.dialogs.approvals(), "1 approval pending", "approvals pending"),
         task.then(|| "a task is running".to_owned()),
+        model.reviews.running.is_some().then(|| "a review is running".to_owned()),
         counted(model.task.waiting.len(), "1 message queued", "messages queued"),
         counted(background, "1 background command, stopped on exit", "background commands, stopped on exit"),
     ];

@@ -2,7 +2,7 @@
 
 use super::activity::busy;
 use super::retry::{self, FailedRequest};
-use super::{failures, spending, streaming};
+use super::{failures, review, spending, streaming};
 use crate::protocol::EventKind;
 use crate::text;
 use crate::tui::model::{Activity, Model};
@@ -24,6 +24,9 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             model.info.tally.context_tokens = usage.input_tokens + usage.output_tokens;
             spending::spent(model, usage, cost_usd, session_cost_usd);
             spending::doubt(model, estimated);
+        }
+        EventKind::ReviewSpent { usage, cost_usd, session_cost_usd, estimated } => {
+            review::spent(model, usage, (cost_usd, session_cost_usd), estimated);
         }
         EventKind::LlmRetry {
             attempt,

@@ -4,7 +4,7 @@ use super::draft::take_draft;
 use super::quit::quit;
 use super::{
     artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, overview, policy,
-    queue, rewind, servers, sessions, spending, status_command, theme_command, tree, user_commands,
+    queue, review, rewind, servers, sessions, spending, status_command, theme_command, tree, user_commands,
 };
 use crate::protocol::{Command, RewindTarget, Usage};
 use crate::tui::model::{Effect, Model};
@@ -57,6 +57,8 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("compact", words) => compaction::compact(model, words, now, effects),
         ("budget", words) => spending::budget(model, words, now, effects),
         ("cost", "") => show_overview(model, Topic::Cost, now, effects),
+        ("review", words) => review::review(model, words, now, effects),
+        ("findings", words) => review::show_findings(model, words, now, effects),
         ("diff", "") => changes::ask(model, now, effects),
         ("rewind", "") => rewind::open(model, now, effects),
         ("undo", "") => rewind::step(model, RewindTarget::Last, now, effects),

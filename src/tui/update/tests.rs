@@ -23,6 +23,7 @@ mod queue;
 mod recovery;
 mod resize;
 mod retry;
+mod review;
 mod rewind;
 mod save_errors;
 mod scrolling;

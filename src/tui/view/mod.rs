@@ -97,8 +97,11 @@ fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (
         return (help::draw(model, area, buffer), None);
     }
     let reads = model.overlays.reading.is_some() && !model.dialogs.is_open();
-    if model.has_list() && reads {
+    let is_below = model.has_list() || model.overlays.finding.is_some();
+    if is_below && reads {
         text_viewer::draw(model, area, buffer);
+    } else if let Some(finding) = &mut model.overlays.finding {
+        finding.draw(area, buffer, &model.screen.theme, &model.screen.glyphs);
     } else if model.overlays.sessions.is_some() {
         return (sessions::draw(model, area, buffer), None);
     } else if model.overlays.themes.is_some() {
@@ -139,7 +142,7 @@ fn first_line(draft: &str) -> &str {
 
 /// Reports whether a list has the keyboard and replaces the composer.
 fn has_no_composer(model: &Model) -> bool {
-    (model.overlays.changes.is_some() || model.has_list()) && !model.dialogs.is_open()
+    (model.reads_diff() || model.has_list()) && !model.dialogs.is_open()
 }
 
 /// Returns the height of the composer or of the panel that replaces it.

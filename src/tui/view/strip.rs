@@ -9,7 +9,7 @@ use crate::tui::pointer::Click;
 use crate::tui::status;
 use crate::tui::task::Paused;
 use crate::tui::theme::Token;
-use crate::tui::update::{commands, retry, save_errors};
+use crate::tui::update::{commands, retry, review, save_errors};
 use crate::tui::{approval, format};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -69,6 +69,9 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
     }
     if let Some(words) = commands::status_row(model) {
         rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.running, words, Token::Muted) });
+    }
+    if let Some(words) = review::status_row(model, now) {
+        rows.push(Row { right: review::stop_hint(model), gives: true, ..Row::new(glyphs.running, words, Token::Muted) });
     }
     // Pending questions, queued prompts and the retry countdown keep their rows.
     let most = limit.saturating_sub(1 + rows.len()).max(1);

@@ -148,7 +148,7 @@ impl Beside {
         let setup = Setup { remote: Some(remote), ..setup(policy, tools, disk.clone(), Arc::new(Script(Mutex::default()))) };
         let (commands, receive) = mpsc::channel(8);
         let (send, events) = mpsc::unbounded_channel();
-        let Running { ended, queries } = spawn(made(setup), receive, send);
+        let Running { ended, queries, .. } = spawn(made(setup), receive, send);
         Self { commands, events, asks, fake, disk, ended, queries }
     }
 

@@ -137,6 +137,7 @@ pub(super) fn show(kind: &EventKind) -> String {
         | EventKind::ReasoningChunk { .. }
         | EventKind::ToolCallProgress { .. }
         | EventKind::LlmRequestCompleted { .. }
+        | EventKind::ReviewSpent { .. }
         | EventKind::ToolOutputChunk { .. }
         | EventKind::ChangedFiles(_)
         | EventKind::SessionCompleted { .. } => String::new(),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::protocol::review::Confidence;
 
 #[test]
 fn a_menu_with_more_below_says_so_beside_its_words() {
@@ -123,5 +124,72 @@ fn a_session_to_delete() {
     check("sessions-delete", |model| {
         sessions(model);
         control(model, 'x');
+    });
+}
+
+fn review() -> Review {
+    let diff = "diff --git a/src/parser/lexer.rs b/src/parser/lexer.rs\n--- a/src/parser/lexer.rs\n+++ b/src/parser/lexer.rs\n\
+                @@ -40,7 +40,9 @@ impl Lexer {\n     pub fn next(&mut self) -> Token {\n         let start = self.at;\n\
+                -        while self.peek().is_some() {\n+        while let Some(letter) = self.peek() {\n\
+                +            if letter == '\\n' { break; }\n             self.at += 1;\n         }\n\
+                -        Token::new(start, self.at)\n+        Token::new(start, self.at - 1)\n     }\n\
+                diff --git a/README.md b/README.md\n--- a/README.md\n+++ b/README.md\n@@ -1 +1,2 @@\n # Greeter\n+A greeter.\n";
+    let finding = |file: &str, line, severity, confidence, title: &str, explanation: &str| Finding {
+        file: file.to_owned(),
+        line,
+        severity,
+        confidence,
+        title: title.to_owned(),
+        explanation: explanation.to_owned(),
+    };
+    let explanation = "`self.at - 1` is evaluated also when no letter was consumed. `start` is then larger than the end, and \
+                       `Token::new` panics on the first empty line of a file.\n\nUse `self.at` as before, or return no token.";
+    let findings = vec![
+        finding("src/parser/lexer.rs", 46, Severity::High, Confidence::High, "an empty token underflows and panics", explanation),
+        finding("src/parser/lexer.rs", 43, Severity::Medium, Confidence::Low, "a carriage return is part of the token", "CRLF."),
+        finding("README.md", 2, Severity::Low, Confidence::Medium, "the new command is not described", "Describe it."),
+    ];
+    let changes = ReviewedChanges { title: "uncommitted changes".to_owned(), diffs: FileDiffs::read(diff), left_out: Vec::new() };
+    Review { changes, summary: "The lexer stops at line ends.".to_owned(), findings, dropped: 1 }
+}
+
+fn reviewed(model: &mut Model) {
+    for letter in "/review".chars() {
+        key(model, KeyCode::Char(letter));
+    }
+    key(model, KeyCode::Enter);
+    tell(model, EventKind::LookedUp(HostResponse::Review(ReviewTold::Ended(Box::new(review())))), 19_000);
+    picture(model, 19_100);
+}
+
+#[test]
+fn the_findings_of_a_review() {
+    check("findings", reviewed);
+}
+
+#[test]
+fn one_finding_with_its_diff() {
+    check("finding", |model| {
+        reviewed(model);
+        key(model, KeyCode::Enter);
+    });
+}
+
+#[test]
+fn a_review_in_progress() {
+    check("reviewing", |model| {
+        for letter in "/review".chars() {
+            key(model, KeyCode::Char(letter));
+        }
+        key(model, KeyCode::Enter);
+        let told = |told| EventKind::LookedUp(HostResponse::Review(told));
+        tell(model, told(ReviewTold::Started("uncommitted changes: 2 files (+4 −2)".to_owned())), 18_000);
+        tell(model, told(ReviewTold::Step("Read src/parser/lexer.rs".to_owned())), 19_000);
+        let usage = Usage { input_tokens: 12_000, output_tokens: 300, ..Usage::default() };
+        tell(
+            model,
+            EventKind::ReviewSpent { usage, cost_usd: Some(0.02), session_cost_usd: Some(0.44), estimated: false },
+            19_500,
+        );
     });
 }

@@ -1,9 +1,6 @@
 //! `aye review`: reviews changes in a clean, read-only session, and prints the findings.
 
-mod changes;
-mod findings;
-
-use super::args::{ReviewRequest, ReviewSubject};
+use super::args::ReviewRequest;
 use super::exec::{ValueTask, run_for_value};
 use crate::host::console::{print_text, say_json, warn};
 use crate::host::context::AppContext;
@@ -11,14 +8,15 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
+use crate::host::review;
 use crate::host::startup;
 use crate::host::tool_runner::{Starts, ToolEnvironment, ToolRunner};
-use crate::protocol::{Mode, Problem};
+use crate::protocol::{Mode, Review, ReviewSubject, ReviewedChanges};
 use crate::text::clean;
-use changes::ReviewedChanges;
-use findings::{Review, SCHEMA};
+use serde_json::{Value, json};
 
-const PROMPT: &str = include_str!("../../../assets/review.md");
+/// Version of the JSON output.
+const VERSION: u32 = 1;
 
 pub(crate) fn run(common: &Common, request: &ReviewRequest) -> Result<Exit, CliError> {
     // Nothing is written, and nobody is asked.
@@ -28,22 +26,24 @@ pub(crate) fn run(common: &Common, request: &ReviewRequest) -> Result<Exit, CliE
     place.policy(common.policy.as_deref(), None)?;
     let changes = collect(&place, common, &request.subject)?;
     if changes.diffs.is_empty() {
-        warn(format!("nothing to review: {} has no changes", changes.title));
-        return Ok(report(&Review::default(), &changes, request));
+        warn(changes.nothing());
+        return Ok(report(&Review { changes, ..Review::default() }, request));
     }
     warn(format!("reviewing {}", changes.summary()));
-    let prompt =
-        PROMPT.replace("{title}", &changes.title).replace("{notes}", &changes.notes()).replace("{diff}", &changes.text());
-    let task = ValueTask { prompt, schema: SCHEMA, name: "the findings", is_ephemeral: request.is_ephemeral };
+    let task = ValueTask {
+        prompt: review::prompt(&changes),
+        schema: review::SCHEMA,
+        name: review::SCHEMA_NAME,
+        is_ephemeral: request.is_ephemeral,
+    };
     let value = match run_for_value(common, place, task)? {
         (_, Some(value)) => value,
         // 1 means findings.
         (Exit::Failed, None) => return Err(CliError::usage("the review failed").hint("see the messages above, and try again")),
         (exit, None) => return Ok(exit),
     };
-    let review = Review::read(&value, &changes.diffs)
-        .map_err(|why| CliError::new(Exit::Mismatch, Problem::new("the findings cannot be read").because(why)))?;
-    Ok(report(&review, &changes, request))
+    let review = review::read(&value, changes).map_err(|problem| CliError::new(Exit::Mismatch, problem))?;
+    Ok(report(&review, request))
 }
 
 fn collect(place: &AppContext, common: &Common, subject: &ReviewSubject) -> Result<ReviewedChanges, CliError> {
@@ -52,15 +52,28 @@ fn collect(place: &AppContext, common: &Common, subject: &ReviewSubject) -> Resu
     place.mode = Mode::Plan;
     let environment = ToolEnvironment::find(&place, common, &project, Starts::Programs)?;
     let runner = ToolRunner::new(environment, None);
-    startup::runtime()?.block_on(ReviewedChanges::collect(&runner, subject))
+    startup::runtime()?.block_on(review::collect(&runner, subject))
 }
 
 /// Prints the findings. Returns the exit code: 1 if one is high or critical.
-fn report(review: &Review, changes: &ReviewedChanges, request: &ReviewRequest) -> Exit {
+fn report(review: &Review, request: &ReviewRequest) -> Exit {
     if request.json {
-        say_json(&review.json(changes));
+        say_json(&as_json(review));
     } else {
         print_text(&clean(&review.text()));
     }
     if review.is_severe() { Exit::Failed } else { Exit::Completed }
+}
+
+fn as_json(review: &Review) -> Value {
+    let Review { changes, summary, findings, dropped } = review;
+    json!({
+        "version": VERSION,
+        "reviewed": changes.title,
+        "files": changes.diffs.len(),
+        "leftOut": changes.left_out,
+        "summary": summary,
+        "findings": findings,
+        "dropped": dropped,
+    })
 }

@@ -1,4 +1,4 @@
-//! `--output-schema`: the JSON Schema that the final response has to match.
+//! The JSON Schema that the final response of a task has to match: that of `--output-schema`, or one of aye itself.
 
 use crate::headless::ResponseCheck;
 use crate::host::error::CliError;
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 const MAX_BYTES: u64 = 64 << 10;
 /// Maximum characters of the mismatches that the model is told.
 const MAX_TOLD: usize = 2_000;
+/// How often the model may correct a response that does not match.
+pub(crate) const REPAIRS: usize = 1;
 const FENCE: &str = "```";
 
 pub(crate) struct OutputSchema {
@@ -54,6 +56,13 @@ impl OutputSchema {
         Ok(Self { path: PathBuf::from(name), schema })
     }
 
+    /// Returns the prompt that asks the model to correct a response, unless it matches. `repairs`: how often it may still do so.
+    pub(crate) fn correction(&self, response: &str, repairs: &mut usize) -> Option<String> {
+        let mismatch = self.value_in(response).err()?;
+        *repairs = repairs.checked_sub(1)?;
+        Some(repair_prompt(&mismatch))
+    }
+
     /// Returns the schema as JSON in one line.
     pub(crate) fn json(&self) -> String {
         self.schema.value().to_string()
@@ -74,7 +83,7 @@ impl ResponseCheck for OutputSchema {
 }
 
 /// Returns the prompt that asks the model for a response that matches.
-pub(crate) fn repair_prompt(mismatch: &str) -> String {
+fn repair_prompt(mismatch: &str) -> String {
     let told: String = mismatch.chars().take(MAX_TOLD).collect();
     format!(
         "Your response does not match the JSON Schema of the response format: {told}\n\n\

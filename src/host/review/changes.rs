@@ -1,10 +1,9 @@
 //! The changes under review. Git runs as a read-only command of aye: in the sandbox, and without programs of the repository.
 
-use crate::cli::args::ReviewSubject;
 use crate::host::error::CliError;
 use crate::host::tool_runner::{Judged, ToolRunner};
 use crate::ports::RunContext;
-use crate::protocol::{Arguments, CallId, FileDiff, FileDiffs, Problem, ToolCall, ToolStatus, counted};
+use crate::protocol::{Arguments, CallId, FileDiff, FileDiffs, Problem, ReviewSubject, ReviewedChanges, ToolCall, ToolStatus};
 use crate::tools::line_hunks;
 use serde_json::json;
 
@@ -12,71 +11,48 @@ use serde_json::json;
 const MAX_FILES: usize = 100;
 /// Maximum bytes of all differences, because they are in the prompt.
 const MAX_BYTES: usize = 256 << 10;
-/// Maximum number of paths in a note; the rest are counted.
-const NAMES: usize = 20;
 /// Possible names of the default branch, the best first.
 const DEFAULT_BRANCHES: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
 /// Options that keep git from running programs, and paths relative to the workspace.
 const DIFF: &str = "git diff --no-color --no-ext-diff --no-textconv --relative";
+/// Fails before the first commit.
+const HEAD: &str = "git log -1 --format=%H";
 /// Rows around the output of a command that succeeded.
 const PRINTED: &str = "Exit code: 0\n--- stdout ---\n";
 const ERRORS: &str = "--- stderr ---";
+/// Labels of the errors of git.
+const LABELS: [&str; 2] = ["fatal", "error"];
 
-/// The differences, and what was left out.
-pub(super) struct ReviewedChanges {
-    /// Name of the reviewed changes: `uncommitted changes`.
-    pub title: String,
-    pub diffs: FileDiffs,
-    /// Changed files that are not among the differences.
-    pub left_out: Vec<String>,
-}
-
-impl ReviewedChanges {
-    /// Reads the changes. Without a subject, these are the uncommitted ones, or else those since the default branch.
-    pub(super) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Result<Self, CliError> {
-        let git = Git { runner };
-        match subject {
-            ReviewSubject::Staged => git.changes("staged changes", &format!("{DIFF} --cached"), &[]).await,
-            ReviewSubject::Commit(name) => {
-                let line = format!("git show --format= --no-color --no-ext-diff --no-textconv --relative {}", quoted(name));
-                git.changes(&format!("commit {name}"), &line, &[]).await
-            }
-            ReviewSubject::Base(name) => git.since(name).await,
-            ReviewSubject::Default => {
-                let status = git.lines("git status --short --untracked-files=all -- .").await?;
-                let untracked: Vec<String> = status.iter().filter_map(|row| row.strip_prefix("?? ")).map(str::to_owned).collect();
-                let uncommitted = git.changes("uncommitted changes", &format!("{DIFF} HEAD"), &untracked).await?;
-                if !uncommitted.diffs.is_empty() || !uncommitted.left_out.is_empty() {
-                    return Ok(uncommitted);
-                }
-                for name in DEFAULT_BRANCHES {
-                    if git.run(&format!("git log -1 --format=%H {name}")).await.is_ok() {
-                        return git.since(name).await;
-                    }
-                }
-                Ok(uncommitted)
-            }
+/// Reads the changes to review. Without a subject, these are the uncommitted ones, or else those since the default branch.
+///
+/// # Errors
+/// Git cannot read them, or the policy does not allow it.
+pub(crate) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Result<ReviewedChanges, CliError> {
+    let git = Git { runner };
+    // Outside a repository, git compares files instead, and explains all its options.
+    let status = git.lines("git status --short --untracked-files=all -- .").await?;
+    match subject {
+        ReviewSubject::Staged => git.changes("staged changes", &format!("{DIFF} --cached"), &[]).await,
+        ReviewSubject::Commit(name) => {
+            let line = format!("git show --format= --no-color --no-ext-diff --no-textconv --relative {}", quoted(name));
+            git.changes(&format!("commit {name}"), &line, &[]).await
         }
-    }
-
-    pub(super) fn summary(&self) -> String {
-        let files = counted(self.diffs.len() as u64, "file", "files");
-        format!("{}: {files} (+{} −{})", self.title, self.diffs.added(), self.diffs.removed())
-    }
-
-    /// Returns the sentences about what was left out, for the model.
-    pub(super) fn notes(&self) -> String {
-        if self.left_out.is_empty() {
-            return String::new();
+        ReviewSubject::Base(name) => git.since(name).await,
+        ReviewSubject::Default => {
+            let untracked: Vec<String> = status.iter().filter_map(|row| row.strip_prefix("?? ")).map(str::to_owned).collect();
+            // Before the first commit, everything is staged or untracked.
+            let against = if git.run(HEAD).await.is_ok() { "HEAD" } else { "--cached" };
+            let uncommitted = git.changes("uncommitted changes", &format!("{DIFF} {against}"), &untracked).await?;
+            if !uncommitted.diffs.is_empty() || !uncommitted.left_out.is_empty() {
+                return Ok(uncommitted);
+            }
+            for name in DEFAULT_BRANCHES {
+                if git.run(&format!("git log -1 --format=%H {name}")).await.is_ok() {
+                    return git.since(name).await;
+                }
+            }
+            Ok(uncommitted)
         }
-        let named: Vec<_> = self.left_out.iter().take(NAMES).map(String::as_str).collect();
-        let more = self.left_out.len().saturating_sub(NAMES);
-        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-        format!("The diff leaves out these changed files; read them if you need them: {}{more}.\n", named.join(", "))
-    }
-
-    pub(super) fn text(&self) -> String {
-        self.diffs.to_string()
     }
 }
 
@@ -125,9 +101,7 @@ impl Git<'_> {
     }
 
     async fn lines(&self, line: &str) -> Result<Vec<String>, CliError> {
-        let text = self.run(line).await.map_err(|why| {
-            CliError::usage(Problem::new("cannot read the changes").because(why)).hint("run `aye review` in a git repository")
-        })?;
+        let text = self.run(line).await.map_err(unreadable)?;
         Ok(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
     }
 
@@ -145,6 +119,22 @@ impl Git<'_> {
         let printed = result.output_text.strip_prefix(PRINTED).and_then(|text| text.rsplit_once(ERRORS)).map(|(text, _)| text);
         printed.filter(|_| is_complete).map(str::to_owned).ok_or_else(|| result.text_for_model())
     }
+}
+
+/// Returns the error of git, or of the policy, with what to do about it.
+fn unreadable(why: String) -> CliError {
+    let errors = why.split_once(ERRORS).map_or("", |(_, errors)| errors).lines();
+    let told = errors.filter_map(|line| line.split_once(": ").filter(|(label, _)| LABELS.contains(label)));
+    let told = told.map(|(_, message)| message).next();
+    let why = told.map_or_else(|| why.clone(), str::to_owned);
+    let hint = if why.starts_with("not a git repository") {
+        "run `git init`, or start aye in a git repository"
+    } else if told.is_some() {
+        "name a branch or commit that `git log` knows"
+    } else {
+        "check that git is installed, and that the policy allows commands that only read"
+    };
+    CliError::usage(Problem::new("cannot read the changes").because(why).hint(hint))
 }
 
 /// Quotes a word for the shell.

@@ -1,0 +1,261 @@
+//! Review beside the session of a screen: in an ephemeral session of its own, one at a time.
+
+use super::{SCHEMA, SCHEMA_NAME, collect, prompt, read};
+use crate::agent::{self, Account};
+use crate::config::SetEffort;
+use crate::headless::ResponseCheck;
+use crate::host::context::AppContext;
+use crate::host::ephemeral::EphemeralData;
+use crate::host::error::CliError;
+use crate::host::options::{Common, SessionChoice};
+use crate::host::output_schema::{OutputSchema, REPAIRS};
+use crate::host::project::ProjectConfig;
+use crate::host::session_builder::front_end::FrontEnd;
+use crate::host::session_builder::{PreparedSession, SessionBuilder};
+use crate::host::tool_runner::{Starts, ToolEnvironment, ToolRunner};
+use crate::protocol::{
+    Command, Effort, Event, EventKind, Failure, Mode, Problem, Review, ReviewAsked, ReviewSubject, ReviewTold, ReviewedChanges,
+};
+use crate::session::Spent;
+use crate::store::Store;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio_util::sync::CancellationToken;
+
+/// Reviews of a front end. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ReviewService {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    common: Common,
+    place: AppContext,
+    running: Mutex<Option<Running>>,
+}
+
+/// A review that was started.
+struct Running {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl ReviewService {
+    /// Creates the service for the options and the place of a session.
+    pub(crate) fn new(common: &Common, place: &AppContext) -> Self {
+        // Nothing is written, and nobody is asked.
+        let common = Common { mode: Some(Mode::Plan), take_over: false, ..common.clone() };
+        let mut place = place.clone();
+        place.mode = Mode::Plan;
+        Self { inner: Arc::new(Inner { common, place, running: Mutex::default() }) }
+    }
+
+    /// Starts or stops a review, and tells its progress and its end. `account` pays for it.
+    pub(crate) fn answer(&self, asked: ReviewAsked, account: Account, tell: impl Fn(ReviewTold) + Send + Sync + 'static) {
+        let Inner { common, place, running } = &*self.inner;
+        let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = running.as_ref().filter(|running| !running.task.is_finished());
+        match asked {
+            ReviewAsked::Stop => open.into_iter().for_each(|open| open.stop.cancel()),
+            ReviewAsked::Start { .. } if open.is_some() => {
+                tell(ReviewTold::Failed(Problem::new("a review is running").hint("wait for its end, or stop it")));
+            }
+            ReviewAsked::Start { subject, model, effort } => {
+                let stop = CancellationToken::new();
+                let common = Common { model: model.or_else(|| common.model.clone()), ..common.clone() };
+                let place = with_effort(place.clone(), effort);
+                let run = ReviewRun { common, place, account, stop: stop.clone(), tell: Box::new(tell) };
+                let task = tokio::spawn(async move {
+                    let told = match Box::pin(run.review(&subject)).await {
+                        Ok(Some(review)) => ReviewTold::Ended(Box::new(review)),
+                        Ok(None) => ReviewTold::Stopped,
+                        Err(error) => ReviewTold::Failed(error.into_problem()),
+                    };
+                    (run.tell)(told);
+                });
+                *running = Some(Running { stop, task });
+            }
+        }
+    }
+
+    /// Stops the review that runs, and waits until its data is removed.
+    pub(crate) async fn end(&self) {
+        let running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Running { stop, task }) = running {
+            stop.cancel();
+            let _ = task.await;
+        }
+    }
+}
+
+/// Returns the place with the effort that the session has now.
+fn with_effort(mut place: AppContext, effort: Option<Effort>) -> AppContext {
+    place.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
+    place
+}
+
+/// The run of one review.
+struct ReviewRun {
+    common: Common,
+    place: AppContext,
+    account: Account,
+    stop: CancellationToken,
+    tell: Box<dyn Fn(ReviewTold) + Send + Sync>,
+}
+
+impl ReviewRun {
+    /// Returns the review, or nothing if it was stopped.
+    async fn review(&self, subject: &ReviewSubject) -> Result<Option<Review>, CliError> {
+        let (common, place) = (self.common.clone(), self.place.clone());
+        // Dropped last: everything below may write to it.
+        let (ephemeral, place, runner) = off_thread(move || prepare_tools(&common, place)).await??;
+        let Some(changes) = self.unless_stopped(collect(&runner, subject)).await.transpose()? else { return Ok(None) };
+        drop(runner);
+        if changes.diffs.is_empty() {
+            return Ok(Some(Review { changes, ..Review::default() }));
+        }
+        (self.tell)(ReviewTold::Started(changes.summary()));
+        if let Some(failure) = self.account.forbids().await {
+            return Err(failed(failure.problem()));
+        }
+        let schema = OutputSchema::built_in(SCHEMA, SCHEMA_NAME)?;
+        let Some(prepared) = self.unless_stopped(self.prepare(place, schema.json())).await.transpose()? else { return Ok(None) };
+        let review = self.ask(prepared, schema, changes).await;
+        // Removes the directory.
+        let _ = spawn_blocking(move || drop(ephemeral)).await;
+        review
+    }
+
+    /// Opens a session for the review.
+    async fn prepare(&self, place: AppContext, schema: String) -> Result<PreparedSession, CliError> {
+        let common = self.common.clone();
+        let builder = off_thread(move || {
+            let store = Store::open(&place.directories.data)?;
+            let builder = SessionBuilder::find(FrontEnd::review(), common, place, store, &SessionChoice::New)?;
+            Ok::<_, CliError>(builder.with_output_schema(schema))
+        });
+        let builder = builder.await??.with_model().await?;
+        let mut claimed = off_thread(move || builder.claim()).await??;
+        let sandbox = off_thread(claimed.sandbox_probe()).await?;
+        claimed.set_sandbox(sandbox);
+        Ok(claimed.prepare().await?)
+    }
+
+    /// Asks the model for findings, and closes the session.
+    async fn ask(
+        &self,
+        prepared: PreparedSession,
+        schema: OutputSchema,
+        changes: ReviewedChanges,
+    ) -> Result<Option<Review>, CliError> {
+        let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+        let (events, mut receive_events) = mpsc::unbounded_channel();
+        let mut session = prepared.start(receive_commands, events, None);
+        let _ = commands.send(Command::Prompt { text: prompt(&changes) }.into()).await;
+        let mut outcome = ReviewOutcome { schema, repairs: REPAIRS, provider: String::new(), ended: None };
+        let mut is_stopping = false;
+        loop {
+            let event: Option<Event> = tokio::select! {
+                event = receive_events.recv() => event,
+                () = self.stop.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    let _ = commands.send(Command::Kill.into()).await;
+                    continue;
+                }
+            };
+            let Some(Event { kind, .. }) = event else { break };
+            if let EventKind::SessionStarted { model, .. } = &kind {
+                outcome.provider = model.split('/').next().unwrap_or_default().to_owned();
+            }
+            if let Some(failure) = self.follow(&kind).await {
+                outcome.ended.get_or_insert(Err(failed(failure.problem())));
+                let _ = commands.send(Command::Kill.into()).await;
+            }
+            if kind.is_over() {
+                let _ = commands.send(outcome.after_task(kind).into()).await;
+            }
+        }
+        session.ended().await;
+        session.close().await;
+        if is_stopping {
+            return Ok(None);
+        }
+        let value = outcome.ended.unwrap_or_else(|| Err(CliError::failed("the review ended without a result")))?;
+        Ok(Some(read(&value, changes).map_err(CliError::failed)?))
+    }
+
+    /// Tells the step of an event, and counts its usage. Returns why no further request may be sent.
+    async fn follow(&self, kind: &EventKind) -> Option<Failure> {
+        match kind {
+            EventKind::ToolRequested { summary, .. } => (self.tell)(ReviewTold::Step(summary.clone())),
+            EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. }
+            | EventKind::LlmRetry { usage: Some(usage), cost_usd, estimated, .. } => {
+                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                return self.account.count(spent).await;
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Waits for some work. Returns nothing if the review is stopped first.
+    async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            done = work => Some(done),
+            () = self.stop.cancelled() => None,
+        }
+    }
+}
+
+/// The end of the task of a review.
+struct ReviewOutcome {
+    schema: OutputSchema,
+    /// How often the model may still correct its response.
+    repairs: usize,
+    /// The provider of the model, for its errors.
+    provider: String,
+    /// The value of the response as JSON.
+    ended: Option<Result<String, CliError>>,
+}
+
+impl ReviewOutcome {
+    /// Returns the command after the end of a task: a prompt that asks for a correction, or the end of the session.
+    fn after_task(&mut self, end: EventKind) -> Command {
+        let ended = match end {
+            EventKind::TaskCompleted { text, .. } => {
+                if let Some(text) = self.schema.correction(&text, &mut self.repairs) {
+                    return Command::Prompt { text };
+                }
+                self.schema.value_in(&text).map_err(|mismatch| {
+                    let problem = Problem::new("the response of the model does not match the format of findings");
+                    CliError::failed(problem.because(mismatch).hint("run /review again, or choose another model with /model"))
+                })
+            }
+            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
+                Err(failed(failure.problem_of(&self.provider)))
+            }
+            _ => Err(CliError::failed("the review was interrupted")),
+        };
+        self.ended.get_or_insert(ended);
+        Command::Quit
+    }
+}
+
+/// Creates the directory of the review, and the tools that read the changes.
+fn prepare_tools(common: &Common, mut place: AppContext) -> Result<(EphemeralData, AppContext, ToolRunner), CliError> {
+    let ephemeral = place.save_nothing()?;
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+    let environment = ToolEnvironment::behind_screen(&place, common, &project, Starts::Programs)?;
+    Ok((ephemeral, place, ToolRunner::new(environment, None)))
+}
+
+/// Runs work that may block on another thread.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CliError> {
+    spawn_blocking(work).await.map_err(|error| CliError::failed(format!("the review crashed: {error}")))
+}
+
+/// Returns the error of a review whose task failed.
+fn failed(problem: Problem) -> CliError {
+    CliError::failed(problem.at("the review failed"))
+}

@@ -1,0 +1,22 @@
+//! Reviews of changes in a clean, read-only session: for `aye review`, and beside the session of a screen.
+
+mod background;
+mod changes;
+mod findings;
+
+pub(crate) use background::ReviewService;
+pub(crate) use changes::collect;
+pub(crate) use findings::{SCHEMA, SCHEMA_NAME, read};
+
+use crate::protocol::ReviewedChanges;
+
+const PROMPT: &str = include_str!("../../../assets/review.md");
+
+/// Returns the prompt that asks the model for findings about changes.
+pub(crate) fn prompt(changes: &ReviewedChanges) -> String {
+    let names = changes.left_out_names();
+    let notes = names
+        .map(|names| format!("The diff leaves out these changed files; read them if you need them: {names}.\n"))
+        .unwrap_or_default();
+    PROMPT.replace("{title}", &changes.title).replace("{notes}", &notes).replace("{diff}", &changes.diffs.to_string())
+}

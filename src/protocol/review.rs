@@ -1,0 +1,315 @@
+//! Reviews of changes: what is reviewed, the findings, and the requests and results of a review beside a session.
+
+use super::{Effort, FileDiff, FileDiffs, Problem, counted};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// Options of a review that name what is reviewed, with the names of their values.
+const BASE: (&str, &str) = ("--base", "BRANCH");
+const COMMIT: (&str, &str) = ("--commit", "COMMIT");
+const STAGED: &str = "--staged";
+
+/// Maximum number of paths in a note; the rest are counted.
+const NAMES: usize = 20;
+
+/// The changes to review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "subject", content = "name", rename_all = "snake_case")]
+pub enum ReviewSubject {
+    /// The uncommitted changes, or else those since the default branch.
+    Default,
+    Staged,
+    Base(String),
+    Commit(String),
+}
+
+impl ReviewSubject {
+    /// Reads the arguments of `/review`, which are those of `aye review`.
+    ///
+    /// # Errors
+    /// An argument is unknown, lacks its value, has an invalid one, or excludes another.
+    pub fn parse(arguments: &str) -> Result<Self, Problem> {
+        let mut words = arguments.split_whitespace();
+        let mut chosen: Option<(String, Self)> = None;
+        while let Some(word) = words.next() {
+            let (option, value) = word.split_once('=').map_or((word, None), |(option, value)| (option, Some(value)));
+            let mut named = |(name, kind): (&str, &str)| -> Result<(String, String), Problem> {
+                let label = format!("{name} <{kind}>");
+                let value = value.or_else(|| words.next().filter(|next| !next.starts_with('-')));
+                let missing = || Problem::new(format!("a value is required for '{label}' but none was supplied"));
+                let name = value.ok_or_else(missing)?;
+                let name =
+                    revision(name).map_err(|why| Problem::new(format!("invalid value '{name}' for '{label}'")).because(why))?;
+                Ok((label, name))
+            };
+            let (label, subject) = match option {
+                "--base" => named(BASE).map(|(label, name)| (label, Self::Base(name)))?,
+                "--commit" => named(COMMIT).map(|(label, name)| (label, Self::Commit(name)))?,
+                STAGED if value.is_none() => (STAGED.to_owned(), Self::Staged),
+                _ => return Err(Problem::new(format!("unexpected argument '{word}' found"))),
+            };
+            // Of an option that is given twice, the last one counts.
+            if let Some((before, _)) = chosen.replace((label.clone(), subject)).filter(|(before, _)| *before != label) {
+                return Err(Problem::new(format!("the argument '{before}' cannot be used with '{label}'")));
+            }
+        }
+        Ok(chosen.map_or(Self::Default, |(_, subject)| subject))
+    }
+}
+
+/// Accepts the name of a revision, which git cannot take for an option.
+///
+/// # Errors
+/// Says what the name must be.
+pub fn revision(given: &str) -> Result<String, String> {
+    let is_name = |letter: char| letter.is_alphanumeric() || "._/@^~{}+-".contains(letter);
+    let is_valid = !given.is_empty() && !given.starts_with('-') && !given.contains("..") && given.chars().all(is_name);
+    if is_valid { Ok(given.to_owned()) } else { Err("must be a branch, tag or commit".to_owned()) }
+}
+
+/// Severity of a finding, ordered from the strongest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Critical,
+    High,
+    Medium,
+    Low,
+}
+
+impl Severity {
+    const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Medium, Self::Low];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
+}
+
+/// How sure the model is of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    High,
+    Medium,
+    Low,
+}
+
+impl Confidence {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Path as in the diff.
+    pub file: String,
+    /// Line of the new file.
+    pub line: usize,
+    pub severity: Severity,
+    pub confidence: Confidence,
+    pub title: String,
+    pub explanation: String,
+}
+
+impl Finding {
+    /// Returns the place of the finding: `src/main.rs:12`.
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+
+    /// Returns whether the finding is about a line of the new side of a difference.
+    pub fn is_in(&self, diff: &FileDiff) -> bool {
+        let is_in = |start: usize, count: usize| self.line >= start && self.line - start < count;
+        diff.name.as_deref() == Some(self.file.as_str()) && diff.hunks.iter().any(|hunk| is_in(hunk.new_start, hunk.new_count))
+    }
+}
+
+/// Changes under review: the differences, and what was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewedChanges {
+    /// Name of the changes: `uncommitted changes`.
+    pub title: String,
+    pub diffs: FileDiffs,
+    /// Changed files that are not among the differences.
+    pub left_out: Vec<String>,
+}
+
+impl ReviewedChanges {
+    /// Returns the title with the number of files and lines: `staged changes: 2 files (+3 −1)`.
+    pub fn summary(&self) -> String {
+        let files = counted(self.diffs.len() as u64, "file", "files");
+        format!("{}: {files} (+{} −{})", self.title, self.diffs.added(), self.diffs.removed())
+    }
+
+    /// Returns the sentence that says that there is nothing to review.
+    pub fn nothing(&self) -> String {
+        match self.left_out_names() {
+            Some(names) => format!("nothing to review in the {}: these files are not text, or too large: {names}", self.title),
+            None if self.title.starts_with("commit ") => format!("nothing to review: {} changes no files", self.title),
+            None => format!("nothing to review: there are no {}", self.title),
+        }
+    }
+
+    /// Returns the names of the files that were left out, the first ones if there are many.
+    pub fn left_out_names(&self) -> Option<String> {
+        let named: Vec<_> = self.left_out.iter().take(NAMES).map(String::as_str).collect();
+        let more = self.left_out.len().saturating_sub(NAMES);
+        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+        (!named.is_empty()).then(|| named.join(", ") + &more)
+    }
+}
+
+/// Result of a review. Its findings are about lines of the differences.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Review {
+    pub changes: ReviewedChanges,
+    /// One or two sentences about the changes as a whole.
+    pub summary: String,
+    /// The strongest first.
+    pub findings: Vec<Finding>,
+    /// Number of findings about files or lines that the differences do not have.
+    pub dropped: usize,
+}
+
+impl Review {
+    /// Returns whether a finding is high or critical.
+    pub fn is_severe(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity <= Severity::High)
+    }
+
+    /// Returns the number of findings, and of each severity: `3 findings (1 high, 2 low)`.
+    pub fn counts(&self) -> String {
+        let count = |severity| self.findings.iter().filter(|finding| finding.severity == severity).count();
+        let of = |severity: Severity| format!("{} {}", count(severity), severity.as_str());
+        let parts: Vec<String> = Severity::ALL.into_iter().filter(|severity| count(*severity) > 0).map(of).collect();
+        let all = counted(self.findings.len() as u64, "finding", "findings");
+        if parts.is_empty() { all } else { format!("{all} ({})", parts.join(", ")) }
+    }
+
+    /// Returns the sentence about findings that were dropped, if there are any.
+    pub fn dropped_note(&self) -> Option<String> {
+        let count = counted(self.dropped as u64, "finding", "findings");
+        (self.dropped > 0).then(|| format!("dropped: {count} about lines that are not in the diff"))
+    }
+
+    /// Returns the findings as text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for finding in &self.findings {
+            let Finding { severity, confidence, title, explanation, .. } = finding;
+            let (place, severity, confidence) = (finding.place(), severity.as_str(), confidence.as_str());
+            let _ = writeln!(text, "{place}: {severity}: {title} (confidence: {confidence})");
+            for line in explanation.lines() {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+        if !self.summary.is_empty() {
+            let _ = writeln!(text, "{}", self.summary);
+        }
+        let _ = writeln!(text, "{}", counted(self.findings.len() as u64, "finding", "findings"));
+        if let Some(note) = self.dropped_note() {
+            let _ = writeln!(text, "{note}");
+        }
+        text
+    }
+}
+
+/// Request about a review beside the session. Only one runs at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReviewAsked {
+    /// Review changes with this model and effort, or those of the settings.
+    Start {
+        subject: ReviewSubject,
+        model: Option<String>,
+        effort: Option<Effort>,
+    },
+    Stop,
+}
+
+/// Progress and result of a review beside the session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "told", content = "content", rename_all = "snake_case")]
+pub enum ReviewTold {
+    /// The changes were read; the model reviews them. Contains their summary.
+    Started(String),
+    /// Current step of the model: `Read src/main.rs`.
+    Step(String),
+    /// The review ended. Without differences, nothing was sent to the model.
+    Ended(Box<Review>),
+    Stopped,
+    Failed(Problem),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_those_of_the_command_line() {
+        for (arguments, expected) in [
+            ("", Ok(ReviewSubject::Default)),
+            ("--staged", Ok(ReviewSubject::Staged)),
+            ("--base main", Ok(ReviewSubject::Base("main".to_owned()))),
+            ("--base=origin/main", Ok(ReviewSubject::Base("origin/main".to_owned()))),
+            ("--commit HEAD~1", Ok(ReviewSubject::Commit("HEAD~1".to_owned()))),
+            ("--base", Err("a value is required for '--base <BRANCH>' but none was supplied")),
+            ("--base --staged", Err("a value is required for '--base <BRANCH>' but none was supplied")),
+            ("--base a..b", Err("invalid value 'a..b' for '--base <BRANCH>': must be a branch, tag or commit")),
+            ("--commit=", Err("invalid value '' for '--commit <COMMIT>': must be a branch, tag or commit")),
+            ("--base a --staged", Err("the argument '--base <BRANCH>' cannot be used with '--staged'")),
+            ("--staged --staged", Ok(ReviewSubject::Staged)),
+            ("--base a --base b", Ok(ReviewSubject::Base("b".to_owned()))),
+            ("--staged=yes", Err("unexpected argument '--staged=yes' found")),
+            ("the parser", Err("unexpected argument 'the' found")),
+        ] {
+            let parsed = ReviewSubject::parse(arguments).map_err(|problem| problem.to_string());
+            assert_eq!(parsed, expected.map_err(str::to_owned), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn nothing_to_review_is_one_sentence() {
+        let changes = |title: &str, left_out: &[&str]| ReviewedChanges {
+            title: title.to_owned(),
+            left_out: left_out.iter().map(|name| (*name).to_owned()).collect(),
+            ..ReviewedChanges::default()
+        };
+        for (changes, expected) in [
+            (changes("staged changes", &[]), "nothing to review: there are no staged changes"),
+            (changes("commit HEAD", &[]), "nothing to review: commit HEAD changes no files"),
+            (
+                changes("staged changes", &["a.png"]),
+                "nothing to review in the staged changes: these files are not text, or too large: a.png",
+            ),
+        ] {
+            assert_eq!(changes.nothing(), expected);
+        }
+    }
+
+    #[test]
+    fn findings_are_counted_by_severity() {
+        let finding = |severity| Finding {
+            file: "a".to_owned(),
+            line: 1,
+            severity,
+            confidence: Confidence::High,
+            title: "t".to_owned(),
+            explanation: String::new(),
+        };
+        let review = |all: &[Severity]| Review { findings: all.iter().map(|one| finding(*one)).collect(), ..Review::default() };
+        assert_eq!(review(&[]).counts(), "0 findings");
+        assert_eq!(review(&[Severity::High]).counts(), "1 finding (1 high)");
+        assert_eq!(review(&[Severity::High, Severity::Low, Severity::Low]).counts(), "3 findings (1 high, 2 low)");
+    }
+}

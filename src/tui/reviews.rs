@@ -1,0 +1,41 @@
+//! Review beside the session: its progress, and the findings of the last one.
+
+use crate::protocol::{Review, Usage};
+
+/// Reviews of this screen.
+#[derive(Debug, Default)]
+pub(crate) struct Reviews {
+    pub running: Option<RunningReview>,
+    /// The last review that ended with findings.
+    pub last: Option<Review>,
+}
+
+/// Review that was started and has not ended.
+#[derive(Debug)]
+pub(crate) struct RunningReview {
+    /// Summary of the changes, once they were read.
+    pub changes: Option<String>,
+    /// Current step of the model, on one line.
+    pub step: Option<String>,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub is_estimated: bool,
+    /// Start time in milliseconds.
+    pub since: u64,
+    /// Whether it was told to stop.
+    pub is_stopping: bool,
+}
+
+impl RunningReview {
+    pub(crate) fn new(now: u64) -> Self {
+        Self {
+            changes: None,
+            step: None,
+            usage: Usage::default(),
+            cost_usd: None,
+            is_estimated: false,
+            since: now,
+            is_stopping: false,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Findings of the last review: their list, the view of one, and the task to fix it.
+
+use super::draft::draft_changed;
+use super::notes::note;
+use crate::protocol::Finding;
+use crate::text;
+use crate::tui::finding::{FindingView, description};
+use crate::tui::model::{Effect, Model};
+use crate::tui::overview::Topic;
+use crate::tui::picker::Row;
+use crate::tui::text_viewer::TextViewer;
+use crate::tui::transcript::Tone;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::fmt::Write as _;
+
+/// Opens a finding; line mode prints it with its diff.
+pub(crate) fn open(model: &mut Model, at: usize) {
+    let Some(review) = &model.reviews.last else { return };
+    if model.in_lines {
+        let Some(finding) = review.findings.get(at) else { return };
+        let mut text = line_of(finding, at) + "\n" + &description(finding);
+        for diff in review.changes.diffs.iter().filter(|diff| finding.is_in(diff)) {
+            let _ = write!(text, "\n{diff}");
+        }
+        return note(model, &text, Tone::Plain);
+    }
+    let view = FindingView::new(review, at);
+    model.overlays.make_room();
+    model.overlays.finding = view;
+    model.screen.dirty = true;
+}
+
+/// Writes the task to fix a finding into the draft, in front of what is there, and closes the list.
+pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
+    let Some(finding) = model.reviews.last.as_ref().and_then(|review| review.findings.get(at)) else { return };
+    let (place, severity) = (text::reveal_line(&finding.place()), finding.severity.as_str());
+    let task = format!("Fix this {severity} finding of a review in {place}: {}", description(finding));
+    let draft = model.composer.text();
+    let whole = if draft.trim().is_empty() { task } else { format!("{task}\n\n{draft}") };
+    model.overlays.finding = None;
+    model.overlays.overview = None;
+    model.composer.set(&whole);
+    draft_changed(model, now);
+    model.show_toast(
+        if model.in_lines {
+            "the task is in the draft: /send sends it, /drop discards it"
+        } else {
+            "the task is in the draft: edit it, enter sends it"
+        },
+        now,
+    );
+}
+
+/// Returns one row per finding, by its index.
+pub(crate) fn rows(model: &Model) -> Vec<Row> {
+    let row = |(at, finding): (usize, &Finding)| {
+        let place = text::reveal_line(&finding.place());
+        let (severity, confidence) = (finding.severity.as_str(), finding.confidence.as_str());
+        Row {
+            key: at.to_string(),
+            cells: vec![severity.to_owned(), confidence.to_owned(), place.clone(), text::clean_line(&finding.title)],
+            mark: "",
+            lacks: None,
+            detail: format!("{place}\n{}", description(finding)),
+        }
+    };
+    let findings = model.reviews.last.iter().flat_map(|review| &review.findings);
+    findings.enumerate().map(row).collect()
+}
+
+/// Returns what was reviewed, the summary, and what is missing.
+pub(crate) fn notices(model: &Model) -> Vec<String> {
+    let Some(review) = &model.reviews.last else { return Vec::new() };
+    let left_out = review.changes.left_out_names().map(|names| format!("not in the diff: {names}"));
+    let summary = Some(review.summary.clone()).filter(|summary| !summary.is_empty());
+    let all = [summary, review.dropped_note(), left_out].into_iter().flatten();
+    all.map(|notice| text::clean_line(&notice)).collect()
+}
+
+/// Returns what was reviewed, for the title of the list.
+pub(crate) fn reviewed(model: &Model) -> String {
+    model.reviews.last.as_ref().map(|review| text::clean_line(&review.changes.title)).unwrap_or_default()
+}
+
+/// Returns the findings as text for line mode.
+pub(crate) fn printed(model: &Model) -> String {
+    let Some(review) = &model.reviews.last else { return String::new() };
+    let head =
+        format!("findings in {}; /findings NUMBER shows the diff, /findings fix NUMBER drafts a task", review.changes.title);
+    let findings = review.findings.iter().enumerate().map(|(at, finding)| {
+        let words = text::clean(&finding.explanation).into_owned();
+        let rest = words.lines().fold(String::new(), |rest, line| rest + "\n    " + line);
+        line_of(finding, at) + ": " + &text::clean_line(&finding.title) + &rest
+    });
+    [head].into_iter().chain(findings).chain(notices(model)).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the number, place, severity and confidence of a finding.
+fn line_of(finding: &Finding, at: usize) -> String {
+    let (place, severity) = (text::reveal_line(&finding.place()), finding.severity.as_str());
+    format!("{}. {place}: {severity}, confidence {}", at + 1, finding.confidence.as_str())
+}
+
+/// Handles a key of the open finding. Returns whether one is open.
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let waits = !model.dialogs.is_empty() && !model.is_too_small();
+    let Some(view) = &mut model.overlays.finding else { return false };
+    model.keys.last_key = Some(now);
+    model.toast = None;
+    let page = view.page().cast_signed();
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('c') if ctrl => model.overlays.finding = None,
+        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('u') if ctrl => view.scroll_by(-page / 2),
+        KeyCode::Char('d') if ctrl => view.scroll_by(page / 2),
+        KeyCode::Char(_) if ctrl => {}
+        KeyCode::Esc | KeyCode::Char('q') => model.overlays.finding = None,
+        KeyCode::Up | KeyCode::Char('k') => view.scroll_by(-1),
+        KeyCode::Down | KeyCode::Char('j') => view.scroll_by(1),
+        KeyCode::PageUp => view.scroll_by(-page),
+        KeyCode::PageDown | KeyCode::Char(' ') => view.scroll_by(page),
+        KeyCode::Home | KeyCode::Char('g') => view.scroll_by(isize::MIN),
+        KeyCode::End | KeyCode::Char('G') => view.scroll_by(isize::MAX),
+        KeyCode::Char('e') => model.overlays.reading = Some(TextViewer::titled(&view.place(), &view.description())),
+        KeyCode::Char('f') => {
+            let at = view.at;
+            draft_fix(model, at, now);
+        }
+        // Pending dialogs come first.
+        KeyCode::Tab if waits => model.dialogs.open_current(model.keys.last_text),
+        KeyCode::Char('n') | KeyCode::Tab | KeyCode::Right => turn(model, true),
+        KeyCode::Char('p') | KeyCode::BackTab | KeyCode::Left => turn(model, false),
+        _ => {}
+    }
+    true
+}
+
+/// Opens the next or previous finding, wrapping around. The list below marks the same one.
+fn turn(model: &mut Model, forward: bool) {
+    let count = model.reviews.last.as_ref().map_or(0, |review| review.findings.len());
+    let Some(view) = model.overlays.finding.as_ref().filter(|_| count > 0) else { return };
+    let at = (view.at + if forward { 1 } else { count - 1 }) % count;
+    if let Some(overview) = model.overlays.overview.as_mut().filter(|overview| overview.topic == Topic::Findings) {
+        overview.picker.highlight(&at.to_string());
+    }
+    open(model, at);
+}

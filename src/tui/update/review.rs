@@ -1,0 +1,201 @@
+//! Reviews of changes: `/review`, which runs beside the session, and `/findings`.
+
+use super::draft::take_draft;
+use super::notes::{note, note_problem};
+use super::readiness::is_ready;
+use super::{findings, overview};
+use crate::protocol::{Query, Review, ReviewAsked, ReviewSubject, ReviewTold, Usage};
+use crate::text;
+use crate::tui::format::{about, tokens};
+use crate::tui::model::{Effect, Model};
+use crate::tui::overview::Topic;
+use crate::tui::reviews::RunningReview;
+use crate::tui::transcript::Tone;
+
+const FORMS: &str = "use `/review`, `/review --staged`, `/review --base BRANCH` or `/review --commit SHA`";
+
+/// Handles `/review`: starts a review, or stops the one that runs.
+pub(crate) fn review(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    if words == "stop" {
+        take_draft(model, now, effects);
+        if !stop(model, effects) && model.reviews.running.is_none() {
+            model.show_toast("no review is running", now);
+        }
+        return;
+    }
+    let subject = match ReviewSubject::parse(words) {
+        Ok(subject) => subject,
+        Err(problem) => {
+            let words = text::clean_line(&problem.hint(FORMS).one_line());
+            return model.show_toast(words, now);
+        }
+    };
+    if model.reviews.running.is_some() {
+        return model.show_toast("a review is running; wait for its end, or stop it with `/review stop`", now);
+    }
+    if !is_ready(model, now) {
+        return;
+    }
+    take_draft(model, now, effects);
+    model.transcript.follow();
+    model.reviews.running = Some(RunningReview::new(now));
+    let header = &model.info.header;
+    let name = Some(header.model.clone()).filter(|name| !name.is_empty());
+    effects.push(Effect::Ask(Query::Review(ReviewAsked::Start { subject, model: name, effort: header.effort })));
+}
+
+/// Stops the review that runs. Returns false if there is none, or if it is being stopped.
+pub(crate) fn stop(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
+    let Some(running) = model.reviews.running.as_mut().filter(|running| !running.is_stopping) else { return false };
+    running.is_stopping = true;
+    model.screen.dirty = true;
+    effects.push(Effect::Ask(Query::Review(ReviewAsked::Stop)));
+    true
+}
+
+/// Applies the progress or the end of a review.
+pub(crate) fn apply(model: &mut Model, told: ReviewTold) {
+    match told {
+        ReviewTold::Started(changes) => {
+            let changes = text::clean_line(&changes);
+            if model.in_lines {
+                note(model, &format!("reviewing {changes}"), Tone::Plain);
+            }
+            if let Some(running) = &mut model.reviews.running {
+                running.changes = Some(changes);
+            }
+        }
+        ReviewTold::Step(step) => {
+            if let Some(running) = &mut model.reviews.running {
+                running.step = Some(text::reveal_line(&step));
+            }
+        }
+        ReviewTold::Ended(review) => ended(model, *review),
+        ReviewTold::Stopped => {
+            let used = model.reviews.running.take().and_then(|running| used(model, &running));
+            let words = with_usage(model, "review stopped", used);
+            note(model, &words, Tone::Plain);
+        }
+        ReviewTold::Failed(problem) => {
+            model.reviews.running = None;
+            note_problem(model, &problem, Tone::Failure);
+        }
+    }
+}
+
+/// Adds the usage of a request to the review and the session; no task pays for it.
+pub(crate) fn spent(model: &mut Model, usage: Usage, (cost_usd, session_cost_usd): (Option<f64>, Option<f64>), estimated: bool) {
+    if let Some(running) = &mut model.reviews.running {
+        running.usage += usage;
+        running.is_estimated |= estimated;
+        if let Some(cost) = cost_usd {
+            *running.cost_usd.get_or_insert(0.0) += cost;
+        }
+    }
+    let tally = &mut model.info.tally;
+    tally.usage += usage;
+    tally.is_estimated |= estimated;
+    match session_cost_usd {
+        Some(cost) => tally.cost_usd = Some(cost),
+        None => tally.spend(cost_usd),
+    }
+}
+
+/// Reports the end of a review, and opens the list of findings if nothing else has the keyboard.
+fn ended(model: &mut Model, review: Review) {
+    let used = model.reviews.running.take().and_then(|running| used(model, &running));
+    if review.changes.diffs.is_empty() {
+        return note(model, &review.changes.nothing(), Tone::Plain);
+    }
+    let title = review.changes.title.clone();
+    if review.findings.is_empty() {
+        let dropped = review.dropped_note().map(|note| format!("; {note}")).unwrap_or_default();
+        let summary = if review.summary.is_empty() { String::new() } else { format!("\n{}", review.summary) };
+        model.reviews.last = None;
+        let words = with_usage(model, &format!("review of {title}: no findings{dropped}"), used) + &summary;
+        return note(model, &words, Tone::Plain);
+    }
+    let said = with_usage(model, &format!("review of {title}: {}", review.counts()), used);
+    let way = if model.in_lines { "" } else { "; /findings lists them" };
+    note(model, &format!("{said}{way}"), if review.is_severe() { Tone::Warning } else { Tone::Plain });
+    model.reviews.last = Some(review);
+    // Opening it does not take keys that are meant for a draft, and does not cover a task.
+    if model.in_lines || model.has_room_for_question() && model.dialogs.is_empty() && !model.is_running() {
+        overview::open(model, Topic::Findings);
+    }
+}
+
+/// Adds the usage to a sentence.
+fn with_usage(model: &Model, words: &str, used: Option<String>) -> String {
+    let between = if model.in_lines { ", ".to_owned() } else { format!(" {} ", model.screen.glyphs.dot) };
+    used.map_or_else(|| words.to_owned(), |used| format!("{words}{between}{used}"))
+}
+
+/// Returns the tokens and the cost of a review, if it used any.
+fn used(model: &Model, running: &RunningReview) -> Option<String> {
+    let RunningReview { usage, cost_usd, is_estimated, .. } = running;
+    if usage.input_tokens + usage.output_tokens == 0 {
+        return None;
+    }
+    let glyphs = &model.screen.glyphs;
+    let count = if model.in_lines {
+        format!("{} tokens in, {} out", tokens(usage.input_tokens), tokens(usage.output_tokens))
+    } else {
+        let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
+        format!("{} {sent} {} {got} tokens", glyphs.up_tokens, glyphs.down_tokens)
+    };
+    let cost = cost_usd.map(|cost| format!(", {}", about(cost, *is_estimated))).unwrap_or_default();
+    Some(count + &cost)
+}
+
+/// Returns the row above the composer while a review runs.
+pub(crate) fn status_row(model: &Model, now: u64) -> Option<String> {
+    let running = model.reviews.running.as_ref()?;
+    let what = match &running.changes {
+        _ if running.is_stopping => "Stopping the review".to_owned(),
+        None => "Reading the changes to review".to_owned(),
+        Some(changes) => format!("Reviewing {changes}"),
+    };
+    let elapsed = format!("{} s", now.saturating_sub(running.since) / 1000);
+    let parts = [Some(what), Some(elapsed), used(model, running), running.step.clone()];
+    let between = format!(" {} ", model.screen.glyphs.dot);
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(&between))
+}
+
+/// Returns how a running review is stopped.
+pub(crate) fn stop_hint(model: &Model) -> &'static [&'static str] {
+    let is_stopping = model.reviews.running.as_ref().is_some_and(|running| running.is_stopping);
+    let is_elsewhere = model.dialogs.is_open() || model.has_list() || model.reads_diff();
+    match model.is_running() {
+        _ if is_stopping || is_elsewhere => &[],
+        true => &["/review stop"],
+        false => &["esc stop"],
+    }
+}
+
+/// Handles `/findings`: lists the findings, opens one by its number, or drafts the task to fix it.
+pub(crate) fn show_findings(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    let Some(review) = &model.reviews.last else {
+        take_draft(model, now, effects);
+        let words =
+            if model.reviews.running.is_some() { "the review has not ended" } else { "no findings; /review looks for them" };
+        return model.show_toast(words, now);
+    };
+    let (fixes, number) = words.strip_prefix("fix ").map_or((false, words), |number| (true, number));
+    let at = number.trim().trim_start_matches('#').parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let at = at.filter(|at| *at < review.findings.len());
+    match (words, at) {
+        ("", _) => {
+            take_draft(model, now, effects);
+            overview::open(model, Topic::Findings);
+        }
+        (_, None) => {
+            let count = review.findings.len();
+            model.show_toast(format!("give a number from 1 to {count}: `/findings 1`, `/findings fix 1`"), now);
+        }
+        (_, Some(at)) => {
+            take_draft(model, now, effects);
+            if fixes { findings::draft_fix(model, at, now) } else { findings::open(model, at) }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+use super::*;
+use crate::protocol::review::Confidence;
+use crate::tui::overview::Topic;
+
+fn told(model: &mut Model, told: ReviewTold, at: u64) {
+    update(model, Msg::Event(Box::new(event(EventKind::LookedUp(HostResponse::Review(told))))), at);
+}
+
+fn ended(count: usize) -> ReviewTold {
+    let diff =
+        "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,3 @@\n one\n+two\u{1b}[31m\n three\n";
+    let finding = |line: usize| Finding {
+        file: "src/a.rs".to_owned(),
+        line,
+        severity: Severity::High,
+        confidence: Confidence::Low,
+        title: format!("wrong\u{1b}[2J in line {line}"),
+        explanation: "Because\u{202e} of it.".to_owned(),
+    };
+    let changes = ReviewedChanges {
+        title: "uncommitted changes".to_owned(),
+        diffs: FileDiffs::read(diff),
+        left_out: vec!["logo.png".to_owned()],
+    };
+    let findings = (1..=count).map(finding).collect();
+    ReviewTold::Ended(Box::new(Review { changes, summary: "A change.".to_owned(), findings, dropped: 1 }))
+}
+
+/// A model with a review that was started at 1000 ms.
+fn reviewing(script: &str) -> Model {
+    let mut model = model(100, 24);
+    play(&mut model, 1000, script);
+    assert!(model.reviews.running.is_some());
+    model
+}
+
+#[test]
+fn a_review_is_asked_for_and_a_second_one_is_refused_while_it_runs() {
+    let mut model = model(100, 24);
+    let sent = play(&mut model, 1000, "/review<enter>");
+    assert!(sent.iter().any(|sent| sent.starts_with("review(start { subject: default, model: some(")), "{sent:?}");
+    assert!(draw(&mut model, 3800).contains("Reading the changes to review · 2 s"));
+    assert_eq!(play(&mut model, 4000, "/review --staged<enter>"), [""; 0]);
+    assert!(draw(&mut model, 4500).contains("a review is running"));
+    assert_eq!(model.composer.text(), "/review --staged");
+}
+
+#[test]
+fn wrong_arguments_start_nothing_and_stay_in_the_draft() {
+    let mut model = model(120, 24);
+    assert_eq!(play(&mut model, 1000, "/review the parser<enter>"), [""; 0]);
+    let drawn = draw(&mut model, 2000);
+    assert!(drawn.contains("unexpected argument 'the' found") && drawn.contains("--base BRANCH"), "{drawn}");
+    assert_eq!(model.composer.text(), "/review the parser");
+}
+
+#[test]
+fn escape_and_the_command_stop_a_review() {
+    for script in ["<esc>", "/review stop<enter>"] {
+        let mut model = reviewing("/review<enter>");
+        let sent = play(&mut model, 5000, script);
+        assert_eq!(sent.iter().filter(|sent| *sent == "review(stop)").count(), 1, "{script}: {sent:?}");
+        assert!(draw(&mut model, 6000).contains("Stopping the review"), "{script}");
+        told(&mut model, ReviewTold::Stopped, 7000);
+        let drawn = draw(&mut model, 7100);
+        assert!(drawn.contains("review stopped") && !drawn.contains("Stopping"), "{drawn}");
+    }
+}
+
+#[test]
+fn findings_are_listed_opened_and_drafted_and_no_control_character_is_shown() {
+    let mut model = reviewing("/review<enter>");
+    told(&mut model, ReviewTold::Started("uncommitted changes: 1 file (+1 −0)".to_owned()), 2000);
+    told(&mut model, ReviewTold::Step("Read src/\u{1b}[31mb.rs".to_owned()), 2500);
+    let drawn = draw(&mut model, 3000);
+    assert!(drawn.contains("Reviewing uncommitted changes: 1 file") && drawn.contains("Read src/"), "{drawn}");
+    told(&mut model, ended(2), 4000);
+    let drawn = draw(&mut model, 4100);
+    assert!(drawn.contains("Findings · 2 · uncommitted changes") && drawn.contains("A change."), "{drawn}");
+    assert!(drawn.contains("not in the diff: logo.png") && drawn.contains("dropped: 1 finding"), "{drawn}");
+    play(&mut model, 5000, "<down><enter>");
+    let drawn = draw(&mut model, 6000);
+    assert!(drawn.contains("high · finding 2 of 2 · confidence low") && drawn.contains("src/a.rs:2"), "{drawn}");
+    assert!(drawn.contains("❯  2 +two"), "{drawn}");
+    assert!(!drawn.contains('\u{1b}') && !drawn.contains('\u{202e}'), "{drawn}");
+    play(&mut model, 7000, "p<esc>");
+    assert!(draw(&mut model, 8000).contains("Findings · 2"), "the list is below the finding");
+    play(&mut model, 9000, "<enter>f");
+    let draft = model.composer.text();
+    assert!(draft.starts_with("Fix this high finding of a review in src/a.rs:1: wrong in line 1\nBecause"), "{draft}");
+    assert!(!draft.contains('\u{1b}') && !draft.contains('\u{202e}'), "{draft}");
+    assert!(model.overlays.overview.is_none() && model.overlays.finding.is_none());
+}
+
+#[test]
+fn findings_do_not_cover_what_is_being_typed_and_stay_within_reach() {
+    let mut model = reviewing("/review<enter>");
+    play(&mut model, 2000, "hello");
+    told(&mut model, ended(1), 3000);
+    let drawn = draw(&mut model, 3100);
+    assert!(model.overlays.overview.is_none() && drawn.contains("1 finding (1 high)") && drawn.contains("/findings"), "{drawn}");
+    play(&mut model, 4000, "<ctrl+c>/findings<enter>");
+    assert!(model.overlays.overview.as_ref().is_some_and(|overview| overview.topic == Topic::Findings));
+    play(&mut model, 6000, "<esc>/findings 2<enter>");
+    assert!(draw(&mut model, 6500).contains("give a number from 1 to 1"));
+    play(&mut model, 7000, "<ctrl+c>/findings fix 1<enter>");
+    assert!(model.composer.text().starts_with("Fix this high finding"), "{}", model.composer.text());
+}
+
+#[test]
+fn a_review_without_findings_or_changes_is_one_sentence() {
+    let mut model = reviewing("/review<enter>");
+    told(&mut model, ended(0), 2000);
+    assert!(draw(&mut model, 2100).contains("review of uncommitted changes: no findings"));
+    play(&mut model, 3000, "/findings<enter>");
+    assert!(draw(&mut model, 3500).contains("no findings; /review looks for them"));
+    play(&mut model, 9000, "/review<enter>");
+    let changes = ReviewedChanges { title: "staged changes".to_owned(), ..ReviewedChanges::default() };
+    told(&mut model, ReviewTold::Ended(Box::new(Review { changes, ..Review::default() })), 9500);
+    assert!(draw(&mut model, 9600).contains("nothing to review: there are no staged changes"));
+}
+
+#[test]
+fn a_failure_is_an_error_with_what_to_do_and_another_review_may_start() {
+    let mut model = reviewing("/review<enter>");
+    let problem = Problem::new("cannot read the changes").because("not a git repository").hint("run `git init`");
+    told(&mut model, ReviewTold::Failed(problem), 2000);
+    let drawn = draw(&mut model, 2100);
+    assert!(drawn.contains("cannot read the changes: not a git repository") && drawn.contains("run `git init`"), "{drawn}");
+    play(&mut model, 3000, "/review<enter>");
+    assert!(model.reviews.running.is_some());
+}
+
+#[test]
+fn the_usage_of_a_review_counts_for_the_session_and_not_for_the_task_or_the_context_window() {
+    let mut model = reviewing("/review<enter>");
+    let usage = Usage { input_tokens: 12_000, output_tokens: 300, ..Usage::default() };
+    let before = model.info.tally.context_tokens;
+    let spent = EventKind::ReviewSpent { usage, cost_usd: Some(0.25), session_cost_usd: Some(0.75), estimated: false };
+    tell(&mut model, spent, 2000);
+    assert!(draw(&mut model, 2100).contains("↑ 12k ↓ 300 tokens, $0.25"), "{}", draw(&mut model, 2100));
+    assert_eq!((model.info.tally.usage, model.info.tally.cost_usd), (usage, Some(0.75)));
+    assert_eq!((model.task.usage, model.info.tally.context_tokens), (Usage::default(), before));
+    told(&mut model, ended(1), 3000);
+    play(&mut model, 4000, "<esc>");
+    assert!(draw(&mut model, 4100).contains("1 finding (1 high) · ↑ 12k ↓ 300 tokens, $0.25"), "{}", draw(&mut model, 4100));
+}
+
+#[test]
+fn quitting_says_that_a_review_runs() {
+    let mut model = reviewing("/review<enter>");
+    play(&mut model, 9000, "<ctrl+d>");
+    assert!(draw(&mut model, 9100).contains("a review is running"));
+}
