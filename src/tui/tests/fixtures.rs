@@ -14,6 +14,7 @@ pub(crate) fn options() -> Options {
 
 pub(crate) fn header() -> Header {
     Header {
+        summary_model: None,
         branch: Some("main".to_owned()),
         model: "sonnet-5".to_owned(),
         context_tokens: Some(200_000),
@@ -541,6 +542,7 @@ pub(crate) fn compaction() -> Compaction {
         focus: None,
         summary: "The parser is in src/parse.rs\u{1b}[31m.\nTests run with cargo test.\n".to_owned(),
         summarised: 61,
+        model: None,
         kept: 12,
         tokens_before: 160_000,
         tokens_after: 21_000,
