@@ -105,6 +105,7 @@ pub(crate) fn setup_found() -> SetupFound {
             choice("auto", "automatic", "Edits and sandboxed commands change your files without asking."),
         ],
         approvals_now: None,
+        public_list: None,
         sandbox: "sandbox: available; commands are sandboxed, and their changes can be previewed".to_owned(),
         other_agents: Vec::new(),
     }

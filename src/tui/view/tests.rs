@@ -360,6 +360,15 @@ fn the_first_questions() {
     check("setup-chosen", |model| setup(model, &[key.clone(), Input::Enter]));
     let failed =
         TestOutcome::Failed { message: "the key was refused (401): invalid x-api-key\nlook at ANTHROPIC_API_KEY".to_owned() };
+    check("setup-model-list", |model| {
+        setup(model, &[]);
+        let Some(panel) = model.dialogs.setup() else { panic!() };
+        let crate::tui::approval::Question::Setup(setup) = &mut panel.question else { panic!() };
+        setup.found.public_list = Some("https://models.dev/api.json".to_owned());
+        setup.page = crate::tui::onboarding::Page::ModelList;
+        model.dialogs.show_setup(None);
+        model.dialogs.focus_setup(None);
+    });
     check("setup-tested", |model| {
         let told = Input::Told(SetupTold::Tested { number: 3, outcome: failed.clone() });
         setup(model, &[key.clone(), Input::Enter, Input::Pick(Pick::Test), told]);
