@@ -304,6 +304,14 @@ fn the_servers_and_what_they_ask() {
         picture(model, 20_000);
         key(model, KeyCode::Enter);
     });
+    check("price", |model| {
+        let price = Price { input: 3.0, output: 15.0, cache_read: 0.0, cache_write: 0.0 };
+        let elsewhere = PriceElsewhere { model: "anthropic/claude-sonnet-5".to_owned(), price };
+        let facts = ModelFacts { price_elsewhere: Some(elsewhere), ..ModelFacts::of_test("mine/claude-sonnet-5", 200_000, None) };
+        tell(model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 8000);
+        let failure = Failure::new(FailureKind::BudgetExceeded, "the price of `mine/claude-sonnet-5` is unknown", "");
+        tell(model, EventKind::SessionPaused { failure: failure.with_remedy(Remedy::AssumePrice) }, 9000);
+    });
     check("form", |model| tell(model, EventKind::ElicitationRequested(form("e")), 9000));
     let filling = |model: &mut Model, steps: usize| {
         tell(model, EventKind::ElicitationRequested(form("e")), 9000);
@@ -352,14 +360,6 @@ fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
 fn the_first_questions() {
     use crate::tui::onboarding::{Input, Pick};
     let key = Input::Pasted("sk-ant-api03-abcdefghijklmnopqrstuvwxyz");
-    check("setup-model", |model| setup(model, &[]));
-    check("setup-key", |model| setup(model, std::slice::from_ref(&key)));
-    check("setup-address", |model| {
-        setup(model, &[Input::Pick(Pick::Address), Input::Pasted("http://localhost:8000/v1 my-model")]);
-    });
-    check("setup-chosen", |model| setup(model, &[key.clone(), Input::Enter]));
-    let failed =
-        TestOutcome::Failed { message: "the key was refused (401): invalid x-api-key\nlook at ANTHROPIC_API_KEY".to_owned() };
     check("setup-model-list", |model| {
         setup(model, &[]);
         let Some(panel) = model.dialogs.setup() else { panic!() };
@@ -369,6 +369,14 @@ fn the_first_questions() {
         model.dialogs.show_setup(None);
         model.dialogs.focus_setup(None);
     });
+    check("setup-model", |model| setup(model, &[]));
+    check("setup-key", |model| setup(model, std::slice::from_ref(&key)));
+    check("setup-address", |model| {
+        setup(model, &[Input::Pick(Pick::Address), Input::Pasted("http://localhost:8000/v1 my-model")]);
+    });
+    check("setup-chosen", |model| setup(model, &[key.clone(), Input::Enter]));
+    let failed =
+        TestOutcome::Failed { message: "the key was refused (401): invalid x-api-key\nlook at ANTHROPIC_API_KEY".to_owned() };
     check("setup-tested", |model| {
         let told = Input::Told(SetupTold::Tested { number: 3, outcome: failed.clone() });
         setup(model, &[key.clone(), Input::Enter, Input::Pick(Pick::Test), told]);
