@@ -247,8 +247,9 @@ impl UpdateMapper {
                     self.compactions += 1;
                 }
                 self.used = compaction.tokens_after;
+                let by = compaction.model.as_ref().map(|name| format!(" with {name}")).unwrap_or_default();
                 let words = format!(
-                    "summarized {} messages: {} → {} tokens",
+                    "summarized {} messages{by}: {} → {} tokens",
                     compaction.summarised, compaction.tokens_before, compaction.tokens_after
                 );
                 Some(self.compaction(CompactionStatus::Completed, &words))

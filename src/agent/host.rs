@@ -60,7 +60,7 @@ pub(crate) use server_requests::{Remote, Samples, asks};
 use server_requests::{ServerEvent, ServerEvents, ServerRequest};
 use servers::Servers;
 use session_journal::SessionJournal;
-pub(crate) use setup::Setup;
+pub(crate) use setup::{Setup, SummaryModelSetup};
 use sources::{Occurrence, Sources, Timers};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -160,7 +160,8 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
     let context = CallContext::new(links.router, setup.redactor, room, inputs.clone());
     let mut host = Host {
         machine: TurnMachine::new(setup.policy, setup.options),
-        model: ModelClient::new(setup.model, setup.models, setup.artifacts, inputs.clone(), links.sender.clone()),
+        model: ModelClient::new(setup.model, setup.models, setup.artifacts, inputs.clone(), links.sender.clone())
+            .with_summary_model(setup.summary_model),
         context,
         runs: ToolRuns::new(NestedInstructions::new(setup.guidance)),
         previews: Previews::default(),
@@ -223,6 +224,7 @@ impl Host {
             self.emit(EventKind::BudgetShown { budgets });
         }
         self.model.query_facts();
+        self.model.query_summary_facts();
     }
 
     async fn react(&mut self, occurrence: Occurrence) {

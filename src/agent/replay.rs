@@ -209,6 +209,7 @@ mod tests {
             trigger: CompactionTrigger::Asked,
             focus: None,
             summary: "all of it".to_owned(),
+            model: None,
             summarised: 3,
             kept: 1,
             tokens_before: 900,
@@ -226,7 +227,7 @@ mod tests {
         };
         let chosen = |effort| Record::ModelChosen { model: "acme/two".to_owned(), effort };
         let records = [
-            Record::Wasted { usage, cost_usd: Some(0.25), estimated: true },
+            Record::Wasted { usage, cost_usd: Some(0.25), estimated: true, model: None },
             chosen(None),
             chosen(Some(Effort::High)),
             Record::Compacted {

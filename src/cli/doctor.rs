@@ -2,7 +2,7 @@
 //! directory, as every start does.
 
 use super::policy;
-use crate::config::{Directories, Environment, KeyPlace};
+use crate::config::{Directories, Environment, KeyPlace, ModelChoice};
 use crate::host::console::{print_text, say_json};
 use crate::host::context::AppContext;
 use crate::host::disk_usage::{UsageEntry, taken};
@@ -111,6 +111,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     checks.extend(storage.iter().map(room));
     checks.extend(undecided(&directories.data));
     checks.extend(place.as_ref().ok().map(|place| model(place, common)));
+    checks.extend(place.as_ref().ok().and_then(|place| summary_model(place, common)));
     checks.push(terminal(&environment));
     let ok = checks.iter().all(|check| check.state != State::Missing);
     if json {
@@ -355,26 +356,49 @@ fn undecided(data: &Path) -> Option<Check> {
 
 /// Checks the model and the source of its key, without showing the key.
 fn model(place: &AppContext, common: &Common) -> Check {
+    match models_under_policy(place, common).would_use(common.model.as_deref()) {
+        Ok(choice) => usable_model("model", &choice),
+        Err(error) => Check::of_problem("model", error.into_problem()),
+    }
+}
+
+/// Checks the model for summaries, if the settings name one.
+fn summary_model(place: &AppContext, common: &Common) -> Option<Check> {
+    let models = models_under_policy(place, common);
+    let (key, name) = models.summary_model()?;
+    let forbidden = models.allowed().forbidden_by(name);
+    let check = match (forbidden, models.choice(Some(name))) {
+        (Some(rule), _) => {
+            let problem = Problem::new(format!("the policy does not allow `{name}` (rule: {rule})"));
+            Check::of_problem("summaries", problem.hint(format!("change `{key}`, or add the model to `allowed_models`")))
+        }
+        (None, Ok(choice)) => usable_model("summaries", &choice),
+        (None, Err(error)) => Check::of_problem("summaries", error.into_problem().at(name)),
+    };
+    Some(check)
+}
+
+fn models_under_policy(place: &AppContext, common: &Common) -> ModelCatalog {
     let models = ModelCatalog::new(place);
-    let models = match place.policy(common.policy.as_deref(), None) {
+    match place.policy(common.policy.as_deref(), None) {
         Ok(policy) => models.under(&policy),
         // Errors in the policy are reported by another check.
         Err(_) => models,
-    };
-    match models.would_use(common.model.as_deref()) {
-        Ok(choice) if choice.key_place != KeyPlace::Nowhere => {
-            let from = match choice.key_place {
-                KeyPlace::Keyring => "the keyring",
-                KeyPlace::Command => "`api_key_command`",
-                KeyPlace::File => "credentials.toml",
-                KeyPlace::Account => return Check::good("model", format!("{}, with your cloud account", choice.name())),
-                KeyPlace::Environment | KeyPlace::Nowhere => &choice.key_variable,
-            };
-            Check::good("model", format!("{}, API key from {from}", choice.name()))
-        }
-        Ok(choice) => Check::good("model", format!("{}, no API key needed", choice.name())),
-        Err(error) => Check::of_problem("model", error.into_problem()),
     }
+}
+
+/// Returns the check of a model that can be used, with the source of its key.
+fn usable_model(check: &'static str, choice: &ModelChoice) -> Check {
+    let name = choice.name();
+    let from = match choice.key_place {
+        KeyPlace::Nowhere => return Check::good(check, format!("{name}, no API key needed")),
+        KeyPlace::Account => return Check::good(check, format!("{name}, with your cloud account")),
+        KeyPlace::Keyring => "the keyring",
+        KeyPlace::Command => "`api_key_command`",
+        KeyPlace::File => "credentials.toml",
+        KeyPlace::Environment => &choice.key_variable,
+    };
+    Check::good(check, format!("{name}, API key from {from}"))
 }
 
 fn terminal(environment: &Environment) -> Check {

@@ -1,7 +1,7 @@
-//! Models by role: the main one, which is also called the default, and its fallbacks.
+//! Models by role: the main one, which is also called the default, its fallbacks, and the one that writes summaries.
 
 use super::ConfigError;
-use super::file::{Entry, Origin, Value, Values};
+use super::file::{self, Entry, Origin, Value, Values};
 use crate::protocol::Problem;
 
 /// The main model, under its two names. All other code uses the second.
@@ -24,6 +24,12 @@ pub(super) fn merge_main(values: &mut Values) -> Result<(), ConfigError> {
     }
     values.insert(default, main);
     Ok(())
+}
+
+/// Returns the key that names the model for summaries, and the model.
+pub(super) fn summary(values: &Values) -> Option<(&'static str, &str)> {
+    let named = |key: &'static str, name| file::text(values, &["model", name]).map(|model| (key, model));
+    named("[model] summary", "summary").or_else(|| named("[model] small", "small"))
 }
 
 /// Returns the fallback models, in order.
@@ -54,6 +60,20 @@ mod tests {
         assert!(both.contains("line 2: `model.main` is the same as `model.default` (line 3)"), "{both}");
         let flag = settings("[model]\ndefault = \"a/b\"\n", &[("model.main", "x/y")]).unwrap();
         assert_eq!(flag.default_model_name(), Some("x/y"));
+    }
+
+    #[test]
+    fn summaries_are_written_by_the_model_for_them_or_else_by_the_small_one() {
+        for (text, model) in [
+            ("", None),
+            ("[model]\nsmall = \"a/s\"\n", Some(("[model] small", "a/s"))),
+            ("[model]\nsummary = \"a/b\"\nsmall = \"a/s\"\n", Some(("[model] summary", "a/b"))),
+        ] {
+            assert_eq!(settings(text, &[]).unwrap().summary_model(), model, "{text}");
+        }
+        let flag = settings("[model]\nsmall = \"a/s\"\n", &[("model.summary", "x/y")]).unwrap();
+        assert_eq!(flag.summary_model(), Some(("[model] summary", "x/y")));
+        assert!(settings("[model]\nsummary = \"b\"\n", &[]).is_err(), "a name without a provider");
     }
 
     #[test]

@@ -205,6 +205,8 @@ mod tests {
             "[budget]\ntask_steps = 1001\n",
             "[budget]\nassumed_price = \"0,0\"\n",
             "[model]\nfallback = [\"a/b\"]\n",
+            "[model]\nsummary = \"a/b\"\n",
+            "[model]\nsmall = \"a/b\"\n",
             "[models]\ncatalogue_url = \"https://lists.example\"\n",
             "[update]\nurl = \"https://releases.example/latest.json\"\n",
             "[llm]\nmax_retries = 4\n",

@@ -80,6 +80,18 @@ pub(super) const KEYS: &[Key] = &[
     key(&["model", "default"], Kind::ModelName, "", "model of new sessions; unset: chosen by the available API keys"),
     key(&["model", "main"], Kind::ModelName, "", "the same as model.default; set only one of them"),
     key(
+        &["model", "summary"],
+        Kind::ModelName,
+        "",
+        "model that writes the summaries of long conversations; unset: model.small, or else the model in use",
+    ),
+    key(
+        &["model", "small"],
+        Kind::ModelName,
+        "",
+        "model for small requests besides the conversation; today the same as model.summary, which takes precedence",
+    ),
+    key(
         &["model", "fallback"],
         Kind::ModelNames,
         "[]",

@@ -198,6 +198,11 @@ impl Settings {
         self.text(&["update", "url"])
     }
 
+    /// Returns the key that names a model for summaries, and the model; `None` if the model in use writes them.
+    pub(crate) fn summary_model(&self) -> Option<(&'static str, &str)> {
+        model_roles::summary(&self.values)
+    }
+
     /// Returns the models that continue a task if the provider of the model in use is overloaded.
     pub(crate) fn fallback_models(&self) -> Vec<String> {
         model_roles::fallbacks(&self.values)

@@ -224,8 +224,9 @@ fn context_line(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", counted(*messages))),
         EventKind::ContextCompacted(compaction) => Some(format!(
-            "compacted {} into a summary: {} → {} tokens, {} unchanged",
+            "compacted {} into a summary{}: {} → {} tokens, {} unchanged",
             counted(compaction.summarised),
+            compaction.model.as_ref().map(|name| format!(" by {name}")).unwrap_or_default(),
             grouped(compaction.tokens_before),
             grouped(compaction.tokens_after),
             if compaction.kept == 1 { "1 message".to_owned() } else { format!("{} messages", compaction.kept) },

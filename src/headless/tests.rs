@@ -188,6 +188,7 @@ fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
         trigger: CompactionTrigger::Threshold,
         focus: None,
         summary: "what was said".to_owned(),
+        model: Some("acme/small".to_owned()),
         summarised: 61,
         kept: 12,
         tokens_before: 160_000,
@@ -235,7 +236,7 @@ fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
         [
             "acme/other answers from now on",
             "compacting 61 messages into a summary",
-            "compacted 61 messages into a summary: 160,000 → 21,000 tokens, 12 messages unchanged",
+            "compacted 61 messages into a summary by acme/small: 160,000 → 21,000 tokens, 12 messages unchanged",
             "the 3 oldest messages are no longer sent to the model",
             "session: $4.10 of $5.00 used, 82 %",
             "sent to the model: use the other one",

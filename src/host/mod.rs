@@ -54,6 +54,7 @@ pub(crate) mod session_servers;
 pub(crate) mod setup;
 pub(crate) mod startup;
 pub(crate) mod stored_sessions;
+mod summary_model;
 pub(crate) mod theme;
 pub(crate) mod tool_name_lints;
 pub(crate) mod tool_runner;

@@ -95,6 +95,11 @@ impl ModelCatalog {
         self.place.settings.default_model_name()
     }
 
+    /// Returns the key that names a model for summaries, and the model.
+    pub(crate) fn summary_model(&self) -> Option<(&'static str, &str)> {
+        self.place.settings.summary_model()
+    }
+
     /// Returns a model by name, or the default of the settings and keys.
     pub(crate) fn choice(&self, name: Option<&str>) -> Result<ModelChoice, NoModel> {
         self.place.settings.choose_model(name, &self.place.environment, &self.place.credentials)

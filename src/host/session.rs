@@ -12,7 +12,9 @@ use super::session_error::SessionError;
 use super::tool_name_lints::{misnamed, unmatched};
 use super::user_rules::UserRules;
 use super::web_search::session_search;
-use crate::agent::{self, Allowance, Approver, Backoff, Options, PriceAssumption, Setup, Surroundings, Unfinished};
+use crate::agent::{
+    self, Allowance, Approver, Backoff, Options, PriceAssumption, Setup, SummaryModelSetup, Surroundings, Unfinished,
+};
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
@@ -120,8 +122,11 @@ impl SharedToolState {
         &self.loaded
     }
 
-    /// Loads the tools that the session loaded or used, in the same order, and counts its web searches.
+    /// Loads the tools that the session loaded or used, in the same order, counts its web searches, and prepares the servers for the model.
     fn restore(&self, model: &dyn Model, records: &[Record]) {
+        if let Some(servers) = self.servers() {
+            servers.ask_model_of(model.facts().context_window);
+        }
         self.search.set_model(model.web_search());
         let mut state = SessionState::default();
         for record in records {
@@ -383,16 +388,13 @@ pub(super) fn setup(
     place: &AppContext,
     policy: &Policy,
     session: &mut Session,
-    model: Arc<dyn Model>,
+    (model, summary_model): (Arc<dyn Model>, SummaryModelSetup),
     terms: SessionOptions,
 ) -> Setup {
     let (policy_name, policy) = (policy.name.clone(), terms.standing.enforcer(place, policy));
     let sandbox_policy = terms.standing.sandbox_policy(&policy);
     sandbox_policy.look_through();
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
-    if let Some(servers) = session.kept.servers() {
-        servers.ask_model_of(model.facts().context_window);
-    }
     session.kept.restore(&*model, &session.records);
     let tools = session.kept.toolset(place, &policy, sandbox_policy);
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
@@ -407,6 +409,7 @@ pub(super) fn setup(
         effort_for_this_run: place.settings.effort.is_some_and(|set| set.by_flag),
         assumed_price: assumed_price(&place.settings),
         fallback_models: place.settings.fallback_models(),
+        summary_model: summary_model.model.as_ref().map(|model| model.facts()),
         model_before: session.model_before.take(),
         max_output_tokens: OUTPUT_TOKENS,
         max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
@@ -426,6 +429,7 @@ pub(super) fn setup(
         options,
         model,
         models: Arc::new(ModelCatalog::new(place).telling(session.kept.new_key.clone())),
+        summary_model,
         router,
         guidance: terms.guidance,
         artifacts,

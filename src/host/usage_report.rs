@@ -123,14 +123,15 @@ fn add_session(
     // Some records do not name their model: it is that of the last response.
     let mut last_model: Option<String> = None;
     store.for_each_tally_entry(&session.session_id, |time, entry| {
-        if let Some(model) = entry.model() {
+        if let Some(model) = entry.answering_model() {
             last_model = Some(full_name(model, &session.model));
         }
         let counts = entry.starts_task() || entry.spent().is_some();
         if !counts || filter.since.is_some_and(|since| time < since) {
             return;
         }
-        let model = last_model.as_deref().unwrap_or(&session.model);
+        let model =
+            entry.model().filter(|_| entry.answering_model().is_none()).or(last_model.as_deref()).unwrap_or(&session.model);
         let row = rows.entry(filter.by.name(time, model, &session.workspace)).or_default();
         row.tasks += u64::from(entry.starts_task());
         if let Some(spent) = entry.spent() {

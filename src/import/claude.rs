@@ -130,7 +130,8 @@ fn subject(text: &str) -> Subject {
             Some(domain) => Subject::Web(Some(domain.trim().to_owned())),
             None => Subject::Other("expected `domain:HOST`".to_owned()),
         },
-        ("WebSearch", _) => Subject::Other("rules about web searches belong under `Network.Search` of your policy".to_owned()),
+        ("WebSearch", None) => Subject::Search,
+        ("WebSearch", Some(_)) => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
         ("Task" | "Agent", _) => Subject::Other("aye has no subagents".to_owned()),
         _ => Subject::Other("aye has no such tool".to_owned()),
     }
@@ -224,7 +225,7 @@ mod tests {
         ] {
             assert_eq!(subject(text), expected, "{text}");
         }
-        for text in ["Bash(x", "Task(x)", "WebSearch", "Frobnicate", "Read(../x)", "Edit(!x)", "WebFetch(x)"] {
+        for text in ["Bash(x", "Task(x)", "WebSearch(x)", "Frobnicate", "Read(../x)", "Edit(!x)", "WebFetch(x)"] {
             assert!(matches!(subject(text), Subject::Other(_)), "{text}");
         }
     }

@@ -16,8 +16,8 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("model_provider", "aye finds a provider by its key; `aye models` lists the models"),
     ("model_providers", "add a provider under `[providers.NAME]` in config.toml"),
     ("model_reasoning_effort", "use `--effort LEVEL`, or set `model.effort` in config.toml"),
-    ("profiles", "aye has no profiles; use `--set KEY=VALUE`, or `--policy FILE` for another policy"),
-    ("profile", "aye has no profiles"),
+    ("profiles", "define `[profiles.NAME]` in config.toml, with `model`, `mode` and `effort`"),
+    ("profile", "use `--profile NAME`"),
     ("notify", "set `ui.notifications` in config.toml"),
     ("hooks", "aye has no hooks"),
     ("shell_environment_policy", "set `environment` under Shell.Exec in policy.toml"),
@@ -90,6 +90,19 @@ fn named_placeholder(text: &str) -> Option<&str> {
     })
 }
 
+/// Reads whether the model may search the web: `web_search`, or the older `[tools] web_search`.
+fn read_web_search(place: &str, level: Level, table: &Table, settings: &mut AgentSettings) {
+    let old = table.get("tools").and_then(Value::as_table).and_then(|tools| tools.get("web_search"));
+    let verdict = match table.get("web_search").or(old) {
+        Some(Value::String(mode)) if mode == "disabled" => VerdictKind::Deny,
+        Some(Value::String(_) | Value::Boolean(true)) => VerdictKind::Allow,
+        Some(Value::Boolean(false)) => VerdictKind::Deny,
+        _ => return,
+    };
+    let (place, text) = (place.to_owned(), "web_search".to_owned());
+    settings.permissions.push(Permission { place, text, level, verdict, subject: Subject::Search });
+}
+
 fn read_config(root: Root, level: Level, sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
     let Some(file) = sources.file(root, "config.toml") else { return };
     let place = file.place.as_str();
@@ -104,6 +117,7 @@ fn read_config(root: Root, level: Level, sources: &mut Sources, secrets: &Secret
     if let Some(mode) = text("sandbox_mode") {
         settings.leave_out(place, format!("sandbox_mode `{mode}`"), sandbox_instead(mode));
     }
+    read_web_search(place, level, &table, settings);
     if let Some(access) = table.get("sandbox_workspace_write").and_then(Value::as_table) {
         let keys: Vec<String> = access.keys().map(|key| format!("`{key}`")).collect();
         let reason = "set `network` and `writable_paths` under Shell.Exec in policy.toml";

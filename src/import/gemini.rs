@@ -112,9 +112,7 @@ fn subject(text: &str, verdict: VerdictKind) -> Subject {
         ("glob" | "GlobTool", _) => Subject::Tools(vec!["Glob"]),
         ("search_file_content" | "grep_search" | "GrepTool", _) => Subject::Tools(vec!["Grep"]),
         ("web_fetch" | "WebFetchTool", _) => Subject::Web(None),
-        ("google_web_search" | "WebSearchTool", _) => {
-            Subject::Other("rules about web searches belong under `Network.Search` of your policy".to_owned())
-        }
+        ("google_web_search" | "WebSearchTool", _) => Subject::Search,
         (name, None) if name.contains("__") => {
             let (server, tool) = name.split_once("__").unwrap_or((name, ""));
             Subject::Server(server.to_owned(), Some(tool.to_owned()).filter(|tool| !matches!(tool.as_str(), "" | "*")))

@@ -177,9 +177,8 @@ fn subject(tool: &str, pattern: &str) -> Subject {
         "list" if is_every => Subject::Tools(vec!["ListDirectory"]),
         "webfetch" if is_every => Subject::Web(None),
         "webfetch" => Subject::Other("rules about requests name hosts: see `blocked_domains`".to_owned()),
-        "websearch" | "codesearch" => {
-            Subject::Other("rules about web searches belong under `Network.Search` of your policy".to_owned())
-        }
+        "websearch" if is_every => Subject::Search,
+        "websearch" => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
         "task" => Subject::Other("aye has no subagents".to_owned()),
         "external_directory" => Subject::Other("see `allowed_paths` of File.Read and File.Write".to_owned()),
         "*" => Subject::Other("it applies to every tool; aye asks about everything that its policy does not allow".to_owned()),

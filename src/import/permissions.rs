@@ -158,6 +158,9 @@ impl Judge<'_> {
                     .to_owned());
             }
             Subject::Web(_) => return Err("each request needs its own approval".to_owned()),
+            Subject::Search => {
+                return Err("each web search needs its own approval; `Network.Search` of your policy can allow some".to_owned());
+            }
             Subject::Server(server, _) => {
                 return Err(format!(
                     "a rule applies to one version of a tool; run `aye mcp allow {server}`, and press `a` in the first approval"
@@ -258,15 +261,19 @@ impl Judge<'_> {
             Subject::Server(server, tool) if is_deny => {
                 Edit::DisableTools(vec![format!("Mcp.{}", server_tool(server, tool.as_deref()))])
             }
+            Subject::Search if !is_deny && self.searches_unasked() => {
+                return Err("your policy allows web searches without approval: see `Network.Search`".to_owned());
+            }
             // These need approval in any case.
-            Subject::Server(..) | Subject::Web(_) if !is_deny => return Ok(Decision::InForce),
-            Subject::Web(_) | Subject::Tools(_) if permission.level == Level::Project && is_deny => {
+            Subject::Server(..) | Subject::Web(_) | Subject::Search if !is_deny => return Ok(Decision::InForce),
+            Subject::Web(_) | Subject::Search | Subject::Tools(_) if permission.level == Level::Project && is_deny => {
                 return Err(
                     "only a policy for all projects can express it: see `blocked_domains` and `[tools] disabled`".to_owned()
                 );
             }
             Subject::Web(Some(domain)) => Edit::BlockDomain(domain.clone()),
             Subject::Web(None) => Edit::DisableTools(vec!["HttpRequest".to_owned()]),
+            Subject::Search => Edit::DisableTools(vec!["WebSearch".to_owned()]),
             Subject::Tools(names) if is_deny => Edit::DisableTools(names.iter().map(|name| (*name).to_owned()).collect()),
             // Changes need approval in any case.
             Subject::Tools(names) if names.contains(&"WriteFile") => return Ok(Decision::InForce),
@@ -274,6 +281,13 @@ impl Judge<'_> {
             Subject::Server(..) => return Ok(Decision::InForce),
         };
         Ok(Decision::Change(edit, None))
+    }
+
+    /// Returns whether the policy allows any web search without approval.
+    fn searches_unasked(&self) -> bool {
+        let (query, service) = ("aye".to_owned(), "Brave".to_owned());
+        let search = Action::Search { query, domains: Vec::new(), service, host: String::new() };
+        self.enforcer.explain(&[search], self.now).verdict == VerdictKind::Allow
     }
 
     fn cwd(&self) -> Target {

@@ -47,6 +47,8 @@ pub(crate) enum Subject {
     Write(Vec<String>),
     /// Requests to a host; all requests if there is none.
     Web(Option<String>),
+    /// Web searches.
+    Search,
     /// Tools of an MCP server: the server, and one of its tools.
     Server(String, Option<String>),
     /// Tools of aye.

@@ -9,7 +9,7 @@ mod update;
 
 pub(crate) use update::{CatalogueUpdate, UpdateError};
 
-use crate::protocol::{ModelFacts, Price};
+use crate::protocol::{ModelFacts, Price, PriceElsewhere};
 use entry::{Card, Cards};
 use jiff::civil::Date;
 use std::collections::BTreeMap;
@@ -149,7 +149,12 @@ impl Cards {
             return card.over(by_family);
         }
         match self.sold_by_another(full_name) {
-            Some(card) => Card { price: None, ..card.clone() }.over(by_family),
+            Some(card) => {
+                let facts = Card { price: None, ..card.clone() }.over(by_family);
+                let there = card.price.filter(|_| facts.price.is_none());
+                let there = there.map(|price| PriceElsewhere { model: card.name.clone(), price });
+                ModelFacts { price_elsewhere: there.or(facts.price_elsewhere), ..facts }
+            }
             None => by_family,
         }
     }
@@ -188,6 +193,7 @@ impl Card {
             max_output_tokens: self.max_output_tokens.or(facts.max_output_tokens),
             price: self.price.or(facts.price),
             price_is_assumed: false,
+            price_elsewhere: facts.price_elsewhere.filter(|_| self.price.is_none()),
             images: self.images.unwrap_or(facts.images),
             tools: self.tools.or(facts.tools),
             reasoning,
@@ -204,6 +210,7 @@ fn unknown(full_name: &str) -> ModelFacts {
         max_output_tokens: None,
         price: full_name.starts_with(LOCAL).then_some(NOTHING),
         price_is_assumed: false,
+        price_elsewhere: None,
         images: false,
         tools: None,
         reasoning: false,

@@ -181,6 +181,7 @@ impl Model for Demo {
             images: false,
             reasoning: false,
             price_is_assumed: false,
+            price_elsewhere: None,
             tools: None,
             efforts: Vec::new(),
         }

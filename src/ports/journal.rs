@@ -61,6 +61,9 @@ pub(crate) enum Record {
         /// Whether some counts are estimated because the provider did not report them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
+        /// Model that was asked, if it was not the model in use.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// A summary replaces the messages up to this one.
     Compacted {

@@ -59,6 +59,9 @@ pub struct Compaction {
     pub focus: Option<String>,
     /// Text that replaces the messages.
     pub summary: String,
+    /// Model that wrote it, if it is not the model in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Number of messages that the summary replaces, and number that are kept unchanged.
     pub summarised: u64,
     pub kept: u64,

@@ -69,7 +69,7 @@ pub use layer::PolicyLayer;
 pub use left_out::{Items, LeftOut, Run, Within};
 pub use message::{ARGUMENT_BYTES, ArgumentFault, Arguments, Message, Part, Role, StopReason, ToolCall, value_count};
 pub use mode::Mode;
-pub use model::{AssumedPrice, Effort, ListedModel, ModelFacts, ModelUse, Price};
+pub use model::{AssumedPrice, Effort, ListedModel, ModelFacts, ModelUse, Price, PriceElsewhere};
 pub use path_state::{PathState, PlaceChange};
 pub use piped::{with_input, without_input};
 pub use problem::{HINT, Problem, ProblemLine};

@@ -21,6 +21,9 @@ pub struct ModelFacts {
     /// Whether the price is the user's assumption, because the real one is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub price_is_assumed: bool,
+    /// Price of the same model at another provider, if the price is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_elsewhere: Option<PriceElsewhere>,
     /// Whether the model accepts images.
     #[serde(default)]
     pub images: bool,
@@ -33,6 +36,15 @@ pub struct ModelFacts {
     /// Reasoning efforts that the model supports, in ascending order; empty if they are unknown, or if it has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub efforts: Vec<Effort>,
+}
+
+/// Price of a model at another provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PriceElsewhere {
+    /// Name of the model there: `anthropic/claude-sonnet-5`.
+    pub model: String,
+    pub price: Price,
 }
 
 /// Use of a model by a tool.
@@ -115,6 +127,7 @@ impl ModelFacts {
             max_output_tokens: None,
             price,
             price_is_assumed: false,
+            price_elsewhere: None,
             images: false,
             tools: None,
             reasoning: false,

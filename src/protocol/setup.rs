@@ -13,8 +13,8 @@ pub enum SetupAsked {
     Test { reach: Reach, number: u64 },
     /// Save the API key, if there is one, and make this the model of new sessions.
     Take { reach: Reach },
-    /// Finish setup: save the choice about approvals, by its name, and the theme.
-    End { approvals: Option<String>, theme: Option<String> },
+    /// Finish setup: save the choice about approvals, by its name, the theme, and whether to look daily for a new list of models.
+    End { approvals: Option<String>, theme: Option<String>, looks_daily: bool },
 }
 
 /// Model and how to reach it.
@@ -87,6 +87,9 @@ pub struct SetupFound {
     pub approvals_now: Option<String>,
     /// Sandbox of this system.
     pub sandbox: String,
+    /// Public list of models, unless a list is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_list: Option<String>,
     /// Other agents whose settings can be imported, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_agents: Vec<String>,

@@ -249,7 +249,7 @@ impl SessionState {
     /// Applies a record of a request without a response to the user, or of its effect on the messages that are sent.
     fn change_context<'r>(&mut self, record: &'r Record) -> Change<'r> {
         match record {
-            Record::Wasted { usage, cost_usd, estimated } => {
+            Record::Wasted { usage, cost_usd, estimated, .. } => {
                 let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 self.task_totals.add(spent);
                 Change::Spent { spent, payer: Payer::FailedRequest }

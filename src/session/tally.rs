@@ -89,6 +89,7 @@ pub(crate) struct TallyEntry<'a> {
     /// The ID of the message that it adds to the conversation.
     message_id: Option<Cow<'a, str>>,
     model: Option<Cow<'a, str>>,
+    is_answer: bool,
 }
 
 impl TallyEntry<'_> {
@@ -101,9 +102,14 @@ impl TallyEntry<'_> {
         self.spent
     }
 
-    /// Returns the model of a response.
+    /// Returns the model of the request, if the record names it.
     pub(crate) fn model(&self) -> Option<&str> {
         self.model.as_deref()
+    }
+
+    /// Returns the model of a response in the conversation.
+    pub(crate) fn answering_model(&self) -> Option<&str> {
+        self.model().filter(|_| self.is_answer)
     }
 }
 
@@ -185,7 +191,7 @@ impl<'a> From<&'a Record> for TallyEntry<'a> {
         };
         let spent = match record {
             Record::Answer { usage, cost_usd, estimated, .. }
-            | Record::Wasted { usage, cost_usd, estimated }
+            | Record::Wasted { usage, cost_usd, estimated, .. }
             | Record::Sampled { usage, cost_usd, estimated, .. }
             | Record::Reviewed { usage, cost_usd, estimated }
             | Record::Compacted { usage, cost_usd, estimated, .. } => {
@@ -203,10 +209,14 @@ impl<'a> From<&'a Record> for TallyEntry<'a> {
             _ => Step::Other,
         };
         let model = match record {
-            Record::Answer { model, .. } => Some(Cow::Borrowed(model.as_str())),
+            Record::Answer { model, .. } => Some(model),
+            Record::Wasted { model, .. } => model.as_ref(),
+            Record::Compacted { compaction, .. } => compaction.model.as_ref(),
             _ => None,
         };
-        Self { step, spent, message_id: message.map(|message| Cow::Borrowed(message.message_id.as_str())), model }
+        let message_id = message.map(|message| Cow::Borrowed(message.message_id.as_str()));
+        let is_answer = matches!(record, Record::Answer { .. });
+        Self { step, spent, message_id, model: model.map(|model| Cow::Borrowed(model.as_str())), is_answer }
     }
 }
 
@@ -232,6 +242,14 @@ struct Fields<'a> {
     message: Option<MessageFields>,
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
+    #[serde(default)]
+    compaction: Option<CompactionFields>,
+}
+
+#[derive(Deserialize)]
+struct CompactionFields {
+    #[serde(default)]
+    model: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -260,7 +278,7 @@ impl MessageFields {
 impl<'a> TallyEntry<'a> {
     /// Parses the counted part of a stored record; returns `None` if it cannot be read.
     pub(crate) fn parse(json: &'a [u8]) -> Option<Self> {
-        let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message, model } =
+        let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message, model, compaction } =
             serde_json::from_slice(json).ok()?;
         let (step, adds_message) = match record.as_ref() {
             "task_started" => (Step::TaskStarted, true),
@@ -275,7 +293,11 @@ impl<'a> TallyEntry<'a> {
         };
         let spent = usage.map(|usage| Spent { usage, cost_usd, estimated });
         let message_id = message.filter(|_| adds_message).map(|message| Cow::Owned(message.message_id.to_string()));
-        let model = model.filter(|_| record == "answer");
-        Some(Self { step, spent, message_id, model })
+        let is_answer = record == "answer";
+        let model = match record.as_ref() {
+            "answer" | "wasted" => model,
+            _ => compaction.and_then(|compaction| compaction.model).map(Cow::Owned),
+        };
+        Some(Self { step, spent, message_id, model, is_answer })
     }
 }

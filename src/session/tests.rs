@@ -49,7 +49,7 @@ fn usage(input_tokens: u64) -> Usage {
 }
 
 fn wasted(cost_usd: Option<f64>) -> Record {
-    Record::Wasted { usage: usage(10), cost_usd, estimated: true }
+    Record::Wasted { usage: usage(10), cost_usd, estimated: true, model: cost_usd.map(|_| "a/small".to_owned()) }
 }
 
 fn intent(id: &str) -> Record {

@@ -56,7 +56,7 @@ pub(crate) fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Ve
     if incoming.session_tokens_used > 0 && !maker.records.is_empty() {
         // The kind of usage is unknown, but it counts towards the limits of a session.
         let usage = Usage { input_tokens: incoming.session_tokens_used, ..Usage::default() };
-        maker.add(Record::Wasted { usage, cost_usd: None, estimated: true });
+        maker.add(Record::Wasted { usage, cost_usd: None, estimated: true, model: None });
     }
     maker.records
 }

@@ -135,7 +135,7 @@ fn any_record() -> impl Strategy<Value = Record> {
                 vec![Part::ToolResult(ToolResult::succeeded(CallId::new("call_1"), "RunCommand", words))]
             ),
         }),
-        (cost, usage).prop_map(|(cost_usd, usage)| Record::Wasted { usage, cost_usd, estimated: true }),
+        (cost, usage).prop_map(|(cost_usd, usage)| Record::Wasted { usage, cost_usd, estimated: true, model: None }),
         words().prop_map(|text| Record::Queue { prompts: vec![Waiting { id: 1, text, steer: false }] }),
         words().prop_map(|text| Record::PartialAnswer { step_id: StepId::new("step_1"), text }),
         Just(Record::Decided {
@@ -469,7 +469,7 @@ fn sizes_and_sums_of_a_session_are_told() {
         prompt("x"),
         Record::StepStarted { task_id: TaskId::new("task_1"), step_id: StepId::new("step_1"), step_count: 1 },
         answer(2, vec![text("y")]),
-        Record::Wasted { usage: Usage { input_tokens: 5, ..Usage::default() }, cost_usd: None, estimated: true },
+        Record::Wasted { usage: Usage { input_tokens: 5, ..Usage::default() }, cost_usd: None, estimated: true, model: None },
     ];
     assert!(store.import(foreign(ID, "", records)).unwrap());
     let tally = store.tally(&SessionId::new(ID)).unwrap();

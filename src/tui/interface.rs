@@ -317,6 +317,8 @@ pub(crate) enum TrustAnswer {
 pub(crate) struct Header {
     pub branch: Option<String>,
     pub model: String,
+    /// Model that writes summaries, if it is not the model in use.
+    pub summary_model: Option<String>,
     pub context_tokens: Option<u64>,
     /// Reasoning effort, if set.
     pub effort: Option<Effort>,

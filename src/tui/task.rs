@@ -91,11 +91,13 @@ pub(crate) struct Paused {
     pub ways: Vec<String>,
     /// Whether the provider rejected the API key, so that Enter in the empty draft replaces it.
     pub wants_key: bool,
+    /// Whether a budget needs the price of the model, which is unknown.
+    pub wants_price: bool,
 }
 
 impl Paused {
     pub(crate) fn new(words: impl Into<String>) -> Self {
-        Self { ways: vec![words.into()], wants_key: false }
+        Self { ways: vec![words.into()], wants_key: false, wants_price: false }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Budgets: checked before each request and counted across runs; and the model of a session.
 
-use crate::support::{Answer, Events, Gate, Project, Server, texts};
+use crate::support::{Answer, Events, Gate, Project, Server, Terminal, texts};
 use serde_json::json;
 
 /// Two dollars for a million input tokens, ten for a million output tokens.
@@ -120,15 +120,66 @@ fn a_budget_holds_at_an_assumed_price_also_when_the_session_is_continued() {
 
 #[test]
 fn in_the_terminal_an_unknown_price_is_asked_for_and_the_task_goes_on() {
+    let server = Server::new([Answer::text("At last."), Answer::text("Again.")]);
+    let project = Project::with(&server).config("[budget]\nsession_cost_usd = 5\n");
+    let mut terminal = project.open(&["-m", "anthropic/scripted"]);
+    terminal.prompt("look");
+    let screen = terminal.wait_for("input,output:");
+    assert!(screen.contains("The price of anthropic/scripted is unknown"), "{screen}");
+    assert!(screen.contains("to keep the budget of $5.00"), "{screen}");
+    type_price(&mut terminal, "three");
+    terminal.wait_for("`three` is not a price");
+    assert!(server.requests().is_empty());
+    terminal.send("\x15");
+    type_price(&mut terminal, "3,15");
+    let screen = terminal.wait_for("At last.");
+    assert!(screen.contains("an assumed price") && !screen.contains("input,output:"), "{screen}");
+    assert_eq!(server.requests().len(), 1);
+    assert!(terminal.quit().success());
+    // The session remembers the answer.
+    project.aye(&["exec", "-c", "again"]).exits(0);
+}
+
+#[test]
+fn without_an_answer_the_task_stays_paused_and_the_command_continues_it() {
     let server = Server::new([Answer::text("At last.")]);
     let project = Project::with(&server).config("[budget]\nsession_cost_usd = 5\n");
     let mut terminal = project.open(&["-m", "anthropic/scripted"]);
     terminal.prompt("look");
-    terminal.wait_for("/budget price 3,15");
+    terminal.wait_for("input,output:");
+    Terminal::react();
+    terminal.send("\x1b");
+    terminal.wait_until_gone("input,output:");
+    terminal.wait_for("paused: price unknown");
     terminal.prompt("/budget price 3,15");
-    let screen = terminal.wait_for("At last.");
-    assert!(screen.contains("an assumed price"), "{screen}");
+    terminal.wait_for("At last.");
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn the_price_of_the_same_model_at_another_provider_is_suggested() {
+    let server = Server::new([Answer::text("At last.")]);
+    let config = format!(
+        "[budget]\nsession_cost_usd = 5\n[providers.mine]\napi = 'anthropic'\nbase_url = '{}'\napi_key_env = 'ANTHROPIC_API_KEY'\n",
+        server.url()
+    );
+    let project = Project::with(&server).config(&config);
+    let mut terminal = project.open(&["-m", "mine/claude-sonnet-5"]);
+    terminal.prompt("look");
+    let screen = terminal.wait_for("2,10 is the price of anthropic/claude-sonnet-5");
+    assert!(screen.contains("input,output: 2,10"), "{screen}");
+    Terminal::react();
+    terminal.send("\r");
+    terminal.wait_for("At last.");
+    assert_eq!(server.requests().len(), 1);
+}
+
+/// Types a price into the dialog and confirms it.
+fn type_price(terminal: &mut Terminal, price: &str) {
+    Terminal::react();
+    terminal.type_text(price, 2);
+    terminal.wait_for(&format!("input,output: {price}"));
+    terminal.enter();
 }
 
 #[test]

@@ -35,6 +35,139 @@ fn a_full_window_is_summed_up_and_the_task_goes_on() {
     assert_eq!(server.requests().len(), 4);
 }
 
+const SUMMARY_MODEL: &str = "[model]\nmain = 'anthropic/claude-sonnet-5'\nsummary = 'anthropic/claude-haiku-5-5'\n";
+
+/// Returns the models of the requests.
+fn models_asked(server: &Server) -> Vec<String> {
+    server.requests().iter().map(|request| request.body["model"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Returns a server on which a task fills the context window, and requests to these models get this response.
+fn with_answer_of(model: &'static str, answer: fn() -> Answer) -> Server {
+    let steps = std::sync::atomic::AtomicUsize::new(0);
+    Server::with_responder(move |request| {
+        if request.body["model"] == model {
+            return answer();
+        }
+        if request.messages().contains("Write that summary now") {
+            return Answer::text("The model in use read the note.");
+        }
+        match steps.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => long("first-words"),
+            1 => long("second-words"),
+            _ => Answer::text("All done."),
+        }
+    })
+}
+
+#[test]
+fn another_model_writes_the_summary_and_its_tokens_count_at_its_own_price() {
+    let server = with_answer_of("claude-haiku-5-5", || Answer::text("The note was read."));
+    let project = Project::with(&server).config(SUMMARY_MODEL).policy(SMALL_WINDOW).file("note.txt", "remember\n");
+    let events = project.aye(&["exec", "--json", "read it twice, please"]).exits(0).events();
+    assert_eq!(models_asked(&server), ["claude-sonnet-5", "claude-sonnet-5", "claude-haiku-5-5", "claude-sonnet-5"]);
+    let compacted = events.only("context_compacted");
+    assert_eq!(
+        (&compacted["model"], &compacted["summary"]),
+        (&json!("anthropic/claude-haiku-5-5"), &json!("The note was read."))
+    );
+    assert!(server.request(3).messages().contains("The note was read.") && !server.request(3).messages().contains("first-words"));
+    let started: Vec<_> = events.all("llm_request_started").iter().map(|event| event["model"].clone()).collect();
+    assert_eq!(started[2], "anthropic/claude-haiku-5-5");
+    // The price of the catalogue: 1,200 input tokens and 20 output tokens.
+    let models = project.aye(&["models", "--json", "claude-haiku-5-5"]).exits(0).json();
+    let price = &models["models"][0]["price"];
+    let cost = (1_200.0 * price["input"].as_f64().unwrap() + 20.0 * price["output"].as_f64().unwrap()) / 1e6;
+    let counted = events.all("llm_request_completed")[2]["costUsd"].as_f64().unwrap();
+    assert!((counted - cost).abs() < 1e-9, "{counted} {cost}");
+    let report = project.aye(&["usage", "--json", "--by", "model"]).exits(0).json();
+    let rows = report["rows"].as_array().unwrap();
+    let of = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}: {report}"));
+    assert_eq!(of("anthropic/claude-haiku-5-5")["requests"], 1);
+    assert!((of("anthropic/claude-haiku-5-5")["costUsd"].as_f64().unwrap() - cost).abs() < 1e-9, "{report}");
+    assert_eq!(of("anthropic/claude-sonnet-5")["requests"], 3);
+}
+
+#[test]
+fn a_summary_model_that_cannot_write_the_summary_leaves_it_to_the_model_in_use() {
+    let overloaded = || Answer::error(529, "overloaded_error", "Overloaded");
+    let refused = || Answer::error(400, "invalid_request_error", "no");
+    for (answer, asked) in [(overloaded as fn() -> Answer, 2), (refused, 1)] {
+        let server = with_answer_of("claude-haiku-5-5", answer);
+        let config = format!("{SUMMARY_MODEL}[llm]\nmax_retries = 1\nretry_base_ms = 1\n");
+        let project = Project::with(&server).config(&config).policy(SMALL_WINDOW).file("note.txt", "remember\n");
+        let events = project.aye(&["exec", "--json", "read it twice, please"]).exits(0).events();
+        let told = events.all("notice").iter().map(ToString::to_string).collect::<String>();
+        let expected = "anthropic/claude-haiku-5-5 cannot write the summary: ";
+        assert!(told.contains(expected) && told.contains("anthropic/claude-sonnet-5 writes it"), "{told}");
+        assert_eq!(events.only("context_compacted")["summary"], "The model in use read the note.");
+        assert_eq!(models_asked(&server).iter().filter(|model| *model == "claude-haiku-5-5").count(), asked);
+    }
+    // A missing key and an unknown provider are reported at the start.
+    for (summary, why) in [("openai/gpt-5.5", "OPENAI_API_KEY"), ("nobody/x", "nobody")] {
+        let server = with_answer_of("none", || Answer::text("never"));
+        let config = format!("[model]\nmain = 'anthropic/claude-sonnet-5'\nsmall = '{summary}'\n");
+        let project = Project::with(&server).config(&config).policy(SMALL_WINDOW).file("note.txt", "remember\n");
+        let output = project.aye(&["exec", "read it twice, please"]).exits(0);
+        let start = format!("cannot use `{summary}` ([model] small in config.toml)");
+        drop(output.says(&[&start, why, "The model of the session writes summaries."]));
+        assert_eq!(models_asked(&server), vec!["claude-sonnet-5"; 4]);
+    }
+}
+
+#[test]
+fn a_summary_model_that_the_policy_forbids_is_an_error_or_on_the_screen_a_notice() {
+    let policy = format!("{SMALL_WINDOW}allowed_models = [\"anthropic/claude-sonnet-5\"]\n");
+    let server = with_answer_of("claude-haiku-5-5", || Answer::text("never"));
+    let project = Project::with(&server).config(SUMMARY_MODEL).policy(&policy).file("note.txt", "remember\n");
+    let output = project.aye(&["exec", "read it twice, please"]).exits(2);
+    drop(output.says(&["anthropic/claude-haiku-5-5", "[model] summary", "allowed_models"]));
+    assert!(server.requests().is_empty());
+    let told = project.aye(&["doctor"]).stdout;
+    assert!(told.contains("the policy does not allow `anthropic/claude-haiku-5-5`"), "{told}");
+    let mut terminal = project.open_sized(&["read it twice, please"], 120, 40);
+    terminal.wait_for("The model of the session writes summaries.");
+    terminal.wait_for("All done.");
+    assert_eq!(models_asked(&server), vec!["claude-sonnet-5"; 4]);
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn the_status_names_the_model_for_summaries_and_its_key_is_checked() {
+    let server = Server::new([]);
+    let project = Project::with(&server).config(SUMMARY_MODEL);
+    let told = project.aye(&["doctor"]).stdout;
+    let row = told.lines().find(|line| line.contains("summaries ")).unwrap_or_else(|| panic!("{told}"));
+    assert!(row.contains("anthropic/claude-haiku-5-5, API key from ANTHROPIC_API_KEY"), "{row}");
+    let shown = project.aye(&["config", "show"]).exits(0).stdout;
+    assert!(shown.contains("model.summary = \"anthropic/claude-haiku-5-5\""), "{shown}");
+    let mut terminal = project.open(&[]);
+    terminal.prompt("/status");
+    let screen = terminal.wait_for("summaries");
+    assert!(screen.contains("anthropic/claude-haiku-5-5"), "{screen}");
+}
+
+#[test]
+fn an_overloaded_model_is_replaced_for_the_summary_by_its_fallback() {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let server = Server::with_responder(move |request| {
+        let is_summary = request.messages().contains("Write that summary now");
+        if request.body["model"] == "second" {
+            return Answer::text(if is_summary { "The note was read." } else { "All done." });
+        }
+        match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => long("first-words"),
+            1 => long("second-words"),
+            _ => Answer::error(529, "overloaded_error", "Overloaded"),
+        }
+    });
+    let config = "[model]\nmain = 'anthropic/first'\nfallback = ['anthropic/second']\n[llm]\nmax_retries = 0\n";
+    let project = Project::with(&server).config(config).policy(SMALL_WINDOW).file("note.txt", "remember\n");
+    let events = project.aye(&["exec", "--json", "read it twice, please"]).exits(0).events();
+    events.in_order(&["compaction_started", "model_changed", "context_compacted", "task_completed"]);
+    assert_eq!(models_asked(&server), ["first", "first", "first", "second", "second"]);
+}
+
 #[test]
 fn a_session_killed_right_after_a_compaction_goes_on_with_the_summary() {
     let gate = Gate::default();

@@ -107,11 +107,14 @@ fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
     press(&mut terminal, 's');
     terminal.wait_for(texts::SETUP_APPROVALS);
     // The hints are drawn last.
-    let screen = terminal.wait_for("enter finish · left right theme");
+    let screen = terminal.wait_for("enter next · left right theme");
     assert!(screen.contains("2  ask about effects · suggested") && screen.contains("sandbox: "), "{screen}");
     press(&mut terminal, 's');
+    decline_daily_look(&mut terminal);
     terminal.wait_for("run /setup to see");
-    assert!(!project.directory("config").join("policy.toml").exists());
+    assert!(
+        !project.directory("config").join("policy.toml").exists() && !project.directory("config").join("config.toml").exists()
+    );
     assert!(terminal.quit().success());
     let mut terminal = project.open(&ALONE);
     terminal.prompt("hello");
@@ -143,11 +146,12 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_choice_about_approvals()
     press(&mut terminal, 'y');
     terminal.wait_for(texts::SETUP_APPROVALS);
     // The hints are drawn last.
-    terminal.wait_for("enter finish · left right theme");
+    terminal.wait_for("enter next · left right theme");
     terminal.send("\x1b[C");
     terminal.wait_for("theme dark");
     choose(&mut terminal, '3');
-    terminal.wait_until_gone(texts::SETUP_APPROVALS);
+    decline_daily_look(&mut terminal);
+    terminal.wait_until_gone(texts::SETUP_MODEL_LIST);
     terminal.wait_that("the choice applies at once", |screen| screen.lines().rev().take(3).any(|row| row.contains("auto")));
     let file = |name: &str| fs::read_to_string(project.directory("config").join(name)).unwrap();
     let config = file("config.toml");
@@ -172,9 +176,10 @@ fn a_first_start_with_a_key_in_the_environment_asks_only_about_approvals_and_onl
     let project = Project::with(&server).at_first_start();
     let mut terminal = project.open(&ALONE);
     terminal.wait_for(texts::SETUP_APPROVALS);
-    terminal.wait_for("enter finish · left right theme");
+    terminal.wait_for("enter next · left right theme");
     choose(&mut terminal, '1');
-    terminal.wait_until_gone(texts::SETUP_APPROVALS);
+    decline_daily_look(&mut terminal);
+    terminal.wait_until_gone(texts::SETUP_MODEL_LIST);
     let config = fs::read_to_string(project.directory("config").join("config.toml")).unwrap();
     assert!(config.contains("approve = \"command\"") && config.contains("mode = \"ask\""), "{config}");
     terminal.prompt("hello");
@@ -213,8 +218,9 @@ fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
     press(&mut terminal, 'y');
     terminal.wait_for(texts::SETUP_APPROVALS);
     // The hints are drawn last.
-    terminal.wait_for("enter finish · left right theme");
+    terminal.wait_for("enter next · left right theme");
     press(&mut terminal, 's');
+    decline_daily_look(&mut terminal);
     let screen = terminal.wait_for("next: run `aye` to start");
     assert!(screen.contains("credentials.toml") && !screen.contains("right-right"), "{screen}");
     assert!(terminal.finish().success());
@@ -230,4 +236,32 @@ fn choose(terminal: &mut Terminal, digit: char) {
     terminal.send(&digit.to_string());
     Terminal::react();
     terminal.send("\r");
+}
+
+/// Answers no to the question about the list of models.
+fn decline_daily_look(terminal: &mut Terminal) {
+    terminal.wait_for(texts::SETUP_MODEL_LIST);
+    press(terminal, 'n');
+}
+
+#[test]
+fn a_first_start_turns_on_the_daily_look_for_a_new_list_of_models_only_after_a_yes() {
+    let server = Server::new([]);
+    let project = Project::with(&server).at_first_start();
+    let mut terminal = project.open(&ALONE);
+    terminal.wait_for(texts::SETUP_APPROVALS);
+    terminal.wait_for("enter next · left right theme");
+    choose(&mut terminal, '1');
+    let screen = terminal.wait_for(texts::SETUP_MODEL_LIST);
+    assert!(screen.contains("https://models.dev/api.json"), "{screen}");
+    let config = project.directory("config").join("config.toml");
+    assert!(!config.exists(), "nothing is saved before the last answer");
+    press(&mut terminal, 'y');
+    Terminal::react();
+    terminal.send("\r");
+    terminal.wait_until_gone(texts::SETUP_MODEL_LIST);
+    let config = fs::read_to_string(config).unwrap();
+    for line in ["check_daily = true", "catalogue_url = \"https://models.dev/api.json\"", "approve = \"command\""] {
+        assert!(config.contains(line), "{config}");
+    }
 }

@@ -46,6 +46,7 @@ impl Host {
             Effect::Commit(..) => {}
             Effect::Emit { task_id, step_id, kind } => self.emit_and_follow(task_id, step_id, kind),
             Effect::Request(request) => self.model.request(self.context.redactor(), request).await,
+            Effect::RequestSummary(request) => self.model.request_summary(self.context.redactor(), request).await,
             Effect::StopModel => self.model.stop(),
             Effect::Plan(calls) => planning::plan(&self.context, calls),
             Effect::PlanOpened { index, call, opens, amendments } => {
@@ -76,6 +77,8 @@ impl Host {
                     self.servers.set_window(self.model.facts().context_window);
                     self.context.router().model_changed(self.model.web_search());
                     self.model.query_facts();
+                    // The key that was missing may have been entered.
+                    self.model.open_summary_model();
                 }
             }
             Effect::PlanMentions { ticket, calls } => mentions::plan(&self.context, ticket, calls),

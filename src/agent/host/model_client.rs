@@ -1,6 +1,7 @@
-//! Model client of the session: the current model, its response, and another model that is being opened.
+//! Model client of the session: the current model, its response, the model for summaries, and another model that is being opened.
 
 use super::event_sender::EventSender;
+use super::setup::SummaryModelSetup;
 use crate::agent::images::ImageCache;
 use crate::agent::redaction::{RequestRedactor, hide_in_failure};
 use crate::agent::turn::Input;
@@ -19,6 +20,7 @@ const EARLIER_MODELS: usize = 8;
 pub(super) struct ModelClient {
     current: Arc<dyn Model>,
     all: Arc<dyn Models>,
+    summary: SummaryClient,
     /// Response to the current request.
     response: Option<ModelStream>,
     request_redactor: RequestRedactor,
@@ -33,6 +35,21 @@ pub(super) struct ModelClient {
     sender: EventSender,
 }
 
+/// Model for summaries.
+#[derive(Default)]
+struct SummaryClient {
+    /// Name in the settings, if they name one.
+    name: Option<String>,
+    /// Absent until it could be opened.
+    model: Arc<Mutex<Option<Arc<dyn Model>>>>,
+}
+
+impl SummaryClient {
+    fn model(&self) -> Option<Arc<dyn Model>> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 impl ModelClient {
     pub(crate) fn new(
         current: Arc<dyn Model>,
@@ -44,6 +61,7 @@ impl ModelClient {
         Self {
             current,
             all,
+            summary: SummaryClient::default(),
             response: None,
             request_redactor: RequestRedactor::default(),
             images: ImageCache::new(artifacts),
@@ -54,6 +72,11 @@ impl ModelClient {
             inputs,
             sender,
         }
+    }
+
+    pub(crate) fn with_summary_model(self, setup: SummaryModelSetup) -> Self {
+        let SummaryModelSetup { name, model } = setup;
+        Self { summary: SummaryClient { name, model: Arc::new(Mutex::new(model)) }, ..self }
     }
 
     pub(crate) fn facts(&self) -> ModelFacts {
@@ -67,22 +90,29 @@ impl ModelClient {
 
     /// Sends the request of a step, without secrets and with its images. `next` returns the response.
     pub(crate) async fn request(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
+        let model = Arc::clone(&self.current);
+        self.send(model, redactor, request).await;
+    }
+
+    /// Sends the request for a summary to the model for summaries, like `request`.
+    pub(crate) async fn request_summary(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
+        let model = self.summary.model().unwrap_or_else(|| Arc::clone(&self.current));
+        self.send(model, redactor, request).await;
+    }
+
+    async fn send(&mut self, model: Arc<dyn Model>, redactor: Arc<Redactor>, request: ModelRequest) {
         let mut request = self.request_redactor.hide_in_request(&redactor, request);
-        if self.facts().images {
+        if model.facts().images {
             request.images = Some(self.images.load(&request.messages).await);
         }
-        self.response = Some(self.stream(redactor, request));
+        self.response = Some(stream(&*model, redactor, request));
     }
 
     /// Sends a request of a server, without secrets.
     pub(crate) fn sample(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
         // It has its own redaction cache, because the thread's cache would forget its messages.
         let request = RequestRedactor::default().hide_in_request(&redactor, request);
-        self.stream(redactor, request)
-    }
-
-    fn stream(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
-        self.current.stream(request).map_err(move |error| hide_in_failure(&redactor, error)).boxed()
+        stream(&*self.current, redactor, request)
     }
 
     /// Waits for the next part of the response; never completes while none is streaming. A stream that ends without completion was cut off.
@@ -170,6 +200,30 @@ impl ModelClient {
         }
     }
 
+    /// Opens the model for summaries in the background, if that has not succeeded yet.
+    pub(crate) fn open_summary_model(&self) {
+        let Some(name) = self.summary.name.clone().filter(|_| self.summary.model().is_none()) else { return };
+        let (models, slot, inputs) = (self.all.clone(), self.summary.model.clone(), self.inputs.clone());
+        tokio::spawn(async move {
+            // The reason why it could not be opened was reported when the session began.
+            let Ok(Ok(model)) = tokio::task::spawn_blocking(move || models.open(&name)).await else { return };
+            let facts = model.facts();
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(model);
+            let _ = inputs.send(Input::SummaryModelKnown(facts)).await;
+        });
+    }
+
+    /// Queries the server of the model for summaries for its facts in the background.
+    pub(crate) fn query_summary_facts(&self) {
+        let Some(model) = self.summary.model() else { return };
+        let (asked, inputs) = (model.query_facts(), self.inputs.clone());
+        tokio::spawn(async move {
+            if let Some(facts) = asked.await {
+                let _ = inputs.send(Input::SummaryModelKnown(facts)).await;
+            }
+        });
+    }
+
     pub(crate) fn list(&self, ask: bool) {
         let (listed, sender) = (self.all.list(ask), self.sender.clone());
         tokio::spawn(async move {
@@ -177,4 +231,8 @@ impl ModelClient {
             sender.send(None, None, EventKind::ModelsListed { models, notices });
         });
     }
+}
+
+fn stream(model: &dyn Model, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
+    model.stream(request).map_err(move |error| hide_in_failure(&redactor, error)).boxed()
 }

@@ -9,6 +9,15 @@ use crate::protocol::{Mode, RunningCommand, SessionId, ToolResult, WorkspaceId};
 use std::sync::Arc;
 use tokio::sync::watch;
 
+/// Model for summaries, as the settings name it.
+#[derive(Clone, Default)]
+pub(crate) struct SummaryModelSetup {
+    /// Name in the settings; `None` if the model in use writes summaries.
+    pub name: Option<String>,
+    /// Absent if it cannot be opened yet, for example without an API key.
+    pub model: Option<Arc<dyn Model>>,
+}
+
 /// Everything a session needs.
 pub(crate) struct Setup {
     pub policy: Enforcer,
@@ -16,6 +25,7 @@ pub(crate) struct Setup {
     pub model: Arc<dyn Model>,
     /// Models that can replace it.
     pub models: Arc<dyn Models>,
+    pub summary_model: SummaryModelSetup,
     pub router: Arc<dyn ToolRouter>,
     /// Instructions for parts of the project, if it is trusted.
     pub guidance: Option<Arc<dyn InstructionSource>>,

@@ -5,7 +5,7 @@ use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
 use super::turn_context::TurnContext;
 use super::usage::TaskUsage;
 use crate::policy::LowestLimit;
-use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Failure, FailureKind, Remedy, Usage};
+use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Failure, FailureKind, ModelFacts, Remedy, Usage};
 use crate::session::Totals;
 use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
@@ -118,17 +118,17 @@ impl BudgetCheck<'_> {
         budgets
     }
 
-    /// Returns why a request with this estimated usage may not be sent.
-    pub(crate) fn forbids(&self, next: &Usage) -> Option<Failure> {
+    /// Returns why a request with this estimated usage may not be sent to this model.
+    pub(crate) fn forbids(&self, next: &Usage, model: &ModelFacts) -> Option<Failure> {
         let tokens = (next.input_tokens + next.output_tokens) as f64;
-        let cost = self.cx.options.model.cost_usd(next);
+        let cost = model.cost_usd(next);
         for limit in self.limits() {
             let used = self.used(limit.scope, limit.unit);
             let more = match limit.unit {
                 Tokens => tokens,
                 CostUsd => match cost {
                     Some(cost) => cost,
-                    None => return Some(self.unpriced(&limit)),
+                    None => return Some(unpriced(&limit, &model.name)),
                 },
                 // A started step is already counted.
                 Steps => continue,
@@ -201,19 +201,19 @@ impl BudgetCheck<'_> {
             most: limit.most.as_ref().map(|most| most.limit),
         }
     }
+}
 
-    /// Returns the failure of a dollar limit that cannot be enforced because the price is unknown.
-    fn unpriced(&self, limit: &InForce) -> Failure {
-        let (model, amount, place) = (&self.cx.options.model.name, worth(CostUsd, limit.limit), &limit.set_by);
-        let whose = whose(limit.scope);
-        let message = format!(
-            "LLM_BUDGET_EXCEEDED: {whose} has a budget of {amount} (set by {place}), but the price of `{model}` is unknown, so nothing \
-             was sent"
-        );
-        let hint = "assume a price for this budget, set its `price` in models.toml (zeros if it is free), choose a model with a \
-            known price, or remove the budget";
-        Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(Remedy::AssumePrice)
-    }
+/// Returns the failure of a dollar limit that cannot be enforced because the price of the model is unknown.
+fn unpriced(limit: &InForce, model: &str) -> Failure {
+    let (amount, place) = (worth(CostUsd, limit.limit), &limit.set_by);
+    let whose = whose(limit.scope);
+    let message = format!(
+        "LLM_BUDGET_EXCEEDED: {whose} has a budget of {amount} (set by {place}), but the price of `{model}` is unknown, so nothing \
+         was sent"
+    );
+    let hint = "assume a price for this budget, set its `price` in models.toml (zeros if it is free), choose a model with a \
+        known price, or remove the budget";
+    Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(Remedy::AssumePrice)
 }
 
 fn exceeded(limit: &InForce, used: f64, more: f64) -> Failure {

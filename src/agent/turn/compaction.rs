@@ -15,7 +15,7 @@ use super::io::InputTime;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, ModelRequest, Record};
 use crate::protocol::{
-    Compaction, CompactionTrigger, EventKind, Message, MessageId, NOT_COMPACTED, Part, Role, StopReason, TaskId,
+    Compaction, CompactionTrigger, EventKind, Message, MessageId, ModelFacts, NOT_COMPACTED, Part, Role, StopReason, TaskId,
 };
 use crate::session::Spent;
 use jiff::Timestamp;
@@ -48,6 +48,10 @@ struct RunningSummary {
     since: Timestamp,
     /// Ticket of a retry, while the request waits for one.
     ticket: Option<u64>,
+    /// Whether the request waits for a fallback model.
+    waits_for_model: bool,
+    /// Model that writes the summary, if it is not the model in use.
+    model: Option<ModelFacts>,
     then: AfterSummary,
 }
 
@@ -65,6 +69,14 @@ pub(super) enum AfterSummary {
     Next,
 }
 
+/// Request for a summary.
+pub(super) struct SummaryCall {
+    pub request: ModelRequest,
+    /// Model that it is sent to, if it is not the model in use.
+    pub model: Option<ModelFacts>,
+    pub estimated_input_tokens: u64,
+}
+
 /// Result of a response to a summary request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SummaryOutcome {
@@ -74,6 +86,17 @@ pub(super) enum SummaryOutcome {
     TooLong,
     /// There is no summary, for this reason.
     Failed(&'static str),
+}
+
+impl SummaryOutcome {
+    /// Returns why there is no summary.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::Done => "",
+            Self::TooLong => "the messages do not fit its context window",
+            Self::Failed(why) => why,
+        }
+    }
 }
 
 /// Queries about the compaction.
@@ -91,6 +114,24 @@ impl Compactor {
     /// Returns when the summary was requested; `None` while that request waits for a retry.
     pub(crate) fn requested_at(&self) -> Option<Timestamp> {
         self.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.since)
+    }
+
+    /// Returns the model that writes the summary, if it is not the model in use.
+    pub(crate) fn model(&self) -> Option<&ModelFacts> {
+        self.work.as_ref().and_then(|work| work.model.as_ref())
+    }
+
+    /// Returns whether the request for the summary waits for a fallback model.
+    pub(crate) fn waits_for_model(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.waits_for_model)
+    }
+
+    /// Returns the estimated tokens of all messages to summarize, with the question.
+    pub(crate) fn message_tokens(&self, window: &ContextWindow) -> u64 {
+        let Some(work) = &self.work else { return 0 };
+        let messages = window.thread().opening(work.cut.index, u64::MAX);
+        let tokens: u64 = messages.iter().map(|message| message.token_count).sum();
+        tokens + estimate(&[summary::question(work.focus.as_deref())])
     }
 
     /// Returns the ticket that the summary request waits for.
@@ -160,31 +201,45 @@ impl Compactor {
         cx.out.commit(Durability::Process);
         cx.out.event(EventKind::CompactionStarted { trigger, messages, tokens });
         let (halvings, attempt, since, ticket) = (0, 0, at.now, None);
-        self.work = Some(RunningSummary { trigger, focus, cut, budget, halvings, attempt, since, ticket, then });
+        let (waits_for_model, model) = (false, None);
+        self.work =
+            Some(RunningSummary { trigger, focus, cut, budget, halvings, attempt, since, ticket, waits_for_model, model, then });
         Ok(())
     }
 
-    /// Returns the request for the summary, and its estimated tokens.
-    pub(crate) fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<(ModelRequest, u64)> {
+    /// Lets this model write the summary from now on; `None` for the model in use. Its attempts are counted from the start.
+    pub(crate) fn write_with(&mut self, model: Option<ModelFacts>) {
+        if let Some(work) = &mut self.work {
+            (work.model, work.attempt, work.halvings) = (model, 0, 0);
+        }
+    }
+
+    /// Returns the request for the summary. A model other than the one in use gets all messages.
+    pub(crate) fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<SummaryCall> {
+        let all = self.message_tokens(window);
         let work = self.work.as_mut()?;
-        (work.since, work.ticket) = (at.now, None);
-        let mut messages = window.thread().opening(work.cut.index, work.budget);
+        (work.since, work.ticket, work.waits_for_model) = (at.now, None, false);
+        let other = work.model.as_ref().and_then(|model| window.summary_by(model, all, cx));
+        let budget = if other.is_some() { u64::MAX } else { work.budget };
+        let mut messages = window.thread().opening(work.cut.index, budget);
         let last = messages.last()?;
         let content = vec![summary::question(work.focus.as_deref())];
         let message_id = MessageId::new(format!("{}?{}", last.message_id, work.halvings));
         let token_count = estimate(&content);
         messages.push(Arc::new(Message { message_id, role: Role::User, token_count, content, ..last.as_ref().clone() }));
         let sent: u64 = messages.iter().map(|message| message.token_count).sum();
-        let estimated_input_tokens = window.real(window.fixed_tokens() + sent, cx);
+        let in_use = (window.real(window.fixed_tokens() + sent, cx), window.output_limit(cx).min(SUMMARY_MOST_TOKENS));
+        let (estimated_input_tokens, max_output_tokens) = other.unwrap_or(in_use);
         let request = ModelRequest {
             system: cx.options.system.clone(),
             messages,
             tools: cx.options.tools.clone(),
-            max_output_tokens: window.output_limit(cx).min(SUMMARY_MOST_TOKENS),
+            max_output_tokens,
             images: None,
-            effort: cx.options.effort,
+            // The effort is chosen for the model in use.
+            effort: cx.options.effort.filter(|_| other.is_none()),
         };
-        Some((request, estimated_input_tokens))
+        Some(SummaryCall { request, model: work.model.clone().filter(|_| other.is_some()), estimated_input_tokens })
     }
 
     /// Limits the messages to summarize after the window changed.
@@ -205,6 +260,14 @@ impl Compactor {
     pub(crate) fn wait_for(&mut self, ticket: u64) {
         if let Some(work) = &mut self.work {
             work.ticket = Some(ticket);
+        }
+    }
+
+    /// Waits for a fallback model before the request is sent again.
+    pub(crate) fn wait_for_model(&mut self, ticket: u64) {
+        self.wait_for(ticket);
+        if let Some(work) = &mut self.work {
+            work.waits_for_model = true;
         }
     }
 
@@ -245,7 +308,8 @@ impl Compactor {
         };
         if outcome != SummaryOutcome::Done {
             let Spent { usage, cost_usd, estimated } = spent;
-            cx.out.record(Record::Wasted { usage, cost_usd, estimated });
+            let model = self.model().map(|model| model.name.clone());
+            cx.out.record(Record::Wasted { usage, cost_usd, estimated, model });
         }
         outcome
     }
@@ -275,6 +339,7 @@ impl Compactor {
             trigger: work.trigger,
             focus: work.focus.clone(),
             summary: text,
+            model: work.model.as_ref().map(|model| model.name.clone()),
             summarised: work.cut.summarised() as u64,
             kept: (thread.messages().len() - work.cut.summarised()) as u64,
             tokens_before: window.next_input_tokens(cx),

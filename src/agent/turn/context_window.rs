@@ -3,12 +3,13 @@
 use super::super::context::{Counting, tokens_of, tool_tokens};
 use super::super::limits::{
     COMPACT_GROWTH_PERCENT, COMPACT_LATEST_PERCENT, COMPACT_LEAST_TOKENS, HOPELESS_PERCENT, RECENT_PERCENT, RESERVED_PERCENT,
+    SUMMARY_MOST_TOKENS,
 };
 use super::super::thread::Thread;
 use super::context_breakdown::shares;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, Record};
-use crate::protocol::{ContextUse, EventKind, Failure, FailureKind, Message, MessageId, Role, TaskId, Usage};
+use crate::protocol::{ContextUse, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, Role, TaskId, Usage};
 
 /// Thread of the session, and what is known about its size.
 #[derive(Debug, Default)]
@@ -162,6 +163,20 @@ impl ContextWindow {
     /// Returns the known tokens of the next request as this model counts them: thread, system prompt and tools.
     pub(crate) fn next_input_tokens(&self, cx: &TurnContext) -> u64 {
         self.real(self.counting.fixed + self.thread.tokens(), cx)
+    }
+
+    /// Returns the input tokens of a request to another model than the one in use, and the output limit of a summary. `messages`: the
+    /// estimated tokens of its messages. `None`: the request does not fit the model.
+    pub(crate) fn summary_by(&self, model: &ModelFacts, messages: u64, cx: &TurnContext) -> Option<(u64, u64)> {
+        let estimated = self.counting.fixed + messages;
+        // Little is known about how the other model counts, so the larger number applies.
+        let input = self.counting.real(&model.name, estimated).max(self.real(estimated, cx));
+        let own = model.max_output_tokens.unwrap_or(u64::MAX).min(model.context_window * RESERVED_PERCENT / 100);
+        let of_policy = cx.policy.llm().filter_map(|limits| limits.max_output_tokens);
+        let output = of_policy.fold(own.min(SUMMARY_MOST_TOKENS), u64::min);
+        let of_policy = cx.policy.llm().filter_map(|limits| limits.max_input_tokens);
+        let most = of_policy.fold(model.context_window - output, u64::min).min(self.counting.most(&model.name));
+        (input <= most).then_some((input, output))
     }
 
     /// Returns the estimated tokens available for messages. If the rest leaves none, they get a share anyway, because only the provider

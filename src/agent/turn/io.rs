@@ -81,6 +81,8 @@ pub(crate) enum Input {
     },
     /// Result of `Effect::OpenModel`, or facts that a server reported about the current model.
     ModelOpened(Result<ModelFacts, Failure>),
+    /// The summary model was opened, or its server reported facts about it.
+    SummaryModelKnown(ModelFacts),
     /// Result of `Effect::PlanMentions`, in the order of its calls.
     MentionsPlanned {
         ticket: u64,
@@ -111,6 +113,8 @@ pub(crate) enum Effect {
         kind: EventKind,
     },
     Request(ModelRequest),
+    /// Sends a request to the summary model.
+    RequestSummary(ModelRequest),
     StopModel,
     Plan(Vec<(usize, ToolCall)>),
     /// Plans a call again with more access and with the user's amendments; answered like `Plan`.

@@ -21,6 +21,7 @@ use super::rule_files::RuleFileResult;
 use super::sampling::Sampled;
 use super::spending::Spending;
 use super::state::left_behind;
+use super::summary_model::SummaryModel;
 use super::tasks::{CurrentCalls, Phase, Tasks};
 use super::turn_context::TurnContext;
 use super::user_command::UserCommandOutputs;
@@ -46,6 +47,7 @@ pub(crate) struct TurnMachine {
     pub(super) choice: ModelChoice,
     pub(super) prices: AssumedPrices,
     pub(super) fallbacks: FallbackModels,
+    pub(super) summaries: SummaryModel,
     pub(super) guardrail: GuardrailNote,
     pub(super) command_outputs: UserCommandOutputs,
     pub(super) tasks: Tasks,
@@ -66,6 +68,7 @@ impl TurnMachine {
             choice: ModelChoice::new(&options),
             prices: AssumedPrices::new(&options),
             fallbacks: FallbackModels::new(&options),
+            summaries: SummaryModel::new(&options),
             cx: TurnContext::new(policy, options),
             window: ContextWindow::default(),
             compactor: Compactor::default(),
@@ -113,6 +116,7 @@ impl TurnMachine {
                 self.time_out(ticket, at);
             }
             Input::ModelOpened(opened) => self.model_opened(opened, at),
+            Input::SummaryModelKnown(facts) => self.summaries.learn(facts),
             Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
             Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
             Input::Sampled(sampled) => self.sampled(sampled),
@@ -206,6 +210,7 @@ impl TurnMachine {
             | Input::Outdated { .. }
             | Input::PolicyChanged(_)
             | Input::ModelOpened(_)
+            | Input::SummaryModelKnown(_)
             | Input::MentionsPlanned { .. }
             | Input::MentionsRead { .. }
             | Input::Woken { .. } => {}
@@ -456,7 +461,9 @@ impl TurnMachine {
             OpenedFallback::Unusable(why, failure) => {
                 self.cx.out.notice(why);
                 // The user may have stopped the task in the meantime.
-                if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
+                if self.compactor.waits_for_model() {
+                    self.fall_back_or_end_summary(failure, at);
+                } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
                     self.fall_back_or_pause(failure);
                 }
                 return;
@@ -487,17 +494,24 @@ impl TurnMachine {
         }
     }
 
-    /// Continues the task with a fallback model, unless the task has ended in the meantime.
+    /// Continues the task or the compaction with a fallback model, unless it has ended in the meantime.
     fn use_fallback(&mut self, facts: ModelFacts, failure: &Failure, at: InputTime) {
-        if !matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
+        let is_for_summary = self.compactor.waits_for_model();
+        if !is_for_summary && !matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
             return;
         }
         let chosen = self.cx.options.model.clone();
-        let why = format!("{} does not respond ({}); this model continues the task", chosen.name, failure.message);
+        let does = if is_for_summary && !self.compactor.precedes_request() { "writes the summary" } else { "continues the task" };
+        let why = format!("{} does not respond ({}); this model {does}", chosen.name, failure.message);
         self.fallbacks.replace(chosen);
         self.choice.switch(facts, &why, &mut self.cx);
         self.window_changed();
-        self.request_if_allowed(0, at);
+        if is_for_summary {
+            self.compactor.write_with(None);
+            self.request_summary_if_allowed(at);
+        } else {
+            self.request_if_allowed(0, at);
+        }
     }
 
     /// Opens the next fallback model for a request whose retries are used up, or pauses the task.

@@ -43,6 +43,7 @@ mod side_effects;
 mod spending;
 mod state;
 mod steps;
+mod summary_model;
 mod tasks;
 #[cfg(test)]
 mod tests;

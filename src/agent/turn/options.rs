@@ -57,6 +57,8 @@ pub(crate) struct Options {
     pub assumed_price: Option<PriceAssumption>,
     /// Models that continue a task while the provider of the chosen model is overloaded, in order of preference.
     pub fallback_models: Vec<String>,
+    /// Model that writes summaries, if it is not the model in use.
+    pub summary_model: Option<ModelFacts>,
     /// Last model of a resumed session.
     pub model_before: Option<String>,
     /// Whether the effort was set for this run, so that it overrides what the user chose in the session before.

@@ -67,10 +67,11 @@ impl Spending {
 
     /// Counts and records a request without a response.
     pub(crate) fn waste(&mut self, error: Option<&ModelError>, tasks: &mut Tasks, cx: &mut TurnContext) -> Option<Spent> {
+        let model = self.usage.request_model().filter(|model| *model != cx.model_name()).map(str::to_owned);
         let spent = self.usage.end_without_answer(error, &cx.options.model)?;
         let Spent { usage, cost_usd, estimated } = spent;
         self.count(usage, cost_usd, tasks);
-        cx.out.record(Record::Wasted { usage, cost_usd, estimated });
+        cx.out.record(Record::Wasted { usage, cost_usd, estimated, model });
         Some(spent)
     }
 
@@ -80,7 +81,7 @@ impl Spending {
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
         let cost_usd = self.usage.charge(usage, &cx.options.model);
         self.count(usage, cost_usd, tasks);
-        cx.out.record(Record::Wasted { usage, cost_usd, estimated: true });
+        cx.out.record(Record::Wasted { usage, cost_usd, estimated: true, model: None });
         let tokens = input_tokens + output_tokens;
         cx.out.notice(format!("aye exited during a response, which is lost; it counts as about {tokens} tokens"));
     }
@@ -214,6 +215,19 @@ impl Spending {
 
     /// Returns why a request with this estimated usage may not be sent.
     pub(crate) fn forbids(&self, next: &Usage, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
-        self.check(tasks, cx).forbids(next)
+        self.check(tasks, cx).forbids(next, &cx.options.model)
+    }
+
+    /// Returns why a request with these tokens may not be sent to another model than the one in use.
+    pub(crate) fn forbids_other(
+        &self,
+        model: &ModelFacts,
+        (input_tokens, max_output_tokens): (u64, u64),
+        tasks: &Tasks,
+        cx: &TurnContext,
+        at: InputTime,
+    ) -> Option<Failure> {
+        let next = self.usage.next_request(input_tokens, model, max_output_tokens, at);
+        self.check(tasks, cx).forbids(&next, model)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::call_batch::CallBatch;
-use super::compaction::{AfterSummary, SummaryOutcome, SummaryRequest};
+use super::compaction::{AfterSummary, SummaryCall, SummaryOutcome, SummaryRequest};
 use super::completed_request::CompletedRequest;
 use super::context_window::OverlongRequest;
 use super::io::{Effect, InputTime};
@@ -11,13 +11,14 @@ use super::options::Approver;
 use super::response::{
     Continuation, ResponseStream, continuation, not_retried, retry_event, spoiled, with_names_of_their_own, without_empty_text,
 };
+use super::summary_model::report_replacement;
 use super::tasks::Phase;
 use super::user_command::UserCommand;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
 use crate::protocol::{
-    COMPACTION_IS, CompactionTrigger, EventKind, Failure, FailureKind, Message, NOT_COMPACTED, Part, Role, SessionStatus,
-    StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, counted,
+    COMPACTION_IS, CompactionTrigger, EventKind, Failure, FailureKind, Message, ModelFacts, NOT_COMPACTED, Part, Remedy, Role,
+    SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, counted,
 };
 use crate::session::Spent;
 use jiff::Timestamp;
@@ -463,7 +464,6 @@ impl TurnMachine {
             return self.fail(failure);
         }
         self.choice.report_effort(&mut self.cx);
-        self.prices.record(&mut self.cx);
         let request = ModelRequest {
             system: self.cx.options.system.clone(),
             messages: self.window.thread().window(),
@@ -475,14 +475,17 @@ impl TurnMachine {
         self.tasks.set_phase(Phase::Requesting(ResponseStream::new(attempt, at.now)));
         self.window.begin_request(&self.cx);
         self.tasks.enter(TaskStatus::WaitingForLlm, &mut self.cx.out);
-        self.send(request, self.window.next_input_tokens(&self.cx));
+        let model = self.cx.options.model.clone();
+        self.announce_request(model, self.window.next_input_tokens(&self.cx));
+        self.cx.out.effect(Effect::Request(request));
     }
 
-    fn send(&mut self, request: ModelRequest, estimated_input_tokens: u64) {
-        self.spending.begin_request(self.cx.options.model.clone(), estimated_input_tokens);
-        let model = self.cx.options.model.name.clone();
-        self.cx.out.event(EventKind::LlmRequestStarted { model, estimated_input_tokens });
-        self.cx.out.effect(Effect::Request(request));
+    /// Notes and reports a request before it is sent.
+    fn announce_request(&mut self, model: ModelFacts, estimated_input_tokens: u64) {
+        self.prices.record(&model, &mut self.cx);
+        let name = model.name.clone();
+        self.spending.begin_request(model, estimated_input_tokens);
+        self.cx.out.event(EventKind::LlmRequestStarted { model: name, estimated_input_tokens });
     }
 
     pub(super) fn delta(&mut self, delta: Delta, at: InputTime) {
@@ -766,16 +769,48 @@ impl TurnMachine {
         if self.compactor.precedes_request() {
             self.tasks.set_phase(Phase::Compacting);
         }
+        self.compactor.write_with(self.summaries.next(&self.prices, &self.cx));
         self.request_summary(at);
         Ok(())
     }
 
     fn request_summary(&mut self, at: InputTime) {
-        let Some((request, estimated_input_tokens)) = self.compactor.request(&self.window, &self.cx, at) else { return };
+        if let Some(why) = self.summary_obstacle(at) {
+            self.replace_summary_model(&why);
+        }
+        let Some(call) = self.compactor.request(&self.window, &self.cx, at) else { return };
+        let SummaryCall { request, model, estimated_input_tokens } = call;
         if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
             self.tasks.enter(TaskStatus::WaitingForLlm, &mut self.cx.out);
         }
-        self.send(request, estimated_input_tokens);
+        let is_other = model.is_some();
+        self.announce_request(model.unwrap_or_else(|| self.cx.options.model.clone()), estimated_input_tokens);
+        self.cx.out.effect(if is_other { Effect::RequestSummary(request) } else { Effect::Request(request) });
+    }
+
+    /// Returns why the summary model cannot write the summary in progress.
+    fn summary_obstacle(&self, at: InputTime) -> Option<String> {
+        let model = self.compactor.model()?;
+        if let Err(denial) = self.cx.policy.may_call(&model.name) {
+            return Some(format!("{} (rule: {})", denial.reason, denial.rule));
+        }
+        let messages = self.compactor.message_tokens(&self.window);
+        let Some(tokens) = self.window.summary_by(model, messages, &self.cx) else {
+            return Some("the messages do not fit its context window".to_owned());
+        };
+        let over_budget = self.spending.forbids_other(model, tokens, &self.tasks, &self.cx, at)?;
+        Some(match over_budget.remedy {
+            Some(Remedy::AssumePrice) => "its price is unknown, and there is a budget in dollars".to_owned(),
+            _ => over_budget.text().to_owned(),
+        })
+    }
+
+    /// Lets the model in use write the summary, and reports why.
+    fn replace_summary_model(&mut self, why: &str) {
+        if let Some(name) = self.compactor.model().map(|model| model.name.clone()) {
+            report_replacement(&name, why, &mut self.cx);
+            self.compactor.write_with(None);
+        }
     }
 
     /// Handles the stream of a summary. Its text is not shown as a response, but it costs as much.
@@ -788,8 +823,15 @@ impl TurnMachine {
         let request = CompletedRequest { spent, stop_reason, latency_ms: at.since(since), model };
         self.spending.report(request, &self.tasks, &mut self.cx);
         let response = (content.as_slice(), stop_reason);
-        match self.compactor.on_response(response, spent, &mut self.window, &mut self.cx, at) {
+        let outcome = self.compactor.on_response(response, spent, &mut self.window, &mut self.cx, at);
+        match outcome {
             SummaryOutcome::Done => self.after_compaction(at),
+            SummaryOutcome::TooLong | SummaryOutcome::Failed(_) if self.compactor.model().is_some() => {
+                let why = outcome.reason();
+                self.replace_summary_model(why);
+                self.cx.out.commit(Durability::Process);
+                self.request_summary_if_allowed(at);
+            }
             SummaryOutcome::TooLong => self.shorten_summary(at),
             SummaryOutcome::Failed(why) => self.give_up_compaction(why, at),
         }
@@ -799,21 +841,40 @@ impl TurnMachine {
         let Some(since) = self.compactor.requested_at() else { return };
         let Some(attempt) = self.compactor.count_attempt() else { return };
         let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
+        let delay_ms = delay_ms.filter(|_| error.failure.retryable);
+        if self.compactor.model().is_some() && delay_ms.is_none() {
+            self.replace_summary_model(&error.failure.message);
+            self.cx.out.commit(Durability::Process);
+            return self.request_summary_if_allowed(at);
+        }
         if error.failure.kind == FailureKind::ContextTooLong {
             return self.shorten_summary(at);
         }
-        let Some(delay_ms) = delay_ms.filter(|_| error.failure.retryable) else {
-            if !error.failure.retryable || !self.compactor.precedes_request() {
+        let Some(delay_ms) = delay_ms else {
+            if !error.failure.retryable {
                 return self.give_up_compaction(&error.failure.message, at);
             }
-            // The request of the task would fail too, so the task waits for the user.
-            self.compactor.finish();
-            return self.pause(error.failure);
+            return self.fall_back_or_end_summary(error.failure, at);
         };
         let ticket = self.cx.numbers.next_ticket();
         self.compactor.wait_for(ticket);
         self.report_retry(error, attempt, delay_ms, wasted);
         self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
+    }
+
+    /// Opens the next fallback model for a summary whose retries are used up. Without one, the task waits for the user.
+    pub(super) fn fall_back_or_end_summary(&mut self, failure: Failure, at: InputTime) {
+        if let Some(name) = self.fallbacks.next(&failure, &self.cx) {
+            let ticket = self.cx.numbers.next_ticket();
+            self.compactor.wait_for_model(ticket);
+            return self.cx.out.effect(Effect::OpenModel { key: None, name });
+        }
+        if !self.compactor.precedes_request() {
+            return self.give_up_compaction(&failure.message, at);
+        }
+        // The request of the task would fail too.
+        self.compactor.finish();
+        self.pause(failure);
     }
 
     /// Shortens a summary request that does not fit.
@@ -836,7 +897,7 @@ impl TurnMachine {
 
     /// Sends the summary request if nothing forbids it. Otherwise a task that needs it waits or fails; anything else learns the reason when
     /// it starts.
-    fn request_summary_if_allowed(&mut self, at: InputTime) {
+    pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
         let Some(failure) = self.preflight(at) else { return self.request_summary(at) };
         if self.compactor.precedes_request() {
             self.compactor.finish();

@@ -39,6 +39,9 @@ decision = "allow"
 requires_approval = true
 "#;
 
+/// Price of the summary model.
+const SMALL_PRICE: Price = Price { input: 0.1, output: 0.0, cache_read: 0.1, cache_write: 0.1 };
+
 mod prefixes;
 mod random;
 mod show;
@@ -78,6 +81,7 @@ fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, appr
         limits,
         assumed_price: None,
         fallback_models: Vec::new(),
+        summary_model: None,
         model_before: None,
         effort_for_this_run: false,
         approver,
@@ -299,6 +303,9 @@ impl Sim {
                 let (name, price) = rest.split_once(' ').map_or((rest, None), |(name, price)| (name, price.parse().ok()));
                 let price = price.map(|input| Price { input, output: 0.0, cache_read: input, cache_write: input });
                 Input::ModelOpened(Ok(ModelFacts::of_test(name, 50_000, price)))
+            }
+            "known-for-summaries" => {
+                Input::SummaryModelKnown(ModelFacts::of_test("small/model", rest.parse().unwrap(), Some(SMALL_PRICE)))
             }
             "unopened" => Input::ModelOpened(Err(Failure::new(FailureKind::Authentication, rest, "hint"))),
             "limited" => Input::ModelFailed(ModelError {
@@ -668,14 +675,15 @@ impl Sim {
                     }
                     format!("emit {}", show(&kind))
                 }
-                Effect::Request(request) => {
+                Effect::Request(ref request) | Effect::RequestSummary(ref request) => {
                     let role = |message: &Arc<Message>| match message.content.len() {
                         parts if message.role == Role::User && parts > 1 => format!("User×{parts}"),
                         _ => format!("{:?}", message.role),
                     };
                     let roles: Vec<_> =
                         request.messages.iter().map(|message| format!("{}{}", kind_of(message), role(message))).collect();
-                    format!("request {}", roles.join(" "))
+                    let to = if matches!(effect, Effect::RequestSummary(_)) { " from the summary model" } else { "" };
+                    format!("request{to} {}", roles.join(" "))
                 }
                 Effect::StopModel => "stop the model".to_owned(),
                 Effect::Plan(calls) => {
@@ -783,6 +791,13 @@ fn sim_of(text: &str) -> Sim {
         sim.machine.cx.options.fallback_models = vec![name.to_owned()];
         sim.machine.fallbacks = super::fallback::FallbackModels::new(&sim.machine.cx.options);
     }
+    // The context window of the summary model; its price is unknown with `?` after it.
+    if let Some(window) = options.split(' ').find_map(|word| word.strip_prefix("summary=")) {
+        let price = Some(SMALL_PRICE).filter(|_| !window.ends_with('?'));
+        let facts = ModelFacts::of_test("small/model", window.trim_end_matches('?').parse().unwrap(), price);
+        sim.machine.cx.options.summary_model = Some(facts);
+        sim.machine.summaries = super::summary_model::SummaryModel::new(&sim.machine.cx.options);
+    }
     sim.states = options.contains("states");
     if !sim.states {
         let begun = sim.machine.begin_session();
@@ -792,7 +807,7 @@ fn sim_of(text: &str) -> Sim {
 }
 
 /// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700 window=10000
-/// laxest=auto fallback=other/model`.
+/// laxest=auto fallback=other/model summary=50000`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);

@@ -58,6 +58,7 @@ impl Model for ListedCalls {
             max_output_tokens: None,
             price: Some(free),
             price_is_assumed: false,
+            price_elsewhere: None,
             images: false,
             tools: None,
             reasoning: false,

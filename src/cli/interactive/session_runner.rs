@@ -163,7 +163,7 @@ async fn show(
     let (question, decision) = trust_question(claimed).unzip();
     let sandbox = claimed.find_sandbox();
     let (place, policy, model) = (claimed.place(), claimed.policy(), claimed.model());
-    let (header, model_access) = head(place, policy, (model, wanted), &sandbox);
+    let (header, model_access) = head(place, policy, (model, wanted), claimed.summary_model(), &sandbox);
     // A user who has named a model by a flag or in the settings may still lack a key for it.
     let has_questions = match model {
         // A user who names the mode of this session knows the question.
@@ -240,7 +240,7 @@ async fn show_read_only(
     else {
         return;
     };
-    let (header, _) = head(place, policy, (builder.model(), None), &sandbox);
+    let (header, _) = head(place, policy, (builder.model(), None), None, &sandbox);
     let older = tail.before;
     let told = Start {
         header,
@@ -267,6 +267,7 @@ fn head(
     place: &AppContext,
     policy: &Policy,
     (model, wanted): (&ModelSelection, Option<String>),
+    summary_model: Option<String>,
     standing: &SandboxHost,
 ) -> (Header, ModelAccess) {
     let enforcer = standing.enforcer(place, policy);
@@ -278,6 +279,7 @@ fn head(
     let header = Header {
         branch: place.branch(),
         model: model.map_or_else(String::new, |model| model.name().to_owned()),
+        summary_model,
         context_tokens: model.map(|model| model.facts().context_window),
         effort: place.settings.effort.map(|set| set.effort),
         mode: place.mode,

@@ -53,11 +53,13 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     if let Some(preset) = chosen.preset {
         say_all(&crate::host::setup::write::preset(&place, preset, given || !yes)?);
     }
-    if let Some(answer) = chosen.approvals {
-        say_all(&crate::host::setup::write::approvals(&place, answer)?);
-    }
+    let mut values: Vec<crate::host::setup::write::Setting<'_>> = Vec::new();
+    values.extend(chosen.approvals.into_iter().flat_map(crate::host::setup::write::approvals));
     if chosen.looks_daily {
-        say_all(&crate::host::setup::write::daily_look(&place)?);
+        values.extend(crate::host::setup::write::daily_look());
+    }
+    if !values.is_empty() {
+        say_all(&crate::host::setup::write::settings(&place, &values)?);
     }
     crate::host::setup::write::record_setup_shown(&place);
     say_all(&crate::host::other_agents::found(&place));

@@ -4,7 +4,7 @@ use super::front_end::{ApprovalExpiry, FrontEnd, Pruning, ServerStart, SessionPu
 use super::null_journal::NullJournal;
 use super::prepared::PreparedSession;
 use super::{SessionBuilder, SessionNotices, local_model, with_project};
-use crate::agent::{self, Approver};
+use crate::agent::{self, Approver, SummaryModelSetup};
 use crate::host::context::AppContext;
 use crate::host::drift;
 use crate::host::history::SessionHistory;
@@ -40,6 +40,7 @@ pub(crate) struct ClaimedSession {
     project: ProjectConfig,
     policy: Policy,
     model: ModelSelection,
+    summary_model: SummaryModelSetup,
     may_choose_model: bool,
     session: Session,
     /// The title of a resumed session.
@@ -55,7 +56,8 @@ pub(crate) struct ClaimedSession {
 
 impl ClaimedSession {
     pub(super) fn new(builder: SessionBuilder, mut session: Session) -> Self {
-        let SessionBuilder { front_end, common, place, chosen, project, policy, model, may_choose_model, .. } = builder;
+        let SessionBuilder { front_end, common, place, chosen, project, policy, model, summary_model, may_choose_model, .. } =
+            builder;
         let (output_schema, mut notices) = (builder.output_schema, builder.notices);
         if front_end.purpose == SessionPurpose::Tasks {
             session.goes_on();
@@ -70,6 +72,7 @@ impl ClaimedSession {
             project,
             policy,
             model,
+            summary_model,
             may_choose_model,
             session,
             title,
@@ -107,6 +110,11 @@ impl ClaimedSession {
 
     pub(crate) fn model(&self) -> &ModelSelection {
         &self.model
+    }
+
+    /// Returns the name of the model for summaries, if it can be used.
+    pub(crate) fn summary_model(&self) -> Option<String> {
+        self.summary_model.model.as_ref().map(|model| model.name().to_owned())
     }
 
     /// Returns true if neither the user nor the session chose a model, so that aye may.
@@ -241,7 +249,7 @@ impl ClaimedSession {
         self.load_rest()?;
         let mut remote = None;
         if self.front_end.purpose == SessionPurpose::Tasks {
-            self.read_key().await;
+            self.read_keys().await;
             let layers = self.enforcer().layers();
             self.notices.add_all(drift::describe_changes(&self.session, &self.place, &layers).await);
             remote = self.connect_servers().await;
@@ -271,11 +279,10 @@ impl ClaimedSession {
         Ok(())
     }
 
-    /// Reads the key of the model if it is in the keyring, so that it is redacted from the start.
-    async fn read_key(&self) {
-        if let Ok(model) = &self.model
-            && let Some(read) = key_to_ask_for(&self.place, model.name())
-        {
+    /// Reads the keys of the models that are in the keyring, so that they are redacted from the start.
+    async fn read_keys(&self) {
+        let models = self.model.iter().chain(&self.summary_model.model);
+        for read in models.filter_map(|model| key_to_ask_for(&self.place, model.name())) {
             // The first request reports errors.
             let _ = tokio::task::spawn_blocking(read).await;
         }
@@ -313,7 +320,8 @@ impl ClaimedSession {
             standing: sandbox,
             remote,
         };
-        let mut setup = session::setup(&self.place, &self.policy, &mut self.session, model, options);
+        let models = (model, self.summary_model.clone());
+        let mut setup = session::setup(&self.place, &self.policy, &mut self.session, models, options);
         setup.tell_changes = self.front_end.reports_changes;
         setup
     }

@@ -25,7 +25,8 @@ use super::project::ProjectConfig;
 use super::prompt_commands::PromptCommands;
 use super::session::{self, Session};
 use super::session_error::SessionError;
-use crate::agent::Unfinished;
+use super::summary_model;
+use crate::agent::{SummaryModelSetup, Unfinished};
 use crate::config::NoModel;
 use crate::host::error::CliError;
 use crate::llm::MissingModel;
@@ -48,6 +49,7 @@ pub(crate) struct SessionBuilder {
     project: ProjectConfig,
     policy: Policy,
     model: ModelSelection,
+    summary_model: SummaryModelSetup,
     /// True if neither the user nor the session chose a model, so that aye may.
     may_choose_model: bool,
     /// The JSON Schema of the final response.
@@ -102,8 +104,28 @@ impl SessionBuilder {
                 Ok(Arc::new(MissingModel::new(name, "this command does not call a model".to_owned())) as Arc<dyn Model>)
             }
         };
-        let output_schema = None;
-        Ok(Self { front_end, common, place, store, chosen, project, policy, model, may_choose_model, output_schema, notices })
+        let mut summary_model = SummaryModelSetup::default();
+        if front_end.purpose == SessionPurpose::Tasks {
+            let name = model.as_ref().ok().map(|model| model.name());
+            let opened = summary_model::open(&models, name, front_end.model == ModelNeed::Required);
+            let (opened, notice) = opened.map_err(SessionError::Model)?;
+            summary_model = opened;
+            notices.add_all(notice);
+        }
+        Ok(Self {
+            front_end,
+            common,
+            place,
+            store,
+            chosen,
+            project,
+            policy,
+            model,
+            summary_model,
+            may_choose_model,
+            output_schema: None,
+            notices,
+        })
     }
 
     /// Completes the choice of the model, if one is needed: without a key and a choice, a local one.
@@ -128,7 +150,7 @@ impl SessionBuilder {
 
     /// Sets a model of the front end, which sends nothing to a provider.
     pub(crate) fn with_own_model(self, model: Arc<dyn Model>) -> Self {
-        Self { model: Ok(model), ..self }
+        Self { model: Ok(model), summary_model: SummaryModelSetup::default(), ..self }
     }
 
     /// Tells the model that its final response has to match this JSON Schema.

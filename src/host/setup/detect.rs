@@ -1,6 +1,7 @@
 //! Choices for first-time setup: keys, local model servers, policies, and the sandbox of this system.
 
 use super::approvals;
+use crate::host::catalogue_update::PUBLIC_LIST;
 use crate::host::context::AppContext;
 use crate::host::models::LOCAL;
 use crate::host::other_agents;
@@ -23,6 +24,7 @@ pub(crate) async fn all(place: &AppContext) -> SetupFound {
     let checked = tokio::task::spawn_blocking(move || sandbox(&own));
     let models = models(place).await;
     let model_now = place.settings.choose_model(None, &place.environment, &place.credentials).ok();
+    let is_list_unset = place.settings.model_list().catalogue_url.is_none();
     SetupFound {
         models,
         providers: providers(place),
@@ -31,6 +33,7 @@ pub(crate) async fn all(place: &AppContext) -> SetupFound {
         approvals: approvals::choices(),
         approvals_now: configured(place),
         sandbox: checked.await.unwrap_or_default(),
+        public_list: is_list_unset.then(|| PUBLIC_LIST.to_owned()),
         other_agents: other_agents::found(place),
     }
 }

@@ -41,8 +41,9 @@ pub(crate) async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
         SetupAsked::Look => SetupTold::Found(detect::all(&place).await),
         SetupAsked::Test { reach, number } => SetupTold::Tested { number, outcome: test(&place, &reach).await },
         SetupAsked::Take { reach } => take(place, reach).await.unwrap_or_else(|error| failed(error.into_problem())),
-        SetupAsked::End { approvals, theme } => {
-            let ended = tokio::task::spawn_blocking(move || end(&place, approvals.as_deref(), theme.as_deref())).await;
+        SetupAsked::End { approvals, theme, looks_daily } => {
+            let end = move || end(&place, approvals.as_deref(), theme.as_deref(), looks_daily);
+            let ended = tokio::task::spawn_blocking(end).await;
             match ended {
                 Ok(Ok(told)) => told,
                 Ok(Err(error)) => failed(error.into_problem()),
@@ -52,16 +53,20 @@ pub(crate) async fn answer(place: &AppContext, asked: SetupAsked) -> SetupTold {
     }
 }
 
-fn end(place: &AppContext, chosen: Option<&str>, theme: Option<&str>) -> Result<SetupTold, CliError> {
+fn end(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_daily: bool) -> Result<SetupTold, CliError> {
     write::record_setup_shown(place);
-    let mut lines = Vec::new();
+    let mut values: Vec<write::Setting<'_>> = Vec::new();
     let answer = chosen.map(approvals::named).transpose().map_err(CliError::usage)?;
     if let Some(answer) = answer {
-        lines.extend(write::approvals(place, answer)?);
+        values.extend(write::approvals(answer));
     }
     if let Some(theme) = theme {
-        lines.extend(write::settings(place, &[(&["ui", "theme"], NewValue::Text(theme))])?);
+        values.push((&["ui", "theme"], NewValue::Text(theme)));
     }
+    if looks_daily {
+        values.extend(write::daily_look());
+    }
+    let lines = if values.is_empty() { Vec::new() } else { write::settings(place, &values)? };
     Ok(SetupTold::Ended { mode: answer.map(|answer| answer.mode), lines })
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn key(place: &AppContext, provider: &str, key: &str) -> Result<Vec<S
 }
 
 /// Sets values in `config.toml`.
-pub(crate) fn settings(place: &AppContext, values: &[(&[&str], NewValue<'_>)]) -> Result<Vec<String>, CliError> {
+pub(crate) fn settings(place: &AppContext, values: &[Setting<'_>]) -> Result<Vec<String>, CliError> {
     let file = place.directories.config_file();
     let old = read(&file)?;
     let text = with_values(&old, values).map_err(|error| CliError::usage(format!("`{}`: {error}", file.display())))?;
@@ -56,16 +56,20 @@ pub(crate) fn read(file: &Path) -> Result<String, CliError> {
     }
 }
 
-/// Saves what needs approval.
-pub(crate) fn approvals(place: &AppContext, answer: &Answer) -> Result<Vec<String>, CliError> {
-    let mode: (&[&str], NewValue<'_>) = (&["approval", "mode"], NewValue::Text(answer.mode.as_str()));
-    settings(place, &[mode, (&["approval", "approve"], NewValue::Text(answer.approve))])
+/// Key in `config.toml`, and its new value.
+pub(crate) type Setting<'a> = (&'a [&'a str], NewValue<'a>);
+
+/// Returns the settings of what needs approval.
+pub(crate) fn approvals(answer: &Answer) -> [Setting<'_>; 2] {
+    [(&["approval", "mode"], NewValue::Text(answer.mode.as_str())), (&["approval", "approve"], NewValue::Text(answer.approve))]
 }
 
-/// Turns on the daily look for a new list of models.
-pub(crate) fn daily_look(place: &AppContext) -> Result<Vec<String>, CliError> {
-    let url: (&[&str], NewValue<'_>) = (&["models", "catalogue_url"], NewValue::Text(crate::host::catalogue_update::PUBLIC_LIST));
-    settings(place, &[url, (&["models", "check_daily"], NewValue::Flag(true))])
+/// Returns the settings that turn on the daily look for a new list of models.
+pub(crate) fn daily_look() -> [Setting<'static>; 2] {
+    [
+        (&["models", "catalogue_url"], NewValue::Text(crate::host::catalogue_update::PUBLIC_LIST)),
+        (&["models", "check_daily"], NewValue::Flag(true)),
+    ]
 }
 
 /// Writes a preset. `wanted`: the user named it, so an existing policy is replaced and backed up.

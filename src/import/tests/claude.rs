@@ -74,7 +74,7 @@ fn what_cannot_be_imported_is_listed_with_the_reason() {
         ("allow Read(~/notes/**)", "allowed_paths"),
         ("allow Edit(src/**)", "absolute paths"),
         ("allow WebFetch(domain:docs.rs)", "its own approval"),
-        ("allow WebSearch", "rules about web searches"),
+        ("allow WebSearch", "each web search needs its own approval"),
         ("allow mcp__github__create_issue", "aye mcp allow github"),
         ("deny Bash(git * --force)", "wildcard inside the command"),
         ("defaultMode `bypassPermissions`", "no setting skips the policy"),
@@ -256,4 +256,19 @@ fn a_file_that_changed_after_the_plan_is_not_written() {
     let error = super::super::write(&plan, &user.targets(), &user.path("config"), &user.path("work"), |_| ()).unwrap_err();
     assert!(error.to_string().contains("changed after the plan was made"), "{error}");
     assert_eq!(std::fs::read_to_string(user.place("config/AGENTS.md")).unwrap(), "# Changed\n");
+}
+
+#[test]
+fn a_web_search_that_is_asked_about_or_denied_stays_so() {
+    let settings = |list: &str| format!("{{\"permissions\": {{\"{list}\": [\"WebSearch\"]}}}}");
+    let of = |list| User::with(&[("~/.claude/settings.json", &settings(list))]);
+    let plan = of("deny").plan(Agent::Claude);
+    assert!(text(&plan, "policy.toml").contains("disabled = [\"WebSearch\"]"), "{plan:#?}");
+    assert_eq!(of("ask").plan(Agent::Claude).in_force, ["WebSearch"]);
+    let allows = "schema_version = 1\nextends = \"built-in\"\n[capabilities.\"Network.Search\"]\nrequires_approval = false\n";
+    let user = User::with(&[("~/.claude/settings.json", &settings("ask")), ("config/policy.toml", allows)]);
+    let plan = user.plan(Agent::Claude);
+    assert!(reason(&plan, "ask WebSearch").contains("allows web searches without approval"), "{plan:#?}");
+    let project = User::with(&[(".claude/settings.json", &settings("deny"))]);
+    assert!(reason(&project.plan(Agent::Claude), "deny WebSearch").contains("only a policy for all projects"));
 }

@@ -106,3 +106,19 @@ fn a_malformed_file_is_named_with_its_line_and_the_rest_is_imported() {
     assert!(reason(&plan, "").starts_with("line 2: invalid TOML"), "{plan:#?}");
     assert!(text(&plan, "AGENTS.md").contains("Mine."));
 }
+
+#[test]
+fn the_web_search_of_codex_stays_off_where_it_is_off() {
+    for (config, disabled) in [
+        ("web_search = \"disabled\"\n", true),
+        ("[tools]\nweb_search = false\n", true),
+        ("web_search = \"live\"\n", false),
+        ("[tools]\nweb_search = true\n", false),
+    ] {
+        let user = User::with(&[("~/.codex/config.toml", config)]);
+        let plan = user.plan(Agent::Codex);
+        let is_disabled = plan.files.iter().any(|file| file.new.contains("disabled = [\"WebSearch\"]"));
+        assert_eq!(is_disabled, disabled, "{config}: {plan:#?}");
+        assert_eq!(plan.not_imported.iter().any(|one| one.entry == "allow web_search"), !disabled, "{config}: {plan:#?}");
+    }
+}

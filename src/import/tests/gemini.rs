@@ -32,14 +32,13 @@ fn tools_of_gemini_become_rules() {
     ] {
         assert_eq!(user.verdict(command), expected, "{command}");
     }
-    assert!(policy.contains("disabled = [\"HttpRequest\", \"Mcp.github/delete\"]"), "{policy}");
+    assert!(policy.contains("disabled = [\"HttpRequest\", \"WebSearch\", \"Mcp.github/delete\"]"), "{policy}");
     for (entry, part) in [
         ("allow run_shell_command(git)", "every subcommand"),
         ("allow run_shell_command", "every command"),
         ("allow write_file", "auto-edit"),
         ("allow github__search", "aye mcp allow github"),
         ("deny run_shell_command(git push && x)", "more than one plain command"),
-        ("deny google_web_search", "rules about web searches"),
         ("core tools read_file", "tools.enabled"),
         ("defaultApprovalMode `yolo`", "no setting skips the policy"),
         ("`security`", "aye auth login gemini"),

@@ -8,6 +8,7 @@ const CONFIG: &str = r#"{
     "edit": {"*": "deny", "docs/*": "allow"},
     "read": {"*.env": "deny", "secrets/*": "deny"},
     "webfetch": "deny",
+    "websearch": "deny",
     "task": "allow"
   },
   "mcp": {
@@ -38,7 +39,7 @@ fn permissions_of_opencode_become_rules() {
         (user.reads("a.env"), user.reads("secrets/a/b"), user.reads("a")),
         (VerdictKind::Deny, VerdictKind::Deny, VerdictKind::Allow)
     );
-    assert!(policy.contains("disabled = [\"HttpRequest\"]"), "{policy}");
+    assert!(policy.contains("disabled = [\"HttpRequest\", \"WebSearch\"]"), "{policy}");
     for (entry, part) in [
         ("ask *", "every tool"),
         ("ask bash", "no exceptions"),

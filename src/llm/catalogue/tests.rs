@@ -69,6 +69,22 @@ fn what_another_one_sells_takes_the_same_and_has_no_price_but_on_this_machine() 
         assert!(!Catalogue::default().lists(name), "{name}: its server may know better");
     }
     assert_eq!(facts("groq/openai/gpt-oss-120b").price.map(|price| price.output), Some(0.6), "its own price");
+    // The price of its maker is only a suggestion.
+    for (name, maker) in [
+        ("gateway/claude-haiku-4-5", Some("anthropic/claude-haiku-4-5")),
+        ("mine/claude-sonnet-4-5@20250929", Some("anthropic/claude-sonnet-4-5")),
+        ("mine/qwen3-coder:30b", None),
+        ("mine/unheard-of", None),
+        ("anthropic/claude-haiku-4-5", None),
+        ("groq/openai/gpt-oss-120b", None),
+    ] {
+        let elsewhere = facts(name).price_elsewhere;
+        assert_eq!(elsewhere.as_ref().map(|one| one.model.as_str()), maker, "{name}");
+        assert_eq!(elsewhere.map(|one| one.price), maker.and_then(|maker| facts(maker).price), "{name}");
+    }
+    let own = "[[models]]\nname = \"mine/claude-haiku-4-5\"\nprice = { input = 1, output = 2 }\n";
+    let priced = Catalogue::default().with_own(own).unwrap().facts("mine/claude-haiku-4-5");
+    assert_eq!((priced.price.map(|price| price.output), priced.price_elsewhere), (Some(2.0), None));
 }
 
 #[test]

@@ -38,6 +38,7 @@ impl ModelEntry {
             max_output_tokens: max_output_tokens.filter(|limit| *limit <= context_window),
             price: self.price.or(facts.price),
             price_is_assumed: false,
+            price_elsewhere: facts.price_elsewhere.filter(|_| self.price.is_none()),
             tools: self.tools.or(facts.tools),
             images: self.images.unwrap_or(facts.images),
             reasoning,

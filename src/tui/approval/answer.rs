@@ -56,6 +56,7 @@ pub(crate) fn answer(panel: &mut Dialog, act: ChoiceAction, reason: Option<Strin
             | Question::Rewind(_)
             | Question::Setup(_)
             | Question::Asking(_)
+            | Question::Price(_)
             | Question::Forget(_),
             _,
         ) => None,

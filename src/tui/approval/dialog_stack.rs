@@ -398,7 +398,7 @@ impl DialogStack {
     /// Removes a dialog that was answered elsewhere or has become pointless.
     pub(crate) fn forget(&mut self, gone: impl Fn(&Dialog) -> bool, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(gone) else { return };
-        let is_form = matches!(self.list[at].question, Question::Asking(_));
+        let is_form = matches!(self.list[at].question, Question::Asking(_) | Question::Price(_));
         let words = self.list[at].words.take().map(|field| field.text()).filter(|words| !words.is_empty() && !is_form);
         self.remove(at, last_text);
         // A denial reason that was being typed has no recipient any more.

@@ -20,6 +20,7 @@ mod onboarding_dialog;
 mod pager;
 mod parts;
 mod pending_bar;
+mod price_dialog;
 mod rewind_dialog;
 mod rows;
 mod rule_choice;
@@ -48,6 +49,7 @@ pub(crate) use onboarding_dialog::refresh_setup;
 pub(crate) use pager::Pager;
 pub(crate) use parts::mark_part;
 pub(crate) use pending_bar::strip_words;
+pub(crate) use price_dialog::{PriceForm, refresh_price};
 pub(crate) use rewind_dialog::{Mark, RewindChoice, mark_conflict, rewind_dialog};
 pub(crate) use rule_choice::RuleChoice;
 pub(crate) use session_dialogs::{deletion_dialog, mode_dialog, mode_words, trust_dialog};
@@ -101,6 +103,8 @@ pub(crate) enum Question {
     Setup(Box<Onboarding>),
     /// Input request of an MCP server.
     Asking(Box<ElicitationForm>),
+    /// Price that a budget needs.
+    Price(Box<PriceForm>),
 }
 
 /// Answer of the user, for the caller of the dialog.
@@ -300,6 +304,7 @@ impl Dialog {
             | Question::Held(_)
             | Question::Setup(_)
             | Question::Asking(_)
+            | Question::Price(_)
             | Question::Forget(_) => return false,
         };
         self.front = reading.panel().map(Box::new);
@@ -345,6 +350,7 @@ impl Dialog {
             | Question::Rewind(_)
             | Question::Setup(_)
             | Question::Asking(_)
+            | Question::Price(_)
             | Question::Forget(_) => None,
         };
         self.front = turned.map(|panel| Box::new(Self { height, ..panel }));
@@ -366,6 +372,8 @@ impl Dialog {
         }
         self.words = match &self.question {
             Question::Setup(setup) => setup.field(),
+            // What was typed stays.
+            Question::Price(form) => self.words.take().or_else(|| Some(form.field())),
             _ => None,
         };
         self.writing = None;
@@ -407,6 +415,7 @@ impl Dialog {
             | Question::Rewind(_)
             | Question::Setup(_)
             | Question::Asking(_)
+            | Question::Price(_)
             | Question::Forget(_) => None,
         }
     }

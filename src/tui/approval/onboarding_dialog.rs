@@ -37,7 +37,7 @@ impl Onboarding {
     pub(crate) fn label(&self) -> &'static str {
         match &self.page {
             Page::Typing(Typing { what: Typed::Address, .. }) => "address: ",
-            Page::Typing(_) | Page::Models | Page::Model(_) | Page::Approvals => "key: ",
+            Page::Typing(_) | Page::Models | Page::Model(_) | Page::Approvals | Page::ModelList => "key: ",
         }
     }
 
@@ -52,6 +52,7 @@ impl Onboarding {
                 None => format!("Use {}?", text::reveal_line(&reach.model)),
             },
             Page::Approvals => "What should aye ask about?".to_owned(),
+            Page::ModelList => "Look daily for a new list of models?".to_owned(),
         }
     }
 
@@ -64,6 +65,7 @@ impl Onboarding {
             Page::Typing(_) => "your input is hidden, and nothing is saved yet".to_owned(),
             Page::Model(_) => "setup 1 of 2 · nothing is saved yet".to_owned(),
             Page::Approvals => "press enter to keep the current setting".to_owned(),
+            Page::ModelList => "press enter for no; nothing is fetched unless you choose it".to_owned(),
         }
     }
 
@@ -103,6 +105,11 @@ impl Onboarding {
                 });
                 choices.chain([pick('s', Pick::Skip, "skip: keep the current setting".to_owned(), "skip")]).collect()
             }
+            Page::ModelList => {
+                let words = "yes: look once a day, and tell me about changes".to_owned();
+                let yes = choice('y', Confirm::LetterThenEnter, ChoiceAction::Setup(Pick::LookDaily), words, "yes");
+                vec![yes, pick('n', Pick::Skip, "no: use the built-in list".to_owned(), "no")]
+            }
         }
     }
 
@@ -112,6 +119,7 @@ impl Onboarding {
             Page::Typing(typing) => self.typing_words(typing),
             Page::Model(reach) => self.model_words(reach),
             Page::Approvals => return self.approvals_body(),
+            Page::ModelList => self.model_list_words(),
         };
         if let Some(problem) = &self.problem {
             words = format!("{words}\n\n{problem}");
@@ -181,6 +189,15 @@ impl Onboarding {
         lines.join("\n")
     }
 
+    fn model_list_words(&self) -> String {
+        let list = self.found.public_list.as_deref().map(text::reveal_line).unwrap_or_default();
+        let words = format!(
+            "aye has a built-in list of models with their context windows and prices. It can look once a day whether the public list \
+             {list} has changes, and tell you. Nothing is changed without you: `aye models update` shows the changes and asks."
+        );
+        if self.waits { format!("{words}\n\nSaving…") } else { words }
+    }
+
     fn approvals_body(&self) -> Body {
         let mut notes = Vec::new();
         for found in &self.found.approvals {
@@ -226,6 +243,10 @@ pub(crate) fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static st
         _ if is_arming => vec!["just opened: keys only highlight", "esc close"],
         Page::Models => vec!["esc close this step", "up down enter choose", "ctrl+c cancel setup"],
         Page::Model(_) => vec!["esc back", "up down enter choose"],
+        Page::ModelList => vec!["enter no", "y then enter yes", "esc back"],
+        Page::Approvals if onboarding.found.public_list.is_some() => {
+            vec!["enter next", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"]
+        }
         Page::Approvals => vec!["enter finish", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"],
     }
 }

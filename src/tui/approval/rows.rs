@@ -156,7 +156,7 @@ pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, 
 
 /// Returns whether a reason is being typed that a digit can insert.
 pub(crate) fn has_ready_words(panel: &Dialog) -> bool {
-    panel.words.is_some() && !matches!(panel.question, Question::Keep(_) | Question::Setup(_) | Question::Asking(_))
+    panel.words.is_some() && matches!(panel.question, Question::Approval(_))
 }
 
 /// Returns the height of a choice, whatever text replaces its label now.

@@ -86,9 +86,10 @@ impl Question {
         matches!(self, Question::Forget(id) if id == session)
     }
 
-    /// Returns whether the user requested the dialog, and nothing waits for the answer.
+    /// Returns whether the dialog is removed when the user closes it, because nothing waits for the answer, or because a command can
+    /// give it too.
     pub(crate) fn is_called_for(&self) -> bool {
-        matches!(self, Question::Forget(_) | Question::Mode(_))
+        matches!(self, Question::Forget(_) | Question::Mode(_) | Question::Price(_))
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) fn name(panel: &Dialog) -> String {
         | Question::Held(_)
         | Question::Setup(_)
         | Question::Asking(_)
+        | Question::Price(_)
         | Question::Forget(_)
         | Question::Rewind(_) => panel.title.clone(),
     }

@@ -200,6 +200,7 @@ fn draw_words(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame
         super::Question::Keep(_) => "rule: ".into(),
         super::Question::Setup(setup) => setup.label().into(),
         super::Question::Asking(asking) => asking.label().into(),
+        super::Question::Price(_) => super::price_dialog::LABEL.into(),
         _ => "deny because: ".into(),
     };
     if rows.answers > 1
@@ -437,6 +438,9 @@ fn packed_line(
 pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -> Vec<&'static str> {
     if let super::Question::Setup(setup) = &panel.question {
         return super::onboarding_dialog::hints(setup, look == typeahead_guard::ChoiceState::Arming);
+    }
+    if let super::Question::Price(_) = &panel.question {
+        return super::price_dialog::hints();
     }
     if let super::Question::Asking(asking) = &panel.question {
         let scrolls = panel.body.rows(panel.seen_width) > panel.shown;

@@ -29,6 +29,8 @@ pub(crate) struct Onboarding {
     /// Index of the shown theme, and of the theme before the setup.
     pub theme: usize,
     theme_before: usize,
+    /// Answer about approvals, until the setup ends.
+    approvals: Option<String>,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub(crate) enum Page {
     Model(Reach),
     /// Question about approvals, and the theme.
     Approvals,
+    /// Question whether to look daily for a new list of models.
+    ModelList,
 }
 
 /// Line of text being typed.
@@ -83,6 +87,8 @@ pub(crate) enum Pick {
     Back,
     /// Answer to the question about what needs approval.
     Approvals(usize),
+    /// Looks daily for a new list of models.
+    LookDaily,
     /// Continues with the next step and changes nothing.
     Skip,
 }
@@ -139,6 +145,7 @@ impl Onboarding {
             themes,
             theme,
             theme_before: theme,
+            approvals: None,
         }
     }
 
@@ -158,9 +165,9 @@ impl Onboarding {
         matches!(&self.page, Page::Typing(typing) if !typing.text.0.trim().is_empty())
     }
 
-    /// Returns whether Enter alone ends the setup.
-    pub(crate) fn is_at_end(&self) -> bool {
-        matches!(self.page, Page::Approvals)
+    /// Returns whether Enter alone keeps the current setting.
+    pub(crate) fn may_be_kept(&self) -> bool {
+        matches!(self.page, Page::Approvals | Page::ModelList)
     }
 
     /// Returns whether pasted text is for the setup: a key pasted at the list is a key, never a draft.
@@ -168,7 +175,7 @@ impl Onboarding {
         match self.page {
             Page::Typing(_) => true,
             Page::Models => recognise::provider_of(pasted).is_some(),
-            Page::Model(_) | Page::Approvals => false,
+            Page::Model(_) | Page::Approvals | Page::ModelList => false,
         }
     }
 
@@ -181,6 +188,7 @@ impl Onboarding {
                 Page::Typing(_) => self.at_typing(&input),
                 Page::Model(_) => self.at_model(&input),
                 Page::Approvals => self.at_approvals(&input),
+                Page::ModelList => self.at_model_list(&input),
             },
         }
     }
@@ -257,26 +265,47 @@ impl Onboarding {
                 vec![Out::Theme(self.themes.get(self.theme).cloned().unwrap_or_default()), Out::Words]
             }
             Input::Pick(Pick::Approvals(at)) if !self.waits => {
-                let chosen = self.found.approvals.get(*at).map(|choice| choice.name.clone());
-                self.end(chosen)
+                self.approvals = self.found.approvals.get(*at).map(|choice| choice.name.clone());
+                self.after_approvals()
             }
-            Input::Pick(Pick::Skip) | Input::Enter if !self.waits => self.end(None),
+            Input::Pick(Pick::Skip) | Input::Enter if !self.waits => {
+                self.approvals = None;
+                self.after_approvals()
+            }
             Input::Escape => self.leave(),
             _ => Vec::new(),
         }
     }
 
-    fn end(&mut self, approvals: Option<String>) -> Vec<Out> {
+    /// Asks about the list of models, unless one is configured.
+    fn after_approvals(&mut self) -> Vec<Out> {
+        if self.found.public_list.is_some() { self.go(Page::ModelList) } else { self.end(false) }
+    }
+
+    fn at_model_list(&mut self, input: &Input<'_>) -> Vec<Out> {
+        match input {
+            Input::Pick(Pick::LookDaily) if !self.waits => self.end(true),
+            Input::Pick(Pick::Skip) | Input::Enter if !self.waits => self.end(false),
+            Input::Escape if !self.waits => self.go(Page::Approvals),
+            _ => Vec::new(),
+        }
+    }
+
+    fn end(&mut self, looks_daily: bool) -> Vec<Out> {
         self.waits = true;
         self.problem = None;
         let theme = (self.theme != self.theme_before).then(|| self.themes.get(self.theme).cloned()).flatten();
-        vec![Out::Ask(SetupAsked::End { approvals, theme }), Out::Words]
+        vec![Out::Ask(SetupAsked::End { approvals: self.approvals.clone(), theme, looks_daily }), Out::Words]
     }
 
     /// Ends the setup with the theme from before. Choices already made are kept.
     fn leave(&mut self) -> Vec<Out> {
+        if let Page::ModelList = self.page {
+            // The theme and the approvals are chosen. The end of the setup reports what was saved.
+            return if self.waits { Vec::new() } else { self.end(false) };
+        }
         let before = self.themes.get(self.theme_before).cloned().filter(|_| self.theme != self.theme_before);
-        let ask = Out::Ask(SetupAsked::End { approvals: None, theme: None });
+        let ask = Out::Ask(SetupAsked::End { approvals: None, theme: None, looks_daily: false });
         before.map(Out::Theme).into_iter().chain([ask, Out::End { mode: None, lines: Vec::new() }]).collect()
     }
 

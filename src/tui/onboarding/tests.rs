@@ -21,6 +21,7 @@ fn input(word: &str, at_end: bool) -> Input<'_> {
         "y" => Input::Pick(Pick::Take),
         "b" => Input::Pick(Pick::Back),
         "s" => Input::Pick(Pick::Skip),
+        "d" => Input::Pick(Pick::LookDaily),
         "enter" => Input::Enter,
         "esc" => Input::Escape,
         "ctrl+c" => Input::Leave,
@@ -38,8 +39,9 @@ fn words(out: &Out) -> String {
     match out {
         Out::Ask(SetupAsked::Test { reach, .. }) => format!("test {}", reached(reach)),
         Out::Ask(SetupAsked::Take { reach }) => format!("take {}", reached(reach)),
-        Out::Ask(SetupAsked::End { approvals, theme }) => {
-            format!("end {} {}", approvals.as_deref().unwrap_or("-"), theme.as_deref().unwrap_or("-"))
+        Out::Ask(SetupAsked::End { approvals, theme, looks_daily }) => {
+            let daily = if *looks_daily { " daily" } else { "" };
+            format!("end {} {}{daily}", approvals.as_deref().unwrap_or("-"), theme.as_deref().unwrap_or("-"))
         }
         Out::Ask(SetupAsked::Look) => "look".to_owned(),
         Out::Show => "page".to_owned(),
@@ -105,7 +107,7 @@ fn what_happens_leads_where_the_table_says() {
         for word in script.split(' ') {
             // Space within typed text.
             let word = word.replace('_', " ");
-            let at_end = questions.is_at_end();
+            let at_end = matches!(questions.page, Page::Approvals);
             outs = questions.step(input(&word, at_end));
         }
         let outs: Vec<String> = outs.iter().map(words).collect();
@@ -115,6 +117,36 @@ fn what_happens_leads_where_the_table_says() {
     assert!(questions.takes(&KEY[6..]) && !questions.takes("hello") && !questions.types());
     questions.step(Input::Pasted(&KEY[6..]));
     assert!(questions.types() && questions.takes("hello"));
+}
+
+#[test]
+fn the_question_about_the_list_of_models_follows_the_approvals_and_keeps_their_answer() {
+    for (script, last) in [
+        ("esc 3", "page"),
+        ("esc 3 d", "end auto - daily; words"),
+        ("esc 3 s", "end auto -; words"),
+        ("esc 3 enter", "end auto -; words"),
+        ("esc enter enter", "end - -; words"),
+        ("esc right 3 d", "end auto dark daily; words"),
+        // One more look at the approvals.
+        ("esc 3 esc", "page"),
+        ("esc 3 esc 1 d", "end command - daily; words"),
+        ("esc 3 esc enter d", "end - - daily; words"),
+        // Leaving saves what was chosen, and nothing is fetched.
+        ("esc 3 ctrl+c", "end auto -; words"),
+        ("esc 3 d ctrl+c", ""),
+        ("esc 3 d told:failed s", "end auto -; words"),
+    ] {
+        let mut questions = questions();
+        questions.found.public_list = Some("https://lists.example/models.json".to_owned());
+        let mut outs = Vec::new();
+        for word in script.split(' ') {
+            let at_approvals = matches!(questions.page, Page::Approvals);
+            outs = questions.step(input(word, at_approvals));
+        }
+        let outs: Vec<String> = outs.iter().map(words).collect();
+        assert_eq!(outs.join("; "), last, "{script}");
+    }
 }
 
 #[test]

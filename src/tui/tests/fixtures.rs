@@ -14,6 +14,7 @@ pub(crate) fn options() -> Options {
 
 pub(crate) fn header() -> Header {
     Header {
+        summary_model: None,
         branch: Some("main".to_owned()),
         model: "sonnet-5".to_owned(),
         context_tokens: Some(200_000),
@@ -104,6 +105,7 @@ pub(crate) fn setup_found() -> SetupFound {
             choice("auto", "automatic", "Edits and sandboxed commands change your files without asking."),
         ],
         approvals_now: None,
+        public_list: None,
         sandbox: "sandbox: available; commands are sandboxed, and their changes can be previewed".to_owned(),
         other_agents: Vec::new(),
     }
@@ -540,6 +542,7 @@ pub(crate) fn compaction() -> Compaction {
         trigger: CompactionTrigger::Asked,
         focus: None,
         summary: "The parser is in src/parse.rs\u{1b}[31m.\nTests run with cargo test.\n".to_owned(),
+        model: None,
         summarised: 61,
         kept: 12,
         tokens_before: 160_000,

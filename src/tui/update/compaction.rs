@@ -59,7 +59,7 @@ pub(crate) fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u6
 }
 
 pub(crate) fn done(model: &mut Model, compaction: &Compaction, now: u64) {
-    let Compaction { trigger, focus, summary, summarised, kept, tokens_before, tokens_after } = compaction;
+    let Compaction { trigger, focus, summary, model: writer, summarised, kept, tokens_before, tokens_after } = compaction;
     ends(model, now);
     model.info.tally.context_tokens = *tokens_after;
     let why = match trigger {
@@ -68,8 +68,9 @@ pub(crate) fn done(model: &mut Model, compaction: &Compaction, now: u64) {
         CompactionTrigger::TooLong => " because it was too long for the model",
     };
     let focus = focus.as_ref().map(|focus| format!(", focusing on: {}", text::clean_line(focus))).unwrap_or_default();
+    let by = writer.as_ref().map(|name| format!(" by {}", text::clean_line(name))).unwrap_or_default();
     let head = format!(
-        "Compacted {} into a summary{why}{focus}\n{} → {} tokens, {}; /compact undo reverts it",
+        "Compacted {} into a summary{by}{why}{focus}\n{} → {} tokens, {}; /compact undo reverts it",
         messages(*summarised),
         tokens(*tokens_before),
         tokens(*tokens_after),

@@ -2,7 +2,7 @@
 
 use super::dialog_text::to_draft;
 use super::draft::draft_changed;
-use super::{amend, elicitation, inbox, onboarding, rewind};
+use super::{amend, elicitation, inbox, onboarding, price, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleAsked};
 use crate::text;
 use crate::tui::approval::answer as give_answer;
@@ -39,7 +39,10 @@ pub(crate) fn resolved(model: &mut Model, approval_id: &ApprovalId, decision: &D
 }
 
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
-    if onboarding::key(model, key, now, effects) || elicitation::key(model, key, now, effects) {
+    let is_of_form = onboarding::key(model, key, now, effects)
+        || elicitation::key(model, key, now, effects)
+        || price::key(model, key, now, effects);
+    if is_of_form {
         return;
     }
     if model.dialogs.open().is_some_and(|panel| panel.words.is_some()) {
@@ -191,7 +194,7 @@ fn is_one_word(text: &str) -> bool {
 }
 
 pub(crate) fn paste(model: &mut Model, text: &str, now: u64) {
-    if onboarding::pasted(model, text, now) || elicitation::pasted(model, text) {
+    if onboarding::pasted(model, text, now) || elicitation::pasted(model, text) || price::pasted(model, text) {
         return;
     }
     if let Some(field) = model.dialogs.open_mut().and_then(|panel| panel.words.as_mut()) {

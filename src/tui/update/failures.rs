@@ -48,7 +48,7 @@ fn refused(model: &Model) -> Paused {
         format!("API key rejected {dot} enter to replace it {dot} /continue"),
         format!("API key rejected {dot} enter to replace it"),
     ];
-    Paused { ways, wants_key: true }
+    Paused { ways, wants_key: true, wants_price: false }
 }
 
 /// Returns the pause after a reached budget, with the command that raises it if the user can raise it.
@@ -69,7 +69,7 @@ fn over_budget(remedy: Option<Remedy>) -> Paused {
             vec!["paused: budget reached, /budget to raise it".into(), "budget reached, /budget".into()]
         }
     };
-    Paused { ways, wants_key: false }
+    Paused { ways, wants_key: false, wants_price: remedy == Some(Remedy::AssumePrice) }
 }
 
 /// Command that assumes a price.

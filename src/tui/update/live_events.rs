@@ -3,8 +3,8 @@
 use super::activity::tool_ended;
 use super::call_events::{asked, interrupted};
 use super::events::{draft_restored, of_its_task, shared};
-use super::{dialog, elicitation, history_page, recovery, rewind, worktree};
-use crate::protocol::{Event, EventKind};
+use super::{dialog, elicitation, history_page, price, recovery, rewind, worktree};
+use crate::protocol::{Event, EventKind, Remedy};
 use crate::tui::approval::{InterruptedCall, interrupted_dialog};
 use crate::tui::model::Model;
 
@@ -40,6 +40,18 @@ pub(crate) fn apply(model: &mut Model, event: Event, now: u64) {
         EventKind::Rewound(done) => rewind::done(model, done, true, now),
         EventKind::HistoryLoaded { events, before } => history_page::loaded(model, events, before, now),
         EventKind::HistorySummed(sum) => history_page::summed(model, sum),
+        EventKind::SessionPaused { failure } => {
+            let wants_price = failure.remedy == Some(Remedy::AssumePrice);
+            shared(model, EventKind::SessionPaused { failure }, now);
+            if wants_price {
+                price::ask(model, now);
+            }
+        }
+        EventKind::TaskCancelled { .. } => {
+            shared(model, kind, now);
+            price::forget(model);
+        }
         kind => shared(model, kind, now),
     }
+    price::refresh(model);
 }

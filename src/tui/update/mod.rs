@@ -38,6 +38,7 @@ mod overview_keys;
 mod palette;
 mod pointer;
 mod policy;
+mod price;
 mod query_results;
 pub(crate) mod queue;
 mod quit;

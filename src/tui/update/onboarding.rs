@@ -144,7 +144,7 @@ fn note(model: &mut Model, lines: &[String], tone: Tone) {
 /// Handles a key for the setup: text of its line, or a key that only the setup has. Returns whether it did.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(setup) = open_state(model) else { return false };
-    let (types, has_typed, is_at_end) = (setup.types(), setup.has_typed(), setup.is_at_end());
+    let (types, has_typed, may_be_kept) = (setup.types(), setup.has_typed(), setup.may_be_kept());
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     let Some(panel) = model.dialogs.open() else { return false };
     let (is_settled, is_armed) = (panel.guard.is_settled(now), panel.guard.is_armed(now));
@@ -170,7 +170,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
             }
             Input::Enter
         }
-        KeyCode::Enter if is_at_end && is_free && !repeats && key.modifiers.is_empty() => Input::Enter,
+        KeyCode::Enter if may_be_kept && is_free && !repeats && key.modifiers.is_empty() => Input::Enter,
         KeyCode::Backspace if types => Input::Backspace,
         KeyCode::Char('u') if ctrl && types => Input::Clear,
         _ if types => match is_text(&key) {

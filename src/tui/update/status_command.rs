@@ -67,6 +67,10 @@ fn facts(model: &Model, places: &[(String, String)]) -> Vec<Fact> {
         plain("task", task),
         fact("commands", format!("{} custom", own.len()), own.join("\n")),
     ];
+    if let Some(name) = header.summary_model.as_ref().filter(|name| **name != header.model) {
+        let after_model = facts.iter().position(|fact| fact.name == "mode").unwrap_or(facts.len());
+        facts.insert(after_model, fact("summaries", name.clone(), format!("{name}\nwrites the summaries of long conversations")));
+    }
     if !model.servers.statuses.is_empty() {
         let servers: Vec<String> = model.servers.statuses.iter().map(|status| status.name.clone()).collect();
         facts.push(fact("servers", counted(servers.len(), "MCP server"), servers.join("\n")));

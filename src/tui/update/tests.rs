@@ -19,6 +19,7 @@ mod models;
 mod onboarding;
 mod palette;
 mod parts;
+mod price;
 mod queue;
 mod recovery;
 mod resize;

@@ -304,6 +304,14 @@ fn the_servers_and_what_they_ask() {
         picture(model, 20_000);
         key(model, KeyCode::Enter);
     });
+    check("price", |model| {
+        let price = Price { input: 3.0, output: 15.0, cache_read: 0.0, cache_write: 0.0 };
+        let elsewhere = PriceElsewhere { model: "anthropic/claude-sonnet-5".to_owned(), price };
+        let facts = ModelFacts { price_elsewhere: Some(elsewhere), ..ModelFacts::of_test("mine/claude-sonnet-5", 200_000, None) };
+        tell(model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 8000);
+        let failure = Failure::new(FailureKind::BudgetExceeded, "the price of `mine/claude-sonnet-5` is unknown", "");
+        tell(model, EventKind::SessionPaused { failure: failure.with_remedy(Remedy::AssumePrice) }, 9000);
+    });
     check("form", |model| tell(model, EventKind::ElicitationRequested(form("e")), 9000));
     let filling = |model: &mut Model, steps: usize| {
         tell(model, EventKind::ElicitationRequested(form("e")), 9000);
@@ -352,6 +360,15 @@ fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
 fn the_first_questions() {
     use crate::tui::onboarding::{Input, Pick};
     let key = Input::Pasted("sk-ant-api03-abcdefghijklmnopqrstuvwxyz");
+    check("setup-model-list", |model| {
+        setup(model, &[]);
+        let Some(panel) = model.dialogs.setup() else { panic!() };
+        let crate::tui::approval::Question::Setup(setup) = &mut panel.question else { panic!() };
+        setup.found.public_list = Some("https://models.dev/api.json".to_owned());
+        setup.page = crate::tui::onboarding::Page::ModelList;
+        model.dialogs.show_setup(None);
+        model.dialogs.focus_setup(None);
+    });
     check("setup-model", |model| setup(model, &[]));
     check("setup-key", |model| setup(model, std::slice::from_ref(&key)));
     check("setup-address", |model| {

@@ -99,3 +99,32 @@ async fn the_tools_of_servers_are_told_to_the_window_of_the_model_that_is_chosen
     beside.until(known).await;
     assert_eq!(beside.fake.log(), ["100000 tokens", "32000 tokens"]);
 }
+
+/// Model list that reports the names of the models that are opened.
+struct Reporting(mpsc::UnboundedSender<String>);
+
+impl Models for Reporting {
+    fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
+        let _ = self.0.send(name.to_owned());
+        All.open(name)
+    }
+    fn keep_key(&self, name: &str, key: &KeyText) -> Result<String, Failure> {
+        All.keep_key(name, key)
+    }
+    fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
+        All.list(ask)
+    }
+}
+
+#[tokio::test]
+async fn a_summary_model_that_could_not_be_opened_is_opened_with_the_next_model_that_is_chosen() {
+    let (report, mut opened) = mpsc::unbounded_channel();
+    let summary_model = SummaryModelSetup { name: Some("small/model".to_owned()), model: None };
+    let beside = Beside::under(POLICY, true, |setup| Setup { models: Arc::new(Reporting(report)), summary_model, ..setup });
+    for (chosen, expected) in [("other/model", &["other/model", "small/model"][..]), ("third/model", &["third/model"])] {
+        beside.send(Command::SetModel { name: chosen.to_owned() }).await;
+        for name in expected {
+            assert_eq!(opened.recv().await.as_deref(), Some(*name));
+        }
+    }
+}

@@ -134,6 +134,10 @@ fn begun(person: bool) -> TurnMachine {
     let approver = if person { Approver::Person } else { Approver::Nobody };
     let mut machine = machine_with(approver, 6, Vec::new(), Some(Duration::from_secs(300)));
     machine.cx.options.model.context_window = 8_000;
+    // With a user, another model writes the summaries, as long as the messages fit it.
+    if person {
+        machine.summaries.learn(ModelFacts::of_test("small/model", 6_000, Some(SMALL_PRICE)));
+    }
     machine.begin_session();
     machine
 }
@@ -262,7 +266,7 @@ impl World {
                     }
                 }
                 Effect::Emit { kind, .. } => self.heard(kind),
-                Effect::Request(request) => {
+                Effect::Request(request) | Effect::RequestSummary(request) => {
                     check_request(&request.messages);
                     self.has_what_the_person_wants(&request.messages);
                     self.streaming = true;

@@ -231,3 +231,32 @@ fn what_was_counted_when_the_person_quit_is_not_counted_again() {
     sim.crash("go-on");
     assert_eq!(sim.machine.totals().1, total);
 }
+
+#[test]
+fn a_summary_counts_at_the_price_of_the_model_that_was_asked_for_it() {
+    let fills = ["prompt first", "answer end_turn@100 | ~5000~", "prompt second", "answer end_turn@100 | ~4000~", "prompt third"];
+    let done = ["answer end_turn@9000 | Summed up.", "answer end_turn@100 | done"];
+    // 300 tokens of the conversation at one dollar per million, and the requests for the summary at a tenth of it or at one.
+    for (failed, expected, models) in [
+        (&[][..], 300.0 + 900.0, ["compacted small/model"].as_slice()),
+        (
+            &["wasted overloaded busy", "woken 1", "wasted invalid_request no"],
+            300.0 + 5.0 + 5.0 + 9_000.0,
+            &["wasted small/model", "wasted small/model"],
+        ),
+        (&["answer refusal@9000 | No."], 300.0 + 900.0 + 9_000.0, &["wasted small/model"]),
+    ] {
+        let mut sim = sim_of("# window=10000 summary=50000");
+        played(&mut sim, &[&fills, failed, &done[..]].concat());
+        let cost = sim.machine.totals().2;
+        assert!(is_near(cost, expected / 1e6), "{failed:?}: {cost:?}");
+        let named = sim.records.iter().filter_map(|record| match record {
+            Record::Compacted { compaction, .. } => Some(format!("compacted {}", compaction.model.as_ref()?)),
+            Record::Wasted { model, .. } => Some(format!("wasted {}", model.as_ref()?)),
+            _ => None,
+        });
+        assert_eq!(named.collect::<Vec<_>>(), models, "{failed:?}");
+        sim.crash("");
+        assert_eq!(sim.machine.totals().2, cost, "another process counts the same");
+    }
+}

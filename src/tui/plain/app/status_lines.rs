@@ -52,6 +52,9 @@ impl<W: Write> LineApp<W> {
         let model = if header.model.is_empty() { "no model" } else { &header.model };
         let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
         let mut lines = vec![format!("Model: {model}{effort}")];
+        if let Some(name) = header.summary_model.as_ref().filter(|name| **name != header.model) {
+            lines.push(format!("Summaries: {name}"));
+        }
         if let Some(window) = self.model.context_limit() {
             let used = self.model.info.tally.context_tokens;
             lines.push(format!("Context: {used} of {window} tokens, {} percent", used.saturating_mul(100) / window.max(1)));

@@ -42,6 +42,8 @@ fn a_summary_is_made_in_sight_and_unfolds() {
     assert!(screen.contains("│ The parser is in src/parse.rs") && !screen.contains('\u{1b}'), "{screen}");
     tell(&mut model, EventKind::CompactionUndone { tokens: 160_000 }, 6000);
     assert!(draw(&mut model, 6100).contains("messages restored: 160k tokens"));
+    tell(&mut model, EventKind::ContextCompacted(Compaction { model: Some("a/small".to_owned()), ..compaction() }), 7000);
+    assert!(draw(&mut model, 7100).contains("Compacted 61 messages into a summary by a/small"));
 }
 
 #[test]

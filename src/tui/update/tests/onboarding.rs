@@ -96,7 +96,7 @@ fn a_key_is_typed_into_no_draft_and_the_approvals_come_after_the_model() {
     update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 8100);
     assert_ne!(model.screen.theme.name, before);
     let effects = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 8800);
-    let end = SetupAsked::End { approvals: None, theme: Some("light".to_owned()) };
+    let end = SetupAsked::End { approvals: None, theme: Some("light".to_owned()), looks_daily: false };
     assert_eq!(setup_sent(&effects), [&end]);
     told(&mut model, SetupTold::Ended { mode: None, lines: Vec::new() }, 9000);
     assert!(model.dialogs.is_empty());
@@ -114,7 +114,7 @@ fn a_choice_about_approvals_takes_its_number_and_enter_and_applies_to_the_sessio
     };
     assert!(setup_sent(&sent(&mut model, KeyCode::Char('3'), 5000)).is_empty(), "the number alone is not enough");
     let effects = sent(&mut model, KeyCode::Enter, 5500);
-    let end = SetupAsked::End { approvals: Some("auto".to_owned()), theme: None };
+    let end = SetupAsked::End { approvals: Some("auto".to_owned()), theme: None, looks_daily: false };
     assert_eq!(setup_sent(&effects), [&end]);
     let effects =
         told(&mut model, SetupTold::Ended { mode: Some(Mode::Auto), lines: vec!["wrote config.toml".to_owned()] }, 6000);

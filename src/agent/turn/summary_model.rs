@@ -1,0 +1,36 @@
+//! Summary model: the model that the settings name for summaries. If it cannot write one, the model in use does.
+
+use super::assumed_prices::AssumedPrices;
+use super::options::Options;
+use super::turn_context::TurnContext;
+use crate::protocol::ModelFacts;
+
+/// Summary model of a session.
+#[derive(Debug)]
+pub(super) struct SummaryModel {
+    /// Absent if the settings name none, or if it could not be opened.
+    facts: Option<ModelFacts>,
+}
+
+impl SummaryModel {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self { facts: options.summary_model.clone() }
+    }
+
+    /// Learns new facts, or that the model can be used now.
+    pub(crate) fn learn(&mut self, facts: ModelFacts) {
+        self.facts = Some(facts);
+    }
+
+    /// Returns the model for the next summary, with its price; `None` for the model in use.
+    pub(crate) fn next(&self, prices: &AssumedPrices, cx: &TurnContext) -> Option<ModelFacts> {
+        let facts = self.facts.clone().filter(|facts| facts.name != cx.model_name())?;
+        Some(prices.over(facts))
+    }
+}
+
+/// Reports that the model in use writes the summary, and why.
+pub(super) fn report_replacement(model: &str, why: &str, cx: &mut TurnContext) {
+    let instead = cx.model_name().to_owned();
+    cx.out.notice(format!("{model} cannot write the summary: {why}; {instead} writes it"));
+}

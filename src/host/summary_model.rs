@@ -1,0 +1,44 @@
+//! The model that the settings name for summaries.
+
+use super::models::{DEMO, ModelCatalog};
+use crate::agent::SummaryModelSetup;
+use crate::config::NoModel;
+use crate::llm;
+use crate::protocol::Problem;
+
+/// Opens the model that the settings name for summaries; nothing is sent. `main`: the model of the session, if there is one.
+///
+/// # Errors
+/// The policy does not allow the model, and `is_strict` is set. Other problems are notices, and the model of the session
+/// writes the summaries.
+pub(super) fn open(
+    models: &ModelCatalog,
+    main: Option<&str>,
+    is_strict: bool,
+) -> Result<(SummaryModelSetup, Option<String>), NoModel> {
+    let is_demo = main.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO);
+    let Some((key, name)) = models.summary_model().filter(|_| !is_demo) else { return Ok(Default::default()) };
+    let forbidden = models.allowed().forbidden_by(name).map(|rule| forbidden(name, key, &rule));
+    let mut notice = match forbidden {
+        Some(problem) if is_strict => return Err(NoModel::Forbidden(problem)),
+        Some(problem) => Some(problem.to_string()),
+        None => None,
+    };
+    // A forbidden model is opened too, because the policy may change during the session.
+    let model = match models.choose(Some(name), None) {
+        Ok(model) => Some(model),
+        Err(error) => {
+            let problem = error.into_problem().at(format!("cannot use `{name}` ({key} in config.toml)"));
+            notice = notice.or(Some(problem.one_line()));
+            None
+        }
+    };
+    let notice = notice.map(|notice| format!("{notice}\nThe model of the session writes summaries."));
+    Ok((SummaryModelSetup { name: Some(name.to_owned()), model }, notice))
+}
+
+fn forbidden(name: &str, key: &str, rule: &str) -> Problem {
+    let what = "the policy does not allow the model";
+    Problem::new(format!("{what} `{name}`, which `{key}` in config.toml names (rule: {rule})"))
+        .hint(format!("change `{key}`, or add the model to `allowed_models`"))
+}

@@ -1,0 +1,89 @@
+//! Dialog that asks for the price of a model, so that a budget in dollars can be kept.
+
+use super::{Body, Dialog, Note, Question, Verb};
+use crate::protocol::{AssumedPrice, ModelFacts};
+use crate::text;
+use crate::tui::composer::Field;
+use crate::tui::theme::Token;
+
+/// Label of the line field.
+pub(super) const LABEL: &str = "input,output: ";
+const VERB: Verb = Verb { long: "use it", short: "use" };
+
+/// Question about the price of a model.
+#[derive(Debug)]
+pub(crate) struct PriceForm {
+    /// Name of the model.
+    pub model: String,
+    /// Budget that needs the price, with its unit.
+    budget: Option<String>,
+    /// Price of the same model at another provider: the name there, and the price as typed.
+    elsewhere: Option<(String, String)>,
+    /// Why the last input was not accepted.
+    problem: Option<String>,
+}
+
+impl PriceForm {
+    pub(crate) fn new(model: &str, facts: Option<&ModelFacts>, budget: Option<String>) -> Self {
+        let elsewhere = facts.filter(|facts| facts.name == model).and_then(|facts| facts.price_elsewhere.as_ref());
+        let elsewhere = elsewhere.map(|one| (one.model.clone(), format!("{},{}", one.price.input, one.price.output)));
+        Self { model: model.to_owned(), budget, elsewhere, problem: None }
+    }
+
+    pub(crate) fn panel(self) -> Dialog {
+        let title = format!("The price of {} is unknown", text::reveal_line(&self.model));
+        let reason = match &self.budget {
+            Some(amount) => format!("aye needs one to keep the budget of {amount}"),
+            None => "aye needs one to keep the budget in dollars".to_owned(),
+        };
+        let (body, field) = (self.body(), self.field());
+        let mut panel = Dialog::new(Question::Price(Box::new(self)), title, reason, Vec::new(), body);
+        panel.words = Some(field);
+        panel
+    }
+
+    /// Returns the line field with the suggested price.
+    pub(super) fn field(&self) -> Field {
+        let mut field = Field::new();
+        if let Some((_, price)) = &self.elsewhere {
+            field.insert(price);
+        }
+        field
+    }
+
+    fn body(&self) -> Body {
+        let how = "Dollars per million tokens, input and output (example: 3,15). The price applies to this session.";
+        // The problem comes first, because a small screen shows only the beginning.
+        let problem = self.problem.iter().map(|problem| Note::new(problem.clone(), Token::Danger));
+        let mut notes: Vec<Note> = problem.chain([Note::new(how.to_owned(), Token::Text)]).collect();
+        if let Some((model, price)) = &self.elsewhere {
+            let words = format!("{price} is the price of {}; this provider may charge another one.", text::reveal_line(model));
+            notes.push(Note::new(words, Token::Muted));
+        }
+        Body::notes(notes, VERB, String::new())
+    }
+
+    /// Reads the input; `None` if it is not a price, which the dialog then says.
+    pub(crate) fn read(&mut self, input: &str) -> Option<AssumedPrice> {
+        let price = AssumedPrice::parse(input.trim());
+        self.problem = price.is_none().then(|| match input.trim() {
+            "" => "Enter two amounts, or press esc to stay paused.".to_owned(),
+            input => {
+                let input = text::truncate(&text::reveal_line(input), 30).into_owned();
+                format!("`{input}` is not a price: enter two amounts up to 100000, such as 3,15")
+            }
+        });
+        price
+    }
+}
+
+/// Rebuilds the content of the dialog.
+pub(crate) fn refresh_price(panel: &mut Dialog) {
+    let Question::Price(form) = &panel.question else { return };
+    panel.body = form.body();
+}
+
+/// Returns the current key hints, most likely first.
+pub(super) fn hints() -> Vec<&'static str> {
+    vec!["enter use it", "esc stay paused", "ctrl+u clear"]
+}

@@ -1,0 +1,115 @@
+//! Dialog for the price of a model, when a budget in dollars needs it.
+
+use super::dialog_text::to_draft;
+use crate::protocol::{BudgetUnit, Command};
+use crate::tui::approval::{Dialog, PriceForm, Question, refresh_price};
+use crate::tui::composer::Field;
+use crate::tui::format::amount;
+use crate::tui::model::{Effect, Model};
+use crate::tui::typeahead_guard::MACHINE_MS;
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// Asks for the price of the model in use. In line mode, the failure names the command.
+pub(crate) fn ask(model: &mut Model, now: u64) {
+    forget(model);
+    if model.in_lines {
+        return;
+    }
+    let budgets = model.info.tally.budgets.iter();
+    let budget =
+        budgets.filter(|budget| budget.unit == BudgetUnit::CostUsd).map(|budget| amount(budget.unit, budget.limit)).next();
+    let panel = PriceForm::new(&model.info.header.model, model.info.facts.as_ref(), budget).panel();
+    let focus = model.may_take_focus(now);
+    model.dialogs.add(panel, focus, model.keys.last_text);
+}
+
+/// Removes the dialog if its task no longer waits for this price.
+pub(crate) fn refresh(model: &mut Model) {
+    let waits = model.task.paused.as_ref().is_some_and(|paused| paused.wants_price);
+    let name = &model.info.header.model;
+    let is_current = |panel: &Dialog| matches!(&panel.question, Question::Price(form) if form.model == *name);
+    let is_open = model.dialogs.iter().any(|panel| matches!(panel.question, Question::Price(_)));
+    if is_open && !(waits && model.dialogs.iter().any(is_current)) {
+        forget(model);
+    }
+}
+
+pub(crate) fn forget(model: &mut Model) {
+    model.dialogs.forget(|panel| matches!(panel.question, Question::Price(_)), model.keys.last_text);
+}
+
+/// Returns the question that has the keyboard.
+fn open(model: &mut Model) -> Option<(&mut PriceForm, &mut Option<Field>)> {
+    let panel = model.dialogs.open_mut()?;
+    match &mut panel.question {
+        Question::Price(form) => Some((form, &mut panel.words)),
+        _ => None,
+    }
+}
+
+/// Handles a key of the dialog. Returns whether it has the keyboard.
+pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    if open(model).is_none() {
+        return false;
+    }
+    let is_settled = model.dialogs.open().is_some_and(|panel| panel.guard.is_settled(now));
+    let from_machine = model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS);
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        // A line end within pasted text, or typed just before the screen changed, sends nothing.
+        KeyCode::Enter if key.kind == KeyEventKind::Repeat || !is_settled || from_machine => {}
+        KeyCode::Enter => enter(model, now, effects),
+        KeyCode::Esc => leave(model, now),
+        KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
+        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::PageUp | KeyCode::PageDown => {
+            if let Some(panel) = model.dialogs.open_mut() {
+                let page = panel.shown.max(1).cast_signed();
+                panel.scroll_by(if key.code == KeyCode::PageDown { page } else { -page });
+            }
+        }
+        KeyCode::Tab => model.dialogs.cycle(true, model.keys.last_text),
+        KeyCode::BackTab => model.dialogs.cycle(false, model.keys.last_text),
+        code => {
+            let Some((_, Some(field))) = open(model) else { return true };
+            if ctrl && code == KeyCode::Char('u') {
+                *field = Field::new();
+            } else {
+                field.key(key);
+            }
+        }
+    }
+    true
+}
+
+/// Closes the dialog. Words that were typed while it opened were meant for the draft.
+fn leave(model: &mut Model, now: u64) {
+    let input = open(model).and_then(|(_, field)| field.as_ref().map(Field::text)).unwrap_or_default();
+    model.dialogs.dismiss();
+    if input.contains(char::is_alphabetic) {
+        to_draft(model, &input, now);
+    }
+}
+
+fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    let Some((form, field)) = open(model) else { return };
+    let input = field.as_ref().map(Field::text).unwrap_or_default();
+    if let Some(price) = form.read(&input) {
+        model.dialogs.done(None);
+        model.keys.answer_given(now);
+        return effects.push(Effect::Send(Command::AssumePrice { price }));
+    }
+    if let Some(panel) = model.dialogs.open_mut() {
+        refresh_price(panel);
+        panel.scroll_by(isize::MIN);
+    }
+}
+
+/// Handles pasted text. Returns whether the dialog has the keyboard.
+pub(crate) fn pasted(model: &mut Model, words: &str) -> bool {
+    let Some((_, field)) = open(model) else { return false };
+    if let Some(field) = field {
+        field.insert(words);
+    }
+    true
+}
