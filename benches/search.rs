@@ -245,6 +245,7 @@ fn enforcer(root: &Path, home: &Path) -> Enforcer {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: vec![home.join(".config/aye"), home.join(".local/share/aye")],
+        skills: Vec::new(),
     };
     Enforcer::new(vec![Layer::new(Scope::BuiltIn, bundle)], context)
 }

@@ -209,6 +209,7 @@ impl AppContext {
             sandbox,
             // Both spellings; a missing directory is resolved as far as it exists.
             own: own.into_iter().flat_map(|path| [path.clone(), self.resolved(path)]).collect(),
+            skills: Vec::new(),
         }
     }
 

@@ -94,6 +94,7 @@ impl Bench {
             mode: Mode::Ask,
             sandbox: Sandbox::Present,
             own: Vec::new(),
+            skills: Vec::new(),
         };
         let bundle = Bundle::parse(OPEN, "open.toml").map_err(|error| format!("{error:?}"))?;
         Ok(Self { router: Router::new(tools), policy: Enforcer::new(vec![Layer::new(Scope::User, bundle)], context) })
