@@ -101,6 +101,7 @@ fn enforcer() -> Enforcer {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     Enforcer::new(vec![Layer::new(Scope::User, bundle)], context)
 }

@@ -26,6 +26,9 @@ mod protocol;
 #[path = "../src/session/mod.rs"]
 mod session;
 #[allow(dead_code, unused_imports)]
+#[path = "../src/skills/mod.rs"]
+mod skills;
+#[allow(dead_code, unused_imports)]
 #[path = "../src/store/mod.rs"]
 mod store;
 #[allow(dead_code, unused_imports)]
@@ -52,8 +55,8 @@ use std::time::Instant;
 use sys::http::fetch::Fetcher;
 use sys::process::{Environment, Helper, Shell};
 use tools::{
-    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, SessionSearch, Settings, TextTools,
-    ToolSources, Toolset,
+    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, SessionSearch, SessionSkills, Settings,
+    TextTools, ToolSources, Toolset,
 };
 
 const RUNS: usize = 15;
@@ -245,6 +248,7 @@ fn enforcer(root: &Path, home: &Path) -> Enforcer {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: vec![home.join(".config/aye"), home.join(".local/share/aye")],
+        skills: Vec::new(),
     };
     Enforcer::new(vec![Layer::new(Scope::BuiltIn, bundle)], context)
 }
@@ -293,6 +297,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         changes: None,
         commands: Commands::default(),
         search: SessionSearch::default(),
+        skills: SessionSkills::default(),
         seen: ReadState::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),

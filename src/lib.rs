@@ -27,6 +27,7 @@ mod ports;
 mod protocol;
 mod serve;
 mod session;
+mod skills;
 mod store;
 mod sys;
 mod text;

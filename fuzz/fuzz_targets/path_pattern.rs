@@ -20,6 +20,7 @@ fuzz_target!(|texts: (&str, &str)| {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     let real = PathBuf::from("/home/user/project").join(path);
     let target = Target { given: path.to_owned(), real, place: Place::File { bytes: 1 } };

@@ -15,6 +15,7 @@ fn verdict(layers: Vec<Layer>, text: &str, method: &str) -> VerdictKind {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     let enforcer = Enforcer::new(layers, context);
     let address: IpAddr = [10, 0, 0, 1].into();

@@ -14,6 +14,7 @@ static ENFORCER: LazyLock<Enforcer> = LazyLock::new(|| {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     Enforcer::new(vec![Layer::new(Scope::User, bundle)], context)
 });

@@ -22,6 +22,7 @@ mod serve;
 pub(crate) mod session_ids;
 mod sessions;
 mod setup;
+mod skills;
 mod tool;
 mod update;
 mod usage;
@@ -106,6 +107,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Usage(request) => usage::run(&AppContext::find(common)?, &request),
         Action::Auth(asked) => auth::run(&AppContext::find(common)?, asked),
         Action::Mcp(asked) => mcp::run(&AppContext::find(common)?, common, asked),
+        Action::Skills(asked) => skills::run(&AppContext::find(common)?, common, asked),
         Action::Import(request) => import::run(common, &request),
         Action::ModelsUpdate(args) => models::update::run(&AppContext::find(common)?, &args),
         Action::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),

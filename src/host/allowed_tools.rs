@@ -1,13 +1,11 @@
 //! The tools of one run: the names of `--allowed-tools`, in the spellings of aye and of other agents.
 
-use crate::policy::{ToolLimit, ToolNames, means_tool, server_of};
+use crate::policy::{ToolLimit, ToolNames, means_tool, of_other_agent, server_of};
 use crate::protocol::Problem;
 use crate::tools;
 use strsim::damerau_levenshtein;
 
 const OPTION: &str = "--allowed-tools";
-/// Beginning of the names of MCP tools in other agents: `mcp__server__tool`.
-const MCP_PREFIX: &str = "mcp__";
 /// Maximum number of similar names in an error.
 const MAX_NAMED: usize = 3;
 
@@ -33,11 +31,11 @@ impl KnownNames {
         if let Some((name, pattern)) = entry.split_once('(') {
             return Err(pattern_problem(entry, name, pattern.strip_suffix(')').unwrap_or(pattern)));
         }
-        let entry = of_server(entry).unwrap_or_else(|| entry.to_owned());
+        let entry = of_other_agent(entry).unwrap_or_else(|| entry.to_owned());
         if let Some(name) = tools::name_of(&entry) {
             return Ok(name.to_owned());
         }
-        let is_built_in = tools::built_in_names().chain([tools::FIND_TOOLS]).any(|name| means_tool(&entry, name));
+        let is_built_in = tools::built_in_names().chain([tools::FIND_TOOLS, tools::SKILL]).any(|name| means_tool(&entry, name));
         if is_built_in || self.own.iter().any(|name| means_tool(&entry, name)) {
             return Ok(entry);
         }
@@ -64,15 +62,6 @@ impl KnownNames {
         let problem = if near.is_empty() { problem } else { problem.hint(format!("did you mean {}?", near.join(" or "))) };
         problem.hint("run `aye tool list` to list the tools")
     }
-}
-
-/// Returns the entry for `mcp__server__tool` or `mcp__server`, as other agents write them.
-fn of_server(entry: &str) -> Option<String> {
-    let rest = entry
-        .get(..MCP_PREFIX.len())
-        .filter(|start| start.eq_ignore_ascii_case(MCP_PREFIX))
-        .and(entry.get(MCP_PREFIX.len()..))?;
-    Some(if rest.contains("__") { rest.to_owned() } else { format!("Mcp.{rest}/*") })
 }
 
 /// Returns the names that are similar to an entry, the most similar first, in backquotes.

@@ -7,6 +7,7 @@ use super::nesting::Nesting;
 use super::policy_layers;
 use super::policy_layers::{Policy, Sources};
 use super::project::ProjectConfig;
+use super::skills::Skills;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
 use crate::host::options::Common;
 use crate::policy::{
@@ -37,6 +38,7 @@ pub(crate) struct AppContext {
     pub mode: Mode,
     /// Custom tools, and the tools that are enabled.
     pub tools: ConfiguredTools,
+    pub skills: Skills,
     /// The only tools of this run, if the command line names them.
     pub allowed_tools: Option<ToolLimit>,
     /// The patch file that this run applies.
@@ -66,6 +68,7 @@ impl AppContext {
         let (mode, profile, set) = (common.mode.unwrap_or_default(), common.profile.clone(), common.set.clone());
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::at(&directories);
+        let skills = Skills::of_user(&directories, &home);
         Ok(Self {
             environment,
             directories,
@@ -76,6 +79,7 @@ impl AppContext {
             home,
             mode,
             tools,
+            skills,
             allowed_tools: None,
             patch: None,
             profile,
@@ -140,7 +144,8 @@ impl AppContext {
     pub(crate) fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
         let limits = self.tool_limits().into_iter().chain(aliases(&policy.layers)).collect();
         let approve = if self.settings.approval.by_effects { Approve::Effects } else { Approve::Command };
-        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits).approving(Some(approve));
+        let context = Context { skills: self.skills.set().own_directories(), ..self.context(sandbox, mode) };
+        let enforcer = Enforcer::new(policy.layers.clone(), context).limited(limits).approving(Some(approve));
         let enforcer = enforcer.excluding(self.excluded());
         match self.settings.tools.shell {
             Shell::Bash => enforcer,
@@ -166,9 +171,10 @@ impl AppContext {
         self.tools.limits.iter().chain(&self.allowed_tools).cloned().collect()
     }
 
-    /// Adds the tools of a project.
+    /// Adds the tools and skills of a project.
     pub(crate) fn with_tools_of(&mut self, project: &ProjectConfig) {
         self.tools = ConfiguredTools::read(&self.directories, &self.settings, Some(project));
+        self.skills = self.skills.with_project(project);
         self.tighten(project);
     }
 
@@ -179,7 +185,7 @@ impl AppContext {
         }
     }
 
-    /// Reloads the manifests, and the settings of tools and approvals. Returns a description of what changed.
+    /// Reloads the manifests and skills, and the settings of tools and approvals. Returns a description of what changed.
     pub(crate) fn look_again(&mut self, project: &ProjectConfig) -> Result<Option<String>, ConfigError> {
         let settings = Settings::load(&self.directories, self.profile.as_deref(), &self.set)?;
         let tools = ConfiguredTools::read(&self.directories, &settings, Some(project));
@@ -189,12 +195,20 @@ impl AppContext {
         };
         let same_tools = tools.is_like(&self.tools) && settings.tools == self.settings.tools;
         let same_approvals = settings.approval.by_effects == self.settings.approval.by_effects;
+        let skills = self.skills.with_project(project);
+        let same_skills = skills.is_like(&self.skills);
+        if !same_skills {
+            self.skills = skills;
+        }
         self.settings.take_servers(&settings);
         self.settings.tools = settings.tools;
         self.settings.approval = settings.approval;
         self.tools = tools;
-        let changed =
-            [(same_tools, format!("tools reloaded ({})", self.tools.names())), (same_approvals, "approvals reloaded".to_owned())];
+        let changed = [
+            (same_tools, format!("tools reloaded ({})", self.tools.names())),
+            (same_skills, format!("skills reloaded ({})", self.skills.names())),
+            (same_approvals, "approvals reloaded".to_owned()),
+        ];
         let changed: Vec<String> = changed.into_iter().filter(|(same, _)| !same).map(|(_, words)| words).collect();
         Ok(Some(changed.join(", ")).filter(|changed| !changed.is_empty()))
     }
@@ -214,6 +228,8 @@ impl AppContext {
             sandbox,
             // Both spellings; a missing directory is resolved as far as it exists.
             own: own.into_iter().flat_map(|path| [path.clone(), self.resolved(path)]).collect(),
+            // Added where commands and calls are judged.
+            skills: Vec::new(),
         }
     }
 

@@ -52,6 +52,7 @@ pub(crate) mod session_error;
 pub(crate) mod session_search;
 pub(crate) mod session_servers;
 pub(crate) mod setup;
+pub(crate) mod skills;
 pub(crate) mod startup;
 pub(crate) mod stored_sessions;
 mod summary_model;

@@ -8,7 +8,8 @@ use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLi
 use crate::host::options::Trust;
 use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code};
 use crate::ports::{InstructionSource, Instructions};
-use crate::protocol::{Problem, cut_before};
+use crate::protocol::{Problem, counted, cut_before};
+use crate::skills::{FolderContents, SKILL_FILE};
 use crate::tools::RepositoryTrust;
 use crate::tui::ProjectFile;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -333,6 +334,11 @@ impl ProjectConfig {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of(Kind::Command, proof))
     }
 
+    /// Returns the project's skills as they were examined, if it is trusted.
+    pub(crate) fn skills(&self) -> Vec<FolderContents> {
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.skills(proof).to_vec())
+    }
+
     /// Returns the project's tool manifests as they were examined, if it is trusted and they still exist.
     pub(crate) fn manifests(&self) -> Manifests<'_> {
         let Some(proof) = &self.proof else { return Manifests::default() };
@@ -391,6 +397,8 @@ impl ProjectConfig {
     pub(crate) fn lines(&self) -> Vec<String> {
         let nested = self.project.nested();
         let items = self.project.items().iter().chain(&nested);
+        // The line of a skill counts its other files.
+        let items = items.filter(|item| item.kind != Kind::SkillFile || !item.counts());
         items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
     }
 
@@ -431,6 +439,9 @@ impl ProjectConfig {
     }
 
     fn summary(&self, item: &Item) -> String {
+        if item.kind == Kind::Skill && item.counts() {
+            return self.skill_summary(item);
+        }
         if item.kind != Kind::Policy || !item.counts() {
             return item.summary();
         }
@@ -459,12 +470,22 @@ impl ProjectConfig {
         }
     }
 
+    /// Returns the summary of a skill, with the number of its other files.
+    fn skill_summary(&self, item: &Item) -> String {
+        let directory = item.name.trim_end_matches(SKILL_FILE);
+        let is_of_skill = |other: &&Item| other.kind == Kind::SkillFile && other.name.starts_with(directory);
+        let files = self.project.items().iter().filter(is_of_skill).count() as u64;
+        let more = if files > 0 { format!(", and {}", counted(files, "file", "files")) } else { String::new() };
+        format!("{}{more}", item.summary())
+    }
+
     /// Returns a notice about ignored files, for stderr.
     pub(crate) fn ignored(&self) -> Option<String> {
         if !self.waits() {
             return None;
         }
-        let names: Vec<&str> = self.project.brings().map(|item| item.name.as_str()).collect();
+        let shown = self.project.brings().filter(|item| item.kind != Kind::SkillFile);
+        let names: Vec<&str> = shown.map(|item| item.name.as_str()).collect();
         let more = names.len().saturating_sub(NAMES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let names = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");

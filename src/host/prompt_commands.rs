@@ -5,6 +5,7 @@ use super::mcp_servers::specs::specs;
 use super::project::ProjectConfig;
 use super::query::commands::Commands;
 use crate::protocol::{CustomCommand, Problem};
+use crate::skills::{PROJECT_FOLDERS, SKILL_FILE};
 use crate::tui;
 use std::path::Path;
 use strsim::damerau_levenshtein;
@@ -51,9 +52,8 @@ pub(crate) struct PromptCommands {
 impl PromptCommands {
     /// Reads the commands of the user, and those of the project if it is trusted.
     pub(crate) fn find(place: &AppContext, project: &ProjectConfig) -> Self {
-        let commands = Commands::new(place.directories.config.join("commands"));
-        let files = project.commands().into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
-        commands.trust(project.root(), files);
+        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone());
+        commands.trust(project);
         let (own, notices) = commands.now();
         let untrusted = (!project.is_trusted()).then(|| place.workspace.clone());
         let servers = specs(place, Some(project)).0.into_iter().map(|server| server.name).collect();
@@ -93,8 +93,13 @@ impl PromptCommands {
     fn unknown(&self, name: &str) -> Problem {
         let problem = Problem::new(format!("unknown command `/{name}`"));
         let file = |root: &Path| root.join(".aye/commands").join(name.replace(':', "/")).with_extension("md");
-        if self.untrusted.as_deref().is_some_and(|root| file(root).is_file()) {
-            let problem = problem.because("it is a command of this project, which is not trusted");
+        let skill = |root: &Path, folder: &str| root.join(folder).join(name).join(SKILL_FILE);
+        let is_brought = |root: &Path| {
+            let is_skill = || !name.contains(':') && PROJECT_FOLDERS.iter().any(|folder| skill(root, folder).is_file());
+            file(root).is_file() || is_skill()
+        };
+        if self.untrusted.as_deref().is_some_and(is_brought) {
+            let problem = problem.because("it is a command or a skill of this project, which is not trusted");
             return problem.hint("pass `--trust` to trust the project for this run, or start `aye` to review its files");
         }
         if name.split_once(':').is_some_and(|(server, _)| self.servers.iter().any(|known| known == server)) {

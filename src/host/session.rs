@@ -30,7 +30,7 @@ use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
 use crate::tools::{
     self, ChangeLog, CommandSettings, Commands, HttpAccess, InEditor, LoadedTools, PathAccess, ReadState, Recovered, Router,
-    SandboxPolicy, SessionSearch, ToolSources, Toolset,
+    SandboxPolicy, SessionSearch, SessionSkills, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -96,6 +96,8 @@ pub(crate) struct SharedToolState {
     loaded: LoadedTools,
     /// The web search, and how many searches are left.
     search: SessionSearch,
+    /// The skills, and those that the running task uses.
+    skills: SessionSkills,
 }
 
 impl SharedToolState {
@@ -114,6 +116,7 @@ impl SharedToolState {
             editor: None,
             loaded: LoadedTools::default(),
             search: session_search(place),
+            skills: SessionSkills::default(),
         }
     }
 
@@ -122,12 +125,14 @@ impl SharedToolState {
         &self.loaded
     }
 
-    /// Loads the tools that the session loaded or used, in the same order, counts its web searches, and prepares the servers for the model.
-    fn restore(&self, model: &dyn Model, records: &[Record]) {
+    /// Loads the tools that the session loaded or used, in the same order, counts its web searches, prepares the servers for the
+    /// model, and activates the skills of an unfinished task.
+    fn restore(&self, place: &AppContext, model: &dyn Model, records: &[Record]) {
         if let Some(servers) = self.servers() {
             servers.ask_model_of(model.facts().context_window);
         }
         self.search.set_model(model.web_search());
+        self.skills.replace(place.skills.set());
         let mut state = SessionState::default();
         for record in records {
             match state.apply(record).change {
@@ -135,7 +140,11 @@ impl SharedToolState {
                 Change::Call { change: CallChange::Finished { result, .. }, .. } => {
                     self.loaded.note_result(result);
                     self.search.note_result(result);
+                    self.skills.note_result(result);
                 }
+                Change::TaskStarted { prompt, .. } => self.skills.begin_task(prompt.typed()),
+                Change::Steered { message } => self.skills.note_prompt(message.typed()),
+                Change::TaskEnded { .. } => self.skills.end_task(),
                 _ => {}
             }
         }
@@ -182,12 +191,14 @@ impl SharedToolState {
             changes: Some(self.changes.clone()),
             editor: self.editor.clone(),
             search: self.search.clone(),
+            skills: self.skills.clone(),
             ..tool_settings(place, policy, sandbox)
         }
     }
 
     /// Returns the tools of this session under a policy.
     pub(crate) fn toolset(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> Toolset {
+        self.skills.replace(place.skills.set());
         let settings = self.tool_settings(place, policy, sandbox);
         let sources = ToolSources {
             remote: self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
@@ -395,14 +406,14 @@ pub(super) fn setup(
     let sandbox_policy = terms.standing.sandbox_policy(&policy);
     sandbox_policy.look_through();
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
-    session.kept.restore(&*model, &session.records);
+    session.kept.restore(place, &*model, &session.records);
     let tools = session.kept.toolset(place, &policy, sandbox_policy);
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
     let router = Arc::new(Router::new(tools));
     let (settled, known) = recover(place, session, &router);
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
     session.unmatched_names = unmatched(&place.tool_limits(), &router);
-    session.notices.extend(session.unmatched_names.iter().cloned());
+    session.notices.extend(session.unmatched_names.iter().cloned().chain(place.skills.notices()));
     let options = Options {
         model: model.facts(),
         effort: place.settings.effort.map(|set| set.effort),
@@ -504,6 +515,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         paths: path_access(place, policy),
         http: http_access(policy),
         search: session_search(place),
+        skills: SessionSkills::new(place.skills.set()),
         command: command_settings(place, policy, sandbox),
         text: text_tools(&place.settings.tools.text),
         grants: Arc::new(move |capability| grants.grants(capability)),

@@ -27,7 +27,7 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
             && tools::name_of(&one.text).is_none()
             && !custom.iter().any(|tool| one.hits(&tool.name))
             && !named.iter().any(|name| one.hits(name))
-            && !tools::built_in_names().any(|name| one.hits(name))
+            && !tools::built_in_names().chain([tools::FIND_TOOLS, tools::SKILL]).any(|name| one.hits(name))
     });
     let told = |one: &policy::ToolPattern| {
         let rule = layer.scope.rule(one.line);

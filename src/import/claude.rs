@@ -26,9 +26,11 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("outputStyle", "write instructions into AGENTS.md"),
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
 ];
-/// Directories without a counterpart, with the reason.
+/// Reason for directories of skills, which need no import.
+const SKILLS_STAY: &str = "nothing to import: aye reads these skills itself, those of a project once you trust it";
+/// Directories that are not imported, with the reason.
 const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] =
-    &[("agents", "aye has no subagents"), ("skills", "aye has no skills"), ("hooks", "aye has no hooks")];
+    &[("agents", "aye has no subagents"), ("skills", SKILLS_STAY), ("hooks", "aye has no hooks")];
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
     let mut settings = AgentSettings::default();

@@ -52,7 +52,11 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
         command_files::add_markdown(&mut settings, &file.place, Level::User, &name, &file.text);
     }
     if sources.exists(Root::User, "skills") {
-        settings.leave_out(&sources.place(Root::User, "skills"), "skills", "aye has no skills");
+        settings.leave_out(
+            &sources.place(Root::User, "skills"),
+            "skills",
+            "move them to `~/.agents/skills`, where aye and other agents read skills",
+        );
     }
     settings
 }

@@ -44,7 +44,8 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
                 command_files::add_markdown(&mut settings, &file.place, level, &name, &file.text);
             }
         }
-        for (name, why) in [("agent", "aye has no subagents"), ("plugin", "aye has no plugins"), ("skill", "aye has no skills")] {
+        let skills = "move them to `~/.agents/skills` or `.agents/skills`, where aye and other agents read skills";
+        for (name, why) in [("agent", "aye has no subagents"), ("plugin", "aye has no plugins"), ("skill", skills)] {
             if sources.exists(root, name) {
                 settings.leave_out(&sources.place(root, name), name, why);
             }

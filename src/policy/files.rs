@@ -148,7 +148,7 @@ fn kept_content(action: &Action, layers: &[Ready]) -> Finding {
 fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Decided> {
     let path = target.real.as_path();
     let given = &target.given;
-    if context.is_own(path) {
+    if context.is_own(path) && !(access == Access::Read && context.is_in_skill(path)) {
         return Some(Decided::deny("built-in", format!("`{given}` belongs to aye, and no tool may access it")));
     }
     if of_the_machine(path, access != Access::Read) {
@@ -211,7 +211,9 @@ impl Scene<'_> {
         }
         let inside = self.context.in_workspace(path);
         let listed = rules.allowed.as_ref().map(|allowed| allowed.reach(path));
-        if listed == Some(None) {
+        // The user's skills are theirs to read, unless an administrator or the project lists what may be read.
+        let is_skill = || !scope.limits_skills() && self.access == Access::Read && self.context.is_in_skill(path);
+        if listed == Some(None) && !is_skill() {
             let place = if inside { "is not in `allowed_paths`" } else { "is outside the workspace" };
             return Decided::deny(scope.rule(files.allowed_line), format!("`{given}` {place}"));
         }
@@ -230,6 +232,9 @@ impl Scene<'_> {
         if files.requires_approval {
             let asked = Decided::ask(scope.rule(files.approval_line), format!("{verb} a file"));
             return Decided { is_uncovered: true, ..asked };
+        }
+        if listed == Some(None) {
+            return Decided::allow("built-in", "reads a file of a skill of the user");
         }
         let line = listed.flatten().unwrap_or(files.line);
         Decided::allow(scope.rule(line), format!("{verb} a file where the policy allows it"))

@@ -104,7 +104,14 @@ mod tests {
     #[test]
     fn a_line_that_names_a_hidden_place_is_known() {
         let (root, home) = (PathBuf::from("/home/me/project"), PathBuf::from("/home/me"));
-        let context = Context { roots: vec![root.clone()], home, mode: Mode::Ask, sandbox: Sandbox::Present, own: Vec::new() };
+        let context = Context {
+            roots: vec![root.clone()],
+            home,
+            mode: Mode::Ask,
+            sandbox: Sandbox::Present,
+            own: Vec::new(),
+            skills: Vec::new(),
+        };
         for line in [
             "cat ~/.ssh/id_rsa",
             "sed -n 1p /home/me/notes",

@@ -91,6 +91,11 @@ impl Scope {
         matches!(self, Self::Managed | Self::ManagedBase)
     }
 
+    /// Returns whether its list of readable paths also applies to the user's skills, which the user chose to use.
+    pub(crate) fn limits_skills(self) -> bool {
+        self.is_managed() || self == Self::Project
+    }
+
     /// Returns whether it is the user's own layer, which rules saved for a project and a session extend.
     fn is_own(self) -> bool {
         matches!(self, Self::User | Self::File | Self::BuiltIn)

@@ -5,6 +5,8 @@ use super::permit::Denial;
 
 /// Separator between a server and its tool in names for models.
 const SERVER_SEPARATOR: &str = "__";
+/// Beginning of the names of MCP tools in other agents: `mcp__server__tool`.
+const MCP_PREFIX: &str = "mcp__";
 
 /// One list of names with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +64,13 @@ pub fn means_tool(entry: &str, tool_name: &str) -> bool {
         format!("{server}{SERVER_SEPARATOR}{tool}"),
     ];
     spellings.iter().any(|name| pattern.hits(name))
+}
+
+/// Returns the entry for `mcp__server__tool` or `mcp__server`, as other agents write them.
+pub fn of_other_agent(entry: &str) -> Option<String> {
+    let start = entry.get(..MCP_PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(MCP_PREFIX))?;
+    let rest = entry.get(start.len()..)?;
+    Some(if rest.contains(SERVER_SEPARATOR) { rest.to_owned() } else { format!("Mcp.{rest}/*") })
 }
 
 /// Returns the server that an entry names, if any.

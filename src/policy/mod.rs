@@ -20,6 +20,7 @@ mod invoke;
 mod layer;
 mod layer_verdict;
 mod limit;
+mod line_prefix;
 mod named;
 mod opening;
 mod operands;
@@ -53,7 +54,8 @@ pub use enforcer::{Enforcer, EntryProtection, Explanation, LowestLimit, Marks, S
 pub use excluded::{EXCLUDED_LIST, ExcludedPaths};
 pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
-pub use limit::{ToolLimit, ToolNames, means_tool, server_of};
+pub use limit::{ToolLimit, ToolNames, means_tool, of_other_agent, server_of};
+pub use line_prefix::{LinePrefix, only_begins_with};
 pub use named::{line, quoted};
 pub use operands::{Follows, Operand, operands};
 pub use paths::{CodeReader, CodeReaders, Context, Sandbox, is_left_only_with_approval, is_secret_name, normal, runs_code};

@@ -64,6 +64,7 @@ fn example_workspace() -> (PathBuf, Context) {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     (root, context)
 }

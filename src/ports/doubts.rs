@@ -13,6 +13,8 @@ pub(crate) struct Doubts {
     pub as_reading: Option<String>,
     /// Reason for a command line that a rule allows by its words: a symlink leads one of its operands elsewhere.
     pub through_links: Option<String>,
+    /// Reason for any call: a skill does not list its tool, or a file of a skill changed. It asks before the call runs.
+    pub skill: Option<String>,
 }
 
 impl Doubts {

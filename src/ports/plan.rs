@@ -71,9 +71,17 @@ impl Plan {
     /// Returns the verdict of the policy, turned into an approval request if the plan has a doubt about it.
     pub(crate) fn judged(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
         let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
-        let Verdict::Allow(permit) = &verdict else { return verdict };
-        let Some(reason) = permit.relies_on().and_then(|relies| self.doubts.about(relies)) else { return verdict };
-        match policy.ask_call(&self.tool_name, &self.actions, now, reason.to_owned()) {
+        let reason = match (&verdict, &self.doubts.skill) {
+            (Verdict::Deny(_), _) => return verdict,
+            (Verdict::Allow(_), Some(reason)) => reason.clone(),
+            (Verdict::Ask(question), Some(reason)) => format!("{}; {reason}", question.reason),
+            (Verdict::Ask(_), None) => return verdict,
+            (Verdict::Allow(permit), None) => match permit.relies_on().and_then(|relies| self.doubts.about(relies)) {
+                Some(reason) => reason.to_owned(),
+                None => return verdict,
+            },
+        };
+        match policy.ask_call(&self.tool_name, &self.actions, now, reason) {
             Ok(question) => Verdict::Ask(question),
             Err(denial) => Verdict::Deny(denial),
         }

@@ -127,6 +127,16 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn began(&self, task: &TaskId) {
         let _ = task;
     }
+    /// Begins a task with this prompt of the user.
+    fn prompted(&self, prompt: &str) {
+        let _ = prompt;
+    }
+    /// Adds a message of the user to the running task.
+    fn steered(&self, message: &str) {
+        let _ = message;
+    }
+    /// Ends the task.
+    fn task_ended(&self) {}
     /// Returns the files that differ from the start of the session, or from the first change of a task.
     fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
         let _ = task;

@@ -78,6 +78,8 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("workingDirectory", &["cwd", "workdir", "directory"]),
     ("working_directory", &["cwd", "workdir", "directory"]),
     ("captureStderr", &["stderr"]),
+    ("name", &["skill", "skill_name", "command"]),
+    ("arguments", &["args", "input"]),
 ];
 
 /// Names of arguments in which models explain a call. They are ignored, because they cannot change what a tool does.

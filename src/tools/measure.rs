@@ -2,7 +2,7 @@
 
 use super::{
     CommandSettings, Commands, Conflict, HttpAccess, PathAccess, ReadState, Remote, Router, SandboxPolicy, SessionSearch,
-    Settings, TextTools, ToolSources, Toolset,
+    SessionSkills, Settings, TextTools, ToolSources, Toolset,
 };
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
@@ -33,6 +33,7 @@ fn settings(workspace: &Path) -> Settings {
             follow_links: true,
         },
         search: SessionSearch::default(),
+        skills: SessionSkills::default(),
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
@@ -94,6 +95,7 @@ impl Bench {
             mode: Mode::Ask,
             sandbox: Sandbox::Present,
             own: Vec::new(),
+            skills: Vec::new(),
         };
         let bundle = Bundle::parse(OPEN, "open.toml").map_err(|error| format!("{error:?}"))?;
         Ok(Self { router: Router::new(tools), policy: Enforcer::new(vec![Layer::new(Scope::User, bundle)], context) })

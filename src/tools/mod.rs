@@ -42,9 +42,11 @@ mod router;
 mod sandbox;
 mod search;
 mod session_search;
+mod session_skills;
 mod sessions;
 mod settings;
 mod shell;
+mod skills;
 #[cfg(test)]
 pub(crate) mod tests;
 mod text;
@@ -75,6 +77,7 @@ pub(crate) use sandbox::{
     prune_caches,
 };
 pub(crate) use session_search::SessionSearch;
+pub(crate) use session_skills::{SKILL, SessionSkills};
 pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, Settings};
 pub(crate) use shell::launch::ServerLauncher;
 pub(crate) use shell::preview::{Recovered, finish_commits, forget_undecided, prune_undecided, undecided_use};

@@ -15,7 +15,7 @@ use super::mcp::RemoteTools;
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::preimage_watch::follow;
 use super::redaction::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
-use super::registry::built_in_names;
+use super::registry::{built_in_names, name_of};
 use super::settings::Settings;
 use super::shell::amendment::{FOR_THIS_RUN, offered as command_offered};
 use super::shell::unapproved_run;
@@ -34,6 +34,7 @@ use crate::protocol::{
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
 use crate::tools::on_demand::{FIND_TOOLS, with_hint};
+use crate::tools::session_skills::SKILL;
 use crate::tools::sessions::cli_write::Work as Typed;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
@@ -87,7 +88,7 @@ impl Router {
         let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
         names.extend(self.tools.local().map(|tool| tool.name().to_owned()));
         names.extend(self.remote().into_iter().flat_map(RemoteTools::full_names));
-        names.push(FIND_TOOLS.to_owned());
+        names.extend([FIND_TOOLS, SKILL].map(str::to_owned));
         names
     }
 
@@ -369,6 +370,18 @@ impl ToolRouter for Router {
         }
     }
 
+    fn prompted(&self, prompt: &str) {
+        self.settings().skills.begin_task(prompt);
+    }
+
+    fn steered(&self, message: &str) {
+        self.settings().skills.note_prompt(message);
+    }
+
+    fn task_ended(&self) {
+        self.settings().skills.end_task();
+    }
+
     fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
         async move {
             match SessionChanges::new(self.settings()) {
@@ -565,6 +578,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         Effect::Changes => (true, 0, Vec::new()),
         Effect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
     };
+    let doubts = Doubts { skill: settings.skills.doubt(tool.name(), &draft.actions, &runs, name_of), ..doubts };
     let preview = draft.work.downcast_ref::<Work>().map_or(PreviewOffer::None, |work| preview::offer(work, settings));
     let layer = draft.work.downcast_ref::<Work>().map_or(LayerRun::None, |work| preview::layer(work, settings));
     Ok(Plan {

@@ -12,6 +12,7 @@ use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::change_log::ChangeLog;
 use crate::tools::session_search::SessionSearch;
+use crate::tools::session_skills::SessionSkills;
 use crate::tools::text_tools::TextTools;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) http: HttpAccess,
     /// Web search of the session, kept when the policy changes.
     pub(crate) search: SessionSearch,
+    /// Skills of the session, kept when the policy changes.
+    pub(crate) skills: SessionSkills,
     pub(crate) command: CommandSettings,
     /// Restrictions of the text tools.
     pub(crate) text: TextTools,

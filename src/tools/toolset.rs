@@ -8,6 +8,7 @@ use super::patch_file::PatchFile;
 use super::paths::Paths;
 use super::registry::{built_in, built_in_here, built_in_names};
 use super::settings::Settings;
+use super::skills::{self, SkillTool};
 use super::tool::{AnyTool, SharedTool};
 use super::write::apply_patch_file::ApplyPatchFile;
 use crate::policy::NamedCommand;
@@ -40,6 +41,8 @@ pub(crate) struct Toolset {
     remote: Option<RemoteTools>,
     /// The tool that loads others; `None` if all tools are offered.
     finder: Option<Arc<FindTools>>,
+    /// The tool that loads skills; `None` if there are none, or another tool has its name.
+    skills: Option<SharedTool>,
 }
 
 impl Toolset {
@@ -54,8 +57,11 @@ impl Toolset {
             let patch = patch.iter().map(|patch| Arc::new(ApplyPatchFile::new(Arc::clone(patch))) as SharedTool);
             patch.chain(commands.iter().cloned()).chain(custom).collect()
         };
-        let unbound = own(&|tool| BoundTool::without_steps(Arc::clone(tool)));
-        let mut toolset = Self { settings: Arc::new(settings), own: unbound, remote: None, finder: None };
+        let unbound: Vec<SharedTool> = own(&|tool| BoundTool::without_steps(Arc::clone(tool)));
+        let is_taken = |tool: &SharedTool| tool.name().eq_ignore_ascii_case(skills::SKILL);
+        let skills = SkillTool::new(settings.skills.set()).filter(|_| !unbound.iter().any(is_taken));
+        let skills = skills.map(|tool| Arc::new(tool) as SharedTool);
+        let mut toolset = Self { settings: Arc::new(settings), own: unbound, remote: None, finder: None, skills };
         let names: Vec<String> = toolset.local().map(|tool| tool.name().to_owned()).collect();
         toolset.remote = remote.map(|remote| RemoteTools::new(&names, remote));
         toolset.finder = FindTools::new(&toolset.settings, toolset.remote.as_ref(), on_demand, loaded).map(Arc::new);
@@ -78,14 +84,14 @@ impl Toolset {
         self.finder.as_deref()
     }
 
-    /// Returns the local tools: built-in ones, then named commands of the policy, then custom tools.
+    /// Returns the local tools: built-in ones, then the one that loads skills, then named commands of the policy, then custom tools.
     pub(super) fn local(&self) -> impl Iterator<Item = &SharedTool> {
-        built_in_here(&self.settings).map(|tool| tool as &SharedTool).chain(&self.own)
+        built_in_here(&self.settings).map(|tool| tool as &SharedTool).chain(&self.skills).chain(&self.own)
     }
 
     /// Returns whether a local tool has this name, so that it does not name an MCP tool.
     pub(crate) fn is_local(&self, name: &str) -> bool {
-        built_in(name).is_some() || self.own.iter().any(|tool| tool.name().eq_ignore_ascii_case(name))
+        built_in(name).is_some() || self.skills.iter().chain(&self.own).any(|tool| tool.name().eq_ignore_ascii_case(name))
     }
 
     /// Returns all callable tools: local ones whose name is not taken by an MCP tool, then MCP tools.
@@ -123,6 +129,7 @@ impl Toolset {
             return Ok(Arc::clone(finder) as SharedTool);
         }
         let own = built_in(name).or_else(|| self.local().find(|tool| tool.name().eq_ignore_ascii_case(name)));
+        let own = own.or_else(|| self.skills.as_ref().filter(|_| skills::is_called(name)));
         let remote = self.remote().map(|remote| remote.find(name, own.is_some())).transpose()?.flatten();
         // Do not suggest tools that the policy does not grant.
         let settings = &self.settings;
@@ -153,6 +160,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["notebookedit", "notebookread"], "ReadFile shows a notebook, with `raw` as JSON, which EditFile changes"),
     (&["codebasesearch", "semanticsearch"], "search contents with Grep and names with Glob"),
     (&["task", "agent", "spawnagent"], "do the task yourself with your tools"),
+    (&["skill", "activateskill", "loadskill", "useskill"], "there are no skills here"),
 ];
 
 /// Limit of listed names, because MCP servers may offer thousands.
@@ -184,6 +192,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
 pub(crate) fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
     let mut names: Vec<&str> = built_in_names().collect();
     names.extend(named.iter().map(|command| command.name.as_str()));
+    names.push(skills::SKILL);
     if built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {
         return Ok(());
     }

@@ -138,6 +138,10 @@ fn prepare(server: &Server) -> (Project, String) {
     let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/CUSTOM_TOOLS.md")).unwrap();
     fs::write(tools.join("tickets.toml"), block(&document, "toml")).unwrap();
     executable(&tools.join("tickets.py"), &block(&document, "python"));
+    let skill = project.directory("home").join(".agents/skills/pdf");
+    fs::create_dir_all(&skill).unwrap();
+    let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/SKILLS.md")).unwrap();
+    fs::write(skill.join("SKILL.md"), block(&document, "markdown")).unwrap();
     for directory in [".local/share/bash-completion/completions", ".config/aye", ".local/share/aye"] {
         fs::create_dir_all(project.directory("home").join(directory)).unwrap();
     }
@@ -271,6 +275,7 @@ documents! {
     commands_about_policies_run: "docs/POLICY.md",
     commands_about_the_sandbox_run: "docs/SANDBOX.md",
     commands_in_scripts_run: "docs/SCRIPTS.md",
+    commands_about_skills_run: "docs/SKILLS.md",
     commands_about_tools_run: "docs/TOOLS.md",
     commands_of_the_tour_run: "docs/TOUR.md",
 }

@@ -94,6 +94,7 @@ mod session_files;
 mod session_opening;
 mod sessions;
 mod setup;
+mod skills;
 mod start;
 mod status_row;
 mod terminals;

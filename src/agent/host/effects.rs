@@ -134,6 +134,11 @@ impl Host {
             }
             EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } => self.runs.forget_instructions(),
             EventKind::ModeChanged { mode } => self.policy.set_mode(*mode),
+            EventKind::TaskStarted { prompt, .. } => router.prompted(prompt),
+            EventKind::Steered { text } => router.steered(text),
+            EventKind::TaskCompleted { .. } | EventKind::TaskFailed { .. } | EventKind::TaskCancelled { .. } => {
+                router.task_ended()
+            }
             _ => {}
         }
         if let Some(task) = &task_id {

@@ -238,6 +238,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     let layers = vec![Layer::new(Scope::User, Bundle::parse(policy, "test").unwrap())];
     Setup {

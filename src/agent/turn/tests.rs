@@ -105,6 +105,7 @@ fn enforcer(policy: &str) -> Enforcer {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     Enforcer::new(vec![Layer::new(Scope::User, bundle)], context)
 }

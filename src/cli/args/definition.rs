@@ -8,6 +8,7 @@ use crate::cli::policy::args::PolicySub;
 use crate::cli::rewind::args::RewindArgs;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsSub;
+use crate::cli::skills::args::SkillsSub;
 use crate::cli::usage::args::UsageArgs;
 use crate::protocol::{AssumedPrice, Effort, Mode, Problem, revision};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -71,7 +72,7 @@ pub(super) struct CommonArgs {
     pub add_dirs: Vec<PathBuf>,
     /// Trust the files of this project for this run
     ///
-    /// These are the files in `.aye/`, `.mcp.json` and AGENTS.md. Without trust, `aye exec` and `aye tool` ignore them.
+    /// These are the files in `.aye/`, `.mcp.json`, AGENTS.md and skills. Without trust, `aye exec` and `aye tool` ignore them.
     #[arg(long, global = true)]
     pub trust: bool,
     /// Override a configuration key for this run; repeatable
@@ -329,6 +330,11 @@ pub(super) enum Sub {
     Mcp {
         #[command(subcommand)]
         mcp: McpSub,
+    },
+    /// List, show and check skills
+    Skills {
+        #[command(subcommand)]
+        skills: SkillsSub,
     },
     /// Import settings of another agent, after showing a plan
     ///

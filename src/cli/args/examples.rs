@@ -71,6 +71,16 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Read the arguments from stdin", "aye tool call Grep --args - --json < arguments.json"),
         ],
     ),
+    ("skills", &[("List the skills", "aye skills list"), ("Check skills for mistakes", "aye skills check")]),
+    ("skills list", &[("List the skills", "aye skills list"), ("List the skills as JSON", "aye skills list --json")]),
+    ("skills show", &[("Show a skill and its files", "aye skills show pdf")]),
+    (
+        "skills check",
+        &[
+            ("Check the skills of this project and your own", "aye skills check"),
+            ("Check one skill", "aye skills check .claude/skills/pdf"),
+        ],
+    ),
     (
         "policy",
         &[

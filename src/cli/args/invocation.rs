@@ -14,6 +14,7 @@ use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
 use crate::cli::serve::Door;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
+use crate::cli::skills::args::SkillsAction;
 use crate::cli::usage::args::UsageRequest;
 use crate::host::options::{Answers, Color, Common, RunOptions, SessionChoice, Trust};
 use crate::protocol::{Mode, Problem, ReviewSubject};
@@ -71,6 +72,7 @@ pub(crate) enum Action {
     Usage(UsageRequest),
     Auth(AuthAction),
     Mcp(McpAction),
+    Skills(SkillsAction),
     Import(Import),
     ModelsUpdate(ModelsUpdate),
     Models {
@@ -262,6 +264,7 @@ impl Sub {
             Self::Usage(args) => Action::Usage(args.check()),
             Self::Auth { auth } => Action::Auth(auth.check()),
             Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
+            Self::Skills { skills } => Action::Skills(skills.check()),
             Self::Import(args) => Action::Import(args.check()),
             Self::Models { models: Some(ModelsSub::Update(args)), .. } => Action::ModelsUpdate(args),
             Self::Models { models: None, ask, json, filter } => Action::Models { ask, json, filter },
@@ -446,6 +449,7 @@ impl Invocation {
             | Action::Usage(_)
             | Action::Auth(_)
             | Action::Mcp(_)
+            | Action::Skills(_)
             | Action::Import(_)
             | Action::Models { .. }
             | Action::ModelsUpdate(_)

@@ -36,7 +36,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         "`aye config show` shows the settings, `aye setup` runs first-time setup again",
     ),
     (
-        &["plugin", "plugins", "extension", "extensions", "skill", "skills", "hooks"],
+        &["plugin", "plugins", "extension", "extensions", "hooks"],
         "aye has MCP servers (`aye mcp`) and custom tools (`aye tool list`)",
     ),
     (

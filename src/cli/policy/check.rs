@@ -120,6 +120,7 @@ mod tests {
             mode: Mode::Ask,
             sandbox: Sandbox::Present,
             own: Vec::new(),
+            skills: Vec::new(),
         };
         let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nallowed_commands = [\"ls\"]\n";
         let enforcer = Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(text, "policy.toml").unwrap())], context);

@@ -21,6 +21,7 @@ fn enforcer(text: &str, mode: Mode) -> Enforcer {
         mode,
         sandbox: Sandbox::Present,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     Enforcer::new(vec![Layer::from_file(Scope::File, bundle(text), Path::new("policy.toml"))], context)
 }

@@ -2,7 +2,9 @@
 
 use crate::config::instructions::{InstructionFile, InstructionFiles};
 use crate::protocol::size;
+use crate::skills::{Candidate, Contents, Folder, FolderContents, Origin, PROJECT_FOLDERS, SKILL_FILE};
 use serde::Deserialize;
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
@@ -41,6 +43,9 @@ pub(crate) enum Kind {
     Program,
     McpServers,
     Instructions,
+    Skill,
+    /// Another file of a skill.
+    SkillFile,
     /// Entries of a directory beyond the limit.
     Rest,
 }
@@ -102,6 +107,8 @@ impl Item {
             Kind::Program => "program of a tool",
             Kind::McpServers => "MCP servers",
             Kind::Instructions => "instructions for the model",
+            Kind::Skill => "skill",
+            Kind::SkillFile => "file of a skill",
             Kind::Rest => "not inspected, ignored",
         };
         match &self.content {
@@ -121,7 +128,7 @@ pub(crate) fn policy(workspace: &Path) -> Option<Item> {
 }
 
 /// Returns all items, in the order of the trust prompt. Missing files are left out.
-pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles) -> Vec<Item> {
+pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills: &[FolderContents]) -> Vec<Item> {
     let mut items = Vec::new();
     let one = |name: &str, kind| item(workspace, name, kind, Keep::Text);
     items.extend(policy(workspace));
@@ -153,7 +160,56 @@ pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles) -> Vec<
         kind: Kind::Instructions,
         content: Content::Closed { why: why.clone() },
     }));
+    for (folder, contents) in PROJECT_FOLDERS.iter().zip(skills) {
+        skill_items(folder, contents, &mut items);
+    }
     items
+}
+
+/// Returns the skills of a project in each of its folders.
+pub(crate) fn skills(workspace: &Path) -> Vec<FolderContents> {
+    let mut seen = HashSet::new();
+    PROJECT_FOLDERS.iter().map(|name| project_folder(workspace, name).contents(&mut seen)).collect()
+}
+
+/// Returns a folder of a project that can contain skills.
+pub(crate) fn project_folder(workspace: &Path, name: &str) -> Folder {
+    Folder {
+        path: workspace.join(name),
+        shown: name.to_owned(),
+        origin: Origin::Project,
+        boundary: Some(workspace.to_owned()),
+        kept_apart: vec![workspace.to_owned()],
+    }
+}
+
+fn skill_items(folder: &str, contents: &FolderContents, items: &mut Vec<Item>) {
+    let whole = |content| Item { name: folder.to_owned(), kind: Kind::Skill, content };
+    items.extend(contents.problem.iter().map(|why| whole(Content::Closed { why: why.clone() })));
+    items.extend(contents.outside.iter().map(|to| whole(Content::Outside { to: to.clone() })));
+    contents.candidates.iter().for_each(|candidate| candidate_items(candidate, items));
+    if contents.rest > 0 {
+        let content = Content::Closed { why: format!("{} more", contents.rest) };
+        items.push(Item { name: format!("{folder}/…"), kind: Kind::Rest, content });
+    }
+}
+
+/// Adds the files of one skill, `SKILL.md` first.
+fn candidate_items(candidate: &Candidate, items: &mut Vec<Item>) {
+    let skill = |content| Item { name: candidate.file(), kind: Kind::Skill, content };
+    match &candidate.contents {
+        Contents::Read { text, files, .. } => {
+            items.push(skill(Content::Text(text.clone())));
+            let others = files.iter().flatten().filter(|file| file.path != SKILL_FILE);
+            items.extend(others.map(|file| Item {
+                name: format!("{}/{}", candidate.shown, file.path),
+                kind: Kind::SkillFile,
+                content: Content::Hashed { hash: file.hash.clone(), bytes: file.bytes },
+            }));
+        }
+        Contents::Outside { to } => items.push(skill(Content::Outside { to: to.clone() })),
+        Contents::Closed { why } => items.push(skill(Content::Closed { why: why.clone() })),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -212,6 +268,13 @@ pub(crate) fn read_small(real: &Path, most: u64) -> std::io::Result<Option<Vec<u
     let mut bytes = Vec::new();
     crate::sys::path::open_file(real)?.take(most + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
+}
+
+/// Returns the text of a file that was hashed, if it still is that text.
+pub(crate) fn hashed_text(path: &Path, hash: &str) -> Option<Vec<u8>> {
+    let bytes = read_small(&path.canonicalize().ok()?, TEXT_BYTES).ok()??;
+    let is_same = blake3::hash(&bytes).to_hex().as_str() == hash;
+    (is_same && std::str::from_utf8(&bytes).is_ok()).then_some(bytes)
 }
 
 fn hash(real: &Path, most: u64) -> std::io::Result<Option<Content>> {

@@ -7,10 +7,11 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use contents::{Content, Item, Kind, programs_of};
+pub(crate) use contents::{Content, Item, Kind, programs_of, project_folder};
 
 use super::{ConfigError, InstructionFile, instructions};
 use crate::protocol::Problem;
+use crate::skills::FolderContents;
 use contents::{collect, instruction_item, relative};
 use nested::Nested;
 use record::{Note, StoredTrust};
@@ -22,6 +23,8 @@ pub(crate) struct Project {
     real: PathBuf,
     items: Vec<Item>,
     instructions: Vec<InstructionFile>,
+    /// The skills in each of its folders.
+    skills: Vec<FolderContents>,
     /// Instruction files below it, once they were searched for.
     nested: Option<Nested>,
 }
@@ -49,8 +52,9 @@ impl Trusted {
 impl Project {
     /// Examines a directory by its canonical path. Its files are not accessible until it is trusted.
     pub(crate) fn examine(real: &Path) -> Self {
-        let instructions = instructions::of_project(real);
-        Self { real: real.to_owned(), items: collect(real, &instructions), instructions: instructions.files, nested: None }
+        let (instructions, skills) = (instructions::of_project(real), contents::skills(real));
+        let items = collect(real, &instructions, &skills);
+        Self { real: real.to_owned(), items, instructions: instructions.files, skills, nested: None }
     }
 
     /// Returns the items for the trust prompt, including those that are too large or outside.
@@ -121,6 +125,9 @@ impl Project {
         };
         let text = |item: &Item| match &item.content {
             Content::Text(bytes) => Some(bytes.clone()),
+            Content::Hashed { hash, .. } if item.kind == Kind::SkillFile => {
+                contents::hashed_text(&self.real.join(&item.name), hash)
+            }
             Content::Hashed { .. } => told(item),
             Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => None,
         };
@@ -139,6 +146,11 @@ impl Project {
 
     pub(crate) fn instructions(&self, _proof: &Trusted) -> &[InstructionFile] {
         &self.instructions
+    }
+
+    /// Returns the skills in each folder, as they were hashed.
+    pub(crate) fn skills(&self, _proof: &Trusted) -> &[FolderContents] {
+        &self.skills
     }
 
     /// Returns the project's policy, if there is one: its path, and the bytes that were hashed or an error.

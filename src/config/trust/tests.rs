@@ -277,3 +277,31 @@ fn imports_are_followed_only_so_deep() {
         listed(&project).join("\n").contains("@d6.md in d5.md: instructions for the model; more than 5 imports deep, ignored")
     );
 }
+
+#[test]
+fn skills_are_part_of_what_is_trusted_with_all_their_files() {
+    let (config, dir, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
+    let root = real(&dir);
+    put(&root, ".claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: x\n---\nx");
+    put(&root, ".claude/skills/pdf/scripts/run.sh", "echo a");
+    put(&root, ".claude/skills/notes.md", "not a skill");
+    put(&real(&outside), "SKILL.md", "x");
+    symlink(real(&outside), root.join(".claude/skills/evil")).unwrap();
+    symlink(real(&outside), root.join(".aye")).unwrap();
+    let project = Project::examine(&root);
+    assert_eq!(
+        listed(&project),
+        [
+            format!(".claude/skills/evil/SKILL.md: skill; points outside the project to {}, ignored", real(&outside).display()),
+            ".claude/skills/pdf/SKILL.md: skill, 34 bytes".to_owned(),
+            ".claude/skills/pdf/scripts/run.sh: file of a skill, 6 bytes".to_owned(),
+        ]
+    );
+    project.record(config.path()).unwrap();
+    assert_eq!(changes(&root, &config), Vec::<String>::new());
+    put(&root, ".claude/skills/pdf/scripts/run.sh", "echo b");
+    assert_eq!(changes(&root, &config), [".claude/skills/pdf/scripts/run.sh changed"]);
+    put(&root, ".claude/skills/pdf/scripts/run.sh", "echo a");
+    put(&root, ".agents/skills/new/SKILL.md", "x");
+    assert_eq!(changes(&root, &config), [".agents/skills/new/SKILL.md is new"]);
+}

@@ -1,6 +1,10 @@
-//! Custom slash commands of the user and of a trusted project, from Markdown files.
+//! Custom slash commands of the user and of a trusted project: Markdown files and skills.
 
+use crate::host::project::ProjectConfig;
+use crate::host::skills::Skills;
 use crate::protocol::CustomCommand;
+use crate::skills::Skill;
+use crate::tui;
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,16 +21,26 @@ pub(crate) struct Commands {
     own: PathBuf,
     /// The commands of the project, as the user trusted them.
     project: Mutex<Vec<(CustomCommand, Vec<String>)>>,
+    /// Skills of the user, and those of the project as the user trusted them.
+    skills: Mutex<Skills>,
     /// Notices that were already shown.
     reported: Mutex<HashSet<String>>,
 }
 
 impl Commands {
-    pub(crate) fn new(own: PathBuf) -> Self {
-        Self { own, project: Mutex::default(), reported: Mutex::default() }
+    pub(crate) fn new(own: PathBuf, skills: Skills) -> Self {
+        Self { own, project: Mutex::default(), skills: Mutex::new(skills), reported: Mutex::default() }
     }
 
-    pub(crate) fn trust(&self, root: &Path, files: Vec<(PathBuf, Vec<u8>)>) {
+    /// Adds the command files and skills of a trusted project.
+    pub(crate) fn trust(&self, project: &ProjectConfig) {
+        let mut skills = self.skills.lock().unwrap_or_else(PoisonError::into_inner);
+        *skills = skills.with_project(project);
+        let files = project.commands().into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
+        self.trust_files(project.root(), files);
+    }
+
+    fn trust_files(&self, root: &Path, files: Vec<(PathBuf, Vec<u8>)>) {
         let directory = root.join(".aye").join("commands");
         let read = files.into_iter().filter_map(|(path, bytes)| {
             let source = path.strip_prefix(root).unwrap_or(&path).display().to_string();
@@ -35,7 +49,8 @@ impl Commands {
         *self.project.lock().unwrap_or_else(PoisonError::into_inner) = read.collect();
     }
 
-    /// Returns all current commands; if two have the same name, that of the user.
+    /// Returns all current commands. If two have the same name, that of the user comes first, then that of the project, then a
+    /// skill.
     pub(crate) fn now(&self) -> (Vec<CustomCommand>, Vec<String>) {
         let (mut commands, mut notices) = (Vec::<CustomCommand>::new(), Vec::new());
         let mut files = Vec::new();
@@ -61,10 +76,31 @@ impl Commands {
                 commands.push(command.clone());
             }
         }
+        self.add_skills(&mut commands, &mut notices);
         commands.sort_by(|one, two| one.name.cmp(&two.name));
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         notices.retain(|notice| reported.insert(notice.clone()));
         (commands, notices)
+    }
+
+    /// Adds the skills that the user can call.
+    fn add_skills(&self, commands: &mut Vec<CustomCommand>, notices: &mut Vec<String>) {
+        let skills = self.skills.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for command in skills.read().skills.iter().filter_map(Skill::command) {
+            if tui::is_built_in_command(&command.name) {
+                notices.push(format!(
+                    "`/{}` is a built-in command; the skill `{}` is only for the model",
+                    command.name, command.source
+                ));
+            } else if let Some(file) = commands.iter().find(|file| file.name == command.name) {
+                notices.push(format!(
+                    "`/{}` is the command in `{}`; the skill `{}` is only for the model",
+                    command.name, file.source, command.source
+                ));
+            } else {
+                commands.push(command);
+            }
+        }
     }
 }
 
@@ -123,11 +159,11 @@ mod tests {
         {
             std::fs::write(own.path().join(path), text).unwrap();
         }
-        let commands = Commands::new(own.path().to_owned());
+        let commands = Commands::new(own.path().to_owned(), Skills::default());
         let file = |name: &str, text: &str| (root.join(".aye/commands").join(name), text.as_bytes().to_vec());
         let names = |commands: &Commands| commands.now().0.into_iter().map(|one| one.name).collect::<Vec<_>>();
         assert_eq!(names(&commands), ["fix", "git:commit"]);
-        commands.trust(root, vec![file("fix.md", "Of the project"), file("lint.md", "Lint")]);
+        commands.trust_files(root, vec![file("fix.md", "Of the project"), file("lint.md", "Lint")]);
         let (now, notices) = commands.now();
         assert_eq!(now.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["fix", "git:commit", "lint"]);
         assert_eq!((now[0].text.as_str(), now[2].source.as_str()), ("Fix it", ".aye/commands/lint.md"));

@@ -48,7 +48,7 @@ impl QueryHandler {
     pub(crate) fn new(store: Store, place: &AppContext, events: mpsc::UnboundedSender<Event>) -> Self {
         let files = Files::new(place.workspace.clone());
         let symbols = Symbols::new(place.workspace.clone());
-        let commands = Commands::new(place.directories.config.join("commands"));
+        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone());
         let status_command = place.settings.status_command().map(str::to_owned);
         let (worktree, searches) =
             (Arc::new(Worktree::new(place.workspace.clone(), place.environment.clone(), status_command)), AtomicU64::new(0));
@@ -66,11 +66,9 @@ impl QueryHandler {
         tokio::spawn(async move { desk.emit(HostResponse::Setup(handler::answer(&desk.inner.place, asked).await)) });
     }
 
-    /// Adds the slash commands of the project from now on.
+    /// Adds the slash commands and skills of the project from now on.
     pub(crate) fn trust(&self, project: &ProjectConfig) {
-        let files = project.commands();
-        let files = files.into_iter().map(|(path, bytes)| (path, bytes.to_vec())).collect();
-        self.inner.commands.trust(project.root(), files);
+        self.inner.commands.trust(project);
         self.run(HostRequest::Commands);
     }
 

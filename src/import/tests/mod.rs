@@ -63,6 +63,7 @@ impl User {
             mode: Mode::Ask,
             sandbox: Sandbox::Present,
             own: vec![self.path("config"), self.path("data")],
+            skills: Vec::new(),
         };
         let own = std::fs::read_to_string(self.targets().policy).ok();
         let layer = match own {

@@ -6,7 +6,14 @@ use crate::policy::paths::Sandbox;
 use crate::protocol::Mode;
 
 fn context(sandbox: Sandbox) -> Context {
-    Context { roots: vec!["/home/ada/work".into()], home: "/home/ada".into(), mode: Mode::Ask, sandbox, own: Vec::new() }
+    Context {
+        roots: vec!["/home/ada/work".into()],
+        home: "/home/ada".into(),
+        mode: Mode::Ask,
+        sandbox,
+        own: Vec::new(),
+        skills: Vec::new(),
+    }
 }
 
 /// Returns the worst effect of a line as "risk: sentence".

@@ -32,7 +32,8 @@ pub struct SandboxRequirements {
     pub read_only: Vec<PathBuf>,
     /// Paths that are read-only if they exist.
     pub read_only_if_there: Vec<PathBuf>,
-    /// Additional readable paths outside the workspace, which the policy names for commands or for reading.
+    /// Additional readable paths outside the workspace: those that the policy names for commands or for reading, and the user's
+    /// skills.
     pub readable: Vec<PathBuf>,
     /// Paths that no command sees.
     pub hidden: Vec<PathBuf>,
@@ -201,7 +202,8 @@ impl<'a> RequirementSource<'a> {
         places
     }
 
-    /// Returns the readable paths outside the workspace: those in `readable_paths`, or in every `allowed_paths` of File.Read.
+    /// Returns the readable paths outside the workspace: those in `readable_paths`, or in every `allowed_paths` of File.Read,
+    /// and the user's skills.
     fn readable(&self, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let context = self.context;
         let named = Places::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
@@ -211,7 +213,12 @@ impl<'a> RequirementSource<'a> {
         let lists = || self.layers.iter().filter_map(|layer| layer.read.as_ref()?.allowed.as_ref());
         let starts = lists().flat_map(|list| list.literal().chain(list.globs().map(|(start, _)| start)));
         let by_reading = starts.filter(|place| lists().all(|list| list.covers(place)));
-        let mut readable: Vec<PathBuf> = named.literal().chain(by_reading).map(Path::to_owned).collect();
+        let limits = || self.layers.iter().filter(|layer| layer.scope.limits_skills());
+        let may_be_read =
+            |skill: &&Path| limits().filter_map(|layer| layer.read.as_ref()?.allowed.as_ref()).all(|list| list.covers(skill));
+        let is_granted = self.layers.iter().any(|layer| layer.scope.grants() && layer.read.is_some());
+        let skills = context.skills.iter().filter(|_| is_granted).map(PathBuf::as_path).filter(may_be_read);
+        let mut readable: Vec<PathBuf> = named.literal().chain(by_reading).chain(skills).map(Path::to_owned).collect();
         readable.retain(|place| !context.in_workspace(place) && !context.is_own(place));
         unique(&mut readable);
         readable

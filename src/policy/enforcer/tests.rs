@@ -33,6 +33,7 @@ fn context() -> Context {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: vec![PathBuf::from("/home/user/.config/aye"), PathBuf::from("/home/user/.local/share/aye")],
+        skills: Vec::new(),
     }
 }
 
@@ -470,8 +471,14 @@ fn an_artifact_needs_reading_to_be_granted_and_no_rule_about_places_is_about_it(
     let judge = |policy: &str, given: &str, real: PathBuf, write: bool| {
         let text = format!("schema_version = 1\n{policy}");
         let home = PathBuf::from("/home/user");
-        let context =
-            Context { roots: vec![home.join("ws")], home, mode: Mode::Ask, sandbox: Sandbox::Present, own: vec![own.clone()] };
+        let context = Context {
+            roots: vec![home.join("ws")],
+            home,
+            mode: Mode::Ask,
+            sandbox: Sandbox::Present,
+            own: vec![own.clone()],
+            skills: Vec::new(),
+        };
         let bundle = super::super::bundle::Bundle::parse(&text, "policy.toml").unwrap();
         let enforcer = Enforcer::new(vec![Layer::new(super::super::layer::Scope::User, bundle)], context);
         let target = Target { given: given.to_owned(), real, place: crate::protocol::Place::File { bytes: 1 } };
@@ -497,4 +504,36 @@ fn an_artifact_needs_reading_to_be_granted_and_no_rule_about_places_is_about_it(
         assert_eq!(judge(reading, given, real.clone(), false), VerdictKind::Deny, "{given} {}", real.display());
     }
     assert_eq!(judge(reading, uri, kept, true), VerdictKind::Deny);
+}
+
+#[test]
+fn the_user_s_skills_may_be_read_unless_a_rule_an_administrator_or_the_project_says_otherwise() {
+    let skill = PathBuf::from("/home/user/.claude/skills/pdf");
+    let scene = || Context { skills: vec![skill.clone(), PathBuf::from("/home/user/.config/aye/skills/own")], ..context() };
+    let target = |path: &str| Target { given: path.to_owned(), real: PathBuf::from(path), place: Place::File { bytes: 1 } };
+    let verdict =
+        |layers: Vec<Layer>, action: Action| Enforcer::new(layers, scene()).explain(&[action], Timestamp::UNIX_EPOCH).verdict;
+    let built_in = || Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"));
+    let read = |path: &str| Action::Read { target: target(path) };
+    for (path, expected) in [
+        ("/home/user/.claude/skills/pdf/SKILL.md", VerdictKind::Allow),
+        ("/home/user/.config/aye/skills/own/SKILL.md", VerdictKind::Allow),
+        ("/home/user/.claude/skills/other/SKILL.md", VerdictKind::Deny),
+        ("/home/user/.claude/settings.json", VerdictKind::Deny),
+        ("/home/user/.config/aye/policy.toml", VerdictKind::Deny),
+    ] {
+        assert_eq!(verdict(vec![built_in()], read(path)), expected, "{path}");
+    }
+    let file = "/home/user/.claude/skills/pdf/SKILL.md";
+    assert_eq!(verdict(vec![built_in()], Action::Write { target: target(file) }), VerdictKind::Deny);
+    let listed = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n";
+    let blocked = "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"~/.claude\"]\n";
+    for scope in [Scope::Managed, Scope::Project] {
+        assert_eq!(verdict(vec![Layer::new(scope, parsed(listed)), built_in()], read(file)), VerdictKind::Deny, "{scope:?}");
+    }
+    assert_eq!(verdict(vec![Layer::new(Scope::User, parsed(listed))], read(file)), VerdictKind::Allow);
+    assert_eq!(verdict(vec![Layer::new(Scope::User, parsed(blocked))], read(file)), VerdictKind::Deny);
+    let readable = |layers: Vec<Layer>| Enforcer::new(layers, scene()).sandbox_requirements(&[], Timestamp::UNIX_EPOCH).readable;
+    assert_eq!(readable(vec![built_in()]), [skill.clone()], "commands never see the config directory");
+    assert!(readable(vec![Layer::new(Scope::Managed, parsed(listed)), built_in()]).is_empty());
 }

@@ -38,6 +38,8 @@ pub struct Context {
     pub sandbox: Sandbox,
     /// Config and data directories of aye, which no tool may access.
     pub own: Vec<PathBuf>,
+    /// Real directories of the user's skills, which may be read outside the workspace too.
+    pub skills: Vec<PathBuf>,
 }
 
 /// Whether the operating system can sandbox commands.
@@ -64,6 +66,11 @@ impl Context {
 
     pub fn is_own(&self, path: &Path) -> bool {
         self.own.iter().any(|own| path.starts_with(own))
+    }
+
+    /// Returns whether a path is in the directory of a skill of the user.
+    pub fn is_in_skill(&self, path: &Path) -> bool {
+        self.skills.iter().any(|skill| path.starts_with(skill))
     }
 
     /// Returns whether a target was named by its URI and is in the artifact directory. Both are required: a link of that name

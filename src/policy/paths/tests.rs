@@ -246,6 +246,7 @@ fn context(roots: &[&str]) -> Context {
         mode: Mode::Ask,
         sandbox: Sandbox::Absent,
         own: Vec::new(),
+        skills: Vec::new(),
     }
 }
 
@@ -346,6 +347,7 @@ fn a_list_too_long_for_one_set_still_blocks() {
         mode: Mode::Ask,
         sandbox: Sandbox::Absent,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     let patterns: Vec<_> =
         ["*.a", "**/.env"].iter().zip(7..).map(|(text, line)| Pattern { text: (*text).to_owned(), line }).collect();
@@ -366,6 +368,7 @@ fn a_name_in_a_pattern_means_itself_whatever_letters_it_has() {
             mode: Mode::Ask,
             sandbox: Sandbox::Absent,
             own: Vec::new(),
+            skills: Vec::new(),
         };
         let pattern = Pattern { text: "${workspace}/*.key".to_owned(), line: 1 };
         let places = Places::new(&[pattern], &context, true);

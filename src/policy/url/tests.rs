@@ -20,7 +20,10 @@ fn layer(scope: Scope, table: &str) -> Layer {
 
 fn in_mode(layers: Vec<Layer>, mode: Mode) -> Enforcer {
     let home = PathBuf::from("/home/user");
-    Enforcer::new(layers, Context { roots: vec![home.join("project")], home, mode, sandbox: Sandbox::Present, own: Vec::new() })
+    Enforcer::new(
+        layers,
+        Context { roots: vec![home.join("project")], home, mode, sandbox: Sandbox::Present, own: Vec::new(), skills: Vec::new() },
+    )
 }
 
 fn user(table: &str) -> Enforcer {

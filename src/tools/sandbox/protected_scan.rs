@@ -334,7 +334,7 @@ mod tests {
             "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/.env\"]\n[capabilities.\"Shell.Exec\"]\n";
         let bundle = Bundle::parse(text, "policy.toml").expect("parses");
         let (roots, home) = (vec![root.to_owned()], PathBuf::from("/home/user"));
-        let context = Context { roots, home, mode: Mode::Ask, sandbox: Sandbox::Present, own: Vec::new() };
+        let context = Context { roots, home, mode: Mode::Ask, sandbox: Sandbox::Present, own: Vec::new(), skills: Vec::new() };
         let enforcer = Enforcer::new(vec![Layer::new(Scope::User, bundle)], context);
         enforcer.sandbox_requirements(&[], jiff::Timestamp::UNIX_EPOCH).marks
     }

@@ -58,6 +58,7 @@ impl Tree {
             mode: Mode::Ask,
             sandbox: Sandbox::Absent,
             own: Vec::new(),
+            skills: Vec::new(),
         };
         let layer = Layer::new(Scope::User, Bundle::parse(&policy, "policy.toml").unwrap());
         let enforcer = Enforcer::new(vec![layer], own);

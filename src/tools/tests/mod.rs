@@ -39,7 +39,7 @@ mod visible;
 use super::background::Commands;
 use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
-use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionSearch, Settings, ToolSources, Toolset};
+use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionSearch, SessionSkills, Settings, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
@@ -142,6 +142,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
             follow_links: true,
         },
         search: SessionSearch::default(),
+        skills: SessionSkills::default(),
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),

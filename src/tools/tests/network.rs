@@ -51,7 +51,14 @@ impl Net {
         });
         let text = format!("schema_version = 1\n[capabilities.\"Network.Http\"]\n{table}");
         let home = PathBuf::from("/home/user");
-        let context = Context { roots: vec![home.join("ws")], home, mode: Mode::Ask, sandbox: Sandbox::Present, own: Vec::new() };
+        let context = Context {
+            roots: vec![home.join("ws")],
+            home,
+            mode: Mode::Ask,
+            sandbox: Sandbox::Present,
+            own: Vec::new(),
+            skills: Vec::new(),
+        };
         let enforcer = Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(&text, "policy.toml").unwrap())], context);
         let mut bench = Bench::new();
         let (web, addresses) = (enforcer.clone(), enforcer);

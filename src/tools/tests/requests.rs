@@ -91,7 +91,8 @@ impl Net {
 fn enforcer(table: &str, mode: Mode) -> Enforcer {
     let text = format!("schema_version = 1\n[capabilities.\"Network.Http\"]\n{table}");
     let home = PathBuf::from("/home/user");
-    let context = Context { roots: vec![home.join("ws")], home, mode, sandbox: Sandbox::Present, own: Vec::new() };
+    let context =
+        Context { roots: vec![home.join("ws")], home, mode, sandbox: Sandbox::Present, own: Vec::new(), skills: Vec::new() };
     Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(&text, "policy.toml").unwrap())], context)
 }
 

@@ -91,6 +91,7 @@ impl House {
             mode: Mode::Ask,
             sandbox: Sandbox::Present,
             own: vec![own.clone()],
+            skills: Vec::new(),
         };
         let held = Enforcer::new(vec![layer], context).sandbox_requirements(&[], jiff::Timestamp::UNIX_EPOCH);
         let machine = Machine { home, homes: &[], roots: &roots, own: &[&own], variable };

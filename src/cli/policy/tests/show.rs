@@ -42,6 +42,7 @@ fn in_force() -> InForce {
         mode: Mode::Ask,
         sandbox: Sandbox::Absent,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     InForce {
         layers: layers.iter().map(LayerInForce::from_layer).collect(),

@@ -38,6 +38,7 @@ fn over_the_default(text: &str) -> Enforcer {
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
         own: Vec::new(),
+        skills: Vec::new(),
     };
     let default = Layer::new(Scope::BuiltIn, Bundle::built_in().unwrap());
     Enforcer::new(vec![default, Layer::from_file(Scope::Project, bundle(text), Path::new(".aye/policy.toml"))], context)

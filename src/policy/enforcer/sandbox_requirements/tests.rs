@@ -11,6 +11,7 @@ fn context(mode: Mode) -> Context {
         mode,
         sandbox: Sandbox::Present,
         own: vec![PathBuf::from("/home/user/.config/aye")],
+        skills: Vec::new(),
     }
 }
 

@@ -1,0 +1,46 @@
+//! `aye skills …`: clap definition and checked action.
+
+use clap::Subcommand;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillsSub {
+    /// List the skills, and those that are not used
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a skill: its place, its tools, its files, its text
+    Show {
+        /// Name of the skill, as `aye skills list` shows it
+        name: String,
+    },
+    /// Check skills for mistakes
+    ///
+    /// Without PATH: the skills of this project and your own. The exit code is 1 if there is an error.
+    Check {
+        /// Directory of a skill, its SKILL.md, or a folder of skills
+        path: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SkillsAction {
+    List { json: bool },
+    Show { name: String },
+    Check { path: Option<PathBuf>, json: bool },
+}
+
+impl SkillsSub {
+    pub(crate) fn check(self) -> SkillsAction {
+        match self {
+            Self::List { json } => SkillsAction::List { json },
+            Self::Show { name } => SkillsAction::Show { name },
+            Self::Check { path, json } => SkillsAction::Check { path, json },
+        }
+    }
+}

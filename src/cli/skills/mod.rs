@@ -1,0 +1,208 @@
+//! `aye skills`: lists, shows and checks skills.
+
+pub(crate) mod args;
+
+use crate::config::trust::project_folder;
+use crate::host::console::{print_text, say_json, warn, warn_all};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::project::ProjectConfig;
+use crate::host::skills::own_folders;
+use crate::protocol::{Problem, counted, size};
+use crate::skills::{Folder, Origin, PROJECT_FOLDERS, Report, SKILL_FILE, Skill, SkillSet, check, check_one};
+use crate::text::{clean, clean_line, truncate, width};
+use args::SkillsAction;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use strsim::damerau_levenshtein;
+
+/// Maximum columns of a description in the list.
+const DESCRIPTION_CELLS: usize = 100;
+
+pub(crate) fn run(place: &AppContext, common: &Common, action: SkillsAction) -> Result<Exit, CliError> {
+    match action {
+        SkillsAction::List { json } => Ok(list(&usable(place, common), json)),
+        SkillsAction::Show { name } => show(&usable(place, common), &name),
+        SkillsAction::Check { path, json } => check_all(place, path.as_deref(), json),
+    }
+}
+
+/// Returns the skills that a session here would have.
+fn usable(place: &AppContext, common: &Common) -> Arc<SkillSet> {
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+    project.ignored().iter().for_each(|notice| warn(notice.clone()));
+    place.skills.with_project(&project).set()
+}
+
+/// A skill in the JSON of the list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedSkill<'a> {
+    name: &'a str,
+    description: &'a str,
+    file: String,
+    origin: Origin,
+    for_model: bool,
+    for_user: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_tools: Option<&'a [String]>,
+}
+
+fn list(set: &SkillSet, json: bool) -> Exit {
+    if json {
+        let skills: Vec<_> = set.skills.iter().map(listed).collect();
+        say_json(&serde_json::json!({ "skills": skills, "hidden": set.hidden, "broken": set.broken, "limits": set.limits }));
+        return Exit::Completed;
+    }
+    if set.skills.is_empty() {
+        let folders = PROJECT_FOLDERS.map(|folder| format!("`{folder}`")).join(", ");
+        print_text(&format!("No skills. aye looks in {folders} of a trusted project, and in your own folders.\n"));
+    }
+    let longest = set.skills.iter().map(|skill| width(skill.name())).max().unwrap_or_default();
+    let mut text = String::new();
+    for skill in &set.skills {
+        let description = clean_line(&skill.manifest.description);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{:longest$}  {}", skill.name(), truncate(&description, DESCRIPTION_CELLS));
+        let _ = writeln!(text, "{:longest$}  {}{}", "", clean_line(&skill.file()), users(skill));
+    }
+    print_text(&text);
+    let hidden = set.hidden.iter().map(|hidden| {
+        format!("`{}` is not used: the skill in `{}` has the same name", clean_line(&hidden.file), clean_line(&hidden.used_file))
+    });
+    let broken = set.broken.iter().flat_map(|broken| {
+        let file = shown(&broken.file);
+        broken.faults.iter().map(move |fault| format!("ignored a skill: {}", fault.located(&file)))
+    });
+    let told: Vec<String> = hidden.chain(broken).chain(set.limits.iter().cloned()).collect();
+    warn_all(&told);
+    Exit::Completed
+}
+
+fn listed(skill: &Skill) -> ListedSkill<'_> {
+    ListedSkill {
+        name: skill.name(),
+        description: &skill.manifest.description,
+        file: skill.file(),
+        origin: skill.origin,
+        for_model: skill.manifest.for_model,
+        for_user: skill.manifest.for_user,
+        allowed_tools: skill.manifest.allowed_tools.as_deref(),
+    }
+}
+
+/// Returns who cannot use the skill, in parentheses.
+fn users(skill: &Skill) -> &'static str {
+    match (skill.manifest.for_model, skill.manifest.for_user) {
+        (true, true) => "",
+        (false, true) => " (only you can use it)",
+        (true, false) => " (only the model can use it)",
+        (false, false) => " (nobody can use it)",
+    }
+}
+
+fn show(set: &SkillSet, name: &str) -> Result<Exit, CliError> {
+    let name = name.trim_start_matches('/');
+    let Some(skill) = set.find(name) else { return Err(unknown(set, name)) };
+    let manifest = &skill.manifest;
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{key:14} {}", clean_line(value));
+    };
+    line("name", skill.name());
+    line("description", &manifest.description);
+    line("file", &format!("{}{}", skill.file(), users(skill)));
+    if let Some(hint) = &manifest.argument_hint {
+        line("arguments", hint);
+    }
+    if let Some(tools) = &manifest.allowed_tools {
+        let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
+        line("allowed tools", &format!("{tools}; while the skill is in use, other tools ask"));
+    }
+    for hidden in set.hidden.iter().filter(|hidden| hidden.name == name) {
+        line("not used", &hidden.file);
+    }
+    for file in skill.files().iter().filter(|file| file.path != SKILL_FILE) {
+        line("part", &format!("{} ({})", file.path, size(file.bytes)));
+    }
+    print_text(&format!("{text}\n{}\n", clean(&manifest.body)));
+    Ok(Exit::Completed)
+}
+
+fn unknown(set: &SkillSet, name: &str) -> CliError {
+    let mut problem = Problem::new(format!("there is no skill `{}`", name.escape_debug()));
+    if let Some(broken) = set.broken.iter().find(|broken| broken.file.ends_with(&format!("/{name}/{SKILL_FILE}"))) {
+        let fault = broken.faults.first().map(|fault| fault.located(&shown(&broken.file))).unwrap_or_default();
+        return CliError::usage(problem.because(fault));
+    }
+    let near = set.skills.iter().map(|skill| (damerau_levenshtein(skill.name(), name), skill.name())).min();
+    if let Some((_, near)) = near.filter(|(distance, known)| *distance <= 1 + known.len() / 4) {
+        problem = problem.hint(format!("did you mean `{near}`?"));
+    }
+    CliError::usage(problem.hint("run `aye skills list` to list the skills"))
+}
+
+/// Checks the skills at a path, or those of the project and of the user. A check uses nothing that it reads, so it needs no trust.
+fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
+    let reports: Vec<Report> = match path {
+        Some(path) => check_path(place, path)?,
+        None => {
+            let of_project = PROJECT_FOLDERS.iter().map(|name| project_folder(&place.workspace, name));
+            let own = own_folders(&place.directories, &place.home);
+            of_project.chain(own).flat_map(|folder| check(&folder)).collect()
+        }
+    };
+    let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
+    let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };
+    if json {
+        say_json(&reports);
+        return Ok(exit);
+    }
+    let mut text = String::new();
+    for report in &reports {
+        let file = shown(&report.file);
+        let lines = |kind: &'static str| move |message: String| format!("{kind}: {}\n", clean_line(&message));
+        text.extend(report.errors.iter().map(|fault| fault.located(&file)).map(lines("error")));
+        text.extend(report.warnings.iter().map(|fault| fault.located(&file)).map(lines("warning")));
+    }
+    let warnings = reports.iter().map(|report| report.warnings.len()).sum::<usize>();
+    let count = |number: usize, one, many| counted(number as u64, one, many);
+    let (skills, errors) = (count(reports.len(), "skill", "skills"), count(errors, "error", "errors"));
+    print_text(&format!("{text}{skills}: {errors}, {}\n", count(warnings, "warning", "warnings")));
+    Ok(exit)
+}
+
+/// Returns the mistakes of the skill or the folder of skills at a path.
+fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> {
+    let given = path.display().to_string();
+    let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));
+    let full = place.workspace.join(path);
+    let real = full.canonicalize().map_err(|error| failed(error.to_string()))?;
+    let real = if real.is_file() { real.parent().unwrap_or(&real).to_owned() } else { real };
+    let folder = |path: &Path| Folder {
+        path: path.to_owned(),
+        shown: path.strip_prefix(&place.workspace).unwrap_or(path).display().to_string(),
+        origin: Origin::Project,
+        boundary: None,
+        kept_apart: Vec::new(),
+    };
+    let is_skill = real.join(SKILL_FILE).symlink_metadata().is_ok();
+    if !is_skill {
+        let reports = check(&folder(&real));
+        let hint = format!("a skill is a directory with a file `{SKILL_FILE}`");
+        return if reports.is_empty() { Err(failed("there is no skill".to_owned()).hint(hint)) } else { Ok(reports) };
+    }
+    let parent = real.parent().ok_or_else(|| failed("it is the root directory".to_owned()))?;
+    let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(check_one(&folder(parent), &name).into_iter().collect())
+}
+
+/// Returns a file name for the terminal.
+fn shown(file: &str) -> String {
+    crate::text::reveal_line(file)
+}

@@ -1,0 +1,56 @@
+//! The mistakes of skills in a directory, for their authors.
+
+use super::SKILL_FILE;
+use super::candidate::{Candidate, Contents, Folder};
+use super::fault::Fault;
+use super::manifest::{Manifest, ReadManifest};
+use super::tree::{Detail, read_tree};
+use serde::Serialize;
+use std::collections::HashSet;
+
+/// The mistakes of one skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Report {
+    pub file: String,
+    pub errors: Vec<Fault>,
+    pub warnings: Vec<Fault>,
+}
+
+/// Returns the mistakes of each skill of a folder, and of the folder itself.
+pub(crate) fn check(folder: &Folder) -> Vec<Report> {
+    let contents = folder.contents(&mut HashSet::new());
+    let of_folder =
+        |message: String| Report { file: folder.shown.clone(), errors: vec![Fault::general(message)], warnings: Vec::new() };
+    let mut reports: Vec<Report> = contents.candidates.iter().map(report).collect();
+    reports.extend(contents.problem.map(|problem| of_folder(format!("the folder {problem}"))));
+    let outside = contents.outside.map(|to| format!("a symlink to `{}`, outside of the project", to.display()));
+    reports.extend(outside.map(of_folder));
+    if contents.rest > 0 {
+        reports.push(of_folder(format!("{} skills beyond the limit are ignored", contents.rest)));
+    }
+    reports
+}
+
+/// Returns the mistakes of the skill in one directory of a folder.
+pub(crate) fn check_one(folder: &Folder, name: &str) -> Option<Report> {
+    folder.find(name).as_ref().map(report)
+}
+
+fn report(candidate: &Candidate) -> Report {
+    let file = candidate.file();
+    let failed = |message: String| Report { file: file.clone(), errors: vec![Fault::general(message)], warnings: Vec::new() };
+    let (text, left_out) = match &candidate.contents {
+        Contents::Read { text, left_out, files: Some(_) } => (text, left_out.clone()),
+        // The files of the user's skills are not read otherwise.
+        Contents::Read { text, files: None, .. } => match read_tree(&candidate.real, &candidate.real, Detail::Listed) {
+            Ok(tree) => (text, tree.left_out),
+            Err(why) => return failed(why),
+        },
+        Contents::Outside { to } => return failed(format!("a symlink to `{}`, outside of the project", to.display())),
+        Contents::Closed { why } => return failed(why.clone()),
+    };
+    let ReadManifest { errors, mut warnings, .. } = Manifest::read(&candidate.name, text);
+    let ignored = |(name, why): (String, String)| Fault::general(format!("`{name}` is not part of the skill: {why}"));
+    warnings.extend(left_out.into_iter().filter(|(name, _)| name != SKILL_FILE).map(ignored));
+    Report { file, errors, warnings }
+}

@@ -1,0 +1,30 @@
+//! Mistakes in a skill, with their line.
+
+use serde::Serialize;
+
+/// A mistake in a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Fault {
+    /// Line in `SKILL.md`, from 1; `None` if the mistake is not in a line of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl Fault {
+    pub(crate) fn at(line: usize, message: impl Into<String>) -> Self {
+        Self { line: Some(line), message: message.into() }
+    }
+
+    pub(crate) fn general(message: impl Into<String>) -> Self {
+        Self { line: None, message: message.into() }
+    }
+
+    /// Returns the fault with its file and line: `.claude/skills/pdf/SKILL.md:3: …`.
+    pub(crate) fn located(&self, file: &str) -> String {
+        match self.line {
+            Some(line) => format!("{file}:{line}: {}", self.message),
+            None => format!("{file}: {}", self.message),
+        }
+    }
+}

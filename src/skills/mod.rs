@@ -1,0 +1,25 @@
+//! Skills: directories with a `SKILL.md` that instructs the model, and with files that it uses. Reading, checking and
+//! precedence; nothing here decides whether a skill may be used.
+
+mod candidate;
+mod check;
+mod fault;
+mod front_matter;
+mod manifest;
+mod origin;
+mod set;
+mod skill;
+mod tree;
+
+pub(crate) use candidate::{Candidate, Contents, Folder, FolderContents};
+pub(crate) use check::{Report, check, check_one};
+pub(crate) use origin::Origin;
+pub(crate) use set::{Reach, SkillSet};
+pub(crate) use skill::Skill;
+
+/// Name of the file with the instructions of a skill.
+pub(crate) const SKILL_FILE: &str = "SKILL.md";
+/// Folders of a project that can contain skills; of two skills with the same name, the one in the earlier folder is used.
+pub(crate) const PROJECT_FOLDERS: [&str; 3] = [".aye/skills", ".agents/skills", ".claude/skills"];
+/// Folders of skills in the home directory, after `skills` in the config directory.
+pub(crate) const HOME_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];

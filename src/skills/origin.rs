@@ -1,0 +1,11 @@
+//! Owners of skills.
+
+use serde::Serialize;
+
+/// The owner of a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Origin {
+    Project,
+    User,
+}

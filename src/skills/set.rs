@@ -1,0 +1,158 @@
+//! The skills of a session: which of several with the same name is used, and which cannot be.
+
+use super::candidate::{Candidate, Contents, Folder, FolderContents, MAX_SKILLS};
+use super::fault::Fault;
+use super::manifest::{Manifest, ReadManifest};
+use super::origin::Origin;
+use super::skill::{Pinned, Skill};
+use serde::Serialize;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// A skill that is not used, because of its faults.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct BrokenSkill {
+    /// File of the skill.
+    pub file: String,
+    pub faults: Vec<Fault>,
+}
+
+/// A skill that is not used, because another one has its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HiddenSkill {
+    pub name: String,
+    pub file: String,
+    /// File of the skill that is used.
+    pub used_file: String,
+}
+
+/// The skills that can be used, and those that cannot.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SkillSet {
+    /// Skills by name.
+    pub skills: Vec<Skill>,
+    pub broken: Vec<BrokenSkill>,
+    pub hidden: Vec<HiddenSkill>,
+    /// Sentences about folders that are not read completely.
+    pub limits: Vec<String>,
+}
+
+/// Where skills are found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reach {
+    /// Skills of a trusted project, as they were when it was trusted.
+    pub project: Vec<FolderContents>,
+    /// Workspace that the links of those must not leave.
+    pub workspace: PathBuf,
+    /// Folders of the user.
+    pub own: Vec<Folder>,
+}
+
+impl Reach {
+    /// Reads the skills of the user from the disk, and adds them to those of the project.
+    pub(crate) fn read(&self) -> SkillSet {
+        let mut set = SkillSet::default();
+        let mut seen = HashSet::new();
+        for contents in &self.project {
+            seen.extend(contents.candidates.iter().map(|candidate| candidate.real.clone()));
+            set.add(contents, "the project", &self.workspace);
+        }
+        for folder in &self.own {
+            set.add(&folder.contents(&mut seen), &folder.shown, &self.workspace);
+        }
+        set.skills.sort_by(|one, other| one.name().cmp(other.name()));
+        set
+    }
+}
+
+impl SkillSet {
+    /// Returns the skill of this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Skill> {
+        self.skills.iter().find(|skill| skill.name() == name)
+    }
+
+    /// Returns the skills that the model may load.
+    pub(crate) fn for_model(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.iter().filter(|skill| skill.manifest.for_model)
+    }
+
+    /// Returns the directories of the user's skills, without links.
+    pub(crate) fn own_directories(&self) -> Vec<PathBuf> {
+        let own = self.skills.iter().filter(|skill| skill.origin == Origin::User);
+        own.map(|skill| skill.real.clone()).collect()
+    }
+
+    /// Returns the skill of the project that contains a file with other content than was trusted.
+    pub(crate) fn changed_owner(&self, real: &Path) -> Option<&Skill> {
+        self.skills.iter().find(|skill| skill.has_changed(real))
+    }
+
+    /// Returns a sentence about skills that are not used, for the start of a session.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let first = self.broken.first()?;
+        let fault = first.faults.first().map(|fault| fault.located(&first.file)).unwrap_or_default();
+        let more = match self.broken.len() - 1 {
+            0 => String::new(),
+            1 => " and 1 more".to_owned(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!("ignored the skill `{}`{more}: {fault}; `aye skills check` lists all mistakes", first.file))
+    }
+
+    /// Returns a hash of everything that was read.
+    pub(crate) fn print(&self) -> blake3::Hash {
+        let mut print = blake3::Hasher::new();
+        for skill in &self.skills {
+            print.update(skill.file().as_bytes()).update(b"\0").update(skill.digest.as_bytes());
+        }
+        for broken in &self.broken {
+            print.update(broken.file.as_bytes()).update(b"\0");
+        }
+        print.finalize()
+    }
+
+    fn add(&mut self, contents: &FolderContents, folder: &str, workspace: &Path) {
+        if let Some(problem) = &contents.problem {
+            self.limits.push(format!("the skills in `{folder}` are ignored: the folder {problem}"));
+        }
+        if contents.rest > 0 {
+            let rest = contents.rest;
+            self.limits.push(format!("{rest} skills in `{folder}` are ignored: the limit is {MAX_SKILLS}"));
+        }
+        for candidate in &contents.candidates {
+            self.add_candidate(candidate, workspace);
+        }
+    }
+
+    fn add_candidate(&mut self, candidate: &Candidate, workspace: &Path) {
+        let file = candidate.file();
+        let broken = |faults: Vec<Fault>| BrokenSkill { file: file.clone(), faults };
+        let (text, files) = match &candidate.contents {
+            Contents::Read { text, files, .. } => (text, files),
+            Contents::Outside { to } => {
+                let message = format!("a symlink to `{}`, outside of the project", to.display());
+                return self.broken.push(broken(vec![Fault::general(message)]));
+            }
+            Contents::Closed { why } => return self.broken.push(broken(vec![Fault::general(why.clone())])),
+        };
+        let ReadManifest { manifest, errors, .. } = Manifest::read(&candidate.name, text);
+        let Some(manifest) = manifest else { return self.broken.push(broken(errors)) };
+        if let Some(used) = self.find(&manifest.name) {
+            let used_file = used.file();
+            return self.hidden.push(HiddenSkill { name: manifest.name, file, used_file });
+        }
+        let pinned = files.clone().map(|files| Pinned { files, boundary: workspace.to_owned() });
+        self.skills.push(Skill {
+            manifest,
+            real: candidate.real.clone(),
+            shown: candidate.shown.clone(),
+            origin: candidate.origin,
+            digest: blake3::hash(text).to_hex().to_string(),
+            pinned,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! A skill that can be used: its manifest, its place and its files.
+
+use super::SKILL_FILE;
+use super::manifest::{Manifest, ReadManifest};
+use super::origin::Origin;
+use super::tree::{Detail, PinnedFile, first_change, is_unchanged, read_tree};
+use crate::protocol::CustomCommand;
+use std::path::{Path, PathBuf};
+
+/// Beginning of the line that names the skill in a prompt or a result.
+const HEADER: &str = "[Skill ";
+/// Placeholder of other agents for the directory of the skill.
+const DIRECTORY: &str = "${CLAUDE_SKILL_DIR}";
+
+/// A skill that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Skill {
+    pub manifest: Manifest,
+    /// Directory without links.
+    pub real: PathBuf,
+    /// Directory as users know it: `.claude/skills/pdf`.
+    pub shown: String,
+    pub origin: Origin,
+    /// Hash of `SKILL.md`.
+    pub digest: String,
+    /// Files of a project's skill, as they were when they were read.
+    pub pinned: Option<Pinned>,
+}
+
+/// The files of a skill with their hashes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pinned {
+    pub files: Vec<PinnedFile>,
+    /// Directory that no link of the skill may leave.
+    pub boundary: PathBuf,
+}
+
+impl Skill {
+    pub(crate) fn name(&self) -> &str {
+        &self.manifest.name
+    }
+
+    /// Returns the file of the skill as users know it.
+    pub(crate) fn file(&self) -> String {
+        format!("{}/{SKILL_FILE}", self.shown)
+    }
+
+    /// Returns the line that names the skill in prompts and results: `[Skill pdf, from .claude/skills/pdf/SKILL.md]`.
+    pub(crate) fn header(&self) -> String {
+        format!("{HEADER}{}, from {}]", self.name(), self.file())
+    }
+
+    /// Returns the names in the lines of a text that look like the header of a skill.
+    pub(crate) fn named_in(text: &str) -> impl Iterator<Item = (&str, &str)> {
+        let headers = text.lines().filter(|line| line.starts_with(HEADER));
+        headers.filter_map(|line| Some((line[HEADER.len()..].split_once(',')?.0, line)))
+    }
+
+    /// Returns the slash command of the skill; `None` if users cannot call it.
+    pub(crate) fn command(&self) -> Option<CustomCommand> {
+        let Manifest { name, description, argument_hint, .. } = &self.manifest;
+        let owner = match self.origin {
+            Origin::Project => "skill of the project",
+            Origin::User => "your skill",
+        };
+        self.manifest.for_user.then(|| CustomCommand {
+            name: name.clone(),
+            description: format!("{owner}: {description}"),
+            argument_hint: argument_hint.clone(),
+            text: format!("{}\n{}\n\n{}", self.header(), self.place(), self.body()),
+            source: self.file(),
+        })
+    }
+
+    /// Returns the instructions with these arguments, as for a slash command.
+    pub(crate) fn instructions(&self, arguments: &str) -> String {
+        let command = CustomCommand {
+            name: String::new(),
+            description: String::new(),
+            argument_hint: None,
+            text: self.body(),
+            source: String::new(),
+        };
+        command.expand(arguments)
+    }
+
+    fn body(&self) -> String {
+        self.manifest.body.replace(DIRECTORY, &self.real.to_string_lossy())
+    }
+
+    /// Returns the skill with the current content of its file.
+    ///
+    /// # Errors
+    /// Returns why the file can no longer be used.
+    pub(crate) fn reread(&self, most_bytes: u64) -> Result<Self, String> {
+        let file = self.real.join(SKILL_FILE).canonicalize().map_err(|error| error.to_string())?;
+        if !file.starts_with(&self.real) {
+            return Err(format!("`{SKILL_FILE}` is a symlink to `{}`", file.display()));
+        }
+        let text = crate::sys::file::read(&file, most_bytes).map_err(|error| error.to_string())?;
+        let ReadManifest { manifest, errors, .. } = Manifest::read(self.name(), &text);
+        let manifest = manifest.ok_or_else(|| errors.first().map(|fault| fault.located(&self.file())).unwrap_or_default())?;
+        Ok(Self { manifest, digest: blake3::hash(&text).to_hex().to_string(), ..self.clone() })
+    }
+
+    /// Returns the sentence that says where the files of the skill are.
+    pub(crate) fn place(&self) -> String {
+        format!("Its files are in {}; paths in it are relative to that directory.", self.real.display())
+    }
+
+    /// Returns the current files of the skill.
+    pub(crate) fn files(&self) -> Vec<PinnedFile> {
+        match &self.pinned {
+            Some(pinned) => pinned.files.clone(),
+            None => read_tree(&self.real, &self.real, Detail::Listed).map_or_else(|_| Vec::new(), |tree| tree.files),
+        }
+    }
+
+    /// Returns how the skill of a project differs from what was trusted. Reads all of its files.
+    pub(crate) fn change(&self) -> Option<String> {
+        let pinned = self.pinned.as_ref()?;
+        first_change(&self.real, &pinned.boundary, &pinned.files)
+    }
+
+    /// Returns whether a file of the skill of a project is new or has other content than was trusted; false for other files.
+    pub(crate) fn has_changed(&self, real: &Path) -> bool {
+        let Some(pinned) = &self.pinned else { return false };
+        let Ok(below) = real.strip_prefix(&self.real) else { return false };
+        let known = pinned.files.iter().find(|file| Path::new(&file.path) == below);
+        known.is_none_or(|known| !is_unchanged(real, known))
+    }
+}

@@ -1,0 +1,111 @@
+//! The skills of a session: those that can be loaded, and those that the running task uses.
+
+mod tool_scope;
+
+use crate::protocol::{Action, ToolResult, ToolStatus};
+use crate::skills::{Skill, SkillSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Name of the tool that loads a skill.
+pub(crate) const SKILL: &str = "Skill";
+
+/// The skills of a session. Cheap to clone; all clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct SessionSkills(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    set: Arc<SkillSet>,
+    /// Names of the skills that the running task uses, each once.
+    active: Vec<String>,
+}
+
+impl SessionSkills {
+    pub(crate) fn new(set: Arc<SkillSet>) -> Self {
+        Self(Arc::new(Mutex::new(State { set, active: Vec::new() })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Uses other skills from now on. Those that the task uses stay active.
+    pub(crate) fn replace(&self, set: Arc<SkillSet>) {
+        self.state().set = set;
+    }
+
+    pub(in crate::tools) fn set(&self) -> Arc<SkillSet> {
+        Arc::clone(&self.state().set)
+    }
+
+    /// Begins a task: only the skills that its prompt names are active.
+    pub(crate) fn begin_task(&self, prompt: &str) {
+        self.end_task();
+        self.note_prompt(prompt);
+    }
+
+    /// Ends the task, and with it the use of its skills.
+    pub(crate) fn end_task(&self) {
+        self.state().active.clear();
+    }
+
+    /// Activates the skills whose text the user sent.
+    pub(crate) fn note_prompt(&self, prompt: &str) {
+        let set = self.set();
+        for (name, line) in Skill::named_in(prompt) {
+            if set.find(name).is_some_and(|skill| skill.header() == line) {
+                self.activate(name);
+            }
+        }
+    }
+
+    /// Activates the skill that a call loaded.
+    pub(crate) fn note_result(&self, result: &ToolResult) {
+        if result.tool_name == SKILL
+            && result.status == ToolStatus::Succeeded
+            && let Some((name, _)) = Skill::named_in(&result.output_text).next()
+        {
+            self.activate(name);
+        }
+    }
+
+    pub(in crate::tools) fn activate(&self, name: &str) {
+        let active = &mut self.state().active;
+        if !active.iter().any(|known| known == name) {
+            active.push(name.to_owned());
+        }
+    }
+
+    /// Returns why a call needs approval although the policy allows it: a skill that the task uses does not list its tool, or it
+    /// runs a file of a skill that changed since it was trusted. `name_of` returns the tool that a name of another agent means.
+    pub(in crate::tools) fn doubt(
+        &self,
+        tool_name: &str,
+        actions: &[Action],
+        runs: &[PathBuf],
+        name_of: fn(&str) -> Option<&'static str>,
+    ) -> Option<String> {
+        let (set, active) = {
+            let state = self.state();
+            (Arc::clone(&state.set), state.active.clone())
+        };
+        let changed = runs.iter().find_map(|file| set.changed_owner(file).map(|skill| changed_file(skill, file)));
+        // Such a call can only narrow, or touches nothing.
+        let is_free = tool_name == SKILL || actions.is_empty();
+        changed.or_else(|| {
+            if is_free {
+                return None;
+            }
+            let lists = |name: &String| Some((name.clone(), set.find(name)?.manifest.allowed_tools.clone()?));
+            let narrow =
+                active.iter().filter_map(lists).find(|(_, tools)| !tool_scope::covers(tools, tool_name, actions, name_of));
+            narrow.map(|(name, _)| format!("the skill `{name}` does not list this in its `allowed-tools`"))
+        })
+    }
+}
+
+fn changed_file(skill: &Skill, file: &Path) -> String {
+    let below = file.strip_prefix(&skill.real).unwrap_or(file);
+    format!("`{}` of the skill `{}` changed since you trusted the project", below.display(), skill.name())
+}

@@ -1,0 +1,71 @@
+//! Tools that a skill lists in `allowed-tools`. The list only narrows: other calls ask, and listed ones are judged as ever.
+
+use crate::policy::{LinePrefix, means_tool, of_other_agent, only_begins_with};
+use crate::protocol::Action;
+
+/// Returns whether a list covers a call. An entry that is not understood covers nothing.
+pub(super) fn covers(entries: &[String], tool_name: &str, actions: &[Action], name_of: fn(&str) -> Option<&'static str>) -> bool {
+    let mut prefixes = Vec::new();
+    for entry in entries {
+        let (name, pattern) = match entry.split_once('(') {
+            Some((name, pattern)) => (name, Some(pattern.strip_suffix(')').unwrap_or(pattern))),
+            None => (entry.as_str(), None),
+        };
+        if !is_meant(name.trim(), tool_name, name_of) {
+            continue;
+        }
+        match pattern {
+            None | Some("*") => return true,
+            Some(pattern) => prefixes.push(LinePrefix::parse(pattern)),
+        }
+    }
+    matches!(actions, [Action::Exec { command, .. }] if only_begins_with(command, &prefixes))
+}
+
+fn is_meant(name: &str, tool_name: &str, name_of: fn(&str) -> Option<&'static str>) -> bool {
+    if let Some(own) = name_of(name) {
+        return own == tool_name;
+    }
+    means_tool(&of_other_agent(name).unwrap_or_else(|| name.to_owned()), tool_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Place, Target};
+    use crate::tools::name_of;
+    use std::path::PathBuf;
+
+    fn command(line: &str) -> Vec<Action> {
+        let cwd = Target { given: ".".to_owned(), real: PathBuf::from("/w"), place: Place::Directory };
+        vec![Action::Exec { command: line.to_owned(), cwd }]
+    }
+
+    #[test]
+    fn a_call_is_covered_by_a_name_an_alias_or_the_words_of_a_command() {
+        let list = |entries: &[&str]| entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>();
+        let entries = list(&["Read", "Bash(git log:*)", "Bash(make)", "mcp__docs", "mcp__web__fetch", "Write(src/**)"]);
+        for (tool, line) in [
+            ("ReadFile", ""),
+            ("RunCommand", "git log -3"),
+            ("RunCommand", "make && git log"),
+            ("Mcp.docs/search", ""),
+            ("Mcp.web/fetch", ""),
+        ] {
+            assert!(covers(&entries, tool, &command(line), name_of), "{tool} {line}");
+        }
+        for (tool, line) in [
+            ("WriteFile", ""),
+            ("Grep", ""),
+            ("RunCommand", "git push"),
+            ("RunCommand", "make; rm a"),
+            ("Mcp.web/post", ""),
+            ("Mcp.other/search", ""),
+        ] {
+            assert!(!covers(&entries, tool, &command(line), name_of), "{tool} {line}");
+        }
+        assert!(covers(&list(&["Bash"]), "RunCommand", &command("rm a"), name_of));
+        assert!(covers(&list(&["Bash(*)"]), "RunCommand", &command("rm a"), name_of));
+        assert!(!covers(&[], "ReadFile", &[], name_of));
+    }
+}
