@@ -65,7 +65,7 @@ impl AssumedPrices {
         Ok(())
     }
 
-    /// Records the assumption that applies to the next request, so that a later run of the session counts the same.
+    /// Records the assumption that applies to the next request, so that a later run of the session uses the same price.
     pub(crate) fn record(&mut self, cx: &mut TurnContext) {
         let facts = &cx.options.model;
         let price = self.find(&facts.name).filter(|_| facts.price_is_assumed);

@@ -486,7 +486,7 @@ impl TurnMachine {
             return;
         }
         let chosen = self.cx.options.model.clone();
-        let why = format!("{} does not respond ({}); this model continues the task", chosen.name, failure.message);
+        let why = format!("{} is not responding ({}); continuing with this model", chosen.name, failure.message);
         self.fallbacks.replace(chosen);
         self.choice.switch(facts, &why, &mut self.cx);
         self.window_changed();
