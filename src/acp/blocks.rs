@@ -1,4 +1,4 @@
-//! Conversion of an editor's prompt into the text of one: files are named, images and long texts are stored as
+//! Conversion of an editor's prompt into the text of one: files are named, images and long text are stored as
 //! artifacts.
 
 use super::host::Files;
@@ -72,7 +72,7 @@ const AS_IT_IS: &str = ", current content in the editor:";
 #[derive(Default)]
 struct Prompt {
     text: String,
-    /// Embedded texts, which follow the user's text.
+    /// Embedded text, which follows the user's text.
     behind: String,
     /// True if the last part was a mention, which must be separated from the text after it.
     named: bool,

@@ -16,7 +16,7 @@ const MAX_MODELS: usize = 100;
 /// The modes with the name and the description that an editor shows.
 const MODES: [(Mode, &str, &str); 4] = [
     (Mode::Plan, "Plan", "read-only: no changes"),
-    (Mode::Ask, "Ask", "follow the policy; ask where it does not decide"),
+    (Mode::Ask, "Ask", "follow the policy; ask if no rule applies"),
     (Mode::AutoEdit, "Auto-edit", "edit files in the workspace without asking"),
     (Mode::Auto, "Auto", "ask about high-risk actions only"),
 ];

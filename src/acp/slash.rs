@@ -88,7 +88,7 @@ pub(crate) fn begin(name: &str, behind: &str, known: &SessionFacts<'_>) -> Resul
         ("mode", None) => Ok(SlashOutcome::Reply(format!("mode {}", known.options.mode.as_str()))),
         ("approve", name) => match name.and_then(Approve::named) {
             Some(approve) => asked(Command::SetApprove { approve }, AwaitedEvent::Notice),
-            None => Err("choose what commands ask about: `/approve command` or `/approve effects`".to_owned()),
+            None => Err("choose what aye asks about: `/approve command` or `/approve effects`".to_owned()),
         },
         ("ran", _) => asked(Command::ListUnasked, AwaitedEvent::Notice),
         ("model", Some(name)) => asked(super::options::set_model(name)?, AwaitedEvent::Model),

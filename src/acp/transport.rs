@@ -39,7 +39,7 @@ pub(crate) type To = UnboundedSender<TransportFrame>;
 pub(crate) struct Pipes {
     pub lines: mpsc::Receiver<Line>,
     pub out: mpsc::Sender<String>,
-    /// Resolves when everything has been written, or nobody reads.
+    /// Resolves when everything has been written, or the reader is gone.
     pub written: tokio::sync::oneshot::Receiver<()>,
 }
 
@@ -152,7 +152,7 @@ fn refusal(id: &Value, code: i32, message: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
 }
 
-/// Writes messages until there are no more or nobody reads them.
+/// Writes messages until there are no more or the reader is gone.
 pub(crate) async fn carry_out(
     mut from: impl Stream<Item = TransportFrame> + Unpin,
     out: mpsc::Sender<String>,

@@ -43,13 +43,13 @@ pub(crate) const IMAGE_MOST_TOKENS: u64 = 4_800;
 /// seldom changes.
 pub(crate) const MAX_IMAGES: usize = 20;
 pub(crate) const IMAGES_LEFT_AT_ONCE: usize = 10;
-/// Maximum bytes of all images as base64: a request may have 32 MB.
+/// Maximum bytes of all images as base64: a request may be 32 MB.
 pub(crate) const MAX_IMAGES_BYTES: u64 = 24 << 20;
 /// Seconds to wait for a policy reload before a session is resumed under the current policy.
 pub(crate) const RELOAD_SECONDS: u64 = 20;
 /// Timeout in seconds for planning a call, and for a call that only reads.
 pub(crate) const READ_SECONDS: u64 = 30;
-/// Timeout in seconds after which a call that changes files is told to stop.
+/// Timeout in seconds after which aye tells a call that changes files to stop.
 pub(crate) const CHANGE_SECONDS: u64 = 30;
 /// Timeout in seconds for copying, moving or deleting a directory tree.
 pub(crate) const TREE_SECONDS: u64 = 600;
@@ -67,7 +67,7 @@ pub(crate) const TAIL_BEAT_MS: u64 = 10_000;
 pub(crate) const UNSAVED_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 /// Maximum number of open requests from servers to the user; more are cancelled unseen.
 pub(crate) const MAX_ELICITATIONS: usize = 8;
-/// Maximum number of form fields, of choices in a field, and of bytes in all texts of a form; larger forms are cancelled.
+/// Maximum number of form fields, of choices in a field, and of bytes in all text of a form; larger forms are cancelled.
 pub(crate) const MAX_FORM_FIELDS: usize = 30;
 pub(crate) const MAX_FORM_CHOICES: usize = 100;
 pub(crate) const MAX_FORM_BYTES: usize = 64 << 10;

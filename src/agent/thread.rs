@@ -15,7 +15,7 @@ pub(crate) const CUT: &str = "[The response was cut off by the output limit. Con
 const GO_ON: &str = "[Continue.]";
 /// Message to the model after a response that the user interrupted.
 pub(crate) const INTERRUPTED: &str = "[The user interrupted your response here.]";
-/// Texts of `CUT` and `GO_ON` in sessions of earlier versions.
+/// Wording of `CUT` and `GO_ON` in sessions of earlier versions.
 const EARLIER: [&str; 2] = ["[The answer was cut by the output limit. Go on exactly where it stopped.]", "[Go on.]"];
 
 /// Messages that are sent, shared with the requests, and those that no longer are.
@@ -204,7 +204,7 @@ impl Thread {
         let summary = usize::from(self.has_summary()).min(index);
         let mut said: Vec<&Arc<Message>> =
             older.iter().skip(summary).filter(|message| is_prompt(message) && Some(&message.task_id) == task).collect();
-        // The request itself stays regardless of its size; messages added to it stay as far as they fit.
+        // The request itself stays regardless of its size; messages added to it stay if they fit.
         let mut room = keep;
         let request = said.first().map(|message| message.message_id.clone());
         said.reverse();

@@ -146,8 +146,8 @@ fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
     let means = match tier {
         SandboxTier::Preview => "commands are sandboxed, and their changes can be previewed",
         SandboxTier::Guarded => "commands are sandboxed, but their changes cannot be previewed",
-        SandboxTier::LandlockOnly => "commands are restricted by Landlock path rules only, and always ask",
-        SandboxTier::Bare => "commands are not sandboxed, and always ask",
+        SandboxTier::LandlockOnly => "commands are restricted by Landlock path rules only, and always need approval",
+        SandboxTier::Bare => "commands are not sandboxed, and always need approval",
     };
     let says = format!("{}: {means}", tier.as_str());
     if tier == SandboxTier::Preview {
@@ -270,10 +270,10 @@ fn approvals(place: &AppContext, policy: &Policy, common: &Common, tier: Sandbox
     let approve = place.enforcer(policy, Sandbox::Absent, mode).approve();
     let commands = match approve {
         Approve::Effects if tier == SandboxTier::Preview => {
-            "commands without a rule run in a copy first, and ask about their effects"
+            "commands without a rule run in a copy first, and aye asks about their effects"
         }
-        Approve::Effects => "commands without a rule ask before they run, because this sandbox does not support previews",
-        Approve::Command => "commands without a rule ask before they run",
+        Approve::Effects => "aye asks before each command without a rule, because this sandbox does not support previews",
+        Approve::Command => "aye asks before each command without a rule",
     };
     Check::note("approvals", format!("mode {}; {commands}", mode.as_str()))
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 const VERSION: u32 = 1;
 
 pub(crate) fn run(common: &Common, request: &ReviewRequest) -> Result<Exit, CliError> {
-    // Nothing is written, and nobody is asked.
+    // Nothing is written, and there are no approval prompts.
     let common = &Common { mode: Some(Mode::Plan), ..common.clone() };
     let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.

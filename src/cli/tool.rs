@@ -204,7 +204,7 @@ async fn carry_out(bench: &ToolRunner, call: ToolCall, answers: Answers) -> Tool
             }
         }
         Ok(Judged::Asks(plan, question)) => {
-            bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
+            bench.keep(&plan, "deny", "no user can approve this call", &question.reason).await;
             let message = format!("approval required ({}; rule: {}); pass --yes to approve", question.reason, question.rule);
             return ToolResult::refused(id, name, ToolError::new(ErrorCode::NoApprover, message));
         }

@@ -58,7 +58,7 @@ pub(crate) fn of_person(config_dir: &Path) -> Option<InstructionFile> {
 pub(super) struct InstructionFiles {
     /// The files, outermost first; what a file imports follows it.
     pub files: Vec<InstructionFile>,
-    /// Symlinks that lead out of the project, with their targets: reported, but not followed.
+    /// Symlinks that point outside the project, with their targets: reported, but not followed.
     pub outside: Vec<(PathBuf, PathBuf)>,
     /// Imports and rule files that are ignored, with the reason.
     pub ignored: Vec<(String, String)>,

@@ -8,7 +8,7 @@ use super::service::Kind;
 use super::{ConfigError, Environment, Settings, address, servers};
 use crate::protocol::Problem;
 
-/// Minimum characters of a value that is redacted everywhere; a shorter one occurs in texts by chance.
+/// Minimum characters of a value that is redacted everywhere; a shorter one occurs in text by chance.
 const MIN_SECRET: usize = 8;
 
 /// Returns the headers that aye sets itself for an API, besides those of the connection.

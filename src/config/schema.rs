@@ -102,7 +102,7 @@ pub(super) const KEYS: &[Key] = &[
         &["model", "effort"],
         Kind::Choice(&EFFORTS),
         "",
-        "reasoning effort, for models that support it: the nearest that the model has is used; none: the same as off; unset: the \
+        "reasoning effort, for models that support it: aye uses the nearest supported level; none: same as off; unset: the \
         default of the model",
     ),
     key(
@@ -134,7 +134,7 @@ pub(super) const KEYS: &[Key] = &[
         &["models", "check_daily"],
         Kind::Flag,
         "false",
-        "true: look once a day whether the list at catalogue_url has changes, and say so; nothing is changed",
+        "true: check once a day whether the list at catalogue_url has changed, and report it; nothing is updated",
     ),
     key(
         &["update", "url"],
@@ -149,7 +149,7 @@ pub(super) const KEYS: &[Key] = &[
         &["profiles", "*", "policy"],
         Kind::Text,
         "",
-        "policy file, as with --policy; a relative path is below the directory of config.toml",
+        "policy file, as with --policy; relative paths start at the directory of config.toml",
     ),
     key(&["profiles", "*", "max_steps"], STEPS, "", "maximum model requests of a task, as with --max-steps"),
     key(
@@ -218,7 +218,7 @@ pub(super) const KEYS: &[Key] = &[
         &["http", "ca_bundle"],
         Kind::Text,
         "",
-        "PEM file with certificate authorities to trust besides those of the system; a relative path is below the directory \
+        "PEM file with certificate authorities to trust besides those of the system; relative paths start at the directory \
         of config.toml",
     ),
     key(
@@ -258,7 +258,7 @@ pub(super) const KEYS: &[Key] = &[
         &["ui", "theme"],
         Kind::Text,
         "\"auto\"",
-        "colour theme: built-in, or a file in themes/ without .toml; auto: light or dark, like the terminal background",
+        "colour theme: a built-in name, or a file in themes/ (name without .toml); auto: match the terminal background",
     ),
     key(
         &["ui", "ascii"],
@@ -351,13 +351,13 @@ pub(super) const KEYS: &[Key] = &[
         &["tools", "shell"],
         Kind::Choice(&SHELLS),
         "\"auto\"",
-        "shell for commands; auto: bash, which the policy rules are written for. In any other shell, every command asks",
+        "shell for commands; auto: bash, which the policy rules are written for. In any other shell, aye asks before every command",
     ),
     key(
         &["approval", "guard"],
         Kind::Choice(&GUARDS),
         "\"standard\"",
-        "how answers are told from typing; strict: every answer needs its key and Enter, regardless of timing (for \
+        "how aye distinguishes answers from typing; strict: every answer needs its key and Enter, regardless of timing (for \
         switch access, screen readers and slow typists)",
     ),
     key(
@@ -372,7 +372,7 @@ pub(super) const KEYS: &[Key] = &[
         &["approval", "mode"],
         Kind::Choice(&MODES),
         "\"ask\"",
-        "mode in which sessions start, unless --mode is given. Inside a command that aye runs, nothing laxer than ask applies",
+        "mode in which sessions start, unless --mode is given. Inside a command that aye runs, the mode is ask or stricter",
     ),
     key(
         &["approval", "arming_ms"],

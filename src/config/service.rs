@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether the service has another way to authenticate than a key.
+    /// Returns whether the service can authenticate without a key.
     pub(super) fn has_account(self) -> bool {
         matches!(self, Self::Vertex | Self::Bedrock)
     }

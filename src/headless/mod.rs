@@ -138,7 +138,7 @@ impl<'a> EventWriter<'a> {
         let checked = by.value_in(text);
         if let Err(mismatch) = &checked {
             if self.checked.count < repairs && self.format == Format::Text {
-                let line = format!("the response does not match `{}`; the model corrects it: {mismatch}", by.name());
+                let line = format!("the response does not match `{}`; asking the model to correct it: {mismatch}", by.name());
                 drop(writeln!(self.output.err, "{}", (self.output.clean)(&plain::one_line(&line, plain::LINE_CHARS))));
             }
             self.checked.count += 1;

@@ -51,7 +51,7 @@ fn refused(code: ErrorCode) -> EventKind {
         status: ToolStatus::Denied,
         latency_ms: 0,
         output_text: String::new(),
-        error: Some(ToolError::new(code, "no one to ask")),
+        error: Some(ToolError::new(code, "no user can approve this call")),
         proposal: None,
         redactions: Vec::new(),
         artifact_uris: Vec::new(),
@@ -169,7 +169,7 @@ fn plain_text_is_the_answer_and_progress_stands_beside_it() {
     assert_eq!(told.out, "done\n");
     assert_eq!(
         told.err,
-        "working in /src with demo/m, mode ask\n→ $ cargo test\n✗ $ cargo test: NO_APPROVER: no one to ask\nretry 1 of 3 in 1.5 s: overloaded\n"
+        "working in /src with demo/m, mode ask\n→ $ cargo test\n✗ $ cargo test: NO_APPROVER: no user can approve this call\nretry 1 of 3 in 1.5 s: overloaded\n"
     );
 }
 
@@ -372,7 +372,7 @@ fn messages_begin_with_the_session_and_end_with_the_result() {
     assert_eq!(content(1), &serde_json::json!({"type": "text", "text": "Looking."}));
     assert_eq!(content(2), &serde_json::json!({"type": "tool_use", "id": "c1", "name": "RunCommand", "input": {}}));
     let result = serde_json::json!({
-        "type": "tool_result", "tool_use_id": "c1", "content": "NO_APPROVER: no one to ask", "is_error": true,
+        "type": "tool_result", "tool_use_id": "c1", "content": "NO_APPROVER: no user can approve this call", "is_error": true,
     });
     assert_eq!(content(3), &result);
     let id = |line: usize| &read[line]["message"]["id"];

@@ -125,7 +125,7 @@ fn last_look(stamp: &Path) -> Option<Timestamp> {
 fn note_look(stamp: &Path) {
     let now = format!("{}\n", Timestamp::now());
     if let Err(error) = private::update::<PrivateError>(stamp, 100, |_| Ok(Some(now.into_bytes()))) {
-        tracing::warn!(%error, "cannot save the time of the last look for a catalogue");
+        tracing::warn!(%error, "cannot save the time of the last catalogue check");
     }
 }
 

@@ -226,7 +226,7 @@ impl AppContext {
             home: self.home.clone(),
             mode,
             sandbox,
-            // Both spellings; a missing directory is resolved as far as it exists.
+            // Both spellings; of a missing directory, the existing part is resolved.
             own: own.into_iter().flat_map(|path| [path.clone(), self.resolved(path)]).collect(),
             // Added where commands and calls are judged.
             skills: Vec::new(),

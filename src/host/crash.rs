@@ -9,7 +9,7 @@ use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in texts by chance.
+/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in text by chance.
 const MIN_BYTES: usize = 8;
 
 /// The state of crash handling: the command to resume, and the first crash.

@@ -1,4 +1,4 @@
-//! Data directories of runs of which nothing is saved. A directory is removed at the end of its run, or at the next start of
+//! Data directories of runs that are not saved. A directory is removed at the end of its run, or at the next start of
 //! aye if its process was killed.
 
 use super::console::{warn, warn_all};

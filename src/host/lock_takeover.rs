@@ -30,13 +30,13 @@ pub(crate) fn end_holder(store: &Store, id: &SessionId) -> Result<(), Problem> {
     let asked = holder
         .instance
         .terminate()
-        .map_err(|error| Problem::new(format!("cannot ask process {pid} to exit")).because(error).hint("exit it there"))?;
+        .map_err(|error| Problem::new(format!("cannot ask process {pid} to exit")).because(error).hint("quit aye there"))?;
     let until = Instant::now() + TIMEOUT;
     while asked && holder.instance.is_alive() && store.holder(id).is_ok_and(|now| now.as_ref() == Some(&holder)) {
         if Instant::now() >= until {
             let seconds = TIMEOUT.as_secs();
             let problem = Problem::new(format!("process {pid} did not exit within {seconds} s"));
-            return Err(problem.because("it may be busy, so it was not killed").hint("exit it there, or try again"));
+            return Err(problem.because("aye did not kill it, because it may be busy").hint("quit aye there, or try again"));
         }
         std::thread::sleep(INTERVAL);
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum bytes of the file, because the schema is part of every request.
 const MAX_BYTES: u64 = 64 << 10;
-/// Maximum characters of the mismatches that the model is told.
+/// Maximum characters of the mismatches that are reported to the model.
 const MAX_TOLD: usize = 2_000;
 /// How often the model may correct a response that does not match.
 pub(crate) const REPAIRS: usize = 1;
@@ -99,7 +99,7 @@ fn unfenced(text: &str) -> &str {
     inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, inner)| inner.trim())
 }
 
-/// Removes the white space between the tokens of valid JSON. Numbers and strings stay as they are written.
+/// Removes the whitespace between the tokens of valid JSON. Numbers and strings stay as they are written.
 fn compact(json: &str) -> String {
     let (mut out, mut in_string, mut escaped) = (String::with_capacity(json.len()), false, false);
     for letter in json.chars() {

@@ -64,7 +64,7 @@ pub(crate) fn write(
         let what = what.display().to_string();
         move |error: std::io::Error| CliError::failed(Problem::new(format!("cannot write `{what}`")).because(error))
     };
-    // A project could have put a symlink there that leads out of it.
+    // A project could have put a symlink there that points outside it.
     if !private && directory.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
         return Err(CliError::usage(format!(
             "`{}` is not a directory; aye does not write a policy through a symlink",

@@ -174,7 +174,7 @@ fn chosen(
         }
         if bytes(session) > 0 {
             total -= bytes(session);
-            gone.push((session, "sessions take more than retention.sessions_mb".to_owned()));
+            gone.push((session, "sessions use more than retention.sessions_mb".to_owned()));
         }
     }
     let gone = gone.into_iter().map(|(session, reason)| PrunedSession {

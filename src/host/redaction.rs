@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// File of the marker key: a secret has the same marker in all sessions of this user.
 const KEY_FILE: &str = "redaction.key";
-/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in texts by chance.
+/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in text by chance.
 const MIN_BYTES: usize = 8;
 
 /// Returns the redactor. `known`: additional secret values, besides those of the environment and of `aye auth`.
@@ -32,7 +32,7 @@ pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -
 }
 
 /// Returns true for a value that may be a secret. A variable with a secret name may also contain a path, a word or a
-/// number, which occur in other texts too.
+/// number, which occur in other text too.
 fn is_no_word(value: &str) -> bool {
     let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let others = value.bytes().any(|byte| !byte.is_ascii_alphabetic());

@@ -250,7 +250,7 @@ impl Reload {
         new
     }
 
-    /// Returns updates if MCP servers offer other tools than before.
+    /// Returns updates if the tools of MCP servers have changed.
     fn of_servers(&mut self) -> Vec<PolicyUpdate> {
         let Some(now) = self.kept.servers().map(Servers::offered).filter(|now| *now != self.offered) else { return Vec::new() };
         let before = std::mem::replace(&mut self.offered, now);

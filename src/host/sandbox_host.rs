@@ -116,10 +116,10 @@ impl SandboxHost {
         let why = self.missing.first().map(|why| format!(" ({why})")).unwrap_or_default();
         match self.ground.tier {
             SandboxTier::Bare => {
-                Some(format!("this kernel has no sandbox{why}. Commands always ask. Run `aye doctor` for details"))
+                Some(format!("this kernel has no sandbox{why}. aye asks before every command. Run `aye doctor` for details"))
             }
             SandboxTier::LandlockOnly => Some(format!(
-                "this kernel has no sandbox except Landlock{why}. Commands always ask. Run `aye doctor` \
+                "this kernel has no sandbox except Landlock{why}. aye asks before every command. Run `aye doctor` \
                     for details"
             )),
             SandboxTier::Guarded => Some(format!(

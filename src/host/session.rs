@@ -381,7 +381,7 @@ pub(super) struct SessionOptions {
     pub remote: Option<agent::Remote>,
 }
 
-/// Completes what an earlier process left unfinished, as far as the tools can. Returns the outcomes of its calls, and what
+/// Completes what an earlier process left unfinished, if the tools can. Returns the outcomes of its calls, and what
 /// is known of the others.
 fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
     let state = &session.state;

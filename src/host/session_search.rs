@@ -1,4 +1,4 @@
-//! Search in the texts of sessions, record by record.
+//! Full-text search in sessions, record by record.
 
 use super::error::CliError;
 use crate::protocol::{Arguments, Message, Part, ToolResult};
@@ -76,7 +76,7 @@ pub(crate) fn search_session(
     Ok(())
 }
 
-/// Returns the searchable texts of a change, each once.
+/// Returns the searchable strings of a change, each once.
 fn texts(change: &Change<'_>, tell: &mut impl FnMut(&'static str, &str)) {
     match change {
         Change::TaskStarted { prompt: message, .. } | Change::Steered { message } => of_message(message, "prompt", tell),

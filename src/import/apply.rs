@@ -58,12 +58,12 @@ fn replace(file: &PlannedFile) -> Result<Option<PathBuf>, CliError> {
     Ok(backup)
 }
 
-/// Creates a file in the project. A symlink in the project must not lead out of it.
+/// Creates a file in the project. A symlink in the project must not point outside it.
 fn create_in_project(file: &PlannedFile, workspace: &Path) -> Result<Option<PathBuf>, CliError> {
     let given = file.path.to_str().unwrap_or_default();
     let is_direct = crate::sys::path::resolve(given, workspace, None).is_ok_and(|found| found.real == file.path);
     let Some(directory) = file.path.parent().filter(|_| is_direct) else {
-        return Err(CliError::usage(format!("`{}` leads through a symlink; nothing is written there", file.shown)));
+        return Err(CliError::usage(format!("`{}` goes through a symlink; nothing is written there", file.shown)));
     };
     policy_templates::write(directory, &file.path, &file.new, false, false)
 }

@@ -94,7 +94,7 @@ fn read_settings(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, sett
 
 fn mode_instead(mode: &str) -> &'static str {
     match mode {
-        "bypassPermissions" => "no setting skips the policy; `--mode auto` asks about actions of high risk only",
+        "bypassPermissions" => "no setting skips the policy; `--mode auto` asks only about high-risk actions",
         "acceptEdits" => "use `--mode auto-edit`, or set `[approval] mode` in config.toml",
         "plan" => "use `--mode plan`, or set `[approval] mode` in config.toml",
         _ => "use `--mode plan`, `ask`, `auto-edit` or `auto`",

@@ -157,7 +157,7 @@ fn read_config(root: Root, level: Level, sources: &mut Sources, secrets: &Secret
 
 fn approvals_instead(policy: &str) -> &'static str {
     match policy {
-        "never" => "no setting skips the policy; `--mode auto` asks about actions of high risk only",
+        "never" => "no setting skips the policy; `--mode auto` asks only about high-risk actions",
         "untrusted" => "aye asks about everything that the policy does not allow",
         "on-request" | "on-failure" => "aye asks about everything that the policy does not allow; see `--mode`",
         _ => "use `--mode plan`, `ask`, `auto-edit` or `auto`",

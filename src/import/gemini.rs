@@ -74,7 +74,7 @@ fn read_settings(
     let mode = file.object("general", sources).and_then(|general| general.text("defaultApprovalMode", sources));
     if let Some(mode) = mode.filter(|mode| *mode != "default") {
         let reason = match mode {
-            "yolo" => "no setting skips the policy; `--mode auto` asks about actions of high risk only",
+            "yolo" => "no setting skips the policy; `--mode auto` asks only about high-risk actions",
             "auto_edit" => "use `--mode auto-edit`, or set `[approval] mode` in config.toml",
             _ => "use `--mode plan`, `ask`, `auto-edit` or `auto`",
         };

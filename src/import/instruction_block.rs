@@ -31,7 +31,7 @@ pub(super) fn with_block(text: Option<&str>, place: &str, content: &str) -> Resu
     };
     if new.len() > MAX_BYTES {
         let most = size(MAX_BYTES as u64);
-        return Err(format!("your AGENTS.md would exceed {most}, the most that aye reads"));
+        return Err(format!("your AGENTS.md would exceed {most}, the maximum that aye reads"));
     }
     Ok(new)
 }

@@ -1,4 +1,4 @@
-//! Values of a JSON object, with a report for each that has another type than expected.
+//! Values of a JSON object, with a report for each that does not have the expected type.
 
 use super::sources::Sources;
 use serde_json::{Map, Value};

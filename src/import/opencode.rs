@@ -155,7 +155,7 @@ fn add(place: &str, level: Level, entry: &Entry<'_>, sources: &mut Sources, sett
     let subject = match subject(tool, pattern) {
         Subject::Command(CommandPattern::Every) | Subject::Tools(_) if verdict != VerdictKind::Allow && has_exceptions => {
             Subject::Other(
-                "a general deny or ask has no exceptions in aye, which asks about everything that no rule decides".to_owned(),
+                "a general deny or ask has no exceptions in aye, which asks about everything that matches no rule".to_owned(),
             )
         }
         subject => subject,

@@ -195,7 +195,7 @@ impl Judge<'_> {
                 last.pop();
             }
             if line.last().is_some_and(String::is_empty) {
-                return Err("a wildcard replaces a whole word in it".to_owned());
+                return Err("it has a wildcard in place of a whole word".to_owned());
             }
             rules.extend(self.enforcer.rules_within(&line, &self.cwd(), self.now)?);
         }
@@ -277,7 +277,7 @@ impl Judge<'_> {
             Subject::Tools(names) if is_deny => Edit::DisableTools(names.iter().map(|name| (*name).to_owned()).collect()),
             // Changes need approval in any case.
             Subject::Tools(names) if names.contains(&"WriteFile") => return Ok(Decision::InForce),
-            Subject::Tools(_) => return Err("no rule asks about every use of this tool".to_owned()),
+            Subject::Tools(_) => return Err("a saved rule cannot require approval for every use of a tool".to_owned()),
             Subject::Server(..) => return Ok(Decision::InForce),
         };
         Ok(Decision::Change(edit, None))

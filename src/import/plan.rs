@@ -99,7 +99,7 @@ pub(crate) struct Planner<'a> {
     pub secrets: &'a SecretFinder,
     pub home: &'a Path,
     pub workspace: &'a Path,
-    /// The workspace of the enforcer: another one if this one is so broad that everything in it asks.
+    /// The workspace of the enforcer: another one if this one is so broad that everything in it needs approval.
     pub judged_in: &'a Path,
     pub now: Timestamp,
     /// Whether allow entries of the project's files are imported.
@@ -236,7 +236,7 @@ impl Planner<'_> {
                 plan.notes.push(format!("`{name}` needs the network to start: set `network = true` under [mcp.servers.{name}]"));
             }
             plan.notes
-                .push(format!("run `aye mcp allow {name}` to let the model use the tools of `{name}`, each call after approval"));
+                .push(format!("run `aye mcp allow {name}` to let the model use the tools of `{name}`; each call needs approval"));
         }
         if text != old.clone().unwrap_or_default() {
             plan.files.push(self.file(path, old, text));

@@ -202,7 +202,7 @@ impl Card {
     }
 }
 
-/// Returns the facts about a model of which nothing is known.
+/// Returns the facts about an unknown model.
 fn unknown(full_name: &str) -> ModelFacts {
     ModelFacts {
         name: full_name.to_owned(),

@@ -121,7 +121,7 @@ impl ErrorContext {
     /// Returns what to do about a server that is not reached.
     fn unreachable(&self, reason: &str) -> String {
         if reason.starts_with("TLS: invalid peer certificate") {
-            return "if your network has a certificate authority of its own, set `http.ca_bundle` in config.toml to its PEM file"
+            return "if your network uses its own certificate authority, set `http.ca_bundle` in config.toml to its PEM file"
                 .to_owned();
         }
         if reason.contains("proxy") || reason.contains("tunnel") {
@@ -159,7 +159,7 @@ impl ErrorContext {
 
     /// Returns the error of a body that is not a response of this API.
     pub(crate) fn garbage(&self, what: &str) -> ModelError {
-        let hint = format!("check that `{}` is the address of an API that `{}` speaks", self.base_url, self.provider);
+        let hint = format!("check that `{}` is the address of a `{}` API", self.base_url, self.provider);
         Failure::new(FailureKind::Protocol, what, hint).into()
     }
 

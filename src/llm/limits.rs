@@ -9,7 +9,7 @@ pub(crate) const OTHER_BYTES: usize = 64 << 10;
 pub(crate) const TEXT_BYTES: usize = 16 << 20;
 /// Maximum bytes of all events. The longest response in the smallest chunks is shorter.
 pub(crate) const RESPONSE_BYTES: usize = 64 << 20;
-/// Maximum number of calls, texts, thoughts and other parts of one response.
+/// Maximum number of calls, text parts, thoughts and other parts of one response.
 pub(crate) const PARTS: usize = 4_096;
 /// Maximum number of identical consecutive events with content.
 pub(crate) const SAME_EVENTS: usize = 10_000;

@@ -134,7 +134,7 @@ impl<'a> List<'a> {
         }
         let body = reply.into_head(BODY_BYTES + 1).await;
         if body.len() > BODY_BYTES {
-            return Err(self.speaker().garbage(&format!("the model list has more than {} MB", BODY_BYTES >> 20)).failure);
+            return Err(self.speaker().garbage(&format!("the model list is larger than {} MB", BODY_BYTES >> 20)).failure);
         }
         serde_json::from_slice(&body).map_err(|_| self.garbage())
     }

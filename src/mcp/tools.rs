@@ -33,7 +33,9 @@ pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<Listed
         match listed.next {
             Some(next) if page + 1 < PAGES && cursors.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
-                taken.notes.push("the tool list does not end; the rest was left out".to_owned());
+                taken
+                    .notes
+                    .push("the tool list has too many pages, or a page repeats; the remaining tools were ignored".to_owned());
                 break;
             }
             None => break,
@@ -115,7 +117,7 @@ fn judged(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
     let input = Value::Object((*tool.input_schema).clone());
     let bytes = input.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {
-        return Err(format!("`inputSchema` has {bytes} bytes, more than the limit of {MAX_SCHEMA_BYTES}"));
+        return Err(format!("`inputSchema` is {bytes} bytes, more than the limit of {MAX_SCHEMA_BYTES}"));
     }
     let output = tool.output_schema.as_ref().map(|schema| Value::Object((**schema).clone()));
     for schema in [Some(&input), output.as_ref()].into_iter().flatten() {

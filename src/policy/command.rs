@@ -173,7 +173,7 @@ pub(crate) struct Keepable {
     pub in_a_copy: bool,
 }
 
-/// Returns each part that asks, in the order of the line; or why each part cannot be saved as a rule.
+/// Returns each part that needs approval, in the order of the line; or why each part cannot be saved as a rule.
 pub(crate) fn asking(
     command: &str,
     cwd: &Target,
@@ -190,7 +190,7 @@ pub(crate) fn asking(
     asking_of_line(rest, 1, &Scene { cwd: &directory, ..*scene }, by_person)
 }
 
-/// Returns the parts of a line that ask; `before` is the number of parts before it in a longer line.
+/// Returns the parts of a line that need approval; `before` is the number of parts before it in a longer line.
 fn asking_of_line(
     command: &str,
     before: usize,
@@ -498,7 +498,7 @@ fn invocation_in_layer(
     undecided(line, part, shell, scope, obstacle)
 }
 
-/// Returns the verdict of a rule that holds only in a copy of the workspace: where there is none, the command asks.
+/// Returns the verdict of a rule that holds only in a copy of the workspace: where there is none, the command needs approval.
 fn in_a_copy(rule: &Rule, scope: Scope, shell: &Shell) -> Decided {
     let given = reason(&rule.reason, "allowed by a rule");
     let mut asked = Decided::ask(scope.rule(rule.line), format!("{given}, only in a copy of the workspace")).in_a_copy();

@@ -163,7 +163,7 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
         return Some(Decided::deny("built-in", format!("`{given}` contains the workspace or aye's own files")));
     }
     if access != Access::Read && hides(&path.to_string_lossy()) {
-        let reason = "the name contains control or invisible characters, so it is not what it appears to be";
+        let reason = "the name contains control or invisible characters, so it may be misleading";
         return Some(Decided::ask("built-in", reason).locked());
     }
     context.is_too_wide().then(|| {

@@ -1,4 +1,4 @@
-//! Paths that are hidden from a command that runs without approval, as far as a line names them.
+//! Hidden paths that a line names and that a command without approval cannot read.
 
 use super::path_words::{as_path, path_in};
 use super::paths::{Context, is_secret_name};

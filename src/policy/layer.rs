@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub enum Scope {
     /// Managed policy; nothing can loosen it.
     Managed,
-    /// Built-in policy as far as a managed bundle extends it; nothing can loosen it either.
+    /// The part of the built-in policy that a managed policy extends; nothing can loosen it either.
     ManagedBase,
     User,
     /// `--policy FILE`, instead of the user's policy and the saved rules.
@@ -252,7 +252,7 @@ impl Ready {
         all
     }
 
-    /// Takes over saved rules about the capabilities that this layer lists.
+    /// Adds the saved rules about the capabilities that this layer lists.
     fn join(&mut self, mine: &mut Self) {
         if self.bundle.shell.is_some() {
             self.commands.append(&mut mine.commands);

@@ -58,7 +58,7 @@ const NAME_LISTS: &[&str] = &["--files0-from", "--files-from"];
 /// Options of search programs whose value is a file that is not searched.
 const FILE_OPTIONS: &[&str] = &["--file", "--exclude-from", "--ignore-file"];
 
-/// Returns the operands of a line, as far as its words show them.
+/// Returns the operands of a line that its words show.
 ///
 /// # Errors
 /// A reason, if the line reads file names from another file or from text known only at run time.

@@ -1,5 +1,5 @@
 //! Hosts in saved rules: such a rule lets one command reach hosts in its layer without a prompt. A host belongs to the command: no other
-//! command reaches it, and no program gets one that runs other code or that sends what it is told to.
+//! command reaches it, and no program gets one that runs other code or that sends arbitrary data.
 
 use super::bundle::{Decision, Rule};
 use super::command::{Scene, is_in_reach, only_command};

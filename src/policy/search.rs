@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 const CAPABILITY: &str = "Network.Search";
 
-/// Length in bytes from which a query can carry data rather than ask about something.
+/// Length in bytes from which a query can leak data rather than ask about something.
 const LONG_QUERY: usize = 256;
 
 /// A search as the service would receive it.
@@ -41,7 +41,7 @@ pub(crate) fn judge(searched: &Searched<'_>, layers: &[Ready], now: Timestamp) -
     }
     let decided = across(CAPABILITY, layers, |layer| in_layer(searched, &hosts, layer, now));
     let decided = if long && decided.is_question() {
-        Decided { reason: format!("{}; the query is long enough to carry data", decided.reason), ..decided }
+        Decided { reason: format!("{}; the query is long enough to leak data", decided.reason), ..decided }
     } else {
         decided
     };

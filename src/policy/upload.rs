@@ -23,7 +23,7 @@ fn in_layer(target: &Target, layer: &Ready) -> Option<Decided> {
     if let (Some(most), Place::File { bytes }) = (upload.max_file_size_bytes, target.place)
         && bytes > most
     {
-        return Some(Decided::deny(rule, format!("the file has {bytes} bytes; the limit for uploads is {most}")));
+        return Some(Decided::deny(rule, format!("the file is {bytes} bytes; the limit for uploads is {most}")));
     }
     if upload.requires_approval {
         let asked = Decided::ask(rule, "uploads the file as an artifact");

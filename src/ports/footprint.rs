@@ -4,7 +4,7 @@ use super::Plan;
 use crate::protocol::Action;
 use std::path::PathBuf;
 
-/// Paths that a call touches, and whether it changes them, as far as its plan knows.
+/// Paths that a call touches according to its plan, and whether it changes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reach<'a> {
     pub changes: bool,

@@ -277,7 +277,7 @@ pub(crate) enum Record {
         from: Option<MessageId>,
         rewound: Rewound,
     },
-    /// The user runs a command. Its call has the same records as one of the model. `shared`: the model is told.
+    /// The user runs a command. Its call has the same records as one of the model. `shared`: aye tells the model.
     OwnStarted {
         task_id: TaskId,
         step_id: StepId,

@@ -1,4 +1,4 @@
-//! Run of a command in a copy-on-write layer before approval, as far as it decides whether approval is needed.
+//! Run of a command in a copy-on-write layer before approval, to decide whether approval is needed.
 
 use crate::protocol::{Action, ToolError};
 

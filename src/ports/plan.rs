@@ -20,7 +20,7 @@ pub(crate) struct Plan {
     pub proposal: Option<Proposal>,
     /// Whether running it can change anything. Reads need no commit before they run.
     pub changes: bool,
-    /// State of each path before and after, as far as known. After a crash, the disk shows whether the call ran.
+    /// State of each path before and after, if known. After a crash, the disk shows whether the call ran.
     pub places: Vec<PlaceChange>,
     /// Files whose content it would run; an earlier call may still change them.
     pub runs: Vec<PathBuf>,

@@ -99,7 +99,7 @@ pub enum RemoteError {
     /// The connection closed during the call; it is unknown whether the call ran.
     #[error("{message}")]
     OutcomeUnknown { message: String },
-    #[error("the response has more than {limit} bytes")]
+    #[error("the response is larger than {limit} bytes")]
     TooLarge { limit: u64 },
     /// The tool differs from the judged one.
     #[error("{message}")]
@@ -158,7 +158,7 @@ pub trait RemoteAsks: Send + Sync {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
     /// Returns directories, as `file:` URIs with names.
     fn roots(&self) -> Vec<(String, String)>;
-    /// Returns whether this server is told that sampling is supported.
+    /// Returns whether this server learns that sampling is supported.
     fn samples(&self, server: &str) -> bool {
         let _ = server;
         false

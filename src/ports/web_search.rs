@@ -13,7 +13,7 @@ pub(crate) struct SearchRequest {
     pub count: usize,
 }
 
-/// Page that a service found. Its texts come from outside and may be of any length.
+/// Page that a service found. Its text comes from outside and may be of any length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FoundPage {
     pub title: String,

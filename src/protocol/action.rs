@@ -115,7 +115,7 @@ impl Action {
 pub struct Target {
     /// Path as the model wrote it.
     pub given: String,
-    /// Absolute path without `.` or `..`, with symlinks resolved as far as the path exists.
+    /// Absolute path without `.` or `..`, with symlinks in its existing part resolved.
     pub real: PathBuf,
     pub place: Place,
 }

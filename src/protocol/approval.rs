@@ -143,7 +143,7 @@ pub struct Approval {
     /// Whether the command runs unknown or downloaded code, or destroys data outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
-    /// Rule that asks: `built-in`, `user:31`.
+    /// Rule that requires the approval: `built-in`, `user:31`.
     pub rule: String,
     /// Reason why approval is required.
     pub reason: String,
@@ -204,7 +204,7 @@ impl Approval {
             return None;
         }
         let how = if self.opens_in_copy {
-            "The command runs once more with exactly that access, in a fresh copy of the workspace; you decide about its changes \
+            "The command runs once more with exactly that access, in a fresh copy of the workspace; you review its changes \
              afterwards."
         } else {
             "The command runs once more with exactly that access."
@@ -212,7 +212,7 @@ impl Approval {
         let sends = self.opens.iter().any(Outside::is_network);
         let mut words = how.to_owned();
         if sends {
-            words.push_str(" What it sends cannot be taken back.");
+            words.push_str(" Data that it sends cannot be recalled.");
         }
         Some(words)
     }

@@ -47,7 +47,7 @@ pub struct ChangedFile {
     pub diff: FileDiffs,
     pub added: u64,
     pub removed: u64,
-    /// Sources of the change, as far as known.
+    /// Known sources of the change.
     pub by: Vec<ChangedBy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

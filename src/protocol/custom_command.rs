@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Highest numbered placeholder: `$1` to `$9`.
 const MAX_NUMBERED: usize = 9;
 
-/// Texts of the built-in commands that are prompts, in the order of their names.
+/// Prompts of the built-in commands that are prompts, in the order of their names.
 const BUILT_IN_TEXTS: [&str; 1] = [include_str!("../../assets/commands/init.md")];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

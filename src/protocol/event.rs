@@ -380,7 +380,7 @@ pub enum EventKind {
         failure: Failure,
         step_count: u32,
     },
-    /// The user interrupted the task. The text of the last response so far stays in the conversation, and the model is told about the
+    /// The user interrupted the task. The text of the last response so far stays in the conversation, and aye tells the model about the
     /// interruption. The stop reason of that response is `cancelled`.
     TaskCancelled {
         step_count: u32,

@@ -28,7 +28,7 @@ pub enum RewindScope {
     Both,
     /// Conversation only; files stay.
     Conversation,
-    /// Files only; the conversation stays, and the model is told.
+    /// Files only; the conversation stays, and aye tells the model.
     Files,
 }
 

@@ -128,11 +128,8 @@ impl Effects {
     /// Returns why the effects cannot be approved, if not all are listed.
     pub fn unlisted(&self) -> Option<String> {
         let more = self.more_files;
-        (more > 0).then(|| {
-            format!(
-                "{more} changed paths exceed the limit of the list, so the changes cannot be applied; run the command in parts"
-            )
-        })
+        (more > 0)
+            .then(|| format!("{more} more changed paths are not listed, so the changes cannot be applied; split up the command"))
     }
 
     /// Returns why the effects cannot be approved: a conflict, or an incomplete list.

@@ -247,7 +247,7 @@ impl ToolResult {
     /// Returns the note after an output that was cut in the middle, which says where the rest is.
     fn rest_note(&self) -> String {
         let rest = match &self.artifact_uris[..] {
-            [] => "ask for less at once".to_owned(),
+            [] => "request less per call".to_owned(),
             uris => format!("read the rest of {} with ReadFile (`offset`, `limit`) or search it with Grep", uris.join(", ")),
         };
         format!("\n[truncated to fit the conversation; {rest}]")

@@ -74,8 +74,8 @@ pub(crate) struct TaskOptions {
     pub max_steps: Option<u32>,
 }
 
-/// Interrupts the task: the model and running commands stop at once (SIGINT, and SIGKILL 2 s later), changes of files finish. What
-/// the model said until then stays in the conversation.
+/// Interrupts the task: the model and running commands stop at once (SIGINT, and SIGKILL 2 s later), changes of files finish. The
+/// response so far stays in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CancelTask {
@@ -151,7 +151,7 @@ pub(crate) struct SessionResumed {
     pub task: Option<TaskState>,
     /// The last completed step.
     pub step_cursor: Option<StepId>,
-    /// Calls that were running when the process ended and whose outcome is unknown. The model is told; they are not run
+    /// Calls that were running when the process ended and whose outcome is unknown. aye tells the model; they are not run
     /// again.
     pub interrupted: Vec<Interrupted>,
 }

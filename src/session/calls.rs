@@ -105,7 +105,7 @@ impl OpenCall {
         self.stage == CallStage::Done
     }
 
-    /// Returns true if it started and the journal has no result.
+    /// Returns true if the call started and the journal has no result.
     pub(crate) fn has_no_result(&self) -> bool {
         self.places.is_some() && self.result.is_none()
     }
@@ -294,7 +294,7 @@ impl Calls {
     fn finish<'r>(&mut self, result: &'r ToolResult, latency_ms: u64) -> (&'r CallId, CallChange<'r>) {
         let id = &result.tool_call_id;
         let mut proposal = None;
-        // This includes denied calls: the result has the text that the model was told.
+        // This includes denied calls: the result has the text that the model received.
         if let Some(call) = self.0.iter_mut().find(|call| call.tool_call_id == *id) {
             call.stage = CallStage::Done;
             call.result = Some(result.clone());

@@ -121,7 +121,7 @@ pub(crate) enum Change<'r> {
     UserCommandEnded {
         /// Absent if its start is not in the journal.
         tool_call_id: Option<CallId>,
-        /// The text that the model is told with the next prompt.
+        /// The text that aye sends to the model with the next prompt.
         shared: Option<&'r str>,
     },
     PolicyChanged {

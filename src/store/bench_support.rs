@@ -36,7 +36,7 @@ const WORDS: [&str; 24] = [
     "if",
 ];
 
-/// Deterministic text as in files and responses.
+/// Deterministic text that resembles files and responses.
 struct Writer(u64);
 
 impl Writer {

@@ -125,7 +125,8 @@ impl Calls {
             CallChange::Decided { decision: Decision::Denied { reason } } => {
                 let reason = reason.as_deref().unwrap_or_default();
                 let by = match reason {
-                    "no one to ask" => reason,
+                    // The second wording is from earlier versions.
+                    "no user can approve this call" | "no one to ask" => reason,
                     _ if reason.starts_with("no answer within") => "timeout",
                     "the task was cancelled" => "cancel",
                     _ => YOU,

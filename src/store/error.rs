@@ -51,7 +51,7 @@ impl StoreError {
             Self::Unusable { .. } => "make it readable and writable, or set AYE_DATA_DIR to another directory",
             Self::Newer { .. } => "use that version, or set AYE_DATA_DIR to another directory",
             Self::NoBackup { .. } => "free some space in its directory and start aye again",
-            Self::Held { .. } => "exit that process, or start another session",
+            Self::Held { .. } => "stop that process, or start another session",
             Self::NotAnId { .. } => "run `aye sessions list` to list the IDs",
             Self::NoSession { .. } => "run `aye sessions list` to list the sessions",
             Self::Ambiguous { .. } => "give more digits",

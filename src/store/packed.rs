@@ -91,7 +91,7 @@ fn strings(json: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Unpacks a row as far as possible; `false` if part of it is unreadable.
+/// Unpacks the readable part of a row; `false` if part of it is unreadable.
 pub(super) fn unpack(row: &[u8]) -> (Vec<Stored>, bool) {
     let mut records = Vec::new();
     let Some((&FORMAT, packed)) = row.split_first() else { return (records, false) };

@@ -16,7 +16,7 @@ const IS_EXTENDED: u16 = 0x4000;
 
 /// One entry, in index order.
 pub(crate) struct IndexEntry<'a> {
-    /// Path relative to the repository, as in the index: it need not be a file, and may lead out of the repository.
+    /// Path relative to the repository, as in the index: it need not be a file, and may point outside the repository.
     pub path: &'a Path,
     pub hash: [u8; HASH],
     pub flags: u16,

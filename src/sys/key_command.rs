@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyCommandError {
-    #[error("`{0}` is not in PATH outside the workspace")]
+    #[error("`{0}` was not found in PATH (directories in the workspace are ignored)")]
     Missing(String),
     #[error("cannot start `{program}`: {reason}")]
     NotStarted { program: String, reason: String },

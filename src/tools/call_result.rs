@@ -1,10 +1,10 @@
-//! The result of a call: its output, or its failure with the output until then.
+//! The result of a call: its output, or its failure with the output so far.
 
 use crate::ports::BoxFuture;
 use crate::protocol::{Artifact, ErrorCode, Image, LeftOut, ModelUse, Outside, Proposal, ToolError};
 use futures_util::FutureExt;
 
-/// A failed call, and its output until then.
+/// A failed call, and its output so far.
 #[derive(Debug)]
 pub(super) struct ToolFailure {
     pub error: ToolError,

@@ -94,7 +94,7 @@ impl<'a> Paths<'a> {
             return Ok(());
         }
         let message =
-            format!("`{field}`: `{given}` leads through a symlink, and `tools.follow_symlinks` is off; give the real path");
+            format!("`{field}`: `{given}` goes through a symlink, and `tools.follow_symlinks` is off; give the real path");
         Err(ToolError::new(ErrorCode::PermissionDenied, message))
     }
 }
@@ -178,7 +178,8 @@ pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
 }
 
 fn moved(given: &str) -> ToolError {
-    let message = format!("`{given}` now resolves to another path than when the call was checked; nothing was done, try again");
+    let message =
+        format!("`{given}` now resolves to a different path than when the call was checked; nothing was done, try again");
     ToolError::new(ErrorCode::Conflict, message)
 }
 

@@ -453,7 +453,7 @@ fn may_be_previewed(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolError
     Err(invalid(format!("cannot preview this call: {why}")))
 }
 
-/// Returns a plan that applies the effects of a command that ran in a view. That needs no access any more.
+/// Returns a plan that applies the effects of a command that ran in a view. That no longer needs access.
 fn with_effects(mut plan: Plan, trial: Trial, redactor: &Redactor) -> Plan {
     let Trial { kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();
@@ -489,7 +489,7 @@ fn with_artifacts<'a, T: Send + 'static>(
     settings: &Settings,
     ask: impl FnOnce(&dyn Artifacts) -> Result<T, ArtifactError> + Send + 'static,
 ) -> BoxFuture<'a, Result<T, ArtifactError>> {
-    let nothing = || ArtifactError { message: "this session keeps no artifacts".to_owned() };
+    let nothing = || ArtifactError { message: "this session does not store artifacts".to_owned() };
     let Some(artifacts) = settings.artifacts.clone() else { return std::future::ready(Err(nothing())).boxed() };
     async move {
         let asked = tokio::task::spawn_blocking(move || ask(&*artifacts)).await;
@@ -539,7 +539,7 @@ fn is_long(proposal: Option<&Proposal>) -> bool {
     proposal.is_some_and(|proposal| proposal.diff.text_bytes() > KEPT_FROM_BYTES)
 }
 
-/// Returns the error of a failed call as far as the policy allows: a denied tool reports only the denial. An unknown name is
+/// Returns the error of a failed call, if the policy allows the tool: a denied tool reports only the denial. An unknown name is
 /// not denied.
 fn denied_first(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
     let denial = tools.resolve(name).ok().and_then(|tool| (tools.settings().may_use)(tool.name()).err());

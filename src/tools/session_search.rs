@@ -27,7 +27,7 @@ struct Shared {
 enum SearchSource {
     Nothing,
     Endpoint(Arc<dyn SearchEngine>),
-    /// The provider of the model; whether also at another address than its own.
+    /// The provider of the model; whether also at an address that is not its own.
     Model {
         anywhere: bool,
     },

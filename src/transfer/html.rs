@@ -154,7 +154,7 @@ fn escape(content: &str) -> String {
     escaped
 }
 
-/// Renders a response as HTML: tags are escaped, images become their text, and links lead to web pages only.
+/// Renders a response as HTML: tags are escaped, images become their text, and only links to web pages remain.
 fn markdown(content: &str) -> String {
     let content = clean(content);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;

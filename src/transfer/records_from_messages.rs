@@ -219,7 +219,7 @@ impl RecordBuilder {
         }
     }
 
-    /// Closes a step. Calls without a result will never get one; the model is told when the session is resumed.
+    /// Closes a step. Calls without a result will never get one; aye tells the model when the session is resumed.
     fn close_step(&mut self) {
         if let Some(open) = &mut self.task {
             open.calls.clear();

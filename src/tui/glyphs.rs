@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 
-/// Unicode symbols in texts and their ASCII replacements.
+/// Unicode symbols in text and their ASCII replacements.
 const PLAIN: [(&str, &str); 20] = [
     ("…", "~"),
     ("−", "-"),

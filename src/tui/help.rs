@@ -130,7 +130,7 @@ pub(crate) fn sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)],
     sections
 }
 
-/// Returns whether a text contains the word. A word with a capital is case-sensitive, because `N` is another key than
+/// Returns whether a text contains the word. A word with a capital is case-sensitive, because `N` is a different key from
 /// `n`.
 fn has(word: &str, texts: [&str; 3]) -> bool {
     if word.chars().any(char::is_uppercase) {
@@ -162,7 +162,7 @@ fn head(focus: Focus) -> &'static str {
         Focus::Field => "Text fields in a question [field]",
         Focus::Browse => "Browsing [browse]",
         Focus::List => "Lists: models, sessions, commands, help [list]",
-        Focus::Reader => "Viewing changes and long texts [reader]",
+        Focus::Reader => "Viewing changes and long text [reader]",
     }
 }
 

@@ -20,7 +20,7 @@ const LINE: usize = 2000;
 /// End of a run of bytes, and its syntax kind.
 type Run = (u16, Option<Syntax>);
 
-/// Block of source code, highlighted from its first line as far as requested.
+/// Block of source code, highlighted from its first line up to the last requested one.
 ///
 /// The owner requests lines and sees the colours when they arrive; until then lines are plain.
 pub(crate) struct Track {

@@ -24,7 +24,7 @@ pub(crate) struct TuiHandles {
     pub typed: String,
     /// Data known only after loading; the UI is shown earlier.
     pub start: oneshot::Receiver<Start>,
-    /// Questions before the start; a channel without a sender asks none.
+    /// Dialogs to show before the session starts; closed if there are none.
     pub ahead: mpsc::UnboundedReceiver<StartupQuestion>,
     pub editor: Editor,
 }
@@ -204,7 +204,7 @@ pub(crate) struct Start {
     pub trust: Option<TrustQuestion>,
     /// Whether the project has its own configuration that the user trusts.
     pub is_trusted: bool,
-    /// Expiry of the policy in words: `expires in 6 d`.
+    /// Text for the expiry of the policy: `expires in 6 d`.
     pub policy_ends: Option<String>,
     /// `Last here: …` line, and a suggested task for this project, if any.
     pub last_here: Option<String>,

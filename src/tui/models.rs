@@ -23,7 +23,7 @@ pub(crate) struct ModelPicker {
     /// Name of the model in use, and its properties, because a list may lack it.
     current: String,
     in_use: Option<ModelFacts>,
-    /// Reasoning effort, set by the user or current.
+    /// Reasoning effort: the one chosen here, or the current one.
     effort: Option<Effort>,
     before: Option<Effort>,
     /// API key that is being typed.
@@ -136,7 +136,8 @@ impl ModelPicker {
         if self.key.is_none() && provider_of_key(words).is_some() {
             // A key is never shown, wherever it is pasted.
             let Some(name) = self.model_for(words) else {
-                "that looks like an API key: highlight its model and press enter".clone_into(&mut self.picker.aside);
+                "this looks like an API key; highlight a model of its provider and press enter"
+                    .clone_into(&mut self.picker.aside);
                 return;
             };
             self.picker.highlight(&name);

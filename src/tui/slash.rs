@@ -22,7 +22,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/init", "have the model write AGENTS.md for this project"),
     ("/mode", "set the mode: plan, ask, auto-edit or auto"),
     ("/plan", "switch to plan mode: no changes; /mode ask to leave"),
-    ("/approve", "set what commands ask about: command or effects"),
+    ("/approve", "set what aye asks about: command or effects"),
     ("/status", "show session, model, policy, sandbox and file locations"),
     ("/cost", "show tokens and cost of the session and the task"),
     ("/context", "show what fills the context window"),

@@ -417,7 +417,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
         Activity::Running { calls } => running(calls),
         Activity::Retrying(waits) => {
             let right: &[_] = if model.composer.is_empty() {
-                &["r retry, ctrl+l other model, esc stop", "r retry, esc stop", "r retry"]
+                &["r retry, ctrl+l change model, esc stop", "r retry, esc stop", "r retry"]
             } else {
                 STOPS
             };

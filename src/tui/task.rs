@@ -71,23 +71,23 @@ pub(crate) struct RetractedMessage {
     pub race: RetractState,
 }
 
-/// Events since the message was taken back.
+/// Events since the message was moved back to the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetractState {
     /// None yet.
     Open,
-    /// The message is no longer queued: taken back, or sent.
+    /// The message is no longer queued: moved back to the draft, or sent.
     Gone,
     /// A message with the same text was sent to the model: this one, or another.
     Said,
-    /// The message was taken back.
+    /// The message was moved back to the draft.
     Won,
 }
 
 /// Explanation why an earlier task is paused, with the way to continue it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Paused {
-    /// Texts for it, longest first; the last ones only say what to do.
+    /// Descriptions of the pause, longest first; the last ones only say what to do.
     pub ways: Vec<String>,
     /// Whether the provider rejected the API key, so that Enter in the empty draft replaces it.
     pub wants_key: bool,
@@ -121,7 +121,7 @@ pub(crate) struct Task {
     pub waiting: Vec<Waiting>,
     /// Messages that left the queue at its last change.
     pub left_queue: Vec<String>,
-    /// Messages taken back into the draft.
+    /// Messages moved back to the draft.
     pub taken_back: Vec<RetractedMessage>,
     /// Earlier task that continues only when the user says so.
     pub paused: Option<Paused>,

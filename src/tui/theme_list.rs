@@ -35,7 +35,7 @@ impl ThemeList {
         picker.set_rows(rows);
         picker.highlight(current);
         if let Some(folder) = folder {
-            picker.set_notices(vec![format!("themes of your own: {}", text::reveal_line(&folder.display().to_string()))]);
+            picker.set_notices(vec![format!("your themes: {}", text::reveal_line(&folder.display().to_string()))]);
         }
         Self { picker, before }
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 /// A policy that allows reading, with this limit on the tokens of a request.
 const SMALL_WINDOW: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                             [llm]\nmax_input_tokens = 40000\n";
-const SUMMARY: &str = "[Summary of the conversation until here";
+const SUMMARY: &str = "[Summary of the conversation so far";
 
 /// A response of about 16,000 tokens with a call.
 fn long(name: &str) -> Answer {

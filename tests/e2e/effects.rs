@@ -184,7 +184,7 @@ fn where_nothing_holds_commands_it_is_said_once_and_an_allowed_command_asks() {
     let project = Project::with(&server).policy(allowed);
     let aye = env!("CARGO_BIN_EXE_aye");
     let mut terminal = project.open_program("unshare", &["-Ur", "bash", "-c", bare, "bash", aye, "--trust"]);
-    let screen = terminal.wait_for("Commands always ask");
+    let screen = terminal.wait_for("asks before every command");
     assert!(screen.contains(texts::NO_SANDBOX) && screen.contains("aye doctor"), "{screen}");
     terminal.prompt("do it");
     let screen = terminal.review("y  yes");

@@ -1,4 +1,4 @@
-//! `--ephemeral`: a run of which nothing is saved.
+//! `--ephemeral`: a run that is not saved.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, texts, wait_until};
 use serde_json::json;

@@ -178,7 +178,7 @@ fn the_log_says_who_decided_what() {
     assert_eq!(log(&["-n", "1"]).len(), 1);
     assert_eq!(log(&["--session", all[0]["sessionId"].as_str().unwrap()]).len(), 2);
     let text = project.aye(&["policy", "log"]).exits(0).stdout;
-    assert!(text.contains("deny   no one to ask") && text.contains("tool call"), "{text}");
+    assert!(text.contains("deny   no user can approve this call") && text.contains("tool call"), "{text}");
 }
 
 #[test]

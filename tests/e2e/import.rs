@@ -81,7 +81,7 @@ fn a_plan_writes_nothing_and_an_import_writes_what_it_showed() {
     }
     assert_no_secrets(&project, &plan);
     let asked = project.aye(&["import", "claude"]).exits(2);
-    assert!(asked.stderr.contains("no terminal to confirm on") && asked.stderr.contains("--yes"), "{}", asked.stderr);
+    assert!(asked.stderr.contains("cannot prompt without a terminal") && asked.stderr.contains("--yes"), "{}", asked.stderr);
     assert!(config(&project).is_empty());
     let done = project.aye(&["import", "claude", "--yes"]).exits(0);
     for part in ["created ", "undo: rm ", "set HUB_TOKEN in your environment", "aye mcp allow hub"] {

@@ -122,7 +122,7 @@ fn opened(line: &str) -> Option<(Server, Project, Terminal)> {
 fn on_the_screen_a_run_without_effects_is_not_asked_about_and_says_so_once() {
     let Some((server, _project, mut terminal)) = opened("cat gone.txt | tr a-z A-Z") else { return };
     let screen = terminal.wait_for("Finished the work.");
-    assert!(screen.contains("not asked: it ran in a copy without network and changed no file"), "{screen}");
+    assert!(screen.contains("no approval: ran in a copy without network and changed no file"), "{screen}");
     assert!(server.request(1).tool_results()[0].1.contains("GONE"));
 }
 

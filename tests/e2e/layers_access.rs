@@ -90,7 +90,7 @@ fn a_command_that_needs_a_host_runs_again_in_a_fresh_copy_with_that_host() {
         let mut terminal = opened(&project);
         let screen = terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
         assert!(screen.contains(&format!("Blocked: 127.0.0.1:{}", web.port)), "{screen}");
-        assert!(screen.contains("in a fresh copy") && screen.contains("What it sends cannot be"), "{screen}");
+        assert!(screen.contains("in a fresh copy") && screen.contains("Data that it sends cannot be"), "{screen}");
         assert!(web.requests() == 0 && !project.exists("count.txt"));
         terminal.decide('y');
         let screen = terminal.review("The command would change 2 paths");

@@ -80,7 +80,7 @@ fn an_effort_that_the_model_does_not_have_is_replaced_by_the_nearest_and_told_on
     let output = project.aye(&["exec", "--effort", "max", "-m", "anthropic/claude-opus-5", "hi"]).exits(0);
     assert!(!output.stderr.contains("effort"), "{}", output.stderr);
     assert_eq!(server.request(0).body["output_config"]["effort"], "max");
-    let told = "anthropic/claude-opus-4-6 has no effort xhigh; using high, the nearest";
+    let told = "anthropic/claude-opus-4-6 does not support effort xhigh; using high, the nearest level";
     let output = project.aye(&["exec", "--effort", "xhigh", "-m", "anthropic/claude-opus-4-6", "hi"]).exits(0).says(&[told]);
     assert_eq!(output.stderr.matches(told).count(), 1, "{}", output.stderr);
     assert_eq!(server.request(1).body["output_config"]["effort"], "high");
@@ -186,7 +186,7 @@ fn the_catalogue_is_updated_after_a_diff_and_only_if_that_is_said() {
     let output = project.aye(&["models", "update", "list.toml", "--check"]).exits(0);
     assert!(diff.iter().all(|line| output.stdout.contains(line)), "{}", output.stdout);
     let output = project.aye(&["models", "update", "list.toml"]).exits(2);
-    drop(output.says(&["nothing was changed: there is no terminal to confirm on", "--yes"]));
+    drop(output.says(&["nothing was changed: cannot prompt without a terminal", "--yes"]));
     assert!(!stored.exists());
     project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
     let answer = project.aye(&["models", "--json"]).exits(0).json();
@@ -219,7 +219,7 @@ fn a_list_that_cannot_be_used_changes_nothing_and_says_why() {
     ] {
         project.aye(&["models", "update", source, "--yes"]).exits(1).says(&[why]);
     }
-    project.aye(&["models", "update", "http://lists.example/x.toml"]).exits(2).says(&["could be changed on the way"]);
+    project.aye(&["models", "update", "http://lists.example/x.toml"]).exits(2).says(&["could be modified in transit"]);
     project.aye(&["models", "update"]).exits(2).says(&["no list of models to update from", "models.catalogue_url"]);
     assert!(!project.directory("data").join("catalogue.toml").exists());
 }
@@ -262,9 +262,9 @@ fn an_overloaded_model_is_replaced_for_the_task_by_the_next_that_can_be_used() {
     let server = overloaded_but(&["third"]);
     let project = Project::with(&server).config(&format!("{FALLBACKS}[llm]\nmax_retries = 1\nretry_base_ms = 1\n"));
     let output = project.aye(&["exec", "hi"]).exits(0);
-    let told = "anthropic/second does not respond";
-    let output = output.says(&["cannot fall back on openai/unkeyed", "anthropic/first does not respond", told]);
-    assert!(output.stderr.contains("this model continues the task"), "{}", output.stderr);
+    let told = "anthropic/second is not responding";
+    let output = output.says(&["cannot fall back on openai/unkeyed", "anthropic/first is not responding", told]);
+    assert!(output.stderr.contains("continuing with this model"), "{}", output.stderr);
     assert_eq!(models_asked(&server), ["first", "second", "third"]);
     // The session remembers the choice of the user.
     let events = project.aye(&["exec", "--json", "-c", "again"]).exits(0).events();

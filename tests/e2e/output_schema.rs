@@ -40,7 +40,7 @@ fn a_response_that_does_not_match_is_corrected_once() {
         assert_eq!(output.stdout, "{\"name\":\"a\",\"count\":2}\n");
         let asked = server.request(1).messages();
         assert!(asked.contains("does not match the JSON Schema"), "{asked}");
-        assert!(output.stderr.contains("the model corrects it"), "{}", output.stderr);
+        assert!(output.stderr.contains("asking the model to correct it"), "{}", output.stderr);
         assert_eq!(server.requests().len(), 2);
     }
 }

@@ -59,7 +59,7 @@ fn it_asks_in_lines_and_the_session_goes_on_afterwards() {
     terminal.send("sometimes\n");
     terminal.wait_for("must be command, effects or auto");
     terminal.send("command\n");
-    terminal.wait_for("Look daily? [y/N]");
+    terminal.wait_for("Check daily? [y/N]");
     terminal.send("\n");
     terminal.wait_for("wrote");
     terminal.send("are you there\n");

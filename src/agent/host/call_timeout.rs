@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) enum CallTimeout {
     /// For calls that only read; they are abandoned.
     Short,
-    /// For calls that change files; they are told to stop, and get a short grace period.
+    /// For calls that change files; aye tells them to stop, and gives them a short grace period.
     Change,
     /// Like `Change`, for copying, moving or deleting a directory tree.
     Tree,
@@ -67,8 +67,9 @@ impl Abandoned {
     pub(crate) fn error(self) -> ToolError {
         match self {
             Self::Late => {
-                let message =
-                    format!("stopped after {READ_SECONDS} s; nothing was changed. Ask for less at once, or use another path.");
+                let message = format!(
+                    "stopped after {READ_SECONDS} s; nothing was changed. Request less per call, or use a different path."
+                );
                 ToolError::new(ErrorCode::ToolExecutionTimeout, message)
             }
             Self::LateChange { seconds } => {
@@ -87,7 +88,7 @@ impl Abandoned {
     }
 }
 
-/// Waits for a call. A read is abandoned when it times out or is killed. A change is told to `stop` when it times out; after that, and
+/// Waits for a call. A read is abandoned when it times out or is killed. aye tells a change to `stop` when it times out; after that, and
 /// after a kill, it gets only a grace period.
 pub(crate) async fn in_time<T>(
     work: impl Future<Output = T>,
@@ -123,7 +124,7 @@ pub(crate) async fn in_time<T>(
     }
 }
 
-/// Returns the result of a call, or what is known about one that crashed or was abandoned. `late`: it was told to stop because it timed
+/// Returns the result of a call, or what is known about one that crashed or was abandoned. `late`: aye told it to stop because it timed
 /// out.
 pub(crate) fn outcome(
     done: Result<Result<ToolResult, JoinError>, Abandoned>,

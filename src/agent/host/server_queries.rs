@@ -17,7 +17,7 @@ type Offered = (Instant, Vec<ServerResource>);
 pub(super) struct Offers(Arc<std::sync::Mutex<Arc<Mutex<Option<Offered>>>>>);
 
 impl Offers {
-    /// Empties the cache. A running query does not fill it any more.
+    /// Empties the cache. A running query no longer fills it.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
     }
@@ -49,7 +49,7 @@ impl ServerQueries {
         let response: Option<Result<String, RemoteError>> = in_time(self.remote.prompt(server, name, arguments)).await;
         let text = response.ok_or_else(too_late)?.map_err(|error| error.to_string())?;
         if text.len() > SERVER_PROMPT_BYTES {
-            return Err(format!("the prompt text has {} bytes, more than the limit of {SERVER_PROMPT_BYTES}", text.len()));
+            return Err(format!("the prompt text is {} bytes, more than the limit of {SERVER_PROMPT_BYTES}", text.len()));
         }
         Ok(text)
     }

@@ -37,7 +37,7 @@ impl Servers {
         Self { remote, reported: Vec::new(), open: HashMap::new(), asked: 0, offers: Offers::default(), sender }
     }
 
-    /// Tells the servers the context window, so that their tools are offered as far as they fit the model.
+    /// Tells the servers the context window, so that tools that fit the model are offered.
     pub(crate) fn set_window(&self, tokens: u64) {
         if let Some(remote) = &self.remote {
             remote.set_context_window(tokens);
@@ -60,7 +60,7 @@ impl Servers {
         Some(now)
     }
 
-    /// Asks the user on behalf of a server. A server with too many or too large requests is cancelled, and the user is told why.
+    /// Asks the user on behalf of a server. A server with too many or too large requests is cancelled, and aye tells the user why.
     pub(crate) fn ask(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
         if self.remote.is_none() {
             return;
@@ -89,7 +89,7 @@ impl Servers {
     /// Passes the user's answer to the server that waits for it.
     pub(crate) fn answer(&mut self, elicitation_id: &str, answer: ElicitationAnswer) {
         if self.open.remove(elicitation_id).is_none_or(|open| open.send(answer).is_err()) {
-            self.notify("the server no longer waits for that answer".to_owned());
+            self.notify("the server is no longer waiting for this answer".to_owned());
         }
     }
 
@@ -184,10 +184,10 @@ fn too_much(elicitation: &Elicitation) -> Option<String> {
         FieldKind::Text { .. } | FieldKind::Number { .. } | FieldKind::Flag => 0,
     };
     if fields.len() > MAX_FORM_FIELDS {
-        return Some(format!("a form of {} fields (at most {MAX_FORM_FIELDS} are shown)", fields.len()));
+        return Some(format!("a form with {} fields (the limit is {MAX_FORM_FIELDS})", fields.len()));
     }
     if let Some(most) = fields.iter().map(choices).max().filter(|most| *most > MAX_FORM_CHOICES) {
-        return Some(format!("a choice of {most} (at most {MAX_FORM_CHOICES} are shown)"));
+        return Some(format!("a field with {most} choices (the limit is {MAX_FORM_CHOICES})"));
     }
     (size(elicitation) > MAX_FORM_BYTES).then(|| "a form that is too long to review".to_owned())
 }

@@ -345,7 +345,7 @@ async fn the_very_same_batch_is_tried_again_and_only_then_it_runs() {
     let refused = session.disk.refused.lock().unwrap().clone();
     assert_eq!(refused.len(), 2);
     assert_eq!(refused[0], refused[1]);
-    assert!(session.disk.batches.lock().unwrap().contains(&refused[0]), "another batch was saved than was refused");
+    assert!(session.disk.batches.lock().unwrap().contains(&refused[0]), "the saved batch is not the refused one");
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ impl CallRunner<'_> {
         let mut approval = describe(&plan, &question, approval_id.clone(), &self.cx.options.sandbox);
         approval.opens_in_copy = call.runs_again_in_layer(&plan);
         if self.cx.options.approver == Approver::Nobody {
-            let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };
+            let decision = Decision::Denied { reason: Some("no user can approve this call".to_owned()) };
             let rule = question.rule.clone();
             self.cx.out.event(EventKind::ApprovalRequested(approval));
             self.resolve_approval(call, &approval_id, decision, 0);
@@ -51,7 +51,11 @@ impl CallRunner<'_> {
                 Some(_) => "its result is already in your context: do something else, or say what you cannot do",
                 None => "continue without it, or tell the user what to allow",
             };
-            let message = format!("denied: no one to ask ({}; rule: {rule}){}; {instead}", question.reason, discarded(&plan));
+            let message = format!(
+                "denied: no user can approve this call ({}; rule: {rule}){}; {instead}",
+                question.reason,
+                discarded(&plan)
+            );
             call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
         }

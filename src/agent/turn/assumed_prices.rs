@@ -65,7 +65,7 @@ impl AssumedPrices {
         Ok(())
     }
 
-    /// Records the assumption that applies to a request to this model, so that a later run of the session counts the same.
+    /// Records the assumption that applies to a request to this model, so that a later run of the session uses the same price.
     pub(crate) fn record(&mut self, facts: &ModelFacts, cx: &mut TurnContext) {
         let price = self.find(&facts.name).filter(|_| facts.price_is_assumed);
         let Some(price) = price.filter(|price| self.recorded.get(&facts.name) != Some(price)) else { return };

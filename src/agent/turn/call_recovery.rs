@@ -149,7 +149,7 @@ fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumptio
     } else if (call.held.is_some() || !call.amended.by.is_empty()) && runner.cx.options.approver == Approver::Person {
         Some(Resumption::PlanAgain)
     } else if call.held.as_ref().is_some_and(BlockedRun::waits) {
-        call.refuse(ErrorCode::NoApprover, "no one to ask");
+        call.refuse(ErrorCode::NoApprover, "no user can approve this call");
         runner.report(call, 0);
         None
     } else {

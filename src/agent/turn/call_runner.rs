@@ -32,9 +32,9 @@ pub(super) struct Batch {
 /// Notices about commands in layers that were already given; each is given once.
 #[derive(Debug, Default)]
 pub(super) struct LayerNotices {
-    /// Whether the user was told that commands run in a layer first.
+    /// Whether aye told the user that commands run in a layer first.
     pub explained_layers: bool,
-    /// Whether the user was told why they do not.
+    /// Whether aye told the user why they do not.
     pub explained_no_layers: bool,
     /// Commands that ran without approval.
     pub unasked: UnaskedRuns,

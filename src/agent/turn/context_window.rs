@@ -179,7 +179,7 @@ impl ContextWindow {
         (input <= most).then_some((input, output))
     }
 
-    /// Returns the estimated tokens available for messages. If the rest leaves none, they get a share anyway, because only the provider
+    /// Returns the estimated tokens available for messages. Messages always get a minimum share, because only the provider
     /// knows the exact size.
     pub(crate) fn message_budget(&self, cx: &TurnContext) -> u64 {
         let all = self.counting.estimated(cx.model_name(), self.input_limit(cx));

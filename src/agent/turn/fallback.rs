@@ -18,9 +18,9 @@ pub(super) struct FallbackModels {
     opening: Option<(String, Failure)>,
 }
 
-/// Result of opening a model, as far as it is a fallback.
+/// Result of opening a model that is a fallback.
 pub(super) enum OpenedFallback {
-    /// Result about another model than a fallback.
+    /// Result about a model that is not a fallback.
     Other(Result<ModelFacts, Failure>),
     Ready(ModelFacts, Failure),
     /// Reason why the fallback cannot be used, and the failure that it should have made up for.

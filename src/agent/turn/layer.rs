@@ -185,7 +185,7 @@ impl CallRunner<'_> {
         self.drop_preview(call);
         let (code, how) = match &end.error {
             Some(error) => (error.code, error.message.clone()),
-            None => (ErrorCode::ToolExecutionFailed, format!("{}; its output until then follows", effects.ended)),
+            None => (ErrorCode::ToolExecutionFailed, format!("{}; its output so far follows", effects.ended)),
         };
         let error = ToolError::new(code, format!("{how}. {KILLED}{}.", stays(effects)));
         let result = ToolResult::refused(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
@@ -229,7 +229,7 @@ impl CallRunner<'_> {
         self.cx.out.effect(Effect::ReopenLayer { index, call: call.call.clone(), digest, ticket });
     }
 
-    /// Discards a layer that was open when aye exited. Nothing runs again, and the model is told. `why`: the reason why effects that
+    /// Discards a layer that was open when aye exited. Nothing runs again, and aye tells the model. `why`: the reason why effects that
     /// waited for approval cannot be shown again.
     pub(super) fn discard_layer(&mut self, call: &mut Call, why: Option<&str>) {
         let waited = call.layer_digest.is_some();
@@ -277,7 +277,7 @@ impl CallRunner<'_> {
             hosts => format!("with access to {}", names(hosts)),
         };
         // One row of a narrow terminal.
-        call.note = Some(format!("not asked: it ran in a copy {access} {what}"));
+        call.note = Some(format!("no approval: ran in a copy {access} {what}"));
     }
 
     /// Returns how a call is ordered relative to others; `None` if commands are approved before they run.

@@ -501,8 +501,8 @@ impl TurnMachine {
             return;
         }
         let chosen = self.cx.options.model.clone();
-        let does = if is_for_summary && !self.compactor.precedes_request() { "writes the summary" } else { "continues the task" };
-        let why = format!("{} does not respond ({}); this model {does}", chosen.name, failure.message);
+        let does = if is_for_summary && !self.compactor.precedes_request() { "writing the summary" } else { "continuing" };
+        let why = format!("{} is not responding ({}); {does} with this model", chosen.name, failure.message);
         self.fallbacks.replace(chosen);
         self.choice.switch(facts, &why, &mut self.cx);
         self.window_changed();

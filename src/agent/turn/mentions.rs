@@ -1,4 +1,4 @@
-//! Files mentioned in a prompt: read before the task begins, as far as that needs no approval.
+//! Files mentioned in a prompt: read before the task begins, if that needs no approval.
 
 use super::super::mentions::{Mention, mentions};
 use super::io::{Effect, InputTime, Resource};

@@ -135,7 +135,7 @@ impl ModelChoice {
         let (name, wanted) = (&facts.name, effort.as_str());
         let words = match facts.nearest_effort(effort) {
             Some(nearest) if nearest == effort => return None,
-            Some(nearest) => format!("{name} has no effort {wanted}; using {}, the nearest", nearest.as_str()),
+            Some(nearest) => format!("{name} does not support effort {wanted}; using {}, the nearest level", nearest.as_str()),
             None if effort == Effort::Off => return None,
             None => format!("effort {wanted}; the model is not known to support it"),
         };

@@ -41,9 +41,9 @@ pub(super) fn set_approve(approve: Approve, cx: &mut TurnContext) {
         (Approve::Effects, Approve::Command) => {
             "the policy requires `approve = \"command\"`, so aye still asks before each command"
         }
-        (_, Approve::Command) => "in this session, aye asks before each command that no rule decides",
+        (_, Approve::Command) => "in this session, aye asks before each command that matches no rule",
         (_, Approve::Effects) => {
-            "in this session, commands that no rule decides run in a copy first, and aye asks about their effects"
+            "in this session, commands that match no rule run in a copy first, and aye asks about their effects"
         }
     });
 }

@@ -1,4 +1,4 @@
-//! Rewind to before a prompt or step, and redo: the conversation is cut here, and the tools restore files.
+//! Rewind to before a prompt or step, and redo: this module truncates the conversation, and the tools restore files.
 //!
 //! The journal records a rewind when it starts and when it is done; one that was not completed is completed on resume. The journal keeps
 //! the removed messages, and the thread before the cut stays in memory as long as a redo is possible: until the next prompt. Used tokens
@@ -339,7 +339,7 @@ impl Rewinds {
         let under_way = self.under_way.as_mut()?;
         (under_way.begins_next, under_way.then) = (begins_next, Some(then));
         let (number, overwrite) = (under_way.number, under_way.overwrite.clone());
-        // Without files there is nothing to restore, but the user is told in the same way.
+        // Without files there is nothing to restore, but aye tells the user in the same way.
         let since = if under_way.aim.scope.files() { under_way.aim.since } else { RewindStart::Rewind(u32::MAX) };
         Some(Effect::Rewind(FileRewind { number, since, step, overwrite }))
     }
@@ -388,7 +388,7 @@ impl Rewinds {
         let later = &points[place..];
         let mut cannot: Vec<String> = later.iter().flat_map(|point| point.lasting.iter().cloned()).collect();
         if scope.files() && later.iter().any(|point| !point.commands.is_empty()) {
-            cannot.push("command changes outside the workspace, or to files that git ignores, stay".to_owned());
+            cannot.push("changes by commands outside the workspace, or to files that git ignores, are not undone".to_owned());
         }
         Ok(ResolvedTarget {
             prompt: step_id.is_none().then(|| point.prompt.clone()),

@@ -78,7 +78,7 @@ pub(super) struct States {
     /// Number of rejected transitions; each is a bug.
     #[cfg(test)]
     pub refused: u32,
-    /// Description of the last one.
+    /// Description of the last rejected transition.
     #[cfg(test)]
     pub refusal: String,
 }

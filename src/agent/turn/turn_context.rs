@@ -97,7 +97,9 @@ impl TurnContext {
     /// Returns why no request may be sent, apart from the budgets and the size.
     pub(crate) fn forbids(&self, now: Timestamp) -> Option<Failure> {
         if let Some(message) = self.policy.expired(now) {
-            return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle").with_remedy(Remedy::Continue));
+            return Some(
+                Failure::new(FailureKind::PolicyExpired, message, "update the policy file").with_remedy(Remedy::Continue),
+            );
         }
         if let Err(denial) = self.policy.may_call(&self.options.model.name) {
             return Some(Failure::new(

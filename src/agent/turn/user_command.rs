@@ -1,7 +1,7 @@
 //! Commands of the user, typed after `!`: planned, judged, recorded, sandboxed and stopped like those of the model.
 //!
 //! Such a command takes the place of a task, with one call and no request. Typing it and pressing Enter counts as approval at low and
-//! medium risk; higher risk still asks. `shared`: the model sees the result with the next message.
+//! medium risk; higher risk still needs approval. `shared`: the model sees the result with the next message.
 
 use super::guardrail::after_the_words;
 use crate::agent::context::estimate;

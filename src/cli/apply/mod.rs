@@ -68,7 +68,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let (then, now) = (&patch.header().policy, policy.stamp(place.mode));
     if then.hash != now.hash {
-        warn(format!("the policy has changed since the patch file was written; the current policy ({}) decides", now.name));
+        warn(format!("the policy has changed since the patch file was written; the current policy ({}) applies", now.name));
     }
     let forecast = {
         let environment = ToolEnvironment::find(&place, common, &project, Starts::Nothing)?;
@@ -117,7 +117,7 @@ fn read(file: &Path) -> Result<PatchFile, CliError> {
     };
     read.map_err(|error| failed(&error))?;
     if bytes.len() as u64 > MAX_PATCH_BYTES {
-        return Err(failed(&format!("it has more than {} MB", MAX_PATCH_BYTES >> 20)));
+        return Err(failed(&format!("it is larger than {} MB", MAX_PATCH_BYTES >> 20)));
     }
     PatchFile::parse(&bytes).map_err(|why| {
         let problem = Problem::new(format!("`{}` is not a valid patch file", file.display())).because(why);

@@ -204,7 +204,7 @@ pub(super) struct RunArgs {
     /// stdout is then the JSON value. If the response does not match, aye asks the model once to correct it.
     #[arg(long = "output-schema", value_name = "FILE")]
     pub output_schema: Option<PathBuf>,
-    /// Save nothing of this session
+    /// Do not save this session
     ///
     /// Its data is removed when the run ends, so the session cannot be continued, and its changes cannot be rewound.
     #[arg(long)]
@@ -230,7 +230,7 @@ pub(super) struct ReviewArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Save nothing of the session
+    /// Do not save the session
     #[arg(long)]
     pub ephemeral: bool,
 }
@@ -251,8 +251,8 @@ pub(super) enum FormatArg {
 pub(super) enum Sub {
     /// Run one task without the full-screen UI, then exit
     ///
-    /// Input that is piped to the command is attached to the prompt, or is the prompt if none is given. Nobody is asked: an
-    /// action that needs approval is denied, and the exit code is then 3.
+    /// Input that is piped to the command is attached to the prompt, or is the prompt if none is given. There are no
+    /// approval prompts: an action that needs approval is denied, and the exit code is then 3.
     Exec {
         #[command(flatten)]
         session: SessionArgs,
@@ -287,7 +287,7 @@ pub(super) enum Sub {
     },
     /// Try aye offline: a recorded model on a sample project
     Demo {
-        /// Approve everything the demo asks
+        /// Approve everything the demo asks for
         #[arg(long)]
         yes: bool,
     },
@@ -351,7 +351,7 @@ pub(super) enum Sub {
         /// Print JSON
         #[arg(long)]
         json: bool,
-        /// Text that the name of a listed model must contain
+        /// List only models whose name contains this text
         filter: Option<String>,
     },
     /// Show settings and file locations
@@ -408,7 +408,7 @@ pub(crate) struct UpdateArgs {
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ModelsSub {
-    /// Update the catalogue of models: windows, prices, efforts
+    /// Update the model catalogue: context windows, prices, effort levels
     ///
     /// Shows what would change, and asks before it writes anything. Your own entries in models.toml stay as they are. Without a
     /// source, the list is that of `models.catalogue_url`.
@@ -481,7 +481,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
             Mode::Plan => "Read-only: tools do not write, and commands only read",
             Mode::Ask => "Ask whenever the policy says so",
             Mode::AutoEdit => "Edit files in the workspace without asking",
-            Mode::Auto => "Ask about actions of high risk only",
+            Mode::Auto => "Ask only about high-risk actions",
         })
     };
     PossibleValuesParser::new(Mode::ALL.map(value)).map(|given| Mode::named(&given).unwrap_or_default())
@@ -498,7 +498,7 @@ fn efforts() -> impl TypedValueParser<Value = Effort> {
             Effort::Medium => "A balance of speed and depth",
             Effort::High => "Long reasoning: slow and thorough",
             Effort::Xhigh => "Longer reasoning, for long tasks",
-            Effort::Max => "As much reasoning as the model can do",
+            Effort::Max => "The most reasoning that the model supports",
         })
     };
     PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))

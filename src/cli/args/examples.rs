@@ -28,7 +28,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "Offer the model only tools that read",
                 "aye exec --allowed-tools ReadFile,Grep,Glob \"where is the config parsed?\"",
             ),
-            ("Save nothing of the session", "aye exec --ephemeral \"summarize the last commit\""),
+            ("Do not save the session", "aye exec --ephemeral \"summarize the last commit\""),
             ("Write the changes to a patch file", "aye exec --patch changes.patch \"fix the failing test\""),
             ("Run one of your slash commands", "aye exec \"/fix 12\""),
             ("Print JSON that matches a schema", "aye exec --output-schema schema.json \"list the TODO comments\""),
@@ -157,7 +157,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "policy redact",
         &[
             ("Redact the secrets in a file", "aye policy redact < .env"),
-            ("Redact the texts in a file of JSON lines", "aye policy redact --jsonl < texts.jsonl"),
+            ("Redact the text in a JSON Lines file", "aye policy redact --jsonl < texts.jsonl"),
         ],
     ),
     (
@@ -285,7 +285,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("mcp logout", &[("Delete the tokens of a server", "aye mcp logout docs")]),
     ("mcp test", &[("Show the tools of a server", "aye mcp test docs"), ("Show the tools as JSON", "aye mcp test docs --json")]),
-    ("mcp allow", &[("Allow the tools of a server; each call asks", "aye mcp allow docs")]),
+    ("mcp allow", &[("Allow the tools of a server; each call needs approval", "aye mcp allow docs")]),
     (
         "mcp serve",
         &[
@@ -311,7 +311,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "models update",
         &[
             ("Show what the public list of models.dev would change", "aye models update https://models.dev/api.json --check"),
-            ("Apply a list of your own after a question", "aye models update ./models.toml"),
+            ("Apply your own list after an approval prompt", "aye models update ./models.toml"),
         ],
     ),
     (

@@ -15,7 +15,7 @@ enum Meaning {
 use Meaning::{Instead, Same, Values};
 
 const MODES: &str = "use `--mode plan`, `ask`, `auto-edit` or `auto`";
-const NO_BYPASS: &str = "no option skips the policy; `--mode auto` asks about actions of high risk only";
+const NO_BYPASS: &str = "no option skips the policy; `--mode auto` asks only about high-risk actions";
 const TOOLS: &str = "the policy decides what tools may do: `aye policy show` prints it, `aye policy init` writes one";
 const SANDBOX: &str = "the policy sets the sandbox; `--mode plan` is read-only, `aye doctor` shows what the sandbox can do";
 const INSTRUCTIONS: &str = "write instructions into AGENTS.md; `/init` creates the file";
@@ -73,7 +73,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         ],
         Instead(NO_BYPASS),
     ),
-    (&["--full-auto"], Instead("use `--mode auto`, which asks about actions of high risk only")),
+    (&["--full-auto"], Instead("use `--mode auto`, which asks only about high-risk actions")),
     (&["--ask-for-approval", "-a", "--approval-policy"], Instead(MODES)),
     (&["--sandbox", "-s", "--no-sandbox"], Instead(SANDBOX)),
     (&["--allowedTools", "--tools", "--available-tools"], Same("--allowed-tools")),

@@ -102,7 +102,7 @@ fn see_also(roff: &mut Roff, command: &Command, path: &str) {
     let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     let mut pages: Vec<_> = subs.filter_map(Command::get_display_name).map(|name| format!("{name}(1)")).collect();
     if !path.is_empty() {
-        roff.text([roman("aye(1) has the global options, the environment variables and the files.")]);
+        roff.text([roman("See aye(1) for global options, environment variables and files.")]);
         if let Some((parents, _)) = path.rsplit_once(' ') {
             pages.insert(0, format!("aye-{}(1)", parents.replace(' ', "-")));
         }

@@ -43,7 +43,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         &["agent", "agents", "cloud", "github", "pr", "schedule", "recipe"],
         "aye has no such command; `aye --help` lists its commands",
     ),
-    (&["logs", "log"], "`aye config path` prints the data directory, which has the logs"),
+    (&["logs", "log"], "`aye config path` prints the data directory, which contains the logs"),
 ];
 
 /// Maximum length of a name for which only two swapped characters count as a typo. Other short words are too similar.

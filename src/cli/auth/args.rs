@@ -17,7 +17,7 @@ pub(crate) enum AuthSub {
     },
     /// Delete the saved API key of a provider
     Logout {
-        /// Provider whose key is deleted
+        /// Provider whose key to delete
         #[arg(required_unless_present = "all")]
         provider: Option<String>,
         /// Delete the saved keys of all providers

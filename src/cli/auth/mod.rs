@@ -76,7 +76,7 @@ fn which(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
     let names = names.into_iter().chain(services_with_key().map(str::to_owned)).collect::<Vec<_>>().join(", ");
     if key_on_stdin || !std::io::stdin().is_terminal() {
-        return Err(CliError::usage("missing provider: stdin is not a terminal to ask on")
+        return Err(CliError::usage("missing provider: cannot prompt, because stdin is not a terminal")
             .hint(format!("run `aye auth login PROVIDER` with one of {names}")));
     }
     let answer = secret_prompt::ask_openly(&format!("Provider ({names}): "));
@@ -92,7 +92,7 @@ fn key_name(place: &AppContext, provider: &str) -> Result<String, CliError> {
         Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => {
             Err(CliError::usage("the provider looks like an API key")
                 .hint("replace the key: your shell history contains it now")
-                .hint("run `aye auth login PROVIDER` and type the key when asked, or pass it on stdin with `--key-stdin`"))
+                .hint("run `aye auth login PROVIDER` and type the key when prompted, or pass it on stdin with `--key-stdin`"))
         }
         Err(error) => Err(error.into()),
     }
@@ -100,9 +100,8 @@ fn key_name(place: &AppContext, provider: &str) -> Result<String, CliError> {
 
 fn typed(name: &str) -> Result<String, CliError> {
     if !std::io::stdin().is_terminal() {
-        return Err(
-            CliError::usage("cannot ask for the key: stdin is not a terminal").hint("pass the key on stdin with `--key-stdin`")
-        );
+        return Err(CliError::usage("cannot prompt for the key: stdin is not a terminal")
+            .hint("pass the key on stdin with `--key-stdin`"));
     }
     let typed = secret_prompt::ask(&format!("API key for {name} (hidden): "));
     let typed = typed.map_err(|error| CliError::usage(format!("cannot read from the terminal: {error}")))?;

@@ -117,7 +117,7 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let patch = PatchRun::begin(&place, common, &data, &file)?;
     let _log = start_log(&place, common.verbosity);
     let ended = run_task(common, place.clone(), request, schema, TaskOutput { is_saved: false, captured: None })?;
-    // Also after a failure: what was done until then may be worth a look.
+    // Also after a failure: the changes so far may be worth a look.
     patch.finish(&place, ended.policy)?;
     Ok(ended.exit)
 }
@@ -252,7 +252,7 @@ fn replaced(prompt: &str) -> Problem {
 fn refusal(error: SessionError) -> CliError {
     match error {
         SessionError::Locked { id, pid } => CliError::usage(format!("session `{id}` is in use by process {pid}"))
-            .hint("exit it there, pass `--take-over` to make it exit, or start another session"),
+            .hint("quit aye there, pass `--take-over`, or start another session"),
         error => error.into(),
     }
 }

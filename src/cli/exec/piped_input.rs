@@ -122,7 +122,7 @@ fn collect(
             Err(RecvTimeoutError::Disconnected) => return Ok(Some(bytes)),
             Err(RecvTimeoutError::Timeout) if is_said => {
                 let seconds = patience.first_byte.as_secs();
-                let notice = Problem::new(format!("nothing came on standard input for {seconds} s; continuing without it"));
+                let notice = Problem::new(format!("no data on standard input for {seconds} s; continuing without it"));
                 let notice = notice.hint("pass `--no-stdin` if there is no input");
                 say(notice.hint("write the output of a slow program to a file first"));
                 return Ok(Some(Vec::new()));

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Agent whose settings are imported
+    /// Agent to import settings from
     #[arg(value_name = "AGENT", value_enum)]
     pub agent: AgentArg,
     /// Show what would be imported, without writing anything
@@ -13,7 +13,7 @@ pub(crate) struct ImportArgs {
     pub plan: bool,
     /// Import without asking
     ///
-    /// Allow entries of a project that you do not trust are left out.
+    /// Rules that allow something are not imported from an untrusted project.
     #[arg(long)]
     pub yes: bool,
     /// Print JSON

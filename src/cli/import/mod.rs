@@ -1,4 +1,4 @@
-//! `aye import`: takes over settings of another agent, after a plan that shows every change.
+//! `aye import`: imports settings from another agent, after a plan that shows every change.
 
 pub(crate) mod args;
 
@@ -40,7 +40,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if request.form == Form::Ask && !has_terminal {
         show(request, &plan);
-        return Err(CliError::usage("nothing was imported: there is no terminal to confirm on")
+        return Err(CliError::usage("nothing was imported: cannot prompt without a terminal")
             .hint("pass `--yes` to import, or `--plan` to see only the plan"));
     }
     if request.form == Form::Ask && !confirmed(request.agent, &plan) {

@@ -56,8 +56,8 @@ pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Resu
     let _ = writeln!(text, "added `{name}` to {}", file.display());
     let _ = writeln!(
         text,
-        "next: run `aye mcp test {name}` to see its tools, and `aye mcp allow {name}` to let the model use them, each call after \
-        approval"
+        "next: run `aye mcp test {name}` to see its tools, and `aye mcp allow {name}` to let the model use them; each call \
+        needs approval"
     );
     print_text(&clean(&text));
     Ok(Exit::Completed)

@@ -23,11 +23,11 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exi
     print_text(&clean(&match change {
         Change::None => format!("{file} already allows the tools of `{name}`\n"),
         Change::Added { is_first } => {
-            let asks = if is_first { "; each call asks for approval" } else { "" };
+            let asks = if is_first { "; each call needs approval" } else { "" };
             format!("added `{name}/*` to the allowed tools in {file}{asks}\n")
         }
         Change::Created => format!(
-            "created {file}, which extends the built-in policy and allows the tools of `{name}`; each call asks for approval\n"
+            "created {file}, which extends the built-in policy and allows the tools of `{name}`; each call needs approval\n"
         ),
     }));
     Ok(Exit::Completed)

@@ -32,7 +32,7 @@ pub(crate) enum McpSub {
         env: Vec<String>,
         /// Allow the program network access, which `npx` needs
         ///
-        /// This holds even if sandboxed commands have no network.
+        /// This applies even if sandboxed commands have no network.
         #[arg(long, conflicts_with = "url")]
         network: bool,
         /// Read the bearer token from this environment variable
@@ -73,7 +73,7 @@ pub(crate) enum McpSub {
     },
     /// Allow the tools of an MCP server in your policy
     ///
-    /// Each call asks for approval. Without a policy.toml, aye creates one that extends the built-in policy.
+    /// Each call needs approval. Without a policy.toml, aye creates one that extends the built-in policy.
     Allow {
         /// Name of the server, as `aye mcp list` shows it
         name: String,

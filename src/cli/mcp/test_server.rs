@@ -187,7 +187,7 @@ impl ServerReport {
             let word = |text: &str| toml::Value::String(text.to_owned()).to_string();
             let _ = write!(
                 text,
-                "\nthe policy denies {which}\nnext: run `aye mcp allow {}` if it does not list them; each call then asks for approval. A rule in {} \
+                "\nthe policy denies {which}\nnext: run `aye mcp allow {}` if it does not list them; each call then needs approval. A rule in {} \
                 allows a tool\nwithout approval as long as its definition is \
                 unchanged:\n\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{}]\ndecision = \"allow\"\nfingerprint = {}\n",
                 self.server,

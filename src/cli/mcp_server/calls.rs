@@ -244,7 +244,7 @@ impl Calls {
     }
 
     async fn deny_without_approver(&self, call: &ToolCall, plan: Plan, question: &Question) -> Course {
-        self.bench.keep(&plan, "deny", "no one to ask", &question.reason).await;
+        self.bench.keep(&plan, "deny", "no user can approve this call", &question.reason).await;
         let asks = match self.asks {
             Asks::Nobody => "this server does not ask for approval (start it with `--ask client` to ask the user of the client)",
             Asks::Client => "the client cannot show a form to its user (elicitation)",

@@ -74,7 +74,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, asks: Asks) -> Result<Exi
 fn instructions(place: &AppContext, asks: Asks) -> String {
     let asked = match asks {
         Asks::Nobody => "Calls that need approval are denied",
-        Asks::Client => "Calls that need approval are put to the user through the client",
+        Asks::Client => "Calls that need approval are shown to the user by the client",
     };
     format!(
         "Tools for files and commands in `{}`, under a policy set by the user who started this server. {asked}; a \

@@ -34,7 +34,7 @@ pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliEr
     }
     if !args.yes {
         if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-            return Err(CliError::usage("nothing was changed: there is no terminal to confirm on")
+            return Err(CliError::usage("nothing was changed: cannot prompt without a terminal")
                 .hint("pass `--yes` to update, or `--check` to see only the changes"));
         }
         if !confirmed() {
@@ -66,7 +66,7 @@ fn source(place: &AppContext, args: &ModelsUpdate) -> Result<ListSource, CliErro
 fn described(update: &CatalogueUpdate, allowed: &AllowedModels) -> String {
     let date = update.date().map(|date| format!(" of {date}")).unwrap_or_default();
     if update.changes.is_empty() {
-        return format!("no changes: the catalogue in use says the same as the list{date}\n");
+        return format!("no changes: the catalogue in use matches the list{date}\n");
     }
     let mut text = String::new();
     let mut forbidden = 0;

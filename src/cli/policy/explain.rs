@@ -240,7 +240,7 @@ impl ExplainedCall {
         let mut notes = Vec::new();
         if self.by_rules.needs.is_some() {
             let until = if self.now.verdict == VerdictKind::Ask {
-                "asks at run time until there is one"
+                "requires approval at run time without one"
             } else {
                 "it is allowed only in one"
             };

@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Minimum width of a value beside its origin, in cells, if the width is limited.
+/// Minimum width of a value next to its origin, in cells, if the width is limited.
 const VALUE_CELLS: usize = 36;
 /// Width up to which values align the origins.
 const ALIGNED_CELLS: usize = 72;

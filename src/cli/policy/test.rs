@@ -163,7 +163,7 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
         differ(format!("{} risk", Risk::as_str(risk)), format!("{} risk", told.risk.as_str()));
     }
     if let Some(wanted) = test.approve.filter(|wanted| Some(*wanted) != told.approve) {
-        let came = told.approve.map_or("none (no command asks)", ApproveWhen::as_str);
+        let came = told.approve.map_or("none (no command needs approval)", ApproveWhen::as_str);
         differ(format!("approve {}", wanted.as_str()), format!("approve {came}"));
     }
     let hosts: Vec<String> = told.hosts.iter().map(ToString::to_string).collect();

@@ -25,7 +25,7 @@ pub(crate) struct RewindArgs {
     /// Show what would happen, without doing it
     #[arg(long, conflicts_with = "yes")]
     pub plan: bool,
-    /// Restore files that were edited outside aye as well
+    /// Also restore files that were edited outside aye
     #[arg(long)]
     pub overwrite: bool,
     /// Rewind without asking

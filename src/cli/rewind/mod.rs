@@ -75,7 +75,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
         } else {
             print_text(&describe_plan(&plan));
         }
-        return Err(CliError::usage("nothing was rewound: there is no terminal to confirm on")
+        return Err(CliError::usage("nothing was rewound: cannot prompt without a terminal")
             .hint("pass `--yes` to rewind, or `--plan` to see what it would do"));
     }
     if asks && !confirmed(&plan) {

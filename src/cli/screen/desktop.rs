@@ -42,7 +42,7 @@ pub(crate) fn clipboard(place: &AppContext) -> Clipboard {
     Clipboard { between, offer: Arc::new(offer), keep: Arc::new(keep) }
 }
 
-/// Opens files and texts in the user's editor, in the workspace.
+/// Opens files and text in the user's editor, in the workspace.
 pub(crate) fn shows(here: &CurrentWorkspace) -> OpenInEditor {
     let here = here.clone();
     OpenInEditor(Arc::new(move |shown| match shown {

@@ -26,7 +26,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 /// The end of the connection with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
-    /// The client called `Shutdown`, or the session ended by itself.
+    /// The client called `Shutdown`, or the session ended on its own.
     Done,
     /// The client disconnected; `worked`: during a task.
     Gone {

@@ -114,14 +114,14 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
     }
 }
 
-/// Asks once whether to look daily for a new list of models.
+/// Asks once whether to check daily for a new list of models.
 fn ask_for_daily_look(place: &AppContext) -> Result<bool, CliError> {
     if place.settings.model_list().catalogue_url.is_some() {
         return Ok(false);
     }
     let question = format!(
-        "\nModel catalogue\naye has a built-in list of models with their windows and prices. It can look once a day whether the public \
-         list {} has changes, and tell you. Nothing is changed without you.\nLook daily? [y/N] ",
+        "\nModel catalogue\naye has a built-in list of models with context windows and prices. It can check once a day whether the public \
+         list {} has changed, and notify you. Nothing is updated without your approval.\nCheck daily? [y/N] ",
         crate::host::catalogue_update::PUBLIC_LIST
     );
     Ok(line(&question)?.is_some_and(|answer| matches!(answer.as_str(), "y" | "Y" | "yes")))

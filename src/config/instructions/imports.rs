@@ -16,7 +16,7 @@ pub(crate) fn imports(text: &str) -> Vec<String> {
     for (event, range) in Parser::new(text).into_offset_iter() {
         let is_code = matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)) | Event::Html(_) | Event::InlineHtml(_));
         if is_code {
-            // Line ends stay, so that a path does not continue behind code.
+            // Line endings stay, so that a path does not continue behind code.
             plain[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         }
     }

@@ -284,7 +284,7 @@ fn hash(real: &Path, most: u64) -> std::io::Result<Option<Content>> {
     Ok((bytes <= most).then_some(Content::Hashed { hash, bytes }))
 }
 
-/// Returns a directory and the folders in it, sorted by name, without those that lead out of the project.
+/// Returns a directory and the folders in it, sorted by name, without those that point outside the project.
 fn folders(workspace: &Path, directory: &str) -> Vec<String> {
     let mut found = vec![directory.to_owned()];
     let mut at = 0;

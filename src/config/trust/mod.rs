@@ -116,7 +116,7 @@ impl Project {
         }
     }
 
-    /// Returns the names and texts of the files for the trust prompt: the bytes that were hashed, for display only.
+    /// Returns the names and content of the files for the trust prompt: the bytes that were hashed, for display only.
     pub(crate) fn texts(&self) -> Vec<(String, Vec<u8>)> {
         let told = |item: &Item| {
             let nested = self.nested.iter().flat_map(|nested| &nested.files);
@@ -230,7 +230,7 @@ impl Project {
         std::fs::read_to_string(self.declined_path(config_dir)).is_ok_and(|declined| declined == inode(&self.real))
     }
 
-    /// Saves that the user does not trust this directory, so that only new files ask again.
+    /// Saves that the user does not trust this directory, so that aye asks again only about new files.
     pub(crate) fn decline(&self, config_dir: &Path) -> Result<(), ConfigError> {
         let path = self.declined_path(config_dir);
         record::write(&path, &inode(&self.real)).map_err(|error| {

@@ -162,7 +162,7 @@ impl Servers {
         }
     }
 
-    /// Reloads the server settings: those of the user, and those of the project as far as they are trusted. Returns
+    /// Reloads the server settings: those of the user, and the trusted ones of the project. Returns
     /// sentences about changes and about problems.
     pub(crate) fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
         let Again { mut specs, mut problems, trusted } = specs_again(place, project);

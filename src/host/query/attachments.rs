@@ -114,7 +114,7 @@ mod tests {
     use crate::store::ArtifactStore;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// An image of this size, as far as the header goes.
+    /// An image of this size, according to its header.
     fn png(width: u32, height: u32) -> Vec<u8> {
         let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
         [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(), size, vec![8, 2, 0, 0, 0, 0, 0, 0, 0]].concat()

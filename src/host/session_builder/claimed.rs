@@ -191,7 +191,7 @@ impl ClaimedSession {
         Some(&self.project)
     }
 
-    /// Returns whether commands that no rule decides run before approval if the project is trusted.
+    /// Returns whether commands that match no rule run before approval if the project is trusted.
     pub(crate) fn approves_effects(&mut self) -> bool {
         let sandbox = self.find_sandbox();
         let mode = self.place.mode;
@@ -231,7 +231,7 @@ impl ClaimedSession {
         self.notices.add_all(std::mem::take(&mut self.session.notices));
     }
 
-    /// Returns the setup of a run of which nothing is saved, to see the effects of a command. The session stays as it is.
+    /// Returns the setup of a run that is not saved, to see the effects of a command. The session stays as it is.
     pub(crate) fn dry_run(&mut self) -> agent::Setup {
         let (records, tails) = (self.session.records.clone(), self.session.tails.clone());
         let model_before = self.session.model_before.clone();

@@ -1,4 +1,4 @@
-//! A journal that discards everything, for a run of which nothing is saved.
+//! A journal that discards everything, for a run that is not saved.
 
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record};
 

@@ -32,7 +32,7 @@ struct Resources {
     unread: Arc<Unread>,
 }
 
-/// A session that runs until all senders of its commands are dropped, or until it is told to quit.
+/// A session that runs until all senders of its commands are dropped, or until it receives the command to quit.
 pub(crate) struct StartedSession {
     queries: SessionQueries,
     account: Account,

@@ -20,7 +20,7 @@ const ANSWERS: [Answer; 3] = [
         approve: "command",
         mode: Mode::Ask,
         title: "ask about every command",
-        words: "No edit and no command that the policy does not allow runs before you approve it.",
+        words: "aye asks before every edit and every command that the policy does not allow.",
     },
     Answer {
         name: "effects",
@@ -34,7 +34,8 @@ const ANSWERS: [Answer; 3] = [
         approve: "effects",
         mode: Mode::Auto,
         title: "automatic",
-        words: "Edits and sandboxed commands change your files without asking; high risk, lasting deletions and the network still ask.",
+        words: "Edits and sandboxed commands change your files without asking; aye still asks about high-risk actions, permanent \
+                deletions and network access.",
     },
 ];
 

@@ -115,8 +115,8 @@ fn sandbox(place: &AppContext) -> String {
     let words = match tier(probe.tier) {
         SandboxTier::Preview => "sandbox: available; commands are sandboxed, and their changes can be previewed",
         SandboxTier::Guarded => "sandbox: available; commands are sandboxed, but their changes cannot be previewed",
-        SandboxTier::LandlockOnly => "sandbox: path rules only; every command asks",
-        SandboxTier::Bare => "sandbox: not available on this kernel; every command asks",
+        SandboxTier::LandlockOnly => "sandbox: path rules only; aye asks before every command",
+        SandboxTier::Bare => "sandbox: not available on this kernel; aye asks before every command",
     };
     let why = if probe.missing.is_empty() { "" } else { " (why: aye doctor)" };
     format!("{words}{why}")

@@ -26,7 +26,7 @@ pub(crate) fn record_setup_shown(place: &AppContext) {
         Ok(Some(b"Delete this file and aye runs first-time setup again.\n".to_vec()))
     });
     if let Err(error) = kept {
-        tracing::warn!(%error, "cannot save that first-time setup was shown");
+        tracing::warn!(%error, "cannot record that first-time setup was shown");
     }
 }
 

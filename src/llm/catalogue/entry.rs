@@ -15,7 +15,7 @@ pub(crate) struct Card {
     pub price: Option<Price>,
     pub images: Option<bool>,
     pub tools: Option<bool>,
-    /// Whether there are efforts, in a list that does not name them.
+    /// Whether the model supports reasoning effort, for a list that does not name the levels.
     pub reasoning: Option<bool>,
     /// Supported efforts, in ascending order; empty if the effort cannot be set.
     pub efforts: Option<Vec<Effort>>,

@@ -17,7 +17,7 @@ const MISTAKES: usize = 5;
 pub(crate) enum UpdateError {
     #[error("{0}")]
     Malformed(String),
-    #[error("it is of {date}, which is older than the catalogue in use ({in_use})")]
+    #[error("it is dated {date}, which is older than the catalogue in use ({in_use})")]
     Older { date: Date, in_use: Date },
     #[error("it is dated {date}, but today is {today}")]
     InFuture { date: Date, today: Date },
@@ -67,7 +67,7 @@ impl CatalogueUpdate {
     pub(crate) fn document(&self) -> Result<String, UpdateError> {
         let text = document::write(&self.cards);
         if text.len() > MAX_STORED_BYTES {
-            return Err(malformed(format!("it takes more than {} MB", MAX_STORED_BYTES >> 20)));
+            return Err(malformed(format!("it is larger than {} MB", MAX_STORED_BYTES >> 20)));
         }
         // What is stored must be readable by the next start.
         entry::read(&text).map_err(|mistakes| malformed(listed(mistakes)))?;
@@ -77,7 +77,7 @@ impl CatalogueUpdate {
 
 fn parse(bytes: &[u8], today: Date) -> Result<Cards, UpdateError> {
     if bytes.len() > MAX_BYTES {
-        return Err(malformed(format!("it has more than {} MB", MAX_BYTES >> 20)));
+        return Err(malformed(format!("it is larger than {} MB", MAX_BYTES >> 20)));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| malformed("it is not UTF-8 text"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

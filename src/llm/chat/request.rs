@@ -193,7 +193,7 @@ fn is_answer(fragment: &Fragment) -> bool {
     fragment.role == Role::Assistant
 }
 
-/// Joins user messages: their texts with a blank line between, or all their parts.
+/// Joins user messages: their text with a blank line between, or all their parts.
 fn join(out: &mut Vec<u8>, pending: &[&[u8]]) {
     const HEAD: &[u8] = br#"{"role":"user","content":"#;
     let contents: Vec<&[u8]> = pending.iter().filter_map(|json| json.strip_prefix(HEAD)?.strip_suffix(b"}")).collect();
@@ -310,7 +310,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns the texts of a message with a blank line between.
+/// Returns the text parts of a message with a blank line between.
 fn texts(message: &Message) -> String {
     let texts = message.content.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),

@@ -161,7 +161,7 @@ impl Item {
     }
 
     /// Handles the complete text of one part. Text that was not passed on yet is passed on now; if the complete text differs from the
-    /// deltas, it replaces them. The part may have another number here than in its deltas.
+    /// deltas, it replaces them. The part may have a different number here than in its deltas.
     pub(crate) fn settle(&mut self, slot: Slot, whole: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if slot == Slot::Input && !self.done {
             return self.settle_input(whole, deltas);
@@ -239,7 +239,7 @@ impl Item {
             })
     }
 
-    /// Handles the complete item. Its parts may be numbered and divided differently than its deltas: their texts are compared as one.
+    /// Handles the complete item. Its parts may be numbered and divided differently from its deltas: their text is compared as one.
     pub(crate) fn finish(&mut self, map: Map<String, Value>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         self.kind = Kind::from_item(&map);
         self.done = false;
@@ -325,7 +325,7 @@ impl Item {
         }
     }
 
-    /// Returns the shown, non-empty texts in order.
+    /// Returns the shown, non-empty strings in order.
     fn texts(&self) -> Vec<&str> {
         let mut texts: Vec<_> = self.pieces.iter().filter(|(slot, text)| !text.is_empty() && self.is_shown(*slot)).collect();
         texts.sort_by_key(|(slot, _)| *slot);
@@ -440,7 +440,7 @@ impl ThinkingText {
     }
 }
 
-/// Returns the texts of a complete item by position.
+/// Returns the text of a complete item by position.
 fn parts_of(kind: Kind, map: &Map<String, Value>) -> Vec<(Slot, String)> {
     let list = |field: &str| map.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let number = |at: usize| at as u64;

@@ -71,7 +71,7 @@ impl Discovered {
         manager.set_credential_store(store.clone());
         let resolution = manager.resolve_metadata_from_challenge(challenge).await?;
         if resolution.source == AuthorizationMetadataSource::LegacyEndpointFallback && challenge.is_none() {
-            return Err(Failure::failed("the server needs no sign-in, or does not say where to sign in"));
+            return Err(Failure::failed("the server does not require sign-in, or does not name its authorization server"));
         }
         let metadata = resolution.metadata;
         for address in

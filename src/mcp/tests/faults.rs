@@ -177,7 +177,7 @@ async fn ten_thousand_tools_and_pages_without_end_are_cut() {
         }
     });
     assert_eq!(looked(&endless).await, ServerState::Ready);
-    assert!(endless.notes("one")[0].contains("does not end"));
+    assert!(endless.notes("one")[0].contains("too many pages"));
 }
 
 #[tokio::test(start_paused = true)]

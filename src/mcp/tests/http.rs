@@ -227,7 +227,7 @@ async fn a_server_that_knows_only_the_event_stream_is_reached_that_way() {
 async fn an_event_stream_may_not_send_the_client_elsewhere() {
     let web = older("http://127.0.0.2:1/messages").await;
     let state = looked(&over(&web, HttpKind::Sse)).await;
-    assert!(matches!(&state, ServerState::Unreachable { why } if why.contains("another origin")), "{state:?}");
+    assert!(matches!(&state, ServerState::Unreachable { why } if why.contains("different origin")), "{state:?}");
 }
 
 #[tokio::test]

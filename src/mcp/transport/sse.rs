@@ -31,7 +31,7 @@ pub(in crate::mcp) enum SseError {
     NoStream,
     #[error("the event stream ended before it named an endpoint")]
     NoEndpoint,
-    #[error("the endpoint has another origin than the server")]
+    #[error("the endpoint has a different origin from the server")]
     OtherOrigin,
     #[error("{0}")]
     Setup(String),

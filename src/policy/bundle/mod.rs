@@ -104,7 +104,7 @@ impl Bundle {
     pub(super) fn parse_unchecked(text: &str, name: &str) -> Result<Self, BundleError> {
         let whole = |message: String| BundleError { name: name.to_owned(), line: None, message };
         if text.len() > MAX_BYTES {
-            return Err(whole(format!("the file has {} bytes; the limit for a policy is {MAX_BYTES}", text.len())));
+            return Err(whole(format!("the file is {} bytes; the limit for a policy is {MAX_BYTES}", text.len())));
         }
         let source = Source::new(text, name);
         let table = DeTable::parse(text).map_err(|error| match error.span() {

@@ -112,7 +112,7 @@ impl ArgumentKind {
             Self::Path | Self::Input if value.is_empty() => Err(format!("`{name}` is empty; expected a path")),
             Self::Path | Self::Input => Ok(()),
             Self::Text if value.len() > TEXT_BYTES => {
-                Err(format!("`{name}` has {} bytes; at most {TEXT_BYTES} are allowed", value.len()))
+                Err(format!("`{name}` is {} bytes; at most {TEXT_BYTES} are allowed", value.len()))
             }
             Self::Text if value.chars().any(char::is_control) => {
                 Err(format!("`{name}` contains a control character; expected a single line of text"))

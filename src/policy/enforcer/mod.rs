@@ -243,7 +243,7 @@ impl Enforcer {
         Ok(verdict == VerdictKind::Ask)
     }
 
-    /// Returns the approval of a call that asks for the given reason, even if a rule would allow it.
+    /// Returns the approval that a call needs for the given reason, even if a rule would allow it.
     pub fn ask_call(&self, tool_name: &str, actions: &[Action], now: Timestamp, reason: String) -> Result<Question, Denial> {
         self.offers(tool_name)?;
         let told = self.explain(actions, now);

@@ -39,7 +39,7 @@ pub struct SandboxRequirements {
     pub hidden: Vec<PathBuf>,
     /// Existing entries with a protected name or matched by a glob.
     pub marks: Marks,
-    /// Parts of the policy that no sandbox can enforce, in words.
+    /// Descriptions of the parts of the policy that no sandbox can enforce.
     pub unheld: Vec<String>,
 }
 
@@ -137,7 +137,8 @@ impl<'a> RequirementSource<'a> {
         for (verb, list) in [("read", &marks.hidden), ("written", &marks.read_only)] {
             for (_, glob) in list.iter().flat_map(Places::globs).filter(|(_, glob)| of_others(glob)) {
                 unheld.push(format!(
-                    "`{glob}` may not be {verb}: the sandbox blocks only files that exist when a command starts, not files it creates"
+                    "`{glob}` must not be {verb}, but the sandbox blocks only files that exist when a command starts, not files \
+                     that the command creates"
                 ));
             }
         }

@@ -35,7 +35,7 @@ pub(super) fn question(policy: &Enforcer, tool_name: &str, actions: &[Action], n
         return Err(format!("{} ({})", told.reason, told.rule));
     }
     if command::is_managed(command, &policy.scene(cwd, now)) {
-        return Err("the managed policy decides about this command".to_owned());
+        return Err("the managed policy has a rule for this command".to_owned());
     }
     let question = told.question(actions, false);
     let approve = crate::protocol::ApproveWhen::Before;

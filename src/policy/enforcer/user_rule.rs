@@ -147,7 +147,7 @@ impl Enforcer {
         Ok(GrantRule::Write { paths: paths.iter().map(absolute).collect::<Result<_, _>>()? })
     }
 
-    /// Returns the lines that ask now and would be allowed with the rules.
+    /// Returns the lines that need approval now and would be allowed with the rules.
     pub fn lets_through(&self, rules: &[GrantRule], lines: &[String], cwd: &Target, now: Timestamp) -> Vec<String> {
         let Ok(bundle) = Bundle::parse_rules(&text(rules), "the rule") else { return Vec::new() };
         let mut with = self.clone();
@@ -204,7 +204,7 @@ fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     }
 }
 
-/// Returns whether a pattern lies at or below a folder that another one names, and cannot leave it through `..`.
+/// Returns whether a pattern is at or below a folder that another one names, and cannot leave it through `..`.
 fn reaches(wide: &str, path: &str) -> bool {
     let has_pattern = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
     let Some(rest) = path.strip_prefix(wide) else { return false };

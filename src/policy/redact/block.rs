@@ -9,7 +9,7 @@ const PUTTY: &str = "Private-Lines:";
 /// Maximum length of a block title in bytes.
 const NAME_BYTES: usize = 64;
 
-/// Returns the block that begins at `at`. A block without an end extends as far as its lines look like a key.
+/// Returns the block that begins at `at`. A block without an end extends over all lines that look like a key.
 pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = &text[at..];
     if rest.starts_with(SSH2) {

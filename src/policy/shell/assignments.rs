@@ -132,7 +132,7 @@ fn declared(values: &mut Values, word: &Word, named: bool, case: &str) {
     }
 }
 
-/// Returns the texts that a `read` could get: here-strings, here-documents, and printed text.
+/// Returns the strings that a `read` could get: here-strings, here-documents, and printed text.
 fn readable(values: &mut Values, scan: &Scan) -> Vec<Word> {
     let strings = scan.commands.iter().flat_map(|command| &command.redirects).filter(|redirect| redirect.operator == "<<<");
     let mut texts: Vec<Word> = strings.map(|redirect| redirect.target.clone()).collect();

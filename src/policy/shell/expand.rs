@@ -31,7 +31,7 @@ pub(crate) struct Values {
     positional: Vec<Vec<Arg>>,
     pub aliases: HashMap<String, Vec<String>>,
     pub functions: HashSet<String>,
-    /// Texts that `${x@P}` would expand once more.
+    /// Strings that `${x@P}` would expand once more.
     pub prompts: Vec<String>,
     /// Whether `shift` moves the positional parameters.
     pub shifts: bool,

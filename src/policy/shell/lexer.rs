@@ -50,7 +50,7 @@ pub(crate) struct Scan {
     pub functions: Vec<String>,
     /// Variables that loops set.
     pub loops: Vec<Assignment>,
-    /// Texts of the substitutions, to be scanned like this one.
+    /// Content of the substitutions, to be scanned like this text.
     pub substitutions: Vec<String>,
     /// Whether the scan was given up, so that nothing about the text is certain.
     pub exhausted: bool,

@@ -48,7 +48,7 @@ const DEPTH: usize = 24;
 const REPEATED: usize = 256;
 /// Length in bytes up to which the grammar checks every line.
 const RECOVERED: usize = 512;
-/// Maximum number of texts that are combined with commands taking words from their input.
+/// Maximum number of strings that are combined with commands taking words from their input.
 const MAX_PRINTED: usize = 32;
 /// Limit on the work for lines that nest texts in texts.
 const MAX_COMMANDS: usize = 200_000;
@@ -252,7 +252,7 @@ fn add_unknown(parts: &mut Vec<Simple>, others: Vec<Simple>) {
 #[derive(Debug, Default)]
 struct Engine {
     values: Values,
-    /// Texts that commands of the line would print or get as input.
+    /// Strings that commands of the line would print or get as input.
     printed: Vec<(String, usize)>,
     /// Whether some shell of the line executes its input.
     takes_input: bool,
@@ -379,7 +379,7 @@ impl Engine {
         parts
     }
 
-    /// Adds the commands of texts that are fed to a shell, whichever command prints them.
+    /// Adds the commands in strings that are fed to a shell, whichever command prints them.
     fn fed(&mut self, parts: &mut Vec<Simple>) {
         for text in std::mem::take(&mut self.values.prompts) {
             for inner in resolve::substitutions_in(&text) {

@@ -86,7 +86,7 @@ pub fn parse(text: &str) -> Result<Destination, String> {
         return Err("the URL is empty".to_owned());
     }
     if text.len() > MAX_BYTES {
-        return Err(format!("the URL has {} bytes; at most {MAX_BYTES} are allowed", text.len()));
+        return Err(format!("the URL is {} bytes; at most {MAX_BYTES} are allowed", text.len()));
     }
     if hides(text) {
         return Err("the URL contains control or invisible characters; escape them with `%`".to_owned());

@@ -2,7 +2,7 @@
 
 use super::parse::{Destination, Host};
 
-/// Maximum lengths of usual URLs in bytes; longer parts can carry data.
+/// Maximum lengths of usual URLs in bytes; longer parts can leak data.
 const LONG_QUERY: usize = 256;
 const LONG_PATH: usize = 512;
 const LONG_NAME: usize = 100;
@@ -52,12 +52,12 @@ pub(crate) fn carries(destination: &Destination) -> Option<String> {
     if let Host::Name(name) = destination.host()
         && (name.len() > LONG_NAME || name.split('.').any(|label| label.len() > LONG_LABEL))
     {
-        return Some("the host name is long enough to carry data".to_owned());
+        return Some("the host name is long enough to leak data".to_owned());
     }
     let (path, query) = destination.sent();
     let query = query.unwrap_or_default();
     if query.len() > LONG_QUERY || path.len() > LONG_PATH {
-        return Some("the URL is long enough to carry data".to_owned());
+        return Some("the URL is long enough to leak data".to_owned());
     }
     let named =
         |pair: &str| pair.split_once('=').is_some_and(|(name, value)| value.len() >= NAMED_SECRET && is_secret_name(name));

@@ -25,7 +25,7 @@ pub(super) struct Live {
     pub ready: Option<Slot>,
     /// The number of marks: queries whose response shows that all earlier events have arrived.
     pub marks: u32,
-    /// True if an open task was told to continue.
+    /// True if a client told an open task to continue.
     pub went_on: bool,
     /// The reason why the session would fail if it ended now: the cause of the pause, or a failure to save.
     pub failed_by: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Live {
     pub cancelled: bool,
     /// True while the task is being cancelled: it cannot be resumed.
     pub cancels_task: bool,
-    /// True if the session was told to end.
+    /// True if a client told the session to end.
     pub quits: bool,
 }
 
@@ -62,7 +62,7 @@ impl Live {
                 self.paused_for = Some(failure.kind);
                 self.failed_by = Some(failure.message.clone());
             }
-            // A client that resumes the session is told the policy in effect.
+            // aye tells a client that resumes the session the policy in effect.
             EventKind::PolicyInForce { layers, name, tools, .. } => {
                 self.opened.policy_bundle_version = PolicyLayer::version_of(layers).unwrap_or_else(|| name.clone());
                 self.opened.available_tools.clone_from(tools);
@@ -86,7 +86,7 @@ impl Live {
                     known: known.clone(),
                 });
             }
-            // A completed call needs no approval any more, also if the task was stopped.
+            // A completed call no longer needs approval, also if the task was stopped.
             EventKind::ToolCompleted { tool_call_id, .. } => {
                 self.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
             }
@@ -102,7 +102,7 @@ impl Live {
         }
     }
 
-    /// Returns true if an open task is about to continue by itself, because the session was opened to resume it.
+    /// Returns true if an open task is about to continue automatically, because the session was opened to resume it.
     pub(super) fn continues_soon(&self) -> bool {
         self.ready.is_some() && self.opened.resumed && !self.went_on
     }

@@ -105,7 +105,7 @@ impl ClientConnection {
     pub(crate) fn line(&mut self, line: Line) -> Vec<Act> {
         match line {
             Line::TooLong => {
-                let message = format!("ignored a line longer than {} MiB; send less at once", LINE_BYTES >> 20);
+                let message = format!("ignored a line longer than {} MiB; send shorter lines", LINE_BYTES >> 20);
                 self.send(Outgoing::refusal(Fault::new(FaultCode::InvalidRequest, message)));
             }
             Line::Whole(bytes) => match Incoming::read(&bytes) {
@@ -247,11 +247,8 @@ impl ClientConnection {
     }
     fn live(&mut self) -> Result<&mut Live, Fault> {
         let leaves = self.leaving.is_some();
-        self.live_to_the_end().and_then(
-            |live| {
-                if leaves { Err(Fault::new(FaultCode::NoSession, "the session ends")) } else { Ok(live) }
-            },
-        )
+        self.live_to_the_end()
+            .and_then(|live| if leaves { Err(Fault::new(FaultCode::NoSession, "the session is ending")) } else { Ok(live) })
     }
 
     fn live_to_the_end(&mut self) -> Result<&mut Live, Fault> {

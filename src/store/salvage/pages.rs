@@ -108,7 +108,7 @@ impl Pages {
         true
     }
 
-    /// Returns the free pages, as far as their list is readable.
+    /// Returns the free pages in the readable part of their list.
     fn free(&mut self) -> HashSet<u32> {
         let mut free = HashSet::new();
         let mut trunk = self.read(1).and_then(|page| word(&page, 32)).unwrap_or(0);

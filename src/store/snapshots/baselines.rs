@@ -142,7 +142,7 @@ impl<'a> Tracked<'a> {
         Ok(())
     }
 
-    /// Reports whether a path is known in any task, or lies in a directory that a tool was about to create.
+    /// Reports whether a path is known in any task, or is in a directory that a tool was about to create.
     fn knows(&self, path: &Path) -> rusqlite::Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM baselines WHERE session = ?1 AND path = ?2 AND (?3 OR after IS NULL))";
         let mut statement = self.transaction.prepare_cached(sql)?;

@@ -110,5 +110,5 @@ const STEPS: &str = "
 ";
 
 /// The newest command of the session when `after` was recorded: what was recorded before a command began is no result of a
-/// call that ran beside it.
+/// call that ran at the same time.
 const RECORDED: &str = "ALTER TABLE baselines ADD COLUMN newest_span INTEGER NOT NULL DEFAULT 0;";

@@ -1,4 +1,4 @@
-//! Decision log beside the journal.
+//! Decision log next to the journal.
 
 use super::*;
 use crate::protocol::{CallId, ToolCall};

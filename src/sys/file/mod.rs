@@ -46,7 +46,7 @@ pub(crate) enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// Reads the whole file at a resolved path, or fails if it has more than `limit` bytes.
+/// Reads the whole file at a resolved path, or fails if it is larger than `limit` bytes.
 pub(crate) fn read(real: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let file = open_file(real)?;
     let bytes = file.metadata()?.len();

@@ -22,7 +22,7 @@ pub(crate) enum PrivateError {
     OpenToOthers { path: PathBuf, mode: u32 },
     #[error("it belongs to another user (uid {owner})")]
     NotOwn { owner: u32 },
-    #[error("it has more than {0} bytes")]
+    #[error("it is larger than {0} bytes")]
     TooLarge(u64),
     #[error("{0}")]
     Io(#[from] io::Error),

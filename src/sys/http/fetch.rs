@@ -121,7 +121,7 @@ pub(crate) struct Answer {
     pub url: String,
     /// Status line, such as `404 Not Found`.
     pub status_line: String,
-    /// Headers with lower-case names, as far as they are text.
+    /// Headers whose values are text, with lower-case names.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub redirects: usize,

@@ -148,7 +148,7 @@ fn conflicts(changes: &mut Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> 
 /// Comparison of the real directory with what the command saw.
 struct Check<'a> {
     changes: &'a Changes,
-    /// Whether touched files are compared by content. Once the steps are planned, they must stay as they are.
+    /// Whether touched files are compared by content. After the steps are planned, a touched file is a conflict.
     is_first: bool,
 }
 
@@ -168,7 +168,7 @@ impl Check<'_> {
     fn conflicts(&self, root: &OwnedFd) -> io::Result<(Vec<PathBuf>, Vec<TouchedEntry>)> {
         let (changes, mut touched) = (self.changes, Vec::new());
         let now = Node::from_stat(&fstat(root)?);
-        // The path leads to another directory now.
+        // The path now resolves to a different directory.
         if !changes.root.is_still(&now) {
             return Ok((vec![PathBuf::new()], touched));
         }

@@ -135,7 +135,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Records entries of the real directory that are not visible any more.
+    /// Records entries of the real directory that are no longer visible.
     fn hidden(&mut self, path: &Path, covered: &BTreeSet<OsString>) -> io::Result<()> {
         let Some(lower) = self.open_lower(path)? else { return Ok(()) };
         for name in names(&lower)?.iter().filter(|name| !covered.contains(*name)) {
@@ -202,7 +202,7 @@ impl Walk {
         node.changed > self.changes.began
     }
 
-    /// Returns whether entries were added to the parent directory since, so that one may belong to another directory than the
+    /// Returns whether entries were added to the parent directory since, so that one may belong to a different directory than the
     /// command had.
     fn is_refilled(&self, path: &Path) -> bool {
         let above = open_below(&self.lower, path.parent().unwrap_or(Path::new("")), LISTING);

@@ -109,7 +109,7 @@ fn is_own(name: &[u8]) -> bool {
     access || program || name.starts_with(b"user.") && !name.starts_with(MARKS)
 }
 
-/// Returns whether an entry has other attributes than the old one; for a new one, whether it has any.
+/// Returns whether an entry has different attributes from the old one; for a new one, whether it has any.
 pub(super) fn differ(upper: (&OwnedFd, &OsStr), before: Option<(&OwnedFd, &OsStr)>) -> bool {
     own(upper.0, upper.1) != before.map_or_else(Own::new, |(directory, name)| own(directory, name))
 }

@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 /// A path with all symlinks resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resolved {
-    /// Absolute path without `.` and `..`, and without symlinks as far as it exists.
+    /// Absolute path without `.` and `..`, with symlinks in its existing part resolved.
     pub real: PathBuf,
     pub kind: Kind,
     /// Whether the path ended in a slash or a dot, so that it means a directory.
@@ -225,7 +225,7 @@ impl Walk {
     }
 }
 
-/// Returns whether a link leads to an object, whatever its text says: `/proc/PID/cwd`, `root`, `exe`, `fd/N`.
+/// Returns whether a link refers to an object, whatever its text says: `/proc/PID/cwd`, `root`, `exe`, `fd/N`.
 fn is_magic(link: &Path) -> bool {
     link.strip_prefix("/proc").is_ok_and(|below| below.components().count() > 1)
 }

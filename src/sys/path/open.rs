@@ -130,7 +130,7 @@ impl WithoutLinks {
     }
 }
 
-/// Returns whether this process could write there, as far as the system tells without trying.
+/// Returns whether this process could write there, according to the system, without trying.
 pub(crate) fn may_write(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::W_OK).is_ok()
 }

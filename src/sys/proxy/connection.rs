@@ -211,7 +211,7 @@ impl Client {
                 Refused::kept(&reason)
             }
             FetchError::Unreachable { .. } => {
-                Refused::unreachable(&format!("{error}; aye connects directly, without another proxy"))
+                Refused::unreachable(&format!("{error}; aye does not use an upstream proxy for this"))
             }
             error => Refused::unreachable(&error.to_string()),
         })?;

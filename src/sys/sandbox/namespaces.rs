@@ -108,7 +108,7 @@ pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pi
     }
 }
 
-/// User and group mappings: everyone is the same inside as outside, as far as this user may map them.
+/// User and group mappings: everyone is the same inside as outside, if this user may map them.
 struct Ids {
     users: String,
     groups: String,
@@ -164,7 +164,7 @@ fn built_in() -> (BuiltIn, Vec<(PathBuf, PathBuf)>) {
         terminals: vec![PathBuf::from("/dev/pts")],
     };
     let mut links: Vec<_> = devices::LINKS.iter().map(|(name, to)| (Path::new("/dev").join(name), PathBuf::from(to))).collect();
-    // On some systems, a link here leads to all programs.
+    // On some systems, a link here points to all programs.
     let entries = std::fs::read_dir("/run").into_iter().flatten().flatten();
     links.extend(entries.filter_map(|entry| Some((entry.path(), std::fs::read_link(entry.path()).ok()?))));
     (built_in, links)

@@ -77,7 +77,7 @@ pub(crate) struct Entry {
     home: OnceLock<Weak<Inner>>,
 }
 
-/// Earlier input, as far as it affects how the next line is judged.
+/// The part of earlier input that affects how the next line is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Typed {
     /// Number of times something was typed.

@@ -1,11 +1,11 @@
-//! Changes by other programs in the workspace, as far as they are tracked.
+//! Tracked changes by other programs in the workspace.
 
 use crate::sys::file::FileStamp;
 use crate::sys::tree_watch::TreeWatch;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// The changes of other programs in the workspace, as far as they are tracked.
+/// Tracked changes by other programs in the workspace.
 #[derive(Default)]
 pub(in crate::tools) struct ExternalChanges {
     pub tracking: Tracking,
@@ -36,7 +36,7 @@ impl ExternalChanges {
         match &self.tracking {
             Tracking::Blind(why) => words.push(format!("changes by other programs are not tracked: {why}")),
             Tracking::Known { watch: None, .. } => words.push(
-                "the workspace has too many directories to watch; changes by other programs are looked for only on request"
+                "the workspace has too many directories to watch; aye checks for changes by other programs only on request"
                     .to_owned(),
             ),
             Tracking::Known { .. } | Tracking::NotYet => {}

@@ -117,7 +117,7 @@ impl ChangeLog {
         self.inner.resumed
     }
 
-    /// Returns the changes of other programs, as far as they are tracked.
+    /// Returns the tracked changes by other programs.
     pub(in crate::tools) fn external(&self) -> &tokio::sync::Mutex<ExternalChanges> {
         &self.inner.external
     }

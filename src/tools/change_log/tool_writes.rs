@@ -45,7 +45,7 @@ type Time = (i64, i64);
 pub(in crate::tools) struct Mark {
     written: ToolWrites,
     since: u64,
-    /// Number of commands started until then, including this one.
+    /// Number of commands started so far, including this one.
     number: u64,
     /// Whether another command was already running.
     after_others: bool,

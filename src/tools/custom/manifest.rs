@@ -189,7 +189,7 @@ impl Reader<'_> {
         let description = raw.description.get_ref().trim().to_owned();
         if description.is_empty() || description.len() > DESCRIPTION_BYTES {
             let message = format!(
-                "`description` has {} bytes, expected 1 to {DESCRIPTION_BYTES}; the model sees only this text",
+                "`description` is {} bytes, expected 1 to {DESCRIPTION_BYTES}; the model sees only this text",
                 description.len()
             );
             return Err(self.error(&raw.description.span(), message));

@@ -30,7 +30,7 @@ impl Schema {
     pub(crate) fn new(value: Value) -> Result<Self, String> {
         let bytes = value.to_string().len();
         if bytes > MAX_BYTES {
-            return Err(format!("the schema has {bytes} bytes, expected at most {MAX_BYTES}"));
+            return Err(format!("the schema is {bytes} bytes, expected at most {MAX_BYTES}"));
         }
         let mut compiler = Compiler::new();
         compiler.use_loader(Box::new(Nothing));

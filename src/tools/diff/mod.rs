@@ -46,7 +46,7 @@ pub(crate) fn line_hunks(old: &str, new: &str) -> Vec<DiffHunk> {
     compare_lines(old, new).hunks
 }
 
-/// Compares two texts line by line. Very long lines are cut to their changed part.
+/// Compares two strings line by line. Very long lines are cut to their changed part.
 pub(in crate::tools) fn compare(old: &str, new: &str) -> LineDiff {
     let mut diff = compare_lines(old, new);
     for hunk in &mut diff.hunks {

@@ -15,7 +15,7 @@ pub(in crate::tools) const SNIFFED_BYTES: u64 = 64 * 1024;
 pub(in crate::tools) const HELD_BYTES: u64 = 64 * 1024 * 1024;
 /// Number of bytes decoded at once.
 pub(in crate::tools) const CHUNK_BYTES: usize = 64 * 1024;
-/// Length of a character run that occurs in many texts by chance.
+/// Length of a character run that occurs in much text by chance.
 const SHORT_RUN: usize = 4;
 
 /// The encodings that a tool tries.

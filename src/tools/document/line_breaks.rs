@@ -1,4 +1,4 @@
-//! Line ends of a text: LF and CRLF, and lone CR in files that use it.
+//! Line endings of a text: LF and CRLF, and lone CR in files that use it.
 
 use super::replacement::{ending_of, with_lf};
 

@@ -21,7 +21,7 @@ pub(super) enum BufferState {
 
 #[derive(Default)]
 pub(super) struct BufferStates {
-    /// Texts on disk before aye overwrote them, since editor and disk were last equal.
+    /// Contents on disk before aye overwrote them, since editor and disk were last equal.
     before: HashMap<PathBuf, VecDeque<blake3::Hash>>,
     /// Paths written by calls or by a rewind, oldest first.
     written: VecDeque<(Option<CallId>, Vec<PathBuf>)>,

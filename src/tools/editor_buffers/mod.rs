@@ -1,4 +1,4 @@
-//! Files open in an editor. The model reads the editor's text, unsaved edits are not overwritten, and the editor is told about
+//! Files open in an editor. The model reads the editor's text, unsaved edits are not overwritten, and aye tells the editor about
 //! writes. The disk stays authoritative: if the editor does not respond, only the disk is used.
 
 mod buffer_states;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum number of files requested from an editor at once.
 const MAX_CONCURRENT: usize = 16;
-/// Maximum number of files of a rewind that the editor is told about.
+/// Maximum number of rewound files that are reported to the editor.
 const MAX_REWOUND: usize = 256;
 
 /// The files open in an editor. Clones share their state.
@@ -114,7 +114,7 @@ impl InEditor {
         Ok(())
     }
 
-    /// Prepares the rewind of files. The editor is told only about files without unsaved edits.
+    /// Prepares the rewind of files. aye tells the editor only about files without unsaved edits.
     pub(super) async fn goes_back(&self, files: Vec<PathBuf>) {
         self.settled().await;
         let look = |real: PathBuf| async move {
@@ -144,7 +144,7 @@ impl InEditor {
         state.telling = Some(told.map(drop).boxed().shared());
     }
 
-    /// Sends new text to the editor if it has the text from before. Otherwise it is up to date, or has edits of the user.
+    /// Sends the saved text to the editor if its buffer still has the old text. Otherwise the buffer is current or has unsaved edits.
     async fn send_saved(&self, real: &Path) {
         let Some(BufferComparison { disk, stands: BufferState::Behind, .. }) = self.compare(real, BUFFER_BYTES).await else {
             return;

@@ -103,7 +103,7 @@ impl Tool for HttpRequest {
             return Err(invalid(format!("a {method} request has no `body`; leave it out, or use POST")));
         }
         if body.len() > BODY_BYTES {
-            return Err(invalid(format!("`body` has {} bytes; the limit is {BODY_BYTES}", body.len())));
+            return Err(invalid(format!("`body` is {} bytes; the limit is {BODY_BYTES}", body.len())));
         }
         let headers: Vec<_> = arguments.headers.unwrap_or_default().into_iter().collect();
         if headers.len() > HEADERS {

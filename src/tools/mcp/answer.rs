@@ -17,7 +17,7 @@ const MAX_PARTS: usize = 500;
 const NAME_CHARS: usize = 500;
 const TYPE_CHARS: usize = 80;
 
-/// Converts a result.
+/// Converts the result of an MCP tool call into tool output.
 ///
 /// # Errors
 ///
@@ -98,7 +98,7 @@ impl Parts<'_> {
             return format!("{}{of}{named}", told.text);
         }
         let what = format!("{kind}{of}, {}", size(bytes.len() as u64));
-        let Some(artifacts) = artifacts else { return format!("[{what}; not saved: this session keeps no artifacts]") };
+        let Some(artifacts) = artifacts else { return format!("[{what}; not saved: this session does not store artifacts]") };
         let new = new(ArtifactKind::File, &format!("{kind} of {}", self.name), &plain_type(media_type));
         let kept = artifacts.begin(new).and_then(|mut writer| {
             writer.write(bytes)?;

@@ -205,7 +205,7 @@ fn state(state: &ServerState, name: &str) -> String {
 fn unusable(tool: &RemoteTool) -> Option<String> {
     let bytes = tool.input_schema.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {
-        return Some(format!("its input schema has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"));
+        return Some(format!("its input schema is {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"));
     }
     let hides = tool.name.is_empty() || tool.name.chars().count() > NAME_CHARS || crate::text::clean(&tool.name) != tool.name;
     (hides || tool.name.contains(['\n', '\t'])).then(|| "its name is empty, too long or contains invisible characters".to_owned())

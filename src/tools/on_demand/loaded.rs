@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// The loaded tools of one session. Cheap to clone; all clones share one list.
 #[derive(Clone)]
 pub(crate) struct LoadedTools {
-    /// Names in policies or for the model, each once.
+    /// Names of the loaded tools as policies or the model use them, without duplicates.
     names: Arc<Mutex<Vec<String>>>,
     /// Number of loads requested, and number of those already offered.
     wanted: watch::Sender<u64>,

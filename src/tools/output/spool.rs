@@ -41,7 +41,7 @@ impl Keeper {
         Self { artifacts, new, stream: Stream::new(redactor), held: Vec::new(), total: 0, state: State::Short }
     }
 
-    /// Returns whether this piece leads to a disk write.
+    /// Returns whether this piece causes a disk write.
     pub(in crate::tools) fn is_slow(&self, more: usize) -> bool {
         match self.state {
             State::Short => self.held.len() + more > KEPT_FROM_BYTES,
@@ -71,7 +71,7 @@ impl Keeper {
         }
     }
 
-    /// Writes the held bytes except an incomplete character.
+    /// Writes the buffered bytes, except an incomplete character at the end.
     fn write_held(&mut self) {
         let whole = whole_start(&self.held).len();
         let text = String::from_utf8_lossy(&self.held[..whole]).into_owned();

@@ -45,7 +45,7 @@ pub(super) fn decode<'a>(mut rows: impl Iterator<Item = &'a str>, limit: u64) ->
     let size = rows.next().and_then(|row| row.strip_prefix("literal ")).and_then(|size| size.parse::<u64>().ok());
     let size = size.ok_or("its binary content has no `literal` row with a size")?;
     if size > limit {
-        return Err(format!("its content has {size} bytes, more than {limit}"));
+        return Err(format!("its content is {size} bytes, more than {limit}"));
     }
     let mut packed = Vec::new();
     for row in rows.by_ref().take_while(|row| !row.is_empty()) {

@@ -52,13 +52,13 @@ pub(super) fn check(diff: &FileDiff, entry: &FileEntry) -> Result<(), String> {
     let expected = head(entry);
     let is_binary = is_binary(diff);
     if !diff.remarks().take_while(|row| *row != binary::START).eq(expected.remarks()) {
-        return Err("the rows before its lines do not match the header".to_owned());
+        return Err("its diff header does not match the header of the patch file".to_owned());
     }
     let is_whole = |hunk: &DiffHunk| {
         hunk.remarks.is_empty() && hunk.old_lines().count() == hunk.old_count && hunk.new_lines().count() == hunk.new_count
     };
     if is_binary && !diff.hunks.is_empty() || !diff.hunks.iter().all(is_whole) {
-        return Err("its patch is not complete, or has rows that do not belong to it".to_owned());
+        return Err("its patch is incomplete, or has extra lines".to_owned());
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
     }
     result.extend(lines[done..].iter().copied());
     if result.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("its result has more than {MAX_FILE_BYTES} bytes"));
+        return Err(format!("its result is larger than {MAX_FILE_BYTES} bytes"));
     }
     Ok(result.into_bytes())
 }

@@ -95,7 +95,7 @@ fn reason_to_leave_out(change: &Change, ignored: &mut Ignored<'_>) -> Option<&'s
     } else if kinds().any(|kind| kind != Kind::File) {
         Some("it is, or was, not a regular file")
     } else if is_large {
-        Some("it has more than 10 MB")
+        Some("it is larger than 10 MB")
     } else if change.path.to_str().is_none_or(|path| check_path(path).is_err()) {
         Some("a patch cannot contain its name")
     } else {

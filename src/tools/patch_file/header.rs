@@ -115,7 +115,7 @@ impl FileEntry {
             }
         }
         if self.base == self.result {
-            return Err("it does not change".to_owned());
+            return Err("the old and the new state are the same".to_owned());
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ impl PatchFile {
             let path = part.entry.path.as_str();
             check_path(path)?;
             if last.is_some_and(|last| Path::new(last) >= Path::new(path)) {
-                return Err(format!("`{path}` is not in the order of paths, or occurs twice"));
+                return Err(format!("`{path}` is out of order or listed twice"));
             }
             last = Some(path);
             part.check().map_err(|why| format!("`{path}`: {why}"))?;
@@ -126,7 +126,7 @@ impl FilePart<'_> {
         let content = body::apply(self.diff, base)?;
         match &self.entry.result {
             Some(result) if FileState::digest(&content) != result.sha256 => {
-                Err("its patch does not lead to the content that the header names".to_owned())
+                Err("its patch does not produce the content that its header names".to_owned())
             }
             None if !content.is_empty() => Err("its patch does not remove all of its content".to_owned()),
             _ => Ok(content),

@@ -100,12 +100,12 @@ fn a_file_that_is_not_exactly_of_the_format_is_refused() {
         (with_header(&text, path("a\u{1b}[31m.txt")), "is not a path that a patch can name"),
         (with_header(&text, path("other.txt")), "in its place"),
         (with_header(&text, |header| header["files"][0]["result"]["mode"] = json!("120000")), "regular files"),
-        (with_header(&text, |header| header["files"][0]["result"]["mode"] = json!("100755")), "do not match the header"),
+        (with_header(&text, |header| header["files"][0]["result"]["mode"] = json!("100755")), "does not match the header"),
         (with_header(&text, |header| header["files"][0]["base"]["sha256"] = json!("x")), "SHA-256"),
         (with_header(&text, |header| header["files"][0]["result"] = header["files"][0]["base"].clone()), "does not change"),
-        (format!("{text}and more\n"), "not complete"),
-        (text.replace("+four\n\\ No newline at end of file\n", ""), "not complete"),
-        (text.replace("--- a/a.txt", "deleted file mode 100644\n--- a/a.txt"), "do not match the header"),
+        (format!("{text}and more\n"), "incomplete"),
+        (text.replace("+four\n\\ No newline at end of file\n", ""), "incomplete"),
+        (text.replace("--- a/a.txt", "deleted file mode 100644\n--- a/a.txt"), "does not match the header"),
     ];
     for (text, said) in cases {
         let why = PatchFile::parse(text.as_bytes()).err().unwrap_or_else(|| panic!("accepted, not `{said}`:\n{text}"));
@@ -118,7 +118,7 @@ fn lines_that_lead_to_another_result_are_refused() {
     let text = written(&FILES[..1]);
     let other = PatchFile::parse(text.replace("+2\n", "+3\n").as_bytes()).unwrap();
     let why = other.parts().next().unwrap().apply(b"one\ntwo\nthree\n").unwrap_err();
-    assert!(why.contains("does not lead to the content"), "{why}");
+    assert!(why.contains("does not produce the content"), "{why}");
     let patch = PatchFile::parse(text.as_bytes()).unwrap();
     let why = patch.parts().next().unwrap().apply(b"one\nTWO\nthree\n").unwrap_err();
     assert!(why.contains("are not in the file"), "{why}");

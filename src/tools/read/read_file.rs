@@ -53,7 +53,7 @@ pub(in crate::tools) struct Arguments {
     /// Last line, instead of `limit`.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Start in a very long line, from 1.
+    /// First column to return of a very long line; columns are counted from 1.
     #[schemars(range(min = 1))]
     column: Option<u64>,
     /// For example `latin1`; detected by default.
@@ -230,7 +230,7 @@ fn is_notebook(target: &Target) -> bool {
 fn too_large(work: &Work, bytes: u64, limit: u64) -> ToolError {
     let ReadRequest { manner, .. } = &work.asked;
     let message = format!(
-        "`{}` has {bytes} bytes; at most {limit} can be read at once. Read a part with `{}` (first line) and `limit` (lines), \
+        "`{}` is {bytes} bytes; at most {limit} can be read at once. Read a part with `{}` (first line) and `limit` (lines), \
          or search it with Grep",
         work.target.given, manner.first_line
     );

@@ -133,7 +133,7 @@ fn content(target: &Target) -> String {
         _ if bytes.is_empty() => "content: empty\n".to_owned(),
         Ok(Document { text, form }) => {
             let lines = text.split_inclusive('\n').count();
-            let last = if text.ends_with('\n') { "" } else { ", no final newline" };
+            let last = if text.ends_with('\n') { "" } else { ", no trailing newline" };
             let endings = endings(&text).map_or(String::new(), |endings| format!(", {endings}"));
             format!("content: {}, {}{endings}{last}\n", form.name(), counted(lines as u64, "line", "lines"))
         }

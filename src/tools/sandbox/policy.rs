@@ -277,7 +277,7 @@ impl SandboxPolicy {
             (_, SandboxTier::Bare) => format!("{none}: {can}"),
             (_, SandboxTier::LandlockOnly) => {
                 places.push("/tmp".to_owned());
-                format!("NONE except Landlock on this kernel: writes only to {}; otherwise {can}", places.join(", "))
+                format!("NONE on this kernel except Landlock: commands write only to {}; otherwise {can}", places.join(", "))
             }
             (_, SandboxTier::Guarded | SandboxTier::Preview) => {
                 let writes = if places.is_empty() { "only".to_owned() } else { format!("{} and", places.join(", ")) };

@@ -244,7 +244,7 @@ fn walk_roots(
             let below = directory.display();
             found.cut = Some(format!(
                 "the workspace is too large to scan completely: nested `.git`, `.vscode` and similar directories, and matches \
-                 of policy globs, are protected from commands only as far as they were found (up to `{below}`)"
+                 of policy globs, are protected from commands only if the scan found them (it stopped at `{below}`)"
             ));
             return found;
         }

@@ -102,7 +102,7 @@ fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOu
     let nothing = match (request.which.is_all() && request.hidden, request.tree) {
         (false, _) => "has no matching entry",
         (true, None) => "is empty",
-        (true, Some(_)) => "has no entries that are not ignored",
+        (true, Some(_)) => "has no entries, except ignored ones",
     };
     Ok(format!("(`{}` {nothing}){}", shown(&target.real, settings), unread.note(settings)).into())
 }

@@ -79,7 +79,7 @@ impl Input {
     fn parse(arguments: &Arguments) -> Result<Self, ToolError> {
         let mut text = arguments.text.clone().unwrap_or_default().replace("\r\n", "\n").replace('\r', "\n");
         if text.len() > MAX_TEXT_BYTES {
-            return Err(invalid(format!("`text` has {} bytes; the limit is {MAX_TEXT_BYTES}", text.len())));
+            return Err(invalid(format!("`text` is {} bytes; the limit is {MAX_TEXT_BYTES}", text.len())));
         }
         let mut keys = Vec::new();
         for given in arguments.keys.iter().flatten() {
@@ -298,8 +298,8 @@ fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(),
     let open = !input.text.is_empty() && (!input.enter || !input.keys.is_empty());
     if edits || open {
         let message = format!(
-            "{} accepts only whole lines now: send the line in `text` with Enter, or one of the keys enter, ctrl-c, ctrl-d and \
-             ctrl-z alone",
+            "{} currently accepts only complete lines: send a line in `text` and Enter, or a single key (enter, ctrl-c, ctrl-d \
+             or ctrl-z)",
             entry.id()
         );
         return Err(invalid(message));

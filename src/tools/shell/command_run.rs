@@ -117,7 +117,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     let (opened, mut hold) = off_thread(move || (CreatedPaths::make(&wanted.opens), sandbox.hold(&wanted))).await?;
     let kept = checkpoint::before(&settings, &context.interrupt).await;
     if work.narrow.unsandboxed && !matches!(kept, Ok(Some(_))) {
-        let why = kept.err().map_or_else(|| "this session keeps no snapshots".to_owned(), |error| error.to_string());
+        let why = kept.err().map_or_else(|| "this session does not store snapshots".to_owned(), |error| error.to_string());
         let message = format!("nothing was run: a run outside the sandbox needs a snapshot first, and there is none: {why}");
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
     }
@@ -337,31 +337,31 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
         }
         End::TimedOut => {
             let message = format!(
-                "killed after {timeout_seconds} s with all its processes; its output until then follows. If it needs longer, \
+                "killed after {timeout_seconds} s with all its processes; its output so far follows. If it needs longer, \
                  set `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run part of it"
             );
             failed(ErrorCode::ToolExecutionTimeout, message)
         }
         End::Killed => {
-            let message = "stopped before it finished, with all its processes; its output until then follows";
+            let message = "stopped before it finished, with all its processes; its output so far follows";
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::Interrupted => {
-            let message = "interrupted by the user before it finished; its output until then follows";
+            let message = "interrupted by the user before it finished; its output so far follows";
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::MemoryFull => {
             let message = "killed with all its processes: its shared memory exceeded the limit of the policy (`memory_mb`); its \
-                           output until then follows. Use less, or ask the user to raise the limit";
+                           output so far follows. Use less, or ask the user to raise the limit";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
         End::LayerFull => {
             let message = "killed with all its processes: it wrote more to its copy of the workspace than the limit of the policy \
-                           (`layer_mb`); its output until then follows. Write less, or ask the user to raise the limit";
+                           (`layer_mb`); its output so far follows. Write less, or ask the user to raise the limit";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
         End::DiskFull => {
-            let message = "killed with all its processes: it nearly filled the disk; its output until then follows. Free some \
+            let message = "killed with all its processes: it nearly filled the disk; its output so far follows. Free some \
                            space, or write less";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }

@@ -1,4 +1,4 @@
-//! The sandbox of one command: the rules of the policy, as far as this system can enforce them.
+//! The sandbox of one command: the rules of the policy that this system can enforce.
 
 pub(in crate::tools) use super::leftover_files::CommandSandbox;
 use super::leftover_files::Unapproved;

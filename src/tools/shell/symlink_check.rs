@@ -25,7 +25,7 @@ pub(in crate::tools) fn lead_out(line: &str, cwd: &Path, settings: &Settings) ->
     let name = &entered.directory.text;
     match resolve(&entered.path(), cwd, settings.home.as_deref()) {
         Ok(found) if found.through_links && !(settings.paths.may_follow)(&found.real) => {
-            Some(format!("`{name}` leads through a symlink to `{}`", found.real.display()))
+            Some(format!("`{name}` goes through a symlink to `{}`", found.real.display()))
         }
         Ok(found) => operands_lead_out(entered.rest, &found.real, settings),
         // The change of the directory fails, and nothing else runs.
@@ -91,14 +91,14 @@ impl LinkSearch<'_> {
         }
     }
 
-    /// Returns the problem if a symlink on the path leads outside the readable paths.
+    /// Returns the problem if a symlink on the path points outside the readable paths.
     fn leads_out(&self, path: &str) -> Option<String> {
         let shown = path.strip_prefix(&format!("{}/", self.cwd.display())).unwrap_or(path);
         match resolve(path, self.cwd, self.settings.home.as_deref()) {
             // The policy checked only the text of the path.
             Ok(found) if !found.through_links => None,
             Ok(found) if (self.settings.paths.may_follow)(&found.real) => None,
-            Ok(found) => Some(format!("`{shown}` leads through a symlink to `{}`", found.real.display())),
+            Ok(found) => Some(format!("`{shown}` goes through a symlink to `{}`", found.real.display())),
             // The kernel refuses these as well.
             Err(
                 PathError::Empty | PathError::TooLong | PathError::Loop(_) | PathError::NotADirectory(_) | PathError::Denied(_),

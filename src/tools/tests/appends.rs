@@ -65,8 +65,8 @@ fn a_byte_that_is_not_utf8_far_behind_makes_a_file_latin_1() {
 fn a_missing_final_newline_is_told_and_not_made_up() {
     for bench in both(b"one\ntwo") {
         let told = bench.output("append_file", json!({"path": "f", "content": "three"}));
-        assert!(told.contains("it had no final newline, so the text continues its last line"), "{told}");
-        assert!(told.contains("no final newline now"), "{told}");
+        assert!(told.contains("the file had no trailing newline, so the text continues its last line"), "{told}");
+        assert!(told.contains("now has no trailing newline"), "{told}");
         assert_eq!(bench.read("f"), b"one\ntwothree");
     }
     for bench in both(b"one\n") {

@@ -70,7 +70,7 @@ fn a_passage_that_is_not_there_is_told_with_the_closest_one() {
     let (_, message) = bench.error("EditFile", edit("f", "println!(\"hallo\");", "x"));
     assert!(message.contains("line 2") && message.contains("println!(\"hello\");"), "{message}");
     let (_, message) = bench.error("EditFile", edit("f", "fn main() {\n  println!(\"hi\");", "x"));
-    assert!(message.contains("line 1 (the white space or a later line differs)"), "{message}");
+    assert!(message.contains("line 1 (the whitespace or a later line differs)"), "{message}");
     let (_, message) = bench.error("EditFile", edit("f", "0123456789", "x"));
     assert!(message.contains("No similar text found"), "{message}");
 }

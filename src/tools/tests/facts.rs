@@ -12,7 +12,7 @@ fn a_file_is_told_with_kind_size_mode_times_and_lines() {
     for part in ["kind: file", "size: 8 bytes", "mode: 0640 (rw-r-----)", "owner: ", "group: "] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    assert!(told.contains("content: UTF-8, 2 lines, CRLF, no final newline"), "{told}");
+    assert!(told.contains("content: UTF-8, 2 lines, CRLF, no trailing newline"), "{told}");
     let modified = told.lines().find_map(|line| line.strip_prefix("modified: ")).unwrap();
     assert!(modified.parse::<jiff::Timestamp>().is_ok() && modified.ends_with('Z'), "{modified}");
     bench.write("empty", "");

@@ -1,4 +1,4 @@
-//! Without a sandbox, a line allowed by a rule asks if a symlink leads it outside the workspace.
+//! Without a sandbox, a line allowed by a rule needs approval if a symlink takes it outside the workspace.
 
 use super::{Bench, block_on, context};
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope, Verdict};
@@ -67,7 +67,7 @@ impl Tree {
         Self { bench, enforcer }
     }
 
-    /// Returns why a line asks; `None` if it is allowed.
+    /// Returns why a line needs approval; `None` if it is allowed.
     fn asks(&self, line: &str) -> Option<String> {
         let plan = self.bench.plan("RunCommand", json!({"command": line})).unwrap();
         match plan.judged(&self.enforcer, Timestamp::UNIX_EPOCH) {
@@ -162,7 +162,7 @@ fn a_line_that_links_keep_in_the_workspace_is_allowed_and_one_that_they_lead_out
         assert!(tree.asks(line).is_some(), "{line} is allowed");
     }
     let why = tree.asks("cat out/secret").unwrap();
-    assert!(why.contains("`out/secret` leads through a symlink to `") && why.contains("elsewhere/secret`"), "{why}");
+    assert!(why.contains("`out/secret` goes through a symlink to `") && why.contains("elsewhere/secret`"), "{why}");
 }
 
 #[test]

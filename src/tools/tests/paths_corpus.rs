@@ -1,4 +1,4 @@
-//! Shared cases of path confinement, as far as the tools decide: where an operation would really go.
+//! Shared cases of path confinement that the tools decide: where an operation would really go.
 
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -204,7 +204,7 @@ fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolE
     let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
         ReadError::TooLarge { bytes, limit } => {
             let message = format!(
-                "`{}` has {bytes} bytes; the limit is {limit}. Search it with Grep, or read a part with ReadFile",
+                "`{}` is {bytes} bytes; the limit is {limit}. Search it with Grep, or read a part with ReadFile",
                 target.given
             );
             ToolError::new(ErrorCode::FileTooLarge, message)

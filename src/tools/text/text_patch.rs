@@ -136,10 +136,7 @@ fn patched(operations: &[Operation], target: &Target, before: &CurrentFile, sett
             return Err(error);
         }
         CurrentFile::NotText { .. } => {
-            return Err(invalid(format!(
-                "`{}` is not text and cannot be changed by lines; change it with a program, through RunCommand",
-                target.given
-            )));
+            return Err(invalid(format!("`{}` is not text and cannot be edited by line; use RunCommand instead", target.given)));
         }
         CurrentFile::Text { document, .. } => document,
     };

@@ -28,7 +28,7 @@ pub(crate) trait SearchKey: Send + Sync {
     fn reveal(&self) -> Result<Option<String>, String>;
 }
 
-/// A service at an address.
+/// A search service at a specific address.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     kind: ServiceKind,
@@ -85,12 +85,15 @@ impl Endpoint {
     async fn body(&self, reply: Reply) -> Result<Vec<u8>, ToolError> {
         let body = reply.into_body(RESPONSE_BYTES).await.map_err(|error| self.unreachable(&error))?;
         let limit = RESPONSE_BYTES >> 20;
-        body.ok_or_else(|| failed(format!("the response of {} is larger than {limit} MB; nothing of it was used", self.name())))
+        body.ok_or_else(|| failed(format!("the response of {} is larger than {limit} MB; it was discarded", self.name())))
     }
 
     fn unreachable(&self, error: &HttpError) -> ToolError {
         let host = &self.host;
-        failed(format!("{} did not respond: {error}; ask the user to check that the search service at {host} runs", self.name()))
+        failed(format!(
+            "{} did not respond: {error}; ask the user to check that the search service at {host} is running",
+            self.name()
+        ))
     }
 
     fn unreadable(&self, content_type: &str, error: &serde_json::Error) -> ToolError {

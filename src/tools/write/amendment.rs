@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 /// Maximum number of bytes of edited text reported to the model.
 const MAX_NOTE_BYTES: usize = 6_000;
 
-/// One file of a change, as far as it can be edited.
+/// The editable part of one file of a change.
 pub(in crate::tools) struct Sides<'a> {
     pub target: &'a Target,
     pub before: &'a CurrentFile,

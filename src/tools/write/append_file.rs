@@ -83,10 +83,10 @@ impl Tool for AppendFile {
         let Appended { proposal, more, before, after, joins, nul } = appended;
         let mut done = format!("Appended {} bytes to {}", more.len(), target.given);
         if joins {
-            done = format!("{done}; it had no final newline, so the text continues its last line");
+            done = format!("{done}; the file had no trailing newline, so the text continues its last line");
         }
         if !arguments.content.is_empty() && !arguments.content.ends_with('\n') {
-            done = format!("{done}; it has no final newline now");
+            done = format!("{done}; the file now has no trailing newline");
         }
         let done = noting_nul(done, nul);
         Ok(CallDraft::changes(
@@ -110,7 +110,7 @@ struct Appended {
     more: Vec<u8>,
     before: PreImage,
     after: PreImage,
-    /// Whether the file had no final newline.
+    /// Whether the file had no trailing newline.
     joins: bool,
     nul: bool,
 }
@@ -155,11 +155,8 @@ fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Resu
 fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Settings) -> Result<Appended, ToolError> {
     guard(target)?;
     if bytes > MAX_FILE_BYTES {
-        let message = format!(
-            "`{}` has {bytes} bytes; files of more than {MAX_FILE_BYTES} cannot be appended to. Do it with a program, through \
-             RunCommand",
-            target.given
-        );
+        let message =
+            format!("`{}` is {bytes} bytes; the limit for appending is {MAX_FILE_BYTES}. Use RunCommand instead", target.given);
         return Err(ToolError::new(ErrorCode::FileTooLarge, message));
     }
     if let Some(marker) = has_marker(&arguments.content) {
@@ -189,7 +186,7 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
     Ok(Appended { proposal, more, before, after, joins, nul: added.contains('\0') })
 }
 
-const JOINS: &str = "the file has no final newline: the text continues its last line";
+const JOINS: &str = "the file has no trailing newline: the text continues its last line";
 
 fn joins(old: &str, added: &str) -> bool {
     !old.is_empty() && !old.ends_with('\n') && !added.is_empty()

@@ -1,4 +1,4 @@
-//! ApplyPatchFile: changes files as a patch file says, if they still are what it was made from. Only `aye apply` has this tool.
+//! ApplyPatchFile: applies a patch file if the files have not changed since it was written. Only `aye apply` has this tool.
 
 use super::apply_patch::steps::Steps;
 use super::file_change::CurrentFile;
@@ -53,7 +53,7 @@ impl ApplyPatchFile {
     fn parts(&self, arguments: Map<String, Value>) -> Result<Vec<FilePart<'_>>, ToolError> {
         let Arguments { digest, first } = arguments::parse(arguments)?;
         if digest != self.0.digest() {
-            return Err(invalid("the call is about another patch file; run `aye apply` again"));
+            return Err(invalid("the call is for a different patch file; run `aye apply` again"));
         }
         let parts: Vec<_> = self.0.parts().skip(first).take(FILES_PER_CALL).collect();
         if parts.is_empty() { Err(invalid("the patch file has no such files")) } else { Ok(parts) }
@@ -206,7 +206,7 @@ impl AnyTool for ApplyPatchFile {
     }
 
     fn description(&self) -> &'static str {
-        "Changes files as the patch file of this session says."
+        "Applies the patch file of this session."
     }
 
     fn restores(&self) -> bool {

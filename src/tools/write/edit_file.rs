@@ -181,7 +181,7 @@ impl One<'_> {
             }
             return Err(invalid(format!("{at} is empty, and `{given_path}` is not; give the text to replace")));
         }
-        let same = |why: &str| Err(invalid(format!("no change: `edits[{}]` changes nothing: {why}", self.index)));
+        let same = |why: &str| Err(invalid(format!("no change in `edits[{}]`: {why}", self.index)));
         if edit.old_text == edit.new_text {
             return same("`oldText` and `newText` are the same");
         }

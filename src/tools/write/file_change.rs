@@ -82,8 +82,7 @@ impl CurrentFile {
         let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
             ReadError::TooLarge { bytes, limit } => {
                 let message = format!(
-                    "`{}` has {bytes} bytes; files of more than {limit} bytes cannot be edited. Change it with a program, \
-                     through RunCommand",
+                    "`{}` is {bytes} bytes; files of more than {limit} bytes cannot be edited. Use RunCommand instead",
                     target.given
                 );
                 ToolError::new(ErrorCode::FileTooLarge, message)
@@ -241,12 +240,11 @@ pub(in crate::tools) fn not_written(given: &str, before: PreImage, error: WriteE
 
 pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
     match why {
-        NotText::Binary => invalid(format!(
-            "`{}` is a binary file and cannot be edited as text; change it with a program, through RunCommand",
-            target.given
-        )),
+        NotText::Binary => {
+            invalid(format!("`{}` is a binary file and cannot be edited as text; use RunCommand instead", target.given))
+        }
         NotText::Malformed => invalid(format!(
-            "`{}` is not valid in its own encoding; an edit could damage it. Change it with a program, through RunCommand",
+            "`{}` is not valid in its own encoding; an edit could damage it. Use RunCommand instead",
             target.given
         )),
     }

@@ -66,10 +66,10 @@ pub(super) fn closest(text: &str, old: &str) -> String {
     }
     let (plain, wanted) = (with_lf(text), with_lf(old));
     let Some(first) = wanted.lines().map(str::trim).find(|line| !line.is_empty()) else {
-        return "`oldText` is only white space; include a line of text".to_owned();
+        return "`oldText` is only whitespace; include a line of text".to_owned();
     };
     let (index, why) = match plain.lines().position(|line| line.trim() == first) {
-        Some(index) => (index, "the white space or a later line differs"),
+        Some(index) => (index, "the whitespace or a later line differs"),
         None => match most_alike(&plain, first) {
             Some(index) => (index, "the first line differs"),
             None => return "No similar text found; read the file again".to_owned(),

@@ -55,7 +55,7 @@ fn parse(given: Map<String, Value>) -> Result<Arguments, ToolError> {
         _ => return Err(invalid(format!("`command`: unknown command `{command}`; expected `str_replace` or `create`"))),
     };
     if insert_line.is_some() || insert_text.is_some() || view_range.is_some() {
-        return Err(invalid(format!("`{command}` takes neither `insert_line`, `insert_text` nor `view_range`")));
+        return Err(invalid(format!("`{command}` does not accept `insert_line`, `insert_text` or `view_range`")));
     }
     Ok(Arguments { path, edits: vec![Edit { old_text, new_text, replace_all: None }] })
 }

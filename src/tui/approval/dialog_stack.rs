@@ -401,7 +401,7 @@ impl DialogStack {
         let is_form = matches!(self.list[at].question, Question::Asking(_) | Question::Price(_));
         let words = self.list[at].words.take().map(|field| field.text()).filter(|words| !words.is_empty() && !is_form);
         self.remove(at, last_text);
-        // A denial reason that was being typed has no recipient any more.
+        // A denial reason that was being typed no longer has a recipient.
         if let Some(words) = words {
             self.close();
             self.orphaned.push_str(&words);

@@ -355,8 +355,8 @@ fn sentence(rule: &GrantRule) -> String {
                 (false, false) => format!("every command that begins with `{line}`"),
             };
             let how = match (sandboxed, hosts.is_empty()) {
-                (_, false) => format!(", in a copy that reaches only {}; changes to files still ask", quoted(hosts)),
-                (true, true) => ", in a copy without network; changes to files still ask".to_owned(),
+                (_, false) => format!(", in a copy that reaches only {}; changes to files still need approval", quoted(hosts)),
+                (true, true) => ", in a copy without network; changes to files still need approval".to_owned(),
                 (false, true) => String::new(),
             };
             format!("{what}{how}")

@@ -37,9 +37,9 @@ pub(crate) fn mode_words(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "Tools write nothing, and commands only read.",
         Mode::Ask => "aye asks whenever the policy says so.",
-        Mode::AutoEdit => "Writes in the workspace run without asking. Commands ask as before.",
+        Mode::AutoEdit => "Writes in the workspace run without asking. aye asks about commands as before.",
         Mode::Auto => {
-            "Low- and medium-risk actions run without asking. Commands do so only in a sandbox, unless your policy turns it off. High risk still asks."
+            "Low- and medium-risk actions run without asking. Commands do so only in a sandbox, unless your policy turns it off. aye still asks about high-risk actions."
         }
     }
 }
@@ -124,7 +124,7 @@ fn trust_words(trust: &TrustQuestion) -> String {
         words.push_str("A policy can only add restrictions. ");
     }
     words.push_str(if trust.approves_effects {
-        "Commands that no rule decides then run first in a sandboxed copy of the project, without network. They can run the \
+        "Commands that match no rule then run first in a sandboxed copy of the project, without network. They can run the \
          project's own programs, such as tests and build scripts. aye asks before they change your files, according to the mode."
     } else {
         "aye still asks you before the model writes or runs anything."

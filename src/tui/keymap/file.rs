@@ -68,7 +68,7 @@ fn take_away(actions: &mut [Action], named: &[usize], reading: &mut Reading<'_>)
             let place = reading.given.get(&(action.focus, *lost)).map_or(0, |(_, place)| *place);
             let name = &action.entry.action;
             let words =
-                format!("`{name}` has no key any more, because `{lost}` was reassigned; assign one, or write `{name} = []`");
+                format!("`{name}` no longer has a key, because `{lost}` was reassigned; assign one, or write `{name} = []`");
             reading.problems.push((place, words));
         }
     }

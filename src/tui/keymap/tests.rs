@@ -217,7 +217,7 @@ fn what_does_not_hold_is_said_with_its_line_and_the_rest_holds() {
         ("[composer]\nsend = \"f5\"\nsend = \"f6\"\n", "line 3:"),
         ("[composer]\nsend = \n", "line 2:"),
         ("\u{feff}[composer]\nsned = []", "line 2:"),
-        ("[composer]\nfold = \"ctrl+t\"\n", "line 2: `browse` has no key any more, because `ctrl+t` was reassigned"),
+        ("[composer]\nfold = \"ctrl+t\"\n", "line 2: `browse` no longer has a key, because `ctrl+t` was reassigned"),
     ] {
         let text = format!("{text}\n[reader]\nnext = \"f9\"\n");
         let (map, problems) = Keymap::new(Some(&text));
@@ -283,7 +283,7 @@ fn what_the_screen_says_names_the_keys_of_now() {
     let map =
         keymap("[composer]\nmodel = \"f4\"\nbrowse = []\nreview = \"ctrl+n\"\n\"line-down\" = []\n[browse]\nnext = [\"down\"]\n");
     for (focus, hint, said) in [
-        (Focus::Composer, "ctrl+l other model", Some("f4 other model")),
+        (Focus::Composer, "ctrl+l change model", Some("f4 other model")),
         (Focus::Composer, "tab review", Some("ctrl+n review")),
         (Focus::Composer, "ctrl+t browse", None),
         (Focus::Composer, "enter send", Some("enter send")),
@@ -291,7 +291,7 @@ fn what_the_screen_says_names_the_keys_of_now() {
         (Focus::Question, "tab next", Some("tab next")),
         (Focus::Browse, "j k move", Some("down k move")),
         (Focus::Browse, "j down entry", Some("down entry")),
-        (Focus::Menu, "ctrl+l other model", Some("f4 other model")),
+        (Focus::Menu, "ctrl+l change model", Some("f4 other model")),
     ] {
         let hint = map.hint(focus, hint);
         assert_eq!(hint.as_deref(), said);

@@ -137,7 +137,7 @@ impl<W: Write> LineApp<W> {
                 if matches!(self.asked, Some(PromptState::Open(_))) {
                     self.keep_apart(&text::clean(&text), &mut effects);
                     self.paper.write_text(
-                        "Pasted lines cannot answer a question. They are in the draft now: /send sends it, /drop discards it.",
+                        "Pasted lines cannot answer an approval or a question. They are in the draft now: /send sends it, /drop discards it.",
                     )?;
                 } else {
                     self.send(&text, now, &mut effects);
@@ -148,7 +148,9 @@ impl<W: Write> LineApp<W> {
                 if !rest.trim().is_empty() {
                     self.keep(&rest, &mut effects)?;
                     let rest = text::reveal_line(&rest);
-                    self.paper.write_text(&format!("Typed before the question appeared; saved for your next message: {rest}"))?;
+                    self.paper.write_text(&format!(
+                        "Typed before the approval or question appeared; saved for your next message: {rest}"
+                    ))?;
                 }
                 if let (Some(PromptState::Written(key)), 0) = (&self.asked, self.fences) {
                     self.asked = Some(PromptState::Open(key.clone()));
@@ -393,7 +395,9 @@ impl<W: Write> LineApp<W> {
     /// Leaves for the first-run setup, unless a task is running, which would be lost.
     fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
-            return self.paper.write_text("Finish the running task or answer the waiting question first, then type /setup.");
+            return self
+                .paper
+                .write_text("Finish the running task or answer the waiting approval or question first, then type /setup.");
         }
         effects.extend([Effect::Send(Command::Quit), Effect::Exit(ExitReason::Setup)]);
         Ok(())
@@ -401,7 +405,7 @@ impl<W: Write> LineApp<W> {
 
     fn ask_again(&mut self) -> io::Result<()> {
         if self.model.dialogs.is_empty() {
-            return self.paper.write_text("No question is waiting.");
+            return self.paper.write_text("No approval or question is waiting.");
         }
         self.asked = None;
         self.model.dialogs.open_current(None);
@@ -511,5 +515,9 @@ impl<W: Write> LineApp<W> {
 }
 
 fn waiting(count: usize) -> String {
-    if count == 1 { "1 question is waiting".to_owned() } else { format!("{count} questions are waiting") }
+    if count == 1 {
+        "1 approval or question is waiting".to_owned()
+    } else {
+        format!("{count} approvals or questions are waiting")
+    }
 }

@@ -151,7 +151,7 @@ impl Host {
     }
 
     async fn next(&mut self) -> PlainEvent {
-        // Piped input waits until a session exists; a user at a terminal is told that it is starting.
+        // Piped input waits until a session exists; aye tells a user at a terminal that it is starting.
         let listens = self.is_terminal || self.desk.model.info.model_access.is_some() || !self.desk.model.dialogs.is_empty();
         let quiet = self.desk.works().then(|| self.quiet_since.1 + PROGRESS);
         let quiet = async {

@@ -98,7 +98,7 @@ fn choices(panel: &Dialog) -> Vec<String> {
     }
     if stands_in_front(panel) {
         nth += 1;
-        lines.push(format!("{nth}. {BACK}: return to the question"));
+        lines.push(format!("{nth}. {BACK}: return to the previous choices"));
     }
     lines.push(format!(
         "{}. {LATER}: {}",

@@ -228,7 +228,7 @@ fn what_stood_in_the_line_when_the_question_came_is_no_part_of_an_answer() {
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
     session.read();
     session.fence("allo");
-    assert!(session.read().starts_with("Typed before the question appeared; saved for your next message: allo\n"));
+    assert!(session.read().starts_with("Typed before the approval or question appeared; saved for your next message: allo\n"));
     assert!(!decides(&session.types("w")));
     assert!(approved(&session.types("allow")));
     session.read();

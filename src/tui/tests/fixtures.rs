@@ -95,7 +95,7 @@ pub(crate) fn setup_found() -> SetupFound {
             choice(
                 "command",
                 "ask about every command",
-                "No edit and no command that the policy does not allow runs before you approve it.",
+                "aye asks before every edit and every command that the policy does not allow.",
             ),
             choice(
                 "effects",

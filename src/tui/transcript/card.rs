@@ -70,7 +70,7 @@ pub(crate) struct Card {
     meant: Option<String>,
     pub state: CardState,
     rule: String,
-    /// Sandbox of the run in words; empty if unknown or irrelevant.
+    /// Description of the sandbox of the run; empty if unknown or irrelevant.
     pub held: String,
     /// File that the call affects, as named by the model.
     pub path: Option<String>,

@@ -171,7 +171,7 @@ impl Transcript {
         self.touch(at, Some(0));
     }
 
-    /// Takes back the last note with this text, because it is no longer true.
+    /// Removes the last note with this text, because it is no longer true.
     pub(crate) fn withdraw(&mut self, words: &str) {
         let is_it = |entry: &Entry| matches!(&entry.kind, Kind::Note { text, .. } if text == words);
         if let Some(at) = self.entries.iter().rposition(is_it)
@@ -283,7 +283,7 @@ impl Transcript {
         Some(entry)
     }
 
-    /// Counts an entry as changed while the user is scrolled up.
+    /// Counts an entry as changed while the view is scrolled up.
     fn touch(&mut self, at: usize, before: Option<usize>) {
         if self.anchor == Anchor::End {
             return;

@@ -75,7 +75,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 
 /// Returns the background commands as text for line mode.
 pub(crate) fn printed(model: &Model) -> String {
-    let mut lines = vec!["in the background; /stop ID stops one".to_owned()];
+    let mut lines = vec!["background sessions and commands (/stop ID stops one)".to_owned()];
     for command in &model.info.commands {
         lines.push(format!("{}  {}  {}", command.id, state(command), command.line));
         if !command.last_line.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! Texts for failures of a task or the session, and how to continue.
+//! Messages for failures of a task or the session, and how to continue.
 
 use super::notes::note_problem;
 use super::{retry, save_errors, streaming};

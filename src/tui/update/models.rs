@@ -64,7 +64,11 @@ pub(crate) fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<
         (_, None) => {
             let is = model.info.header.effort.map_or("chosen by the model", Effort::as_str);
             let efforts = Effort::names(efforts(model));
-            let all = if efforts.is_empty() { "auto; the model has no efforts".to_owned() } else { format!("{efforts} or auto") };
+            let all = if efforts.is_empty() {
+                "auto (the model does not support reasoning effort)".to_owned()
+            } else {
+                format!("{efforts} or auto")
+            };
             return model.show_toast(format!("effort: {is}; change it with `/effort` {all}"), now);
         }
     };
@@ -100,7 +104,7 @@ pub(crate) fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effor
             model.transcript.withdraw(&words);
         }
     }
-    // The rejected key is not in use any more.
+    // The rejected key is no longer in use.
     if model.task.paused.as_ref().is_some_and(|paused| paused.wants_key) {
         model.task.paused = Some(Paused::new(failures::where_it_paused(model)));
     }

@@ -27,9 +27,9 @@ pub(crate) fn send_new(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     if waiting > before.0 {
         let words = if waiting == 1 {
-            "1 question is waiting for you".to_owned()
+            "1 approval or question is waiting for you".to_owned()
         } else {
-            format!("{waiting} questions are waiting for you")
+            format!("{waiting} approvals or questions are waiting for you")
         };
         notify(model, &words, effects);
         show(model, Progress::Waits, effects);

@@ -51,10 +51,10 @@ fn ask_about_mode(model: &mut Model, mode: Mode) {
     }
 }
 
-/// Handles `/approve NAME`. The effects of a command are always approved, so neither choice needs a confirmation.
+/// Handles `/approve NAME`. With either choice, the user approves a command or its effects, so no confirmation is needed.
 pub(crate) fn approve(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(approve) = Approve::named(name) else {
-        return model.show_toast("choose what commands ask about: `/approve command` or `/approve effects`", now);
+        return model.show_toast("choose what aye asks about: `/approve command` or `/approve effects`", now);
     };
     take_draft(model, now, effects);
     effects.push(Effect::Send(Command::SetApprove { approve }));

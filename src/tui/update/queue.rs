@@ -165,7 +165,7 @@ fn holds(words: &str, message: &str) -> bool {
     !message.is_empty() && format!("\n\n{words}\n\n").contains(&format!("\n\n{message}\n\n"))
 }
 
-/// Removes text from the draft that was sent before it could be taken back, so that it is not sent twice.
+/// Removes text from the draft that was sent before it could be moved back to the draft, so that it is not sent twice.
 fn was_taken(model: &mut Model, id: u64, now: u64) {
     let Some(at) = model.task.taken_back.iter().position(|one| one.id == id) else { return };
     let RetractedMessage { text, .. } = model.task.taken_back.remove(at);

@@ -144,7 +144,7 @@ fn weak(model: &mut Model) {
     if let Some((token, contrast)) = model.screen.theme.weak().filter(|_| is_own) {
         let least = if token == "text" { 7.0 } else { 4.5 };
         let words = format!(
-            "`{}`: {token} has a contrast of {contrast:.1} against its background; at least {least} is easy to read",
+            "`{}`: {token} has a contrast of {contrast:.1} against its background; use at least {least} for readability",
             model.screen.theme.name
         );
         note(model, words, Tone::Warning);

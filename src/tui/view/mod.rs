@@ -26,7 +26,7 @@ use ratatui::style::{Color, Modifier};
 
 /// Minimum width at which the empty composer shows all actions of Enter.
 const WIDE: u16 = 76;
-/// Width below which texts are shortened.
+/// Width below which text is shortened.
 const NARROW: u16 = 52;
 
 /// Height below which a panel leaves one row above it.

@@ -1,4 +1,4 @@
-//! Vim keys for the draft, as far as a prompt needs them: normal and insert mode, operators, motions, text objects, counts,
+//! Vim keys that are useful in a draft: normal and insert mode, operators, motions, text objects, counts,
 //! undo and `.`.
 
 mod area;

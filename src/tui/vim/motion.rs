@@ -26,7 +26,7 @@ pub(crate) enum Motion {
     Right,
     Up,
     Down,
-    /// With `big`, only white space separates words.
+    /// With `big`, only whitespace separates words.
     WordForward {
         big: bool,
     },

@@ -4,7 +4,7 @@ use super::motion::{Class, Lines, Place, class};
 use std::ops::Range;
 
 impl Lines {
-    /// Returns the word or white space at a position; `around` includes adjacent white space.
+    /// Returns the word or whitespace at a position; `around` includes adjacent whitespace.
     pub(crate) fn word(&self, at: Place, big: bool, around: bool) -> Range<usize> {
         let line = &self.0[at.row];
         if line.is_empty() {
@@ -36,7 +36,7 @@ impl Lines {
         if !around {
             return Some(pair[0] + 1..pair[1]);
         }
-        // Includes the white space after it, or else before it.
+        // Includes the whitespace after it, or else before it.
         let is_blank = |column: &usize| self.0[at.row][*column].is_whitespace();
         let behind = (pair[1] + 1..self.length(at.row)).take_while(is_blank).count();
         let before = if behind > 0 { 0 } else { (0..pair[0]).rev().take_while(is_blank).count() };

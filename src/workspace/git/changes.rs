@@ -166,7 +166,7 @@ fn entries(index: &[u8]) -> Option<(Vec<Entry>, Trees)> {
     let mut entries = Vec::new();
     let rest = read_index(index, |entry| {
         let mode = entry.status(6);
-        // Skips directories of a sparse index and submodules. No name may lead out of the repository.
+        // Skips directories of a sparse index and submodules. No name may point outside the repository.
         let is_file = matches!(mode & 0o170_000, 0o100_000 | 0o120_000);
         if is_file && entry.path.components().all(|part| matches!(part, Component::Normal(_))) {
             entries.push(Entry {

@@ -1,4 +1,4 @@
-//! Finds staged changes: compares the index with the trees of the last commit, as far as these are loose objects.
+//! Finds staged changes: compares the index with those trees of the last commit that are loose objects.
 //! Packed objects are not unpacked for a hint.
 
 use super::{Repository, one_line};
@@ -116,7 +116,7 @@ impl Committed {
         }
     }
 
-    /// Returns true if a file of the index is as committed, as far as that is known.
+    /// Returns true if a file of the index is as committed, or if that is unknown.
     pub(super) fn has(&self, path: &Path, hash: &Hash) -> bool {
         self.files.get(path) == Some(hash) || path.ancestors().skip(1).any(|above| self.left_out.contains(above))
     }

@@ -58,7 +58,7 @@ impl Repository {
         branch_of(&one_line(&self.git.join("HEAD"))?)
     }
 
-    /// Returns the branch that was checked out at a time, as far as the reflog goes back.
+    /// Returns the branch that was checked out at a time, or the oldest or current one if the reflog does not go back that far.
     pub(crate) fn branch_at(&self, time: jiff::Timestamp) -> Option<String> {
         let text = tail(&self.git.join("logs/HEAD")).unwrap_or_default();
         let moves = text.lines().filter_map(|line| {

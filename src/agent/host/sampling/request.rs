@@ -38,7 +38,7 @@ pub(crate) fn read(request: &Value, images: bool) -> Result<Conversation, String
     let messages: Vec<Arc<Message>> =
         asked.iter().enumerate().map(|(at, message)| reader.message(at, message).map(Arc::new)).collect::<Result<_, String>>()?;
     if reader.bytes > SAMPLE_BYTES {
-        return Err(format!("the messages have {} bytes, more than the limit of {SAMPLE_BYTES}", reader.bytes));
+        return Err(format!("the messages are {} bytes, more than the limit of {SAMPLE_BYTES}", reader.bytes));
     }
     if messages.last().is_none_or(|last| last.role != Role::User) {
         return Err("the last message must have the role `user`".to_owned());
@@ -147,7 +147,7 @@ impl Conversation {
             }
         }
         if words.len() > SAMPLE_SHOWN_BYTES {
-            return Err(format!("the request has {} bytes, too long to review (limit {SAMPLE_SHOWN_BYTES})", words.len()));
+            return Err(format!("the request is {} bytes, too long to review (limit {SAMPLE_SHOWN_BYTES})", words.len()));
         }
         Ok(words)
     }

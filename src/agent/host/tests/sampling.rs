@@ -98,7 +98,7 @@ async fn where_the_policy_asks_the_person_sees_all_that_the_model_would_be_told(
     long["systemPrompt"] = json!("x".repeat(40 << 10));
     assert!(beside.asks.sample("docs", long).await.unwrap_err().contains("too long to review"));
     let (alone, model) = self::beside(&asks, false, Vec::new());
-    assert!(alone.asks.sample("docs", request()).await.unwrap_err().contains("there is no one to ask"));
+    assert!(alone.asks.sample("docs", request()).await.unwrap_err().contains("no user can give it"));
     assert!(model.requests.lock().unwrap().is_empty());
 }
 

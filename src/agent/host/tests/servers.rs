@@ -253,7 +253,7 @@ async fn what_a_server_asks_is_answered_once_by_the_person() {
     assert_eq!(beside.outcome().await, (second.elicitation_id.clone(), ElicitationOutcome::Declined));
     assert_eq!(two.await.unwrap(), ElicitationAnswer::Decline);
     beside.send(answer(&second.elicitation_id, ElicitationAnswer::Decline)).await;
-    assert!(beside.notice().await.contains("no longer waits for that answer"));
+    assert!(beside.notice().await.contains("no longer waiting for this answer"));
     // An ended call withdraws its request.
     one.abort();
     assert_eq!(beside.outcome().await, (first.elicitation_id, ElicitationOutcome::Withdrawn));
@@ -269,7 +269,7 @@ async fn what_a_server_asks_is_answered_once_by_the_person() {
 async fn a_flood_of_questions_and_a_form_without_end_are_cancelled_unseen() {
     let mut beside = Beside::new();
     assert_eq!(beside.asks.elicit(form(31)).await, ElicitationAnswer::Cancel);
-    assert!(beside.notice().await.contains("a form of 31 fields"));
+    assert!(beside.notice().await.contains("a form with 31 fields"));
     let many: Vec<_> = (0..8)
         .map(|_| {
             let asks = beside.asks.clone();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 const QUESTION: &str = include_str!("../../../../assets/compact.md");
-pub(super) const OPENING: &str = "[Summary of the conversation until here";
+pub(super) const OPENING: &str = "[Summary of the conversation so far";
 const SAID: &str = "\n\n[The user's messages so far, verbatim, oldest first]\n\n";
 /// Heading of the user's messages in summaries of earlier versions.
 const SAID_EARLIER: &str = "\n\n[What the person said until here, in their own words, the oldest first]\n\n";

@@ -4,7 +4,7 @@ use crate::policy::shell::escapes::{Style, decode};
 use crate::policy::shell::word::{Parameter, Word, WordPart};
 use std::cell::Cell;
 
-/// Reads words from a text and collects the texts of all substitutions.
+/// Reads words from a text and collects the content of all substitutions.
 pub(crate) struct Reader<'t> {
     pub text: &'t str,
     pub at: usize,

@@ -116,5 +116,5 @@ async fn a_server_that_cannot_be_reached_is_said() {
     let _serving = tokio::spawn(proxy.serve(listener, net.denied.clone()));
     let text = Net { proxy: address, ..net }.ask("CONNECT a.example:443 HTTP/1.1\r\n\r\n").await;
     assert!(text.starts_with("HTTP/1.1 502 Unreachable (aye)\r\n"), "{text}");
-    assert!(text.contains("cannot reach `a.example:443`") && text.contains("directly, without another proxy"), "{text}");
+    assert!(text.contains("cannot reach `a.example:443`") && text.contains("does not use an upstream proxy"), "{text}");
 }

@@ -52,7 +52,7 @@ pub(crate) struct GlobalConfig {
     made: Arc<Mutex<Option<ConfigFiles>>>,
 }
 
-/// The texts of both files, and their directory.
+/// The content of both files, and their directory.
 #[derive(Debug, Clone)]
 struct ConfigFiles {
     directory: PathBuf,
@@ -173,7 +173,7 @@ fn ignored(files: &Files, usual: &Path, home: Option<&Path>) -> Vec<u8> {
     match read(&real, MAX_IGNORE_BYTES) {
         Ok(text) => text,
         Err(error @ (ReadError::TooLarge { .. } | ReadError::Io(_))) => {
-            tracing::warn!(%error, file = %real.display(), "the global git ignore file is left out");
+            tracing::warn!(%error, file = %real.display(), "ignoring the global git ignore file");
             Vec::new()
         }
     }

@@ -81,7 +81,7 @@ fn may_enter_submodules(line: &str) -> bool {
     line.contains(COMPUTES) || line.contains(MATCHES) || ENTERING.iter().any(|word| plain.contains(word))
 }
 
-/// Returns a text in lower case without quotes and escapes, as far as they can hide a word.
+/// Returns a line in lower case without the quotes and escapes that can hide a word.
 fn unquoted(line: &str) -> String {
     let plain = line.chars().filter(|letter| !matches!(letter, '\'' | '"' | '\\' | '\n'));
     plain.collect::<String>().to_ascii_lowercase()

@@ -138,7 +138,7 @@ impl Visible {
         self.masked.extend(masks);
     }
 
-    /// Shows a path and the symlinks that lead to it, unless it is missing or too broad.
+    /// Shows a path and the symlinks that point to it, unless it is missing or too broad.
     pub(in crate::tools) fn show(&mut self, given: &Path) {
         let Some(found) = follow(given) else { return };
         if self.may_be_shown(&found.real) {

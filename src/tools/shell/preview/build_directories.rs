@@ -112,7 +112,7 @@ impl<'a> BuildDirectories<'a> {
     }
 }
 
-/// Existing directories with names of build directories, as far as the search went.
+/// Existing directories with names of build directories that the search found before its limit.
 #[derive(Debug, Default)]
 pub(super) struct FoundDirectories {
     /// Relative to the root.

@@ -140,8 +140,8 @@ fn failed(view: View, id: CallId, tool_name: &str, error: ApplyError, settings: 
         }
         ApplyError::Commit(error) if overlay::has_begun(view.path()) => {
             let message = format!(
-                "aye could not finish applying the changes of the command ({error}); some of them may be written. aye finishes \
-                 this when it starts again{}",
+                "aye could not finish applying the changes of the command ({error}); some of them may have been written. aye \
+                 finishes this at the next start{}",
                 if error.is_full() { ", once there is free space on the disk" } else { "" }
             );
             let error = ToolError::new(ErrorCode::OutcomeUnknown, message);

@@ -145,7 +145,7 @@ fn refusal(path: &Path, data: &Metadata, directory: &Path, settings: &Settings) 
             Path::new(&target),
             directory.strip_prefix("/").unwrap_or(directory),
         );
-        return (!is_inside).then_some("a symlink that leads out of the build directory");
+        return (!is_inside).then_some("a symlink that points outside the build directory");
     }
     (!data.is_file()).then_some("a socket or device")
 }

@@ -134,7 +134,7 @@ impl Rest {
     }
 }
 
-/// Returns whether a change makes a link whose text leads out of its workspace directory, except to programs of the system or of a
+/// Returns whether a change makes a link whose target is outside its workspace directory, except to programs of the system or of a
 /// toolchain, as in a virtual environment.
 fn leads_out(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     if change.after.is_none_or(|node| node.kind != Kind::Link) {

@@ -64,7 +64,7 @@ pub(in crate::tools) struct Trial {
     pub end: Option<LayerEnd>,
 }
 
-/// Runs a line in its own view, with no other access than the approved one.
+/// Runs a line in its own view, with only the approved access.
 pub(in crate::tools) async fn run(
     mut work: Work,
     tool_call_id: CallId,
@@ -292,18 +292,18 @@ fn looked_at(finished: &Finished, work: &Work, confinement: &Confinement, settin
     let mut notes = Vec::new();
     match finished.end {
         End::TimedOut | End::Killed | End::Interrupted => {
-            notes.push("the command did not finish; these are its effects until then".to_owned());
+            notes.push("the command did not finish; these are its effects up to that point".to_owned());
         }
         End::DiskFull => {
-            notes.push("the command nearly filled the disk and was stopped; these are its effects until then".to_owned());
+            notes.push("the command nearly filled the disk and was stopped; these are its effects up to that point".to_owned());
         }
         End::LayerFull => notes.push(
-            "the command wrote more than `layer_mb` of the policy allows and was stopped; these are its effects until then"
+            "the command wrote more than `layer_mb` of the policy allows and was stopped; these are its effects up to that point"
                 .to_owned(),
         ),
         End::MemoryFull => {
             notes.push(
-                "the command exceeded the shared-memory limit and was stopped; these are its effects until then".to_owned(),
+                "the command exceeded the shared-memory limit and was stopped; these are its effects up to that point".to_owned(),
             );
         }
         End::Exited(_) | End::Signalled(_) => {}

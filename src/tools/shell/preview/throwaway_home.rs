@@ -1,4 +1,4 @@
-//! Home directory of a command in a layer: private, empty except for what is visible there, and discarded with the layer. What lies in
+//! Home directory of a command in a layer: private, empty except for what is visible there, and discarded with the layer. What is in
 //! it at the end is what the command wanted to write outside the workspace.
 
 use crate::sys::overlay::Layered;

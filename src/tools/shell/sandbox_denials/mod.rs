@@ -98,9 +98,8 @@ impl Denied {
         let mut lines = Vec::new();
         if self.narrowed {
             lines.push(
-                "[sandbox: this command ran in a read-only view of the workspace, because the policy allows it without approval \
-                 only as a command that reads; nothing was written there. The user can approve to run it once more with write \
-                 access.]"
+                "[sandbox: this command ran in a read-only view of the workspace, because without approval the policy allows it \
+                 only read-only; nothing was written there. The user can approve running it once more with write access.]"
                     .to_owned(),
             );
         }

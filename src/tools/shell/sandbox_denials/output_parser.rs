@@ -207,7 +207,7 @@ fn could_be_place(text: &str, mark: Option<&str>) -> bool {
         && mark.is_none_or(|mark| !small.contains(mark))
 }
 
-/// Returns the texts in quotes of each kind. An apostrophe inside a word is not a quote.
+/// Returns the strings in quotes of each kind. An apostrophe inside a word is not a quote.
 fn in_quotes(line: &str) -> Vec<String> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for (open, close) in QUOTES {

@@ -90,7 +90,7 @@ fn own_choices(changes: &Changes, choices: &[HunkChoice]) -> Result<Vec<HunkChoi
     for (part, (_, cuts)) in changes.cuts.iter().enumerate() {
         let these: Vec<&HunkChoice> = rest.by_ref().take(cuts.len()).collect();
         if these.len() < cuts.len() {
-            return Err(invalid("some hunks of the patch have no choice"));
+            return Err(invalid("the choices do not cover all hunks of the patch"));
         }
         if changes.sides(part).is_some() {
             own.extend(these.into_iter().cloned());

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Maximum number of compared readings; with more, the place counts as ambiguous.
 const COMPARED_READINGS: usize = 64;
-/// Maximum number of steps in the search for other orders than that of the patch.
+/// Maximum number of steps in the search for orders other than that of the patch.
 const SEARCHED: usize = 10_000;
 /// Maximum number of hunks examined for an overlap.
 const COMPARED_HUNKS: usize = 2_000;
@@ -39,7 +39,7 @@ pub(crate) fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Ra
     }
 }
 
-/// Chooses one place per hunk. `same` compares the resulting texts of two choices.
+/// Chooses one place per hunk. `same` compares the resulting content of two choices.
 pub(crate) fn choose(
     hunks: &[Hunk],
     places: &[Places],

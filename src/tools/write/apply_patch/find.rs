@@ -1,4 +1,4 @@
-//! Search for the lines of a hunk in a file, as exact as possible.
+//! Search for the lines of a hunk in a file, as exactly as possible.
 
 use super::parse::{Hunk, Kind};
 use crate::tools::document::line_breaks::Breaks;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
 fn text() -> impl Strategy<Value = String> {
-    // Few different lines, so that many are equal; some differ only in white space or quotes.
+    // Few different lines, so that many are equal; some differ only in whitespace or quotes.
     let line = prop::sample::select(&["a", "b", " a", "a ", "", "}", "fn f() {", "\u{201C}q\u{201D}", "\"q\"", "\tx"][..]);
     (prop::collection::vec(line, 0..14), any::<bool>()).prop_map(|(lines, ended)| {
         let text = lines.join("\n");
@@ -77,7 +77,7 @@ proptest! {
         prop_assume!(old != new);
         let hunks = hunks(&made(&old, &new, 3));
         if let Ok(applied) = apply(&other, &hunks, &[]) {
-            // Every removed line was named, up to white space and quotes, and every added line.
+            // Every removed line was named, up to whitespace and quotes, and every added line.
             let named = |kind: Kind, line: &str| hunks.iter().flat_map(|hunk| &hunk.lines).any(|one| {
                 one.kind == kind && super::find::Level::Typography.normalize(&one.text) == super::find::Level::Typography.normalize(line)
             });

@@ -234,9 +234,9 @@ impl<'a> Tree<'a> {
         for (hunk, places) in hunks.iter().zip(&applied.places) {
             let how = match places.level {
                 Level::Exact => None,
-                Level::TrailingSpace => Some("white space at line ends"),
-                Level::OuterSpace => Some("leading and trailing white space"),
-                Level::Typography => Some("typographic characters and white space"),
+                Level::TrailingSpace => Some("trailing whitespace"),
+                Level::OuterSpace => Some("leading and trailing whitespace"),
+                Level::Typography => Some("typographic characters and whitespace"),
             };
             let line = hunk.line;
             file.notes.extend(how.map(|what| format!("the hunk at line {line} of the patch matched ignoring {what}")));

@@ -56,7 +56,7 @@ pub(in crate::tools::write) fn edited(
         Ok(form @ (Form::Utf8 | Form::Utf8Bom | Form::Latin1)) => form,
         Ok(form) => {
             return Err(invalid(format!(
-                "`{}` is {} and too large to be edited in that encoding; change it with a program, through RunCommand",
+                "`{}` is {} and too large to be edited in that encoding; use RunCommand instead",
                 target.given,
                 form.name()
             )));
@@ -91,7 +91,7 @@ impl Edits<'_> {
             return Err(invalid(format!("{at} is empty, and `{given}` is not; give the text to replace")));
         }
         if edit.old_text == edit.new_text {
-            let message = format!("no change: `edits[{index}]` changes nothing: `oldText` and `newText` are the same");
+            let message = format!("no change in `edits[{index}]`: `oldText` and `newText` are the same");
             return Err(invalid(message));
         }
         if let Some(marker) = has_marker(&edit.old_text).or_else(|| has_marker(&edit.new_text)) {
@@ -110,8 +110,8 @@ impl Edits<'_> {
             1 => return self.put(&places, edit),
             _ if all && places.len() <= MAX_PLACES => return self.put(&apart(places), edit),
             _ if all => format!(
-                "{at} occurs in `{given}` more than {MAX_PLACES} times, the limit for one edit; nothing was changed. Do it with \
-                 a program, through RunCommand"
+                "{at} occurs in `{given}` more than {MAX_PLACES} times, the limit for one edit; nothing was changed. Use \
+                 RunCommand instead"
             ),
             _ => {
                 let (count, shown) = self.candidates(&places)?;

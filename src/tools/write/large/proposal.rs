@@ -10,7 +10,7 @@ use crate::tools::settings::Settings;
 use std::io;
 use std::ops::Range;
 
-/// Maximum number of shown groups of changes.
+/// Maximum number of groups of changes to show.
 const MAX_GROUPS: usize = 20;
 /// Number of bytes examined around a change; closer changes are shown together.
 const CONTEXT_BYTES: u64 = 32 << 10;

@@ -1,4 +1,4 @@
-//! Normalization of texts for comparison, with a mapping back to the original.
+//! Normalization of text for comparison, with a mapping back to the original.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
@@ -8,7 +8,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Exact,
-    /// Spaces and tabs at line ends.
+    /// Spaces and tabs at the ends of lines.
     Trailing,
     /// Typographic quotes, dashes and spaces, and the composition of accents.
     Characters,

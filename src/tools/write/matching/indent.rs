@@ -9,7 +9,7 @@ pub(super) struct Indents {
     unit: usize,
 }
 
-/// Returns the white space at the start of a line.
+/// Returns the whitespace at the start of a line.
 pub(super) fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches(|letter: char| letter.is_whitespace() && letter != '\n').len()]
 }

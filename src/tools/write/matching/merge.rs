@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Time limit for comparing lines; after it, more lines count as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
-/// Merges `new` into `there`, which matches `old` line by line. Lines in both texts stay as they are in the file; others are
+/// Merges `new` into `there`, which matches `old` line by line. Lines in both `old` and `new` stay as they are in the file; others are
 /// converted by `changed`. `None` if `changed` fails for a line.
 pub(super) fn merged(there: &str, old: &str, new: &str, changed: impl Fn(&str) -> Option<String>) -> Option<String> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };

@@ -178,7 +178,7 @@ impl Loose<'_> {
     fn at(&mut self, level: Level, reading: &Variant) -> Option<Result<Match, Missed>> {
         let words = match level {
             Level::Exact => "",
-            Level::Trailing => "ignoring white space at line ends",
+            Level::Trailing => "ignoring trailing whitespace",
             Level::Characters => "ignoring typographic characters",
             Level::Spaces => "ignoring spaces within lines",
         };
@@ -228,7 +228,7 @@ impl Loose<'_> {
         let folded = &self.folded[index].1;
         let needle = needle(&reading.old, level);
         let last = reading.old.rsplit('\n').next().unwrap_or_default();
-        // White space at the end of the old text marks a line end.
+        // Whitespace at the end of the old text marks a line end.
         let rest = level > Level::Exact
             && !last.trim().is_empty()
             && needle.rsplit('\n').next() != Some(last)
@@ -306,14 +306,14 @@ fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     }
 }
 
-/// Normalizes the old text. White space after its last line break starts a partial line and is kept.
+/// Normalizes the old text. Whitespace after its last line break starts a partial line and is kept.
 fn needle(old: &str, level: Level) -> String {
     let begun = old.rfind('\n').map_or("", |at| &old[at + 1..]);
     let kept = if begun.trim().is_empty() { begun } else { "" };
     Folded::fold(old, level).text + kept
 }
 
-/// Returns whether the lines differ only in surrounding white space.
+/// Returns whether the lines differ only in surrounding whitespace.
 fn alike(left: &str, right: &str) -> bool {
     left == right || left.lines().map(str::trim).eq(right.lines().map(str::trim))
 }

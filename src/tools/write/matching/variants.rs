@@ -41,7 +41,7 @@ fn plain(old: &str, new: &str) -> Variant {
     Variant { old: old.to_owned(), new: new.to_owned(), how: "", at_start: false, at_end: false, at_eof: false, unfenced: false }
 }
 
-/// Creates a variant of whole lines. If only one of the texts ends its last line, neither does.
+/// Creates a variant of whole lines. If only one of the two strings ends its last line, neither does.
 fn lines(old: &str, new: &str, how: &'static str) -> Variant {
     let old = if old.ends_with('\n') && !new.ends_with('\n') && !new.is_empty() { &old[..old.len() - 1] } else { old };
     let new = if new.ends_with('\n') && !old.ends_with('\n') { &new[..new.len() - 1] } else { new };
@@ -89,7 +89,7 @@ fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
     if !old.contains('\n') || text.contains('\n') || !text.contains('\r') {
         return None;
     }
-    let how = "with the CR line ends of the file";
+    let how = "with the CR line endings of the file";
     Some(Variant { how, ..plain(&old.replace('\n', "\r"), &new.replace('\n', "\r")) })
 }
 

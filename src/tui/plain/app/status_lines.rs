@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// Commands of line mode only, with their help.
 const COMMANDS: &[(&str, &str)] = &[
     ("/status", "show the running task, the model and the policy"),
-    ("/answer", "return to the question you put off"),
+    ("/answer", "return to the approval or question that you postponed"),
     ("/draft", "show the draft; /send sends it, /drop discards it"),
     ("/retry", "retry the pending request now"),
     ("/unsaved", "continue without saving while saving fails"),
@@ -65,7 +65,8 @@ impl<W: Write> LineApp<W> {
         lines.push(format!("Mode: {}; policy: {}; {}", header.mode.as_str(), header.policy, header.sandbox));
         let branch = header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
         lines.push(format!("Directory: {}{branch}", self.model.options.cwd));
-        for (what, count) in [("Questions waiting", self.model.dialogs.len()), ("Messages queued", self.model.task.waiting.len())]
+        for (what, count) in
+            [("Approvals and questions waiting", self.model.dialogs.len()), ("Messages queued", self.model.task.waiting.len())]
         {
             if count > 0 {
                 lines.push(format!("{what}: {count}"));
@@ -89,7 +90,8 @@ impl<W: Write> LineApp<W> {
         self.paper.write_text(
             "Each line is sent as a message; end it with a backslash to add another line. ctrl+c stops the task, ctrl+d quits.",
         )?;
-        self.paper.write_text("To answer a question, type one of its words and press Enter, after the question is shown.")?;
+        self.paper
+            .write_text("To answer an approval or a question, type one of its words and press Enter, after it is shown.")?;
         let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
         for (name, words) in COMMANDS.iter().chain(slash::COMMANDS.iter().filter(|(name, _)| own(name))) {
             self.paper.write_text(&format!("{name}: {words}"))?;

@@ -125,7 +125,8 @@ fn what_runs_in_the_background_is_listed_and_ended_by_its_id() {
 #[test]
 fn what_holds_commands_is_in_the_status_row_and_what_is_missing_is_said_once() {
     let mut model = model(100, 24);
-    let missing = "No sandbox on this kernel (user namespaces off). Commands always ask. `aye doctor` says why".to_owned();
+    let missing =
+        "No sandbox on this kernel (user namespaces off). aye asks before every command. `aye doctor` says why".to_owned();
     let kind = EventKind::SandboxInForce { tier: SandboxTier::Bare, words: "sandbox NONE".to_owned(), missing: Some(missing) };
     tell(&mut model, kind, 100);
     let drawn = draw(&mut model, 200);

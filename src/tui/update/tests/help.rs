@@ -66,7 +66,7 @@ fn what_works_now_stands_first() {
     assert!(choosing.overlays.picker.is_some() && draw(&mut choosing, 42_000).contains("opus"));
     let mut by_word = model(100, 30);
     play(&mut by_word, 1000, "/keys<enter>");
-    assert!(first(&mut by_word).starts_with("Write"), "the word is no draft any more");
+    assert!(first(&mut by_word).starts_with("Write"), "the word is no longer a draft");
     let mut menu = model(100, 30);
     play(&mut menu, 1000, "/mo");
     f1(&mut menu);

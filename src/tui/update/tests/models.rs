@@ -88,7 +88,7 @@ fn a_key_that_is_pasted_into_the_list_is_taken_for_one_and_shown_nowhere() {
     let mut model = opened();
     paste(&mut model, "gsk_hush4711hush4711", 3000);
     let screen = draw(&mut model, 3100);
-    assert!(screen.contains("that looks like an API key") && !screen.contains("hush"), "{screen}");
+    assert!(screen.contains("this looks like an API key") && !screen.contains("hush"), "{screen}");
     let mut model = opened();
     paste(&mut model, "opus", 3000);
     assert!(draw(&mut model, 3100).contains("filter: opus"));

@@ -81,7 +81,7 @@ fn told(model: &mut Model) -> (String, String) {
 fn a_person_who_looks_elsewhere_is_told_once_that_something_waits_or_has_ended() {
     let mut kitty = unfocused(Notices::Auto, "xterm-kitty");
     let (asked, ended) = told(&mut kitty);
-    assert_eq!(asked, "^]9;aye in greeter: 1 question is waiting for you^\\^]9;4;4;100^\\");
+    assert_eq!(asked, "^]9;aye in greeter: 1 approval or question is waiting for you^\\^]9;4;4;100^\\");
     assert!(ended.ends_with("^]9;aye in greeter: the task has ended^\\^]9;4;1;100^\\"), "{ended}");
     assert_eq!(written(&update(&mut kitty, Msg::Input(Input::FocusIn), 3000)), "^]9;4;0^\\");
 
@@ -89,7 +89,7 @@ fn a_person_who_looks_elsewhere_is_told_once_that_something_waits_or_has_ended()
     assert_eq!(told(&mut unfocused(Notices::Off, "xterm-kitty")), (String::new(), String::new()));
     assert_eq!(told(&mut unfocused(Notices::Auto, "linux")), (String::new(), String::new()));
     let (asked, _) = told(&mut unfocused(Notices::Auto, "rxvt-unicode-256color"));
-    assert_eq!(asked, "^]777;notify;aye in greeter;1 question is waiting for you^\\");
+    assert_eq!(asked, "^]777;notify;aye in greeter;1 approval or question is waiting for you^\\");
 }
 
 #[test]
