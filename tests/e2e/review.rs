@@ -101,7 +101,7 @@ fn a_review_changes_nothing_even_if_the_policy_allows_everything() {
         json!({"command": "touch pwned.txt"}),
     );
     let server = Server::new([write, response(&[])]);
-    let project = repository(&server).policy("schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = false\n");
+    let project = repository(&server).allowing_everything();
     project.aye(&["review", "--mode", "auto"]).exits(0);
     assert!(!project.exists("pwned.txt"));
 }

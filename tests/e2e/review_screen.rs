@@ -94,7 +94,7 @@ fn the_usage_of_a_review_counts_in_the_totals_and_the_budget_of_the_session() {
     let server = Server::new([]);
     let project = repository(&server);
     let mut terminal = project.open(&["-m", "anthropic/claude-sonnet-5", "--max-budget-usd", "0.0001"]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     let screen = terminal.wait_for("the review failed");
     assert!(screen.contains("budget"), "{screen}");
@@ -107,7 +107,7 @@ fn what_is_reviewed_is_named_like_on_the_command_line() {
     let project = repository(&server).file("b.txt", "staged\n");
     git(&project, &["add", "b.txt"]);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review --staged");
     terminal.wait_for("review of staged changes: no findings");
     assert!(server.request(0).messages().contains("+staged"));
@@ -126,7 +126,7 @@ fn a_review_that_fails_says_why_and_what_to_do() {
     let server = Server::new([]);
     let project = Project::outside_tmp_with(&server).file("a.txt", "a\n");
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     let screen = terminal.wait_for("not a git repository");
     assert!(screen.contains("hint: run `git init`") && !screen.contains("usage:"), "{screen}");
@@ -134,7 +134,7 @@ fn a_review_that_fails_says_why_and_what_to_do() {
     let server = Server::new([Answer::error(401, "authentication_error", "invalid x-api-key")]);
     let project = repository(&server);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     let screen = terminal.wait_for("the review failed");
     assert!(screen.contains("invalid x-api-key") && screen.contains("hint:"), "{screen}");
@@ -156,13 +156,13 @@ fn a_review_is_stopped_with_escape_and_only_one_runs() {
     let server = Server::new([Answer::text("Looking").and_wait(&gate)]);
     let project = repository(&server);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     terminal.wait_for("Reviewing uncommitted changes: 1 file (+1 −1)");
     terminal.prompt("/review --staged");
     terminal.wait_for("a review is running");
     terminal.send("\x03");
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.send("\x1b");
     terminal.wait_for("review stopped");
     terminal.wait_until_gone("the review");
@@ -192,7 +192,7 @@ fn a_task_runs_while_a_review_does() {
     });
     let project = repository(&server);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     terminal.wait_for("Reviewing uncommitted changes");
     terminal.prompt("hello");
