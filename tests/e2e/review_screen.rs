@@ -18,6 +18,12 @@ fn open(project: &Project, server: &Server) -> Terminal {
     terminal
 }
 
+/// Types a line. Sent at once with its end, it would be a paste.
+fn types(terminal: &mut Terminal, line: &str) {
+    terminal.send(line);
+    terminal.send("\n");
+}
+
 #[test]
 fn findings_are_listed_opened_at_their_line_and_sent_as_a_task() {
     let server = Server::new([]);
@@ -124,7 +130,8 @@ fn what_is_reviewed_is_named_like_on_the_command_line() {
 #[test]
 fn a_review_that_fails_says_why_and_what_to_do() {
     let server = Server::new([]);
-    let project = Project::outside_tmp_with(&server).file("a.txt", "a\n");
+    // Outside the repository of aye, which contains the other projects.
+    let project = Project::with(&server).file("a.txt", "a\n");
     let mut terminal = project.open(&[]);
     terminal.wait_for("Try:");
     terminal.prompt("/review");
@@ -213,13 +220,13 @@ fn as_lines_the_findings_are_printed_and_drafted_by_their_number() {
     server.push(response(&[finding("a.txt", 2, "high")]));
     server.push(Answer::text("It is fixed."));
     terminal.wait_for("You:");
-    terminal.send("/review\n");
+    types(&mut terminal, "/review");
     terminal.wait_for("1. a.txt:2: high");
-    terminal.send("/findings 1\n");
+    types(&mut terminal, "/findings 1");
     terminal.wait_for("+2");
-    terminal.send("/findings fix 1\n");
+    types(&mut terminal, "/findings fix 1");
     terminal.wait_for("the task is in the draft");
-    terminal.send("/send\n");
+    types(&mut terminal, "/send");
     terminal.wait_for("aye: It is fixed.");
     assert!(server.request(2).messages().contains("Fix this high finding of a review in a.txt:2"));
 }
