@@ -18,6 +18,12 @@ fn open(project: &Project, server: &Server) -> Terminal {
     terminal
 }
 
+/// Types a line. Sent at once with its end, it would be a paste.
+fn types(terminal: &mut Terminal, line: &str) {
+    terminal.send(line);
+    terminal.send("\n");
+}
+
 #[test]
 fn findings_are_listed_opened_at_their_line_and_sent_as_a_task() {
     let server = Server::new([]);
@@ -94,7 +100,7 @@ fn the_usage_of_a_review_counts_in_the_totals_and_the_budget_of_the_session() {
     let server = Server::new([]);
     let project = repository(&server);
     let mut terminal = project.open(&["-m", "anthropic/claude-sonnet-5", "--max-budget-usd", "0.0001"]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     let screen = terminal.wait_for("the review failed");
     assert!(screen.contains("budget"), "{screen}");
@@ -107,7 +113,7 @@ fn what_is_reviewed_is_named_like_on_the_command_line() {
     let project = repository(&server).file("b.txt", "staged\n");
     git(&project, &["add", "b.txt"]);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review --staged");
     terminal.wait_for("review of staged changes: no findings");
     assert!(server.request(0).messages().contains("+staged"));
@@ -124,9 +130,10 @@ fn what_is_reviewed_is_named_like_on_the_command_line() {
 #[test]
 fn a_review_that_fails_says_why_and_what_to_do() {
     let server = Server::new([]);
-    let project = Project::outside_tmp_with(&server).file("a.txt", "a\n");
+    // Outside the repository of aye, which contains the other projects.
+    let project = Project::with(&server).file("a.txt", "a\n");
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     let screen = terminal.wait_for("not a git repository");
     assert!(screen.contains("hint: run `git init`") && !screen.contains("usage:"), "{screen}");
@@ -134,7 +141,7 @@ fn a_review_that_fails_says_why_and_what_to_do() {
     let server = Server::new([Answer::error(401, "authentication_error", "invalid x-api-key")]);
     let project = repository(&server);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     let screen = terminal.wait_for("the review failed");
     assert!(screen.contains("invalid x-api-key") && screen.contains("hint:"), "{screen}");
@@ -156,13 +163,13 @@ fn a_review_is_stopped_with_escape_and_only_one_runs() {
     let server = Server::new([Answer::text("Looking").and_wait(&gate)]);
     let project = repository(&server);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     terminal.wait_for("Reviewing uncommitted changes: 1 file (+1 −1)");
     terminal.prompt("/review --staged");
     terminal.wait_for("a review is running");
     terminal.send("\x03");
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.send("\x1b");
     terminal.wait_for("review stopped");
     terminal.wait_until_gone("the review");
@@ -192,7 +199,7 @@ fn a_task_runs_while_a_review_does() {
     });
     let project = repository(&server);
     let mut terminal = project.open(&[]);
-    terminal.wait_for("Ask, or describe");
+    terminal.wait_for("Try:");
     terminal.prompt("/review");
     terminal.wait_for("Reviewing uncommitted changes");
     terminal.prompt("hello");
@@ -213,13 +220,13 @@ fn as_lines_the_findings_are_printed_and_drafted_by_their_number() {
     server.push(response(&[finding("a.txt", 2, "high")]));
     server.push(Answer::text("It is fixed."));
     terminal.wait_for("You:");
-    terminal.send("/review\n");
+    types(&mut terminal, "/review");
     terminal.wait_for("1. a.txt:2: high");
-    terminal.send("/findings 1\n");
+    types(&mut terminal, "/findings 1");
     terminal.wait_for("+2");
-    terminal.send("/findings fix 1\n");
+    types(&mut terminal, "/findings fix 1");
     terminal.wait_for("the task is in the draft");
-    terminal.send("/send\n");
+    types(&mut terminal, "/send");
     terminal.wait_for("aye: It is fixed.");
     assert!(server.request(2).messages().contains("Fix this high finding of a review in a.txt:2"));
 }

@@ -144,7 +144,7 @@ fn a_command_of_ones_own_becomes_its_prompt() {
     told(&mut model, HostResponse::Commands { commands, notices: vec!["`x.md` is odd".to_owned()] }, 1000);
     let screen = draw(&mut model, 1000);
     assert!(screen.contains("`x.md` is odd") && screen.contains("`/model` is a built-in command"), "{screen}");
-    play(&mut model, 2000, "/fi");
+    play(&mut model, 2000, "/fi<down>");
     let screen = draw(&mut model, 2500);
     assert!(screen.contains("<number> Fix") && !screen.contains('\u{1b}'), "{screen}");
     play(&mut model, 3000, "<enter>");
