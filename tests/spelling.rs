@@ -65,7 +65,7 @@ fn collect(directory: &Path, into: &mut Vec<String>) {
 }
 
 #[test]
-fn code_texts_and_documents_have_no_common_misspelling() {
+fn code_and_documents_contain_no_common_misspellings() {
     let mut texts: Vec<(String, String)> = Vec::new();
     for product in source::products() {
         let end = product.text.find("#[cfg(test)]\nmod tests {").unwrap_or(product.text.len());
@@ -91,14 +91,14 @@ fn code_texts_and_documents_have_no_common_misspelling() {
 }
 
 #[test]
-fn every_word_of_the_project_dictionary_is_needed() {
+fn every_word_in_the_project_dictionary_is_needed() {
     let needless: Vec<String> =
         allowed().into_iter().filter(|word| typos_dict::WORD.find(&UniCase::new(word)).is_none()).collect();
     assert!(needless.is_empty(), "not in the list of misspellings: {}", needless.join(", "));
 }
 
 #[test]
-fn words_of_names_and_sentences_are_found() {
+fn words_are_found_in_identifiers_and_sentences() {
     let found = |text| words(text).into_iter().map(|(_, word)| word).collect::<Vec<_>>();
     assert_eq!(found("let teh_name = HttpsRecieve(x1);"), ["let", "teh", "name", "Https", "Recieve", "x"]);
     assert_eq!(found("\"line\\nduring café\""), ["line", "during"]);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_names_the_files_and_has_what_came_along_behind_its_words() {
+    fn prompts_mention_linked_files_and_append_embedded_content() {
         let link = || ContentBlock::ResourceLink(ResourceLink::new("main.rs", "file:///w/src/main.rs"));
         let text = |words: &str| ContentBlock::from(words.to_owned());
         assert_eq!(prompt_text(vec![text("explain"), link(), text("please")]).unwrap(), "explain @src/main.rs please");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_long_or_would_name_files_is_kept_beside_the_prompt() {
+    fn long_content_and_content_that_would_mention_files_becomes_an_artifact() {
         let kept = prompt_text(vec![along("file:///w/a.ts", "import x from \"@types/node\";")]).unwrap();
         assert_eq!(kept, "a.ts, current content in the editor: @artifact:28");
         assert!(prompt_text(vec![along("untitled:1", &"x".repeat(40_000))]).unwrap().ends_with("@artifact:40000"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_refused_with_what_to_do() {
+    fn prompts_that_cannot_be_sent_are_rejected_with_a_hint() {
         assert!(prompt_text(vec![]).unwrap_err().contains("empty"));
         let image = ContentBlock::Image(ImageContent::new("no base64!", "image/png"));
         assert!(prompt_text(vec![image]).unwrap_err().contains("base64"));

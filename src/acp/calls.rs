@@ -151,7 +151,7 @@ mod tests {
     use crate::protocol::FileDiffs;
 
     #[test]
-    fn a_call_says_where_it_is_about_something() {
+    fn calls_report_file_locations_with_lines() {
         let arguments = Arguments::parse(r#"{"path": "src/a.rs", "offset": 12, "limit": 3}"#);
         let found = locations(&arguments, Path::new("/w"));
         assert_eq!((found[0].path.as_path(), found[0].line), (Path::new("/w/src/a.rs"), Some(12)));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn large_arguments_are_cut_and_two_calls_of_one_name_are_told_apart() {
+    fn large_arguments_are_truncated_and_repeated_call_ids_are_made_unique() {
         let raw = raw_input(&Arguments::parse(&json!({"path": "a", "content": "x".repeat(200_000)}).to_string())).unwrap();
         assert!(raw["path"] == "a" && raw["content"].as_str().unwrap().len() < 20_000);
         let (mut names, id) = (Names::default(), CallId::new("call_1"));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_printed_cannot_end_its_own_block() {
+    fn program_output_cannot_close_its_code_block() {
         let ToolCallContent::Content(content) = code("```\n# a heading\n", "") else { panic!("words") };
         let agent_client_protocol::v1::schema::ContentBlock::Text(text) = content.content else { panic!("text") };
         assert_eq!(text.text, "````\n```\n# a heading\n````");

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_aye_s_own_then_a_person_s_and_a_path_is_none() {
+    fn built_in_commands_precede_user_commands_and_paths_are_prompts() {
         let commands = [own("fix", "Fix $ARGUMENTS"), own("theme", "Mine"), own("due", "---\nargument-hint: <day>\n---\nOn $1")];
         let meant = |text: &str| meant(text.to_owned(), ALL, &commands);
         assert_eq!(meant("/compact the parser"), ParsedPrompt::BuiltIn("compact", "the parser".to_owned()));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_advertised_has_words_of_the_one_list_and_no_name_twice() {
+    fn advertised_commands_use_the_common_descriptions_and_have_unique_names() {
         let told = advertised(ALL, &[own("fix", "Fix it"), own("theme", "Mine")]);
         let mut names: Vec<&str> = told.iter().map(|command| command.name.as_str()).collect();
         assert_eq!(told[0].description, "keys and commands");

@@ -105,7 +105,7 @@ mod tests {
     const DIFF: &str = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n--- not a head\n+TWO\n++++ nor this\n\\ No newline at end of file\n";
 
     #[test]
-    fn a_diff_is_followed_both_ways_where_the_text_is_the_one_it_was_made_of() {
+    fn diffs_apply_in_both_directions_only_to_matching_text() {
         let files = FileDiffs::read(DIFF);
         assert_eq!((files.len(), files[0].name.as_deref(), files[0].hunks.len()), (1, Some("a.txt"), 1));
         let (old, new) = ("one\ntwo\n-- not a head\n", "one\nTWO\n+++ nor this");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_shown_as_that_and_a_new_file_has_no_old_text() {
+    fn appended_text_is_shown_as_an_addition_and_new_files_have_no_old_text() {
         let files = FileDiffs::read("--- a/log\n+++ b/log\n@@ -0,0 +1 @@\n+more\n");
         let shown_text = |now: Option<&str>, way| {
             let shown = shown(&files[0], Path::new("/w/log"), now, way);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_goes_is_named_by_its_old_name_and_each_file_has_its_own_hunks() {
+    fn a_deleted_file_has_its_old_name_and_each_file_its_own_hunks() {
         let files = FileDiffs::read(
             "diff --git a/x b/x\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\ndiff --git a/y b/z\nsimilarity index 100%\n--- a/k\n+++ b/k\n@@ -2 +2 @@\n-a\n+b\n",
         );
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_too_strange_to_be_read() {
+    fn malformed_diffs_are_parsed_without_panics() {
         for text in ["", "@@ -1,9 +1 @@\n-a", "--- \n+++ \n@@ -x +1 @@\n", "@@ -0,0 +0,0 @@\n", "\\ No\n--- a\n"] {
             for file in FileDiffs::read(text).iter() {
                 applied(file, "a\nb\n", Direction::Forth);

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_mode_is_offered_that_this_process_may_not_take() {
+    fn only_modes_allowed_for_this_process_are_offered() {
         let options = |laxest| Options {
             mode: Mode::Ask,
             laxest,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_checked_before_it_is_tried() {
+    fn option_values_are_validated_before_they_are_applied() {
         assert!(set_model("gpt").unwrap_err().contains("PROVIDER/NAME"));
         assert_eq!(set_effort("auto").unwrap(), Command::SetEffort { effort: None });
         assert_eq!(set_effort("none").unwrap(), Command::SetEffort { effort: Some(Effort::Off) });

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_an_editor_names_becomes_a_mention() {
+    fn file_uris_of_the_editor_become_mentions() {
         let directory = Path::new("/home/me/app");
         for (uri, expected) in [
             ("file:///home/me/app/src/main.rs", Some("@src/main.rs")),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_made_absolute_without_a_look_at_the_disk() {
+    fn paths_are_made_absolute_without_file_system_access() {
         assert_eq!(absolute("../x/./a.rs", Path::new("/p/q")), Path::new("/p/x/a.rs"));
         assert_eq!(absolute("/etc/hosts", Path::new("/p")), Path::new("/etc/hosts"));
     }

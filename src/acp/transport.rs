@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_within_bounds_whatever_stands_in_them() {
+    fn long_and_invalid_lines_are_reported_and_reading_continues() {
         let text = [b"one\n\n".as_slice(), &[b'x'; 40], b"\n\xff\xfe\nlast"].concat();
         let mut lines = Vec::new();
         read_lines(&text[..], 10, |line| {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_answered_with_its_id_and_without_its_words() {
+    fn invalid_messages_are_answered_with_their_id_and_without_their_content() {
         let code = |text: &str| {
             let said: Value = serde_json::from_str(&refusal_of(text).unwrap()).unwrap();
             assert!(!said.to_string().contains("secret"), "{said}");

@@ -135,7 +135,7 @@ mod tests {
     use crate::protocol::CallId;
 
     #[test]
-    fn an_image_costs_by_its_size_and_only_so_much() {
+    fn image_token_estimates_depend_on_size_and_are_capped() {
         let image =
             |width, height| Image { uri: "artifact:1".to_owned(), media_type: "image/png".to_owned(), width, height, bytes: 1 };
         let result = |images| {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_of_the_provider_corrects_what_is_estimated_for_its_model_alone() {
+    fn a_token_count_from_the_provider_corrects_estimates_for_that_model_only() {
         let mut counting = Counting { asked: 1_000, ..Counting::default() };
         counting.learn("a", 1_500);
         assert_eq!((counting.real("a", 2_000), counting.real("b", 2_000)), (3_000, 2_000));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_believed_as_far_as_it_can_be_true() {
+    fn implausible_token_counts_are_ignored_or_clamped() {
         let mut counting = Counting { asked: 1_000, ..Counting::default() };
         for (count, ratio) in [(0, 1.0), (9, 1.0), (500, 0.5), (5_000, 3.0), (0, 3.0), (1_000_000, 1.0), (800, 0.8), (300, 1.0)] {
             counting.learn("a", count);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_turned_out_smaller_is_known_from_then_on() {
+    fn a_smaller_context_window_is_remembered_after_a_rejected_request() {
         let mut counting = Counting::default();
         assert_eq!(counting.most("a"), u64::MAX);
         counting.too_long("a", 10_000);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_cost_what_is_sent_of_them() {
+    fn tool_token_estimates_cover_the_sent_definition() {
         let tool = ToolDefinition {
             tool_name: "Read".to_owned(),
             description: "d".repeat(4_000),

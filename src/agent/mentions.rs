@@ -128,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn files_are_named_by_words_that_begin_with_an_at_sign() {
+    fn words_that_begin_with_an_at_sign_are_file_mentions() {
         type Named = (&'static str, Option<(u64, u64)>);
         let cases: &[(&str, &[Named])] = &[
             ("look at @src/main.rs, and (@Cargo.toml).", &[("src/main.rs", None), ("Cargo.toml", None)]),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_is_to_hand_over_is_named_by_the_server_and_its_address() {
+    fn resource_mentions_consist_of_server_name_and_uri() {
         let servers = ["docs".to_owned(), "git.hub".to_owned()];
         let text = "see @docs:file:///guide.md#L10, @git.hub:issue:80, (@\"docs:a b{c}\") @other:x:1 @docs: and @docs";
         let found: Vec<_> = mentions(text, &servers).into_iter().map(|one| (one.resource(), one.path)).collect();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_lines_is_read_and_a_directory_is_listed() {
+    fn mentions_of_line_ranges_are_read_and_mentions_of_directories_are_listed() {
         let call = |text: &str| mentions(text, &[])[0].call(1);
         let read = call("@a.rs#L10-12");
         assert_eq!(read.tool_name, "ReadFile");
@@ -182,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_typed_names_a_bounded_number_of_files(text in "[@a/.#L0-9\" \\n(é]{0,200}") {
+        fn any_text_has_a_bounded_number_of_valid_mentions(text in "[@a/.#L0-9\" \\n(é]{0,200}") {
             let found = mentions(&text, &[]);
             prop_assert!(found.len() <= MAX_MENTIONS);
             for mention in found {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prompt_says_what_the_place_is_and_what_it_has() {
+    fn the_system_prompt_describes_the_environment_and_its_programs() {
         let surroundings = Surroundings {
             workspace: "/home/me/shop".to_owned(),
             system: "linux",

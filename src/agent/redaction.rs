@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_the_person_says_to_the_model_is_without_secrets() {
+    fn secrets_are_redacted_from_all_user_commands_with_text() {
         let said = |text: &str| format!("use {text} here");
         for command in [
             Command::Prompt { text: said(SECRET) },
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_looked_at_for_one_request_is_the_same_in_the_next() {
+    fn redacted_messages_are_reused_in_the_next_request() {
         let (redactor, mut net) = (redactor(&[SECRET]), RequestRedactor::default());
         let (plain, secret) = (text_message("one", "hello"), text_message("two", &format!("it is {SECRET}")));
         let first = net.hide_in_request(&redactor, request(&[&plain, &secret]));

@@ -203,7 +203,7 @@ mod tests {
     use crate::protocol::{Compaction, CompactionTrigger, Message, MessageId, Role};
 
     #[test]
-    fn what_failed_requests_and_summaries_cost_and_which_model_was_chosen_is_told_again() {
+    fn replay_reports_costs_of_failed_requests_and_summaries_and_the_chosen_model() {
         let usage = Usage { input_tokens: 1_000, output_tokens: 20, ..Usage::default() };
         let compaction = Compaction {
             trigger: CompactionTrigger::Asked,

@@ -40,14 +40,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_and_stop_after_the_last() {
+    fn retry_delays_double_and_end_after_the_last_attempt() {
         let backoff = Backoff::default();
         let waits: Vec<_> = (1..=4).map(|attempt| backoff.delay_ms(attempt, None, 1.0)).collect();
         assert_eq!(waits, [Some(500), Some(1_000), Some(2_000), None]);
     }
 
     #[test]
-    fn what_the_provider_asks_for_is_the_least_wait() {
+    fn the_retry_delay_of_the_provider_is_a_minimum() {
         let backoff = Backoff::default();
         assert_eq!(backoff.delay_ms(1, Some(Duration::from_secs(20)), 0.0), Some(20_000));
         assert_eq!(backoff.delay_ms(1, Some(Duration::from_secs(86_400)), 0.0), None);

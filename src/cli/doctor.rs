@@ -424,7 +424,7 @@ mod tests {
     use crate::sys::sandbox::Tier;
 
     #[test]
-    fn what_keeps_a_tier_from_being_the_best_is_said() {
+    fn the_reasons_for_a_lower_sandbox_tier_are_reported() {
         let probe = Probe { tier: Tier::Namespaces, missing: vec!["a is mounted".to_owned(), "b".to_owned()], upper_base: None };
         let text = as_text(&[sandbox(tier(probe.tier), &probe)]);
         assert_eq!(
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_says_how_to_get_it() {
+    fn missing_kernel_features_are_reported_with_a_fix() {
         let none = Kernel { landlock: 0, seccomp: false, process_limit: false, user_namespaces: UserNamespaces::OnlyRoot };
         let text = as_text(&kernel(&none));
         let expected = "\
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_yet_is_judged_by_where_it_would_be() {
+    fn a_missing_directory_is_checked_at_its_future_location() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(data(&directory.path().join("a/b")).state, State::Good);
         let file = directory.path().join("file");

@@ -129,7 +129,7 @@ mod tests {
     use crate::protocol::{ModelFacts, Price};
 
     #[test]
-    fn a_row_says_what_is_known_and_leaves_out_what_is_not() {
+    fn model_rows_show_known_facts_and_omit_unknown_ones() {
         let price = Price { input: 0.075, output: 4.5, cache_read: 0.0, cache_write: 0.0 };
         let known =
             ModelFacts { max_output_tokens: Some(128_000), images: true, ..ModelFacts::of_test("a/b", 1_050_000, Some(price)) };

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_added_where_there_is_none_and_nothing_else_changes() {
+    fn a_missing_default_model_is_added_and_nothing_else_changes() {
         let new = |text: &str| with_default_model(text, "acme/one").unwrap();
         let with = |text: &str| Edited::New(text.to_owned());
         assert_eq!(new(""), with("[model]\ndefault = \"acme/one\"\n"));

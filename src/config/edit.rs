@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_put_where_they_belong_and_nothing_else_changes() {
+    fn values_are_set_in_their_tables_and_nothing_else_changes() {
         let default: &[&str] = &["model", "default"];
         let with = |text: &str, values: &[(&[&str], NewValue<'_>)]| with_values(text, values).unwrap();
         let one = [(default, NewValue::Text("acme/one"))];

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_main_model_has_two_names_and_only_one_may_be_set() {
+    fn the_main_model_has_two_keys_and_setting_both_is_an_error() {
         for text in ["[model]\nmain = \"a/b\"\n", "[model]\ndefault = \"a/b\"\n"] {
             assert_eq!(settings(text, &[]).unwrap().default_model_name(), Some("a/b"), "{text}");
         }

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_replaces_the_settings_that_it_names_and_nothing_else() {
+    fn a_profile_overrides_only_the_settings_it_contains() {
         let mut fast = values();
         apply(&mut fast, "fast", Path::new("config.toml")).unwrap();
         let shown = Settings::from_values(fast, &[]).unwrap().show();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_policy_is_below_the_configuration_directory() {
+    fn a_relative_policy_path_is_resolved_in_the_configuration_directory() {
         let read = |name: &str| Profile::read(&values(), name, Path::new("/c"), Some(Path::new("/home/me")));
         assert_eq!(read("ci"), Profile { model: None, mode: Some(Mode::AutoEdit), policy: Some("/c/ci.toml".into()) });
         assert_eq!(read("home").policy, Some("/home/me/x.toml".into()));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_profile_names_the_others() {
+    fn the_error_for_an_unknown_profile_lists_the_existing_ones() {
         let message = |name: &str, values: &mut Values| apply(values, name, Path::new("config.toml")).unwrap_err().to_string();
         let fsat = message("fsat", &mut values());
         assert!(fsat.contains("unknown profile `fsat`") && fsat.contains("did you mean `fast`?"), "{fsat}");

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tightens_holds_and_all_else_is_named_with_its_reason() {
+    fn tightening_project_settings_apply_and_all_others_are_reported_with_a_reason() {
         let (settings, layer) = read(
             "[budget]\ntask_tokens = 1000\nsession_cost_usd = 5\n[tools.text]\nallowed_extensions = [\"md\", \"txt\"]\n",
             "[budget]\ntask_tokens = 500\ntask_steps = 50\nsession_cost_usd = 9\n[tools]\nfollow_symlinks = false\n\
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_of_a_project_loosens_anything() {
+    fn project_settings_never_relax_user_settings() {
         for line in [
             "[budget]\ntask_steps = 1001\n",
             "[budget]\nassumed_price = \"0,0\"\n",

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_set_has_its_default_and_zero_days_are_never() {
+    fn unset_retention_values_have_defaults_and_zero_days_disables_deletion() {
         let read =
             |text: &str| Retention::from_values(&super::super::file::parse(text, std::path::Path::new("config.toml")).unwrap());
         let usual = read("");

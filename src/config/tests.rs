@@ -18,7 +18,7 @@ fn environment(pairs: &[(&str, &str)]) -> Environment {
 }
 
 #[test]
-fn nothing_set_is_all_defaults() {
+fn an_empty_configuration_yields_the_defaults() {
     let defaults = Llm {
         idle_timeout: Duration::from_secs(120),
         connect_timeout: Duration::from_secs(10),
@@ -30,7 +30,7 @@ fn nothing_set_is_all_defaults() {
 }
 
 #[test]
-fn every_default_fits_its_own_type() {
+fn every_default_is_a_valid_value() {
     for key in schema::KEYS.iter().filter(|key| !key.default.is_empty()) {
         let toml = format!("{} = {}", key.pattern.join(".").replace('*', "x"), key.default);
         load(&toml, &[]).unwrap_or_else(|error| panic!("{toml}: {error}"));
@@ -38,7 +38,7 @@ fn every_default_fits_its_own_type() {
 }
 
 #[test]
-fn flags_win_over_the_file() {
+fn flags_take_precedence_over_the_file() {
     let toml = "model.default = 'anthropic/a'\n[llm]\nmax_retries = 1\nretry_base_ms = 0x10\n";
     let settings = load(toml, &[("llm.max_retries", "7"), ("model.default", "openai-chat/b")]).unwrap();
     assert_eq!((settings.llm.max_retries, settings.llm.retry_base), (7, Duration::from_millis(16)));
@@ -48,7 +48,7 @@ fn flags_win_over_the_file() {
 }
 
 #[test]
-fn each_mistake_is_named_with_its_line_and_what_was_expected() {
+fn every_mistake_is_reported_with_its_line_and_the_expected_value() {
     for (toml, said) in [
         ("modle = 1", "`config.toml` line 1: unknown key `modle`; did you mean `model`?"),
         ("\n[model]\ndefualt = 'a/b'", "line 3: unknown key `model.defualt`; did you mean `model.default`?"),
@@ -83,7 +83,7 @@ fn each_mistake_is_named_with_its_line_and_what_was_expected() {
 }
 
 #[test]
-fn a_wrong_flag_is_named() {
+fn invalid_set_flags_are_reported_by_name() {
     for (name, value, said) in [
         ("llm.max_retrys", "3", "did you mean `llm.max_retries`?"),
         ("llm.max_retries", "many", "--set: invalid value `many` for `llm.max_retries`: expected an integer"),
@@ -99,7 +99,7 @@ fn a_wrong_flag_is_named() {
 }
 
 #[test]
-fn a_flag_takes_words_and_toml() {
+fn set_flags_accept_plain_words_and_toml() {
     let set =
         [("model.default", "\"a/b\""), ("providers.x.models", "['m', 'n']"), ("providers.x.api", "gemini"), ("ui.plain", "true")];
     let settings = load("", &set).unwrap();
@@ -110,7 +110,7 @@ fn a_flag_takes_words_and_toml() {
 }
 
 #[test]
-fn a_file_that_is_no_text_is_named() {
+fn unreadable_configuration_files_are_reported_by_name() {
     let dir = TempDir::new().unwrap();
     let directories = Directories::new(dir.path(), dir.path());
     let file = directories.config_file();
@@ -129,7 +129,7 @@ fn a_file_that_is_no_text_is_named() {
 }
 
 #[test]
-fn every_key_is_told_with_its_default_and_every_value_with_its_origin() {
+fn all_keys_are_listed_and_values_are_shown_with_their_origin() {
     for key in schema::KEYS {
         assert!(schema::key_list().contains(&key.dotted()), "{}", key.dotted());
     }
@@ -146,7 +146,7 @@ fn every_key_is_told_with_its_default_and_every_value_with_its_origin() {
 }
 
 #[test]
-fn what_text_tools_are_kept_to_is_read_in_every_spelling() {
+fn text_tool_limits_are_parsed_in_every_notation() {
     let set =
         load("[tools.text]\nallowed_extensions = ['.md', '*.TXT', 'rs']\nmax_file_size = '10MB'\n", &[]).unwrap().tools.text;
     assert_eq!((set.allowed_extensions, set.max_file_size), (vec!["md".into(), "txt".into(), "rs".into()], Some(10 << 20)));
@@ -166,7 +166,7 @@ fn what_text_tools_are_kept_to_is_read_in_every_spelling() {
 }
 
 #[test]
-fn directories_follow_their_variables() {
+fn environment_variables_set_the_directories() {
     let found = Directories::find(&environment(&[("AYE_CONFIG_DIR", "/c"), ("AYE_DATA_DIR", "/d")])).unwrap();
     assert_eq!(found, Directories::new("/c", "/d"));
     let found = Directories::find(&environment(&[("AYE_CONFIG_DIR", "c"), ("AYE_DATA_DIR", "/d")])).unwrap();
@@ -189,7 +189,7 @@ api = 'gemini'
 ";
 
 #[test]
-fn a_model_is_chosen_by_flag_then_configuration_then_environment() {
+fn the_model_is_chosen_by_flag_then_configuration_then_environment() {
     let anthropic = ("ANTHROPIC_API_KEY", "ka");
     let openai = ("OPENAI_API_KEY", "ko");
     let home = "https://api.anthropic.com";
@@ -247,7 +247,7 @@ fn a_model_is_chosen_by_flag_then_configuration_then_environment() {
 }
 
 #[test]
-fn openai_itself_is_asked_through_responses_and_other_servers_through_chat() {
+fn openai_uses_the_responses_api_and_compatible_servers_use_chat_completions() {
     let own = "https://api.openai.com/v1";
     let key = ("OPENAI_API_KEY", "ko");
     let mine = "[providers.openai]\nmodels = ['mine']\n";
@@ -297,7 +297,7 @@ fn openai_itself_is_asked_through_responses_and_other_servers_through_chat() {
 }
 
 #[test]
-fn providers_that_are_known_need_nothing_but_their_key() {
+fn known_providers_need_only_a_key() {
     for (flag, variable, api, address) in [
         ("openrouter/anthropic/claude-sonnet-5", "OPENROUTER_API_KEY", Api::OpenAiChat, "https://openrouter.ai/api/v1"),
         ("deepseek/deepseek-chat", "DEEPSEEK_API_KEY", Api::OpenAiChat, "https://api.deepseek.com"),
@@ -323,7 +323,7 @@ fn providers_that_are_known_need_nothing_but_their_key() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_that_is_kept_counts_where_the_environment_has_none() {
+fn saved_keys_are_used_if_the_environment_has_none() {
     let dir = TempDir::new().unwrap();
     let kept = Credentials::at(&Directories::new(dir.path(), dir.path()));
     kept.keep_in_file("openai", &Secret::new("kept-key")).unwrap();
@@ -342,7 +342,7 @@ fn a_key_that_is_kept_counts_where_the_environment_has_none() {
 }
 
 #[test]
-fn a_missing_key_is_told_with_what_else_there_is() {
+fn the_error_for_a_missing_key_lists_alternatives() {
     for (flag, variable) in [
         (None, "ANTHROPIC_API_KEY or OPENAI_API_KEY"),
         (Some("anthropic/x"), "ANTHROPIC_API_KEY"),
@@ -361,7 +361,7 @@ fn a_missing_key_is_told_with_what_else_there_is() {
 }
 
 #[test]
-fn a_provider_that_cannot_be_asked_is_named() {
+fn unusable_providers_are_reported_by_name() {
     for (flag, pairs, said) in [
         ("antropic/x", &[][..], "unknown provider `antropic`; did you mean `anthropic`?"),
         ("elsewhere/x", &[], "`[providers.elsewhere]`"),
@@ -376,7 +376,7 @@ fn a_provider_that_cannot_be_asked_is_named() {
 }
 
 #[test]
-fn keys_leave_this_machine_encrypted_only() {
+fn keys_are_sent_unencrypted_only_to_loopback_addresses() {
     for good in ["https://h", "https://h:8443/v1", "http://localhost:1", "http://127.9.9.9", "http://[::1]:80/v1"] {
         assert_eq!(address::check(good).as_deref(), Ok(good));
     }
@@ -401,7 +401,7 @@ fn keys_leave_this_machine_encrypted_only() {
 }
 
 #[test]
-fn a_key_is_never_printed() {
+fn debug_output_never_contains_a_key() {
     let choice = load("", &[])
         .unwrap()
         .choose_model(None, &environment(&[("ANTHROPIC_API_KEY", "sk-hush")]), &Credentials::none())
@@ -419,7 +419,7 @@ fn texts(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn instructions_come_from_the_repository_root_down_to_the_workspace() {
+fn instructions_are_read_from_the_repository_root_down_to_the_workspace() {
     let dir = TempDir::new().unwrap();
     let root = real(&dir).join("repo");
     let workspace = root.join("crates/core");
@@ -438,7 +438,7 @@ fn instructions_come_from_the_repository_root_down_to_the_workspace() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_or_a_pipe_brings_nothing_in() {
+fn symlinks_out_of_the_workspace_and_pipes_provide_no_instructions() {
     let (dir, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let workspace = real(&dir);
     fs::write(elsewhere.path().join("key"), "secret").unwrap();
@@ -452,7 +452,7 @@ fn a_link_or_a_pipe_brings_nothing_in() {
 }
 
 #[test]
-fn long_instructions_are_cut_between_letters_and_say_so() {
+fn long_instructions_are_truncated_at_a_character_boundary_and_marked() {
     let dir = TempDir::new().unwrap();
     let workspace = real(&dir);
     fs::write(workspace.join("AGENTS.md"), "x".to_owned() + &"é".repeat(64 << 10)).unwrap();

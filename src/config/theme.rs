@@ -28,7 +28,7 @@ mod tests {
     use super::with_theme;
 
     #[test]
-    fn only_the_theme_changes() {
+    fn saving_a_theme_changes_only_the_theme() {
         for (before, after) in [
             ("", "[ui]\ntheme = \"light\"\n"),
             ("# mine\nmodel.default = \"a/b\" # best\n", "# mine\nmodel.default = \"a/b\" # best\n\n[ui]\ntheme = \"light\"\n"),

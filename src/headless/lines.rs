@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_means_the_same_and_holds_nothing_a_terminal_obeys() {
+    fn json_lines_preserve_text_and_contain_no_control_characters() {
         let text = "a\u{1b}]0;x\u{7}\u{9b}31m é \u{202e}b\u{2028}c\u{7f}\n\"\\";
         let mut line = Vec::new();
         write(&mut line, &serde_json::json!({ text: text })).unwrap();

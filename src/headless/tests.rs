@@ -86,7 +86,7 @@ fn told(kinds: Vec<EventKind>, format: Format, out_is_terminal: bool) -> Told {
 }
 
 #[test]
-fn how_a_run_ended_is_the_same_in_every_format() {
+fn the_outcome_of_a_run_is_the_same_in_every_format() {
     let paused = |kind| EventKind::SessionPaused { failure: Failure::new(kind, "", "") };
     for (kinds, expected) in [
         (vec![completed("x")], Outcome::Completed),
@@ -113,7 +113,7 @@ fn how_a_run_ended_is_the_same_in_every_format() {
 }
 
 #[test]
-fn the_stream_is_one_event_a_line_that_reads_back() {
+fn the_event_stream_is_one_parsable_event_per_line() {
     let kinds = vec![started(), EventKind::TextChunk { text: "a\nb\u{1b}[31m".to_owned() }, completed("done"), ended()];
     let told = told(kinds.clone(), Format::Events, false);
     let read: Vec<Event> = told.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -122,7 +122,7 @@ fn the_stream_is_one_event_a_line_that_reads_back() {
 }
 
 #[test]
-fn json_is_one_object_the_event_that_ended_the_task() {
+fn json_output_is_the_event_that_ended_the_task() {
     for (kinds, expected) in [
         (vec![started(), completed("done"), ended()], completed("done")),
         (vec![started(), failed_with(FailureKind::Network), ended()], failed_with(FailureKind::Network)),
@@ -135,7 +135,7 @@ fn json_is_one_object_the_event_that_ended_the_task() {
 }
 
 #[test]
-fn plain_text_is_the_answer_and_progress_stands_beside_it() {
+fn text_output_is_the_answer_and_progress_is_written_to_stderr() {
     let told = told(
         vec![
             started(),
@@ -174,7 +174,7 @@ fn plain_text_is_the_answer_and_progress_stands_beside_it() {
 }
 
 #[test]
-fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
+fn session_changes_and_usage_are_written_to_stderr() {
     let facts = ModelFacts::of_test("acme/other", 1000, None);
     let budget = Budget {
         scope: BudgetScope::Session,
@@ -247,7 +247,7 @@ fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
 }
 
 #[test]
-fn a_failure_says_what_happened_and_what_to_do() {
+fn failures_are_printed_with_a_cause_and_a_hint() {
     let told = told(vec![failed_with(FailureKind::Network)], Format::Text, false);
     assert_eq!((told.out.as_str(), told.err.as_str()), ("", "error: it said no\nhint: try later\n"));
     let raise = Remedy::RaiseBudget { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: 40.0 };
@@ -259,7 +259,7 @@ fn a_failure_says_what_happened_and_what_to_do() {
 }
 
 #[test]
-fn escape_sequences_reach_no_terminal_and_text_makes_no_lines_of_its_own() {
+fn escape_sequences_never_reach_a_terminal_and_summaries_stay_on_one_line() {
     let kinds = || {
         vec![
             requested("$ echo \u{1b}]0;x\u{7}\nfailed: nothing"),
@@ -291,7 +291,7 @@ impl Write for Closed {
 }
 
 #[test]
-fn a_reader_that_went_away_ends_the_run_quietly() {
+fn a_closed_output_ends_the_run_without_a_message() {
     for format in [Format::Text, Format::Json, Format::Events, Format::StreamJson] {
         let (sender, events) = unbounded_channel();
         sender.send(event(completed("x"))).unwrap();
@@ -343,7 +343,7 @@ fn task(prompt: &str) -> EventKind {
 }
 
 #[test]
-fn messages_begin_with_the_session_and_end_with_the_result() {
+fn stream_json_begins_with_the_session_and_ends_with_the_result() {
     let usage = Usage { input_tokens: 100, cache_read_tokens: 60, cache_write_tokens: 10, output_tokens: 5, ..Usage::default() };
     let read = messages(vec![
         started(),
@@ -391,7 +391,7 @@ fn messages_begin_with_the_session_and_end_with_the_result() {
 }
 
 #[test]
-fn a_partial_response_that_is_discarded_is_in_no_message() {
+fn discarded_partial_responses_appear_in_no_message() {
     let read = messages(vec![
         started(),
         task("say it"),
@@ -406,7 +406,7 @@ fn a_partial_response_that_is_discarded_is_in_no_message() {
 }
 
 #[test]
-fn a_result_names_what_ended_the_task() {
+fn the_result_names_the_reason_the_task_ended() {
     let budget = |unit| {
         let remedy = Remedy::RaiseBudget { scope: BudgetScope::Task, unit, limit: 4.0 };
         let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", "").with_remedy(remedy);
@@ -429,14 +429,14 @@ fn a_result_names_what_ended_the_task() {
 }
 
 #[test]
-fn a_call_that_was_never_announced_has_its_request_before_its_result() {
+fn unannounced_calls_get_a_request_before_their_result() {
     let read = messages(vec![started(), refused(ErrorCode::PolicyDenied), completed("x")]);
     let kinds: Vec<_> = read.iter().filter_map(|line| line["message"]["content"][0]["type"].as_str()).collect();
     assert_eq!(kinds, ["tool_use", "tool_result"]);
 }
 
 #[test]
-fn a_second_prompt_of_a_run_is_a_message_and_the_last_task_is_the_result() {
+fn further_prompts_are_messages_and_the_last_task_is_the_result() {
     let read = messages(vec![started(), task("first"), completed("one"), task("again, please"), completed("two")]);
     assert_eq!(read[1]["type"], "user");
     assert_eq!(read[1]["message"]["content"][0]["text"], "again, please");

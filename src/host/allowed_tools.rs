@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_a_name_an_alias_a_pattern_or_a_tool_of_a_server() {
+    fn entries_are_names_aliases_patterns_or_server_tools() {
         for (entry, name) in [
             ("ReadFile", "ReadFile"),
             ("readfile", "ReadFile"),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_no_tool_is_an_error_with_what_to_write() {
+    fn unknown_entries_are_errors_with_a_suggestion() {
         for (entry, parts) in [
             ("ReedFile", &["unknown tool `ReedFile`", "`ReadFile`", "aye tool list"][..]),
             ("Tickts", &["did you mean `Tickets`?"]),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_leaves_only_the_tools_of_its_list() {
+    fn a_limit_allows_only_the_listed_tools() {
         let limit = limit(&["Read".to_owned(), "mcp__docs".to_owned()], &known()).unwrap();
         assert!(limit.denies("ReadFile").is_none() && limit.denies("Mcp.docs/search").is_none());
         let denial = limit.denies("RunCommand").unwrap();

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_is_due_after_a_day_and_whenever_the_clock_was_wrong() {
+    fn an_update_check_is_due_after_a_day_or_if_the_last_one_is_in_the_future() {
         let at = |second: i64| Timestamp::from_second(second).unwrap();
         let day = 86_400;
         for (last, now, due) in [
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_a_file_or_a_url_that_nobody_can_change_on_the_way() {
+    fn sources_are_files_https_urls_or_loopback_urls() {
         assert_eq!(
             ListSource::named("https://models.dev/api.json").unwrap(),
             ListSource::Url("https://models.dev/api.json".to_owned())

@@ -64,7 +64,7 @@ mod tests {
     use super::in_rows;
 
     #[test]
-    fn what_is_said_on_a_terminal_breaks_between_words_and_no_name_is_torn() {
+    fn terminal_messages_wrap_between_words_without_splitting_names() {
         let said = "aye: /home/me/.config/aye/policy.toml line 3: unknown key\n    3 \u{2502} allowd = [1]";
         assert_eq!(in_rows(said, 40), "aye: /home/me/.config/aye/policy.toml\nline 3: unknown key\n    3 \u{2502} allowd = [1]");
         assert_eq!(in_rows("at /a/very/long/name of a file", 10), "at /a/very/long/name of a file");

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_of_a_panic_has_no_secret_in_it() {
+    fn panic_messages_contain_no_secrets() {
         remember(["value-that-nobody-may-see"].into_iter());
         let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
         let text = redacted(format!("index out of bounds in `{token}` and value-that-nobody-may-see"));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_says_how_to_go_on_and_where_the_report_is() {
+    fn the_crash_message_names_the_resume_command_and_the_report() {
         let directory = tempfile::TempDir::new().unwrap();
         let logs = directory.path().join("logs");
         let words = sentence("aye --resume=7f3a", keep(&logs, "what broke"));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_session_there_is_nothing_to_say_of_one() {
+    fn a_watch_without_a_failure_reports_no_trouble() {
         let watch = Watch::default();
         assert!(watch.trouble().is_none());
         watch.knows(PathBuf::from("logs"), "aye --resume".to_owned());

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_files_are_named_and_the_others_counted() {
+    fn the_first_changed_files_are_named_and_the_rest_is_counted() {
         let files = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         assert_eq!(describe_files(&files(&[])), None);
         assert_eq!(describe_files(&files(&["a", "b"])).as_deref(), Some("a, b changed"));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn another_policy_is_told_and_the_same_is_not() {
+    fn only_a_changed_policy_is_reported() {
         let then = vec![layer("built-in", None), layer("user", Some("7"))];
         assert_eq!(policy(Some(&then), &then), None);
         assert_eq!(policy(None, &then), None);

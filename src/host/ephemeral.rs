@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_private_and_removed_at_the_end_with_everything_in_it() {
+    fn the_directory_is_private_and_removed_with_its_content_at_the_end() {
         let data = tempfile::tempdir().unwrap();
         let run = EphemeralData::create(data.path()).unwrap();
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&run.path().metadata().unwrap().permissions()) & 0o777, 0o700);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn only_directories_of_runs_that_have_ended_are_removed_at_a_start() {
+    fn only_directories_of_ended_runs_are_removed_at_startup() {
         let data = tempfile::tempdir().unwrap();
         remove_left(data.path());
         let run = EphemeralData::create(data.path()).unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_created_is_an_error_with_its_path() {
+    fn failing_to_create_the_directory_is_an_error_with_its_path() {
         let data = tempfile::tempdir().unwrap();
         let file = data.path().join("file");
         std::fs::write(&file, "").unwrap();

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_outcome_has_the_number_scripts_rely_on() {
+    fn every_outcome_has_its_documented_exit_code() {
         for (outcome, code) in [
             (Outcome::Completed, 0),
             (Outcome::Failed, 1),

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_server_is_asked_and_of_several_the_person_chooses() {
+    fn a_single_local_server_is_used_and_several_need_a_choice() {
         assert_eq!(pick(&[], &"none".into()), LocalChoice::Nothing);
         assert_eq!(pick(&[server("Ollama", &[])], &"none".into()), LocalChoice::Nothing);
         let ollama = server("Ollama", &["nomic-embed-text:latest", "qwen3:8b"]);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_looked_where_such_servers_usually_listen_unless_the_settings_say_otherwise() {
+    fn the_usual_ports_are_probed_unless_configured_otherwise() {
         let nowhere = Directories::new("/nonexistent", "/nonexistent");
         let ports = |set: &[(&str, &str)]| {
             let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_the_json_value_alone_or_in_one_code_block() {
+    fn responses_must_be_a_json_value_or_a_single_code_block() {
         let schema = loaded(&json!({"type": "object", "required": ["a"]}).to_string()).unwrap();
         for (text, expected) in [
             ("{\"a\": 1}", "{\"a\":1}"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_schema_is_a_usage_error() {
+    fn invalid_schema_files_are_usage_errors() {
         for (text, why) in [
             ("", "is not JSON"),
             ("{", "is not JSON"),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_7_and_references_inside_a_schema_work() {
+    fn draft_7_schemas_and_internal_references_are_supported() {
         let text = json!({
             "$schema": "http://json-schema.org/draft-07/schema#",
             "definitions": {"name": {"type": "string", "minLength": 1}},

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_expanded_and_a_path_or_another_text_is_a_prompt() {
+    fn commands_are_expanded_and_paths_and_other_text_are_prompts() {
         for (text, prompt) in [
             ("/fix 12", "Fix issue 12."),
             (" /fix 12 ", "Fix issue 12."),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_cannot_be_used_says_what_to_do() {
+    fn unusable_commands_are_errors_with_a_hint() {
         for (text, parts) in [
             ("/fxi 12", &["unknown command `/fxi`", "did you mean `/fix`?", "put `--` before"][..]),
             ("/git:comit", &["did you mean `/git:commit`?"]),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_the_screen_comes_before_a_file_of_the_same_name() {
+    fn screen_commands_take_precedence_over_command_files() {
         for (text, part) in [
             ("/model x", "-m PROVIDER/NAME"),
             ("/review --staged", "run `aye review`"),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_equivalent_belongs_to_a_command() {
+    fn every_equivalent_belongs_to_a_built_in_command() {
         for name in EQUIVALENTS.iter().flat_map(|(names, _)| names.iter()) {
             assert!(tui::is_built_in_command(name), "{name}");
         }

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_go_and_none_that_is_held_or_open_and_young() {
+    fn old_sessions_are_pruned_and_held_or_recently_interrupted_ones_are_kept() {
         let sessions = [
             session("today", 0, SessionStatus::Idle, None),
             session("future", -3, SessionStatus::Idle, None),

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_due_once_a_day_and_not_at_the_first_start() {
+    fn retention_is_due_once_a_day_and_not_at_the_first_start() {
         let data = tempfile::tempdir().unwrap();
         assert!(!is_due(data.path()).unwrap());
         assert!(!is_due(data.path()).unwrap());

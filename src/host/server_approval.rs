@@ -90,7 +90,7 @@ mod tests {
     use tempfile::TempDir;
 
     #[test]
-    fn a_server_holds_as_long_as_its_files_are_what_a_yes_was_to() {
+    fn a_server_approval_is_valid_until_its_files_change() {
         let (config, dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let root = dir.path().canonicalize().unwrap();
         let put = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();

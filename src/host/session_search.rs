@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_found_as_it_stands_whatever_its_case_and_a_pattern_between_slashes() {
+    fn search_is_literal_and_case_insensitive_and_slashes_delimit_a_regex() {
         for (text, within, found) in [
             ("Needle", "a nEEdle here", true),
             ("a.c", "abc", false),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_around_a_hit_is_cut_at_letters() {
+    fn the_line_around_a_match_is_truncated_at_character_boundaries() {
         let line = |text: &str, needle: &str| {
             let start = text.find(needle).unwrap();
             line_of(text, start, start + needle.len())

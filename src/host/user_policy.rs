@@ -34,13 +34,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_file_is_valid_and_grants_what_the_built_in_policy_grants() {
+    fn a_new_policy_file_is_valid_and_grants_the_same_as_the_built_in_policy() {
         let bundle = Bundle::parse(&new_file("a test"), "policy.toml").unwrap();
         assert!(bundle.extends && bundle.granted.is_empty(), "{bundle:?}");
     }
 
     #[test]
-    fn entries_are_copied_once_and_only_into_a_file_that_extends() {
+    fn entries_are_copied_once_and_only_into_a_policy_that_extends_the_built_in_one() {
         let built_in = Bundle::built_in().unwrap();
         for capability in &built_in.granted {
             let copied = with_capability(&new_file("a test"), capability);

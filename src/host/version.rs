@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_commit_is_read_from_every_record_that_names_one() {
+    fn the_commit_is_parsed_from_refs_and_reflogs() {
         let (old, new) = ("0".repeat(40), "7AAD5069da0605e0b7230c19e217fe321c835f80");
         let longer = format!("{new}{}", "1".repeat(24));
         let line = |old: &str, new: &str| format!("{old} {new} A Name <a@example.org> 1700000000 +0000\tcommit: words\n");

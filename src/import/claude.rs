@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_read_as_claude_code_means_them() {
+    fn permission_entries_are_parsed_like_claude_code_parses_them() {
         let command = |text: &str| Subject::Command(CommandPattern::parse(text));
         let paths = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         for (text, expected) in [

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_keeps_what_has_an_effect() {
+    fn supported_header_keys_are_kept_and_others_are_removed() {
         let text = "---\ndescription: Fix it\nallowed-tools:\n  - Bash\nmodel: x\nargument-hint: <n>\n---\nFix $1\n";
         let (kept, left_out) = without_unknown_keys(text);
         assert_eq!(kept, "---\ndescription: Fix it\nargument-hint: <n>\n---\nFix $1\n");

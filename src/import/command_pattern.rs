@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_read_as_the_other_agents_mean_them() {
+    fn command_patterns_are_parsed_like_other_agents_parse_them() {
         for (text, expected) in [
             ("*", CommandPattern::Every),
             ("", CommandPattern::Every),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_operators_or_without_words_is_no_plain_command() {
+    fn lines_with_operators_or_without_words_are_not_plain_commands() {
         assert!(plain_words("a | b").is_err() && plain_words(" ").is_err());
     }
 }

@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn comments_and_trailing_commas_are_ignored_and_mistakes_have_their_line() {
+    fn comments_and_trailing_commas_are_ignored_and_errors_name_the_line() {
         let text = "{ // one\n  \"a\": [1, 2, /* two\n */ ], \"b\": \"// no \\\" /* comment */ ,]\",\n}\n";
         assert_eq!(json(text), Ok(serde_json::json!({"a": [1, 2], "b": "// no \" /* comment */ ,]"})));
         for (text, line) in [("{\n\"a\": 1,\n\"b\" 2}", 3), ("{\n/*\n*/ x}", 3), ("[1,,]", 1), ("{\"a\": \"b", 1)] {
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_plain_json_stays_as_it_is(text in "[a-z /*,\"\\\\\\[\\]{}:0-9\n]{0,60}") {
+        fn plain_json_is_parsed_unchanged(text in "[a-z /*,\"\\\\\\[\\]{}:0-9\n]{0,60}") {
             if let Ok(value) = serde_json::from_str::<Value>(&text) {
                 prop_assert_eq!(json(&text), Ok(value));
             }

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_and_attachments_are_written_as_aye_reads_them() {
+    fn variables_and_file_references_are_converted_to_the_syntax_of_aye() {
         for (given, expected) in
             [("Bearer $TOKEN", "Bearer ${TOKEN}"), ("${TOKEN}x$A.b", "${TOKEN}x${A}.b"), ("costs $5 $", "costs $5 $")]
         {

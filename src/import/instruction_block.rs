@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_added_once_and_follows_its_file() {
+    fn an_instruction_block_is_added_once_and_updated_with_its_source() {
         let first = with_block(None, "~/.claude/CLAUDE.md", "Be brief.\n").unwrap();
         assert_eq!(first, "<!-- aye import: ~/.claude/CLAUDE.md -->\nBe brief.\n<!-- aye import: end -->\n");
         assert_eq!(with_block(Some(&first), "~/.claude/CLAUDE.md", "Be brief.").as_ref(), Ok(&first));
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_would_not_be_found_again_is_not_added() {
+    fn blocks_that_would_not_be_recognized_later_are_not_added() {
         assert!(with_block(None, "a", "<!-- aye import: b -->").is_err());
         assert!(with_block(Some("<!-- aye import: a -->\nno end"), "a", "text").unwrap_err().contains("missing"));
         assert!(with_block(None, "a", &"x".repeat(MAX_BYTES)).unwrap_err().contains("would exceed"));

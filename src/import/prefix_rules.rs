@@ -210,7 +210,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn rules_are_read_and_mistakes_have_their_line() {
+    fn rules_are_parsed_and_mistakes_are_reported_with_their_line() {
         let text = "# mine\nprefix_rule(\n    pattern = [\"gh\", \"pr\", [\"view\", 'list']], # words\n    decision = \"prompt\",\n    \
                     match = [\"gh pr view 1\", [\"gh\", \"pr\", \"list\"]],\n)\nprefix_rule(pattern=[\"ls\"])\nhost_executable(name = \"git\", \
                     paths = [\"/usr/bin/git\"])\nprefix_rule(pattern = [1])\nprefix_rule(decision = \"allow\")\nprefix_rule(pattern = \
@@ -234,7 +234,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_an_end(text in "(prefix_rule\\(|pattern|=|\\[|\\]|\\(|\\)|\"a|\"|'|,|#|\n| |é|\\\\){0,40}") {
+        fn parsing_any_text_terminates(text in "(prefix_rule\\(|pattern|=|\\[|\\]|\\(|\\)|\"a|\"|'|,|#|\n| |é|\\\\){0,40}") {
             let (rules, mistakes) = parse(&text);
             prop_assert!(rules.len() + mistakes.len() <= text.len() + 1);
         }

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_secrets_become_references_and_others_stay() {
+    fn secret_values_become_variable_references_and_others_are_unchanged() {
         let finder = finder();
         for (name, value) in [
             ("GITHUB_TOKEN", "abc"),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_in_arguments_and_addresses_are_found() {
+    fn secrets_in_arguments_and_urls_are_found() {
         let finder = finder();
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         for line in [
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_variables_are_valid() {
+    fn generated_variable_names_are_valid() {
         assert_eq!(variable_name(&["my-server", "token"]), "MY_SERVER_TOKEN");
         assert_eq!(variable_name(&["1st", "X-Api.Key"]), "_1ST_X_API_KEY");
     }

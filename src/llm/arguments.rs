@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_kept_up_to_the_limit_and_no_more_of_them_than_their_start() {
+    fn arguments_over_the_limit_are_reduced_to_their_start() {
         for (bytes, runs) in [(100, true), (ARGUMENT_BYTES, true), (ARGUMENT_BYTES + 1, false), (8 * ARGUMENT_BYTES, false)] {
             let json = object(bytes);
             for size in [1_000, ARGUMENT_BYTES, json.len()] {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_beyond_what_all_of_them_may_have_are_not_run() {
+    fn calls_beyond_the_total_argument_limit_do_not_run() {
         let call = |number: usize| {
             Part::ToolCall(ToolCall {
                 tool_call_id: CallId::new(format!("c{number}")),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_its_end_is_not_run_whatever_its_arguments_are() {
+    fn unfinished_calls_do_not_run_even_with_valid_arguments() {
         for json in [r#"{"path":"a"}"#, "", "{}", r#"{"path":"#, r#""{\"path\":\"a\"}""#] {
             assert!(matches!(whole(json, false), Arguments::Malformed(_)), "{json}");
         }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_very_many_values_or_levels_are_not_read() {
+    fn arguments_with_too_many_values_or_levels_are_rejected() {
         let many = format!(r#"{{"list":[{}0]}}"#, "0,".repeat(20_000));
         assert!(matches!(whole(&many, true).fault(), Some(ArgumentFault::OverLimit(_))));
         let deep = format!(r#"{{"list":{}{}}}"#, "[".repeat(10_000), "]".repeat(10_000));

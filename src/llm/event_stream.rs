@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_are_read_however_the_bytes_arrive() {
+    async fn events_are_decoded_from_chunks_of_any_size() {
         let other = framed(&[(":event-type", "initial-response"), (":message-type", "event")], b"{}");
         let body = [chunk("{\"a\":1}"), other, chunk("{\"b\":2}")].concat();
         for piece in [1, 7, body.len()] {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_flipped_bit_is_noticed() {
+    async fn every_flipped_bit_is_detected() {
         let whole = chunk("{\"a\":1}");
         for at in 0..whole.len() {
             let mut body = whole.clone();
@@ -267,14 +267,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_that_ends_early_is_no_event() {
+    async fn truncated_messages_produce_no_event() {
         let mut body = chunk("{\"a\":1}");
         body.pop();
         assert_eq!(read_all(body, 5).await, []);
     }
 
     #[tokio::test]
-    async fn exceptions_become_errors_of_the_model() {
+    async fn exceptions_are_converted_to_model_errors() {
         let exception = framed(
             &[(":exception-type", "throttlingException"), (":message-type", "exception")],
             b"{\"message\":\"Too many tokens\"}",
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_is_no_event_stream_is_kept_for_the_error() {
+    async fn a_body_that_is_not_an_event_stream_is_kept_for_the_error() {
         let body = b"{\"message\":\"denied\"}".to_vec();
         assert_eq!(read_all(body.clone(), 4).await, [Err(SseError::NotEvents(body.into()))]);
         let large = [0x7f, 0xff, 0xff, 0xff, 0, 0].to_vec();

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_read_in_every_form_and_stays_small_enough_to_be_added() {
+    fn counts_are_parsed_in_every_form_and_clamped_to_a_maximum() {
         for (json, count) in [
             ("7", Some(7)),
             ("7.6", Some(8)),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_is_read_whatever_it_holds_and_nothing_else_is() {
+    fn only_json_strings_are_read_including_invalid_surrogates() {
         for (json, text) in [
             (r#""plain""#, Some("plain")),
             (r#""a\n\"b\" \u00e9 \ud83d\ude00""#, Some("a\n\"b\" é 😀")),

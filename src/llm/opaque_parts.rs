@@ -31,7 +31,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_marked_is_for_the_one_it_came_from_and_what_is_not_is_for_nobody() {
+    fn marked_parts_go_only_to_their_origin_and_unmarked_parts_to_no_provider() {
         let sealed = json!({"reasoning_content": "hm"});
         let mut content =
             [Part::Reasoning { text: String::new(), opaque: Some(sealed.clone()) }, Part::Text { text: "a".into() }];

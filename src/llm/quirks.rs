@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_learned_from_once() {
+    fn rejected_parameters_are_learned_once() {
         let cases = [
             ("Unsupported parameter: 'stream_options'", Some("without `stream_options`")),
             ("body.stream_options: Extra inputs are not permitted", Some("without `stream_options`")),

@@ -299,7 +299,7 @@ over_recordings!(
 );
 
 #[test]
-fn a_secret_is_not_printed() {
+fn debug_output_of_a_provider_spec_contains_no_key() {
     let spec = ProviderSpec {
         name: "anthropic".to_owned(),
         api: Api::Anthropic,
@@ -315,7 +315,7 @@ fn a_secret_is_not_printed() {
 }
 
 #[test]
-fn without_a_key_the_provider_itself_is_refused_and_a_server_of_ones_own_is_not() {
+fn a_missing_key_is_an_error_for_the_provider_but_not_for_a_custom_server() {
     for api in [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini] {
         let spec = |base_url: &str| ProviderSpec {
             name: "p".to_owned(),

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_contains_only_the_query_and_one_use_of_the_search() {
+    fn search_requests_contain_only_the_query_and_allow_one_search() {
         let one = request(&["docs.rs"]);
         let anthropic = sent(&anthropic::web_search::body("m", &one));
         assert_eq!(anthropic["tools"][0]["max_uses"], 1);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_of_another_kind_is_refused_and_no_shape_is_trusted() {
+    fn responses_of_other_shapes_are_rejected_without_panics() {
         for value in [json!({}), json!([]), json!({"content": 1, "output": {}, "candidates": []})] {
             assert_eq!(anthropic::web_search::read(&value), None, "{value}");
             assert_eq!(responses::web_search::read(&value), None, "{value}");

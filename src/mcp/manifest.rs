@@ -135,7 +135,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_tool_is_read_by_itself_and_what_is_wrong_with_it_is_named() {
+    fn each_tool_is_parsed_separately_and_errors_name_the_fault() {
         for (said, name, why) in [
             (json!({"name": "a"}), "a", "`inputSchema` is missing"),
             (json!({"name": "a", "inputSchema": null}), "a", "not an object"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_valid_by_any_draft_or_left_out() {
+    fn a_schema_must_be_valid_under_some_draft() {
         for schema in [
             json!({}),
             json!({"type": "object"}),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_cannot_be_read_as_one_is_read_tool_by_tool() {
+    fn a_malformed_tool_list_is_parsed_tool_by_tool() {
         for newer in [false, true] {
             let mut list = json!({"tools": [{"name": "b", "inputSchema": {}}, {"name": "a"}], "nextCursor": "c"});
             if newer {

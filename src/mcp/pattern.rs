@@ -94,7 +94,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_pattern_that_any_dialect_reads_is_kept() {
+    fn patterns_that_are_valid_in_any_dialect_are_accepted() {
         for pattern in [
             "",
             "^[a-z]+$",
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_no_dialect_reads_is_named_wherever_it_stands() {
+    fn patterns_that_are_invalid_in_every_dialect_are_reported_anywhere_in_a_schema() {
         for (pattern, why) in [
             ("(", "unclosed"),
             ("a)", "unmatched"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn data_and_names_are_not_read_as_patterns() {
+    fn data_and_property_names_are_not_treated_as_patterns() {
         for schema in [
             json!({"properties": {"pattern": {"type": "string", "default": "(", "enum": ["("], "examples": [{"pattern": "("}]}}}),
             json!({"default": {"pattern": "("}}),

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_cannot_be_offered_is_left_out_by_name_and_the_others_stay() {
+    fn unusable_tools_are_reported_by_name_and_the_others_are_offered() {
         let tool = |name: &str, schema: Value| Ok(serde_json::from_value(json!({"name": name, "inputSchema": schema})).unwrap());
         let large = json!({"type": "object", "description": "x".repeat(MAX_SCHEMA_BYTES)});
         let pattern = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "("}}});

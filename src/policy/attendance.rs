@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_that_need_somebody_are_known_by_their_words() {
+    fn programs_that_need_a_terminal_or_run_forever_are_detected() {
         for line in ["vim a", "sudo nano /etc/hosts", "git log && htop", "crontab -e", "tmux new"] {
             assert_eq!(attendance(line), Some(Attendance::Terminal), "{line}");
         }

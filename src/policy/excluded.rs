@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_exclude_as_in_a_gitignore() {
+    fn patterns_exclude_paths_as_in_gitignore() {
         let list = ExcludedPaths::parse(
             Path::new("/w"),
             "# notes\nsecrets/\n*.sql\n!schema.sql\n/private\nsecrets/!x\n!secrets/open\n[bad\n",

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_names_a_git_command_that_writes_needs_the_repository() {
+    fn writing_git_commands_need_the_repository() {
         is(
             GitWrites::Writes,
             &[
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_throws_uncommitted_work_away_is_known() {
+    fn commands_that_discard_uncommitted_work_are_detected() {
         let throwing = [
             "git reset --hard",
             "git reset --hard HEAD~1",
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_reads_needs_nothing() {
+    fn reading_git_commands_need_no_write_access() {
         is(
             GitWrites::Nothing,
             &[
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_is_made_only_where_nothing_but_git_runs() {
+    fn a_repository_may_be_created_only_if_only_git_runs() {
         is(
             GitWrites::Makes,
             &[

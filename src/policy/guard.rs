@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_is_contained_and_the_state_is_as_before() {
+    fn a_panic_is_contained_and_the_state_is_restored() {
         assert!(!contains_panics());
         let outer = contained(|| {
             assert!(contains_panics());

@@ -102,7 +102,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn a_line_that_names_a_hidden_place_is_known() {
+    fn commands_that_name_a_hidden_path_are_detected() {
         let (root, home) = (PathBuf::from("/home/me/project"), PathBuf::from("/home/me"));
         let context = Context {
             roots: vec![root.clone()],

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_names_its_program_or_contains_the_code() {
+    fn commands_name_their_script_or_contain_inline_code() {
         for (line, count) in [
             ("python x.py", 2),
             ("python3.12 -u -W error x.py -c y", 5),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn words_without_a_program_or_a_task_can_run_anything() {
+    fn rule_words_without_a_script_or_task_can_run_anything() {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         for line in
             ["python", "python3 -c", "node -e", "python -m", "npm", "npm run", "make", "make -C", "make X=y", "yarn dlx", "just"]

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_means_a_tool_of_a_server_in_every_spelling() {
+    fn entries_match_server_tools_in_every_spelling() {
         for entry in
             ["Mcp.docs/search", "docs/search", "docs:search", "docs__search", "DOCS__Search", "docs:*", "docs__*", "mcp.docs:s*"]
         {

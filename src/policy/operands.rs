@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operands_of_a_line_are_its_files_and_what_links_are_followed() {
+    fn operands_are_the_files_of_a_command_and_the_links_it_follows() {
         for (line, expected) in [
             ("cat a b/c", "a b/c"),
             ("cat - a", "a"),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_in_a_file_or_known_only_later_cannot_be_told() {
+    fn operands_from_files_or_expansions_are_unknown() {
         for line in [
             "wc --files0-from=names",
             "du --files0-from names",

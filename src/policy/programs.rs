@@ -22,7 +22,7 @@ mod tests {
     use super::programs;
 
     #[test]
-    fn a_line_names_the_programs_that_it_starts() {
+    fn the_programs_started_by_a_command_are_listed() {
         assert_eq!(programs("ls -la | head && git status; env A=b make x"), ["ls", "head", "git", "make", "env"]);
         // If `X` is empty, the next word is the program.
         assert_eq!(programs("$X y"), ["y"]);

@@ -27,7 +27,7 @@ mod tests {
     use super::changes_nothing;
 
     #[test]
-    fn a_line_of_plain_readers_changes_nothing_and_whatever_else_may() {
+    fn only_commands_of_plain_readers_are_read_only() {
         let reading =
             ["ls -la src", "cat a | head -n 3", "grep -rn x . 2>/dev/null", "git status --short && git log -3", "wc -l < a"];
         assert_eq!(reading.map(changes_nothing), [true; 5]);

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doubt_counts_for_the_allow_that_it_is_about_and_for_no_other() {
+    fn a_doubt_applies_only_to_its_own_kind_of_allow() {
         let doubts = Doubts { by_name: Some("name".to_owned()), as_reading: Some("reading".to_owned()), ..Doubts::default() };
         let about = |as_reading, by_name| doubts.about(Unasked { as_reading, by_name }).map(str::to_owned);
         assert_eq!(about(false, false), None);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_command_goes_where_its_text_wants_it() {
+    fn arguments_replace_placeholders_or_follow_the_text() {
         for (text, arguments, expected) in [
             ("Fix $ARGUMENTS now", "the parser", "Fix the parser now"),
             ("Fix $1 in $2", "bug src/a.rs more", "Fix bug in src/a.rs"),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_part_before_the_text_is_read_as_far_as_it_is_understood() {
+    fn front_matter_is_parsed_and_unsupported_keys_are_reported() {
         let (read, notices) = command(
             "---\ndescription: \"Fix an issue\"\nargument-hint: <number>\nmodel: opus\ntools:\n  - x\n---\n# Do\nFix it\n",
         );
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(content in "(---\n)?[a-z:$1-9\"' \n#-]{0,80}", arguments in "[a-z$\"' 1é]{0,40}") {
+        fn arbitrary_text_does_not_panic(content in "(---\n)?[a-z:$1-9\"' \n#-]{0,80}", arguments in "[a-z$\"' 1é]{0,40}") {
             let (read, _) = command(&content);
             read.expand(&arguments);
         }

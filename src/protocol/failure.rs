@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_whose_it_is_and_how_and_what_is_no_answer_says_only_itself() {
+    fn rejections_name_the_provider_and_status_and_network_failures_do_not() {
         for (kind, status, expected) in [
             (FailureKind::Authentication, Some(401), "acme rejected the API key (401): no"),
             (FailureKind::RateLimited, Some(429), "acme limited the request rate (429): no"),
@@ -154,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn the_code_for_programs_is_no_part_of_the_error_for_the_user() {
+    fn machine_readable_codes_are_omitted_from_user_errors() {
         let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: the session used $5.00", "raise it");
         assert_eq!(failure.problem().text(), "error: the session used $5.00\nhint: raise it");
         assert_eq!(Failure::new(FailureKind::Network, "no route: x", "").problem().text(), "error: no route: x");
     }
 
     #[test]
-    fn a_failure_of_an_older_version_has_no_remedy_and_a_new_one_is_data() {
+    fn failures_of_older_versions_have_no_remedy_and_remedies_serialize_as_data() {
         let old = r#"{"kind":"budget_exceeded","message":"m","hint":"h","retryable":false}"#;
         let mut failure: Failure = serde_json::from_str(old).unwrap();
         assert_eq!(failure.remedy, None);

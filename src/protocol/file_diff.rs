@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_a_diff_survives_the_way_through_the_structure() {
+    fn every_diff_format_round_trips_through_the_structure() {
         let long = format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-{}\n+b\n", "x".repeat(1 << 20));
         for (text, names, kinds) in [
             ("", &[][..], &[][..]),
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_that_a_program_makes_is_read_back_from_its_text() {
+    fn diffs_built_in_code_round_trip_through_their_text() {
         let hunks = || read("@@ -1 +1 @@\n-a\n+b\n")[0].hunks.clone();
         let made = [
             FileDiff::new("a/x", "b/x", hunks()),
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_the_lines_of_a_difference_as_json() {
+    fn diffs_serialize_to_json_with_their_lines() {
         let file = &read(
             "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n",
         )[0];
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_whether_it_ends() {
+    fn missing_newlines_at_end_of_file_are_preserved() {
         let files = read("@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+\r\n");
         let hunk = &files[0].hunks[0];
         assert_eq!(hunk.old_lines().collect::<String>(), "a");
@@ -467,7 +467,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_diff_of_two_texts_becomes_both_texts_again(old in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}", new in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}") {
+        fn old_and_new_text_are_recovered_from_their_diff(old in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}", new in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}") {
             let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
             let (olds, news) = (lines(&old), lines(&new));
             let (olds, news): (Vec<&str>, Vec<&str>) =
@@ -484,7 +484,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_once_and_for_all(text in "((---|\\+\\+\\+|@@ -1 \\+1 @@|diff --git|[-+ \\\\]| |b/|x|\r|\n){0,4}\n){0,12}") {
+        fn parsing_any_text_as_a_diff_is_idempotent(text in "((---|\\+\\+\\+|@@ -1 \\+1 @@|diff --git|[-+ \\\\]| |b/|x|\r|\n){0,4}\n){0,12}") {
             let files = read(&text);
             prop_assert_eq!(read(&text_of(&files)), files);
         }

@@ -114,7 +114,7 @@ mod tests {
     use crate::protocol::Proposal;
 
     #[test]
-    fn a_stored_proposal_has_its_diff_as_text() {
+    fn stored_proposals_contain_their_diff_as_text() {
         let stored = r#"{"summary":"Edit x","diff":"--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n a\n-b\n","paths":["/w/x"],"bytes":2}"#;
         let proposal: Proposal = serde_json::from_str(stored).unwrap();
         assert_eq!((proposal.diff.added(), proposal.diff.removed()), (0, 1));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_difference_is_not_among_the_files() {
+    fn empty_diffs_are_omitted() {
         let mut diffs = FileDiffs::from(FileDiff::new("a/x", "b/x", Vec::new()));
         diffs.push(FileDiff::titled("y", "y"));
         assert_eq!((diffs.len(), diffs.text_bytes()), (1, "diff --git a/y b/y\n".len()));

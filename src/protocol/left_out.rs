@@ -253,7 +253,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_often_an_output_is_cut_it_says_how_many_bytes_are_missing(
+        fn repeatedly_truncated_output_reports_the_number_of_missing_bytes(
             text in "[a-zä\n]{0,400}",
             cuts in prop::collection::vec(1..200_usize, 1..4),
         ) {
@@ -270,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn however_often_a_run_is_cut_its_note_says_where_to_continue_and_what_is_missing(
+        fn a_repeatedly_truncated_run_notes_where_to_continue_and_what_is_missing(
             lines in prop::collection::vec("[a-z]{0,12}", 1..40),
             cuts in prop::collection::vec(1..200_usize, 1..4),
         ) {
@@ -292,7 +292,7 @@ mod tests {
         }
 
         #[test]
-        fn the_hints_of_cut_lines_lead_through_all_of_them(
+        fn following_the_hints_of_truncated_lines_reads_the_whole_text(
             lines in prop::collection::vec("[a-zä]{0,30}", 1..30),
             most in 4..80_usize,
         ) {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_hidden_on_one_count_as_many() {
+    fn lines_redacted_into_one_still_count_separately() {
         let before = "one\nKEY\nKEY\nKEY\nfive\nsix\n";
         let run = Run {
             body_bytes: before.len(),
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_cut_between_its_items() {
+    fn lists_are_truncated_between_items() {
         let text = "a:1:x\na-2-y\n--\na:9:z\nb:1:x\n[note]\n\ntail";
         let body_bytes = text.find("[note]").unwrap();
         let items = Items::Starts { lines: vec![0, 2, 4] };

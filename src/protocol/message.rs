@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_an_object_however_often_they_were_encoded() {
+    fn json_objects_encoded_as_strings_are_accepted_as_arguments() {
         let object = Arguments::parse(r#"{"path": "a"}"#);
         assert_eq!(Arguments::parse(r#""{\"path\": \"a\"}""#), object);
         assert_eq!(Arguments::parse("  "), Arguments::Object(Map::new()));

@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_effort_is_used_and_reasoning_is_never_turned_off_unasked() {
+    fn the_nearest_effort_is_used_and_reasoning_is_disabled_only_on_request() {
         let cases: [(&[Effort], Effort, Effort); 9] = [
             (&[Low, Medium, High], Max, High),
             (&[Low, Medium, High], Off, Low),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assumed_price_is_two_amounts() {
+    fn an_assumed_price_consists_of_two_amounts() {
         for text in ["3,15", "3, 15", "$3 $15", " 3.0 15.00 "] {
             assert_eq!(AssumedPrice::parse(text), Some(AssumedPrice { input: 3.0, output: 15.0 }), "{text}");
         }
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_another_name_of_off_and_events_of_earlier_versions_are_read() {
+    fn effort_none_means_off_and_model_facts_of_earlier_versions_are_accepted() {
         assert_eq!(Effort::named("none"), Some(Off));
         assert_eq!(serde_json::from_str::<Effort>("\"none\"").unwrap(), Off);
         assert_eq!(serde_json::to_string(&Off).unwrap(), "\"off\"");

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_input_is_delimited_and_can_be_told_from_the_prompt() {
+    fn piped_input_is_delimited_and_separable_from_the_prompt() {
         let prompt = with_input("explain\n", "a log\n\n");
         assert_eq!(prompt, "explain\n\n<stdin>\na log\n\n</stdin>");
         assert_eq!(without_input(&prompt), "explain\n");

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_has_a_line_for_what_failed_and_one_for_each_hint() {
+    fn errors_have_one_line_for_the_failure_and_one_for_each_hint() {
         let problem = Problem::new("cannot write `/etc/x`").because("permission denied").hint("choose another path");
         let problem = problem.hint("run as the owner");
         assert_eq!(
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_an_error_comes_first_and_its_lines_before_the_hints() {
+    fn errors_start_with_the_location_and_show_the_excerpt_before_hints() {
         let problem = Problem { excerpt: vec!["    3 │ x = 1".to_owned()], ..Problem::new("unknown key `x`") };
         let problem = problem.at("`config.toml` line 3").hint("remove it");
         assert_eq!(problem.text(), "error: `config.toml` line 3: unknown key `x`\n    3 │ x = 1\nhint: remove it");
     }
 
     #[test]
-    fn an_error_without_hints_stays_short_as_data() {
+    fn errors_without_hints_serialize_without_empty_fields() {
         assert_eq!(
             serde_json::to_string(&Problem::new("no").because("it is full")).unwrap(),
             r#"{"what":"no","why":"it is full"}"#

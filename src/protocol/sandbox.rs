@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_allow_relies_on_namespaces_and_on_nothing_less() {
+    fn an_allow_relies_only_on_sandbox_tiers_with_namespaces() {
         let tiers = [SandboxTier::Bare, SandboxTier::LandlockOnly, SandboxTier::Guarded, SandboxTier::Preview];
         assert_eq!(tiers.map(SandboxTier::holds), [false, false, true, true]);
         assert!(tiers.is_sorted());

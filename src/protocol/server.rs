@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_wrong_with_a_server_is_said_once_and_so_is_its_end() {
+    fn server_failures_and_recoveries_are_reported_once() {
         let gone = || status(ServerState::Unreachable { why: "connection refused".to_owned() });
         let (ready, login) = (status(ServerState::Ready), status(ServerState::NeedsLogin));
         let words = "github (MCP): not reachable; its 12 tools are unavailable until it responds (connection refused)";
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_and_what_it_asks_are_told_in_the_words_of_the_protocol() {
+    fn server_states_and_elicitation_answers_use_the_names_of_the_protocol() {
         let json = serde_json::to_value(status(ServerState::NeedsLogin)).unwrap();
         assert_eq!((&json["state"], &json["reachedBy"]), (&"needs_login".into(), &"https://example.org/mcp".into()));
         let answer: ElicitationAnswer = serde_json::from_str(r#"{"action":"accept","content":{"name":"Ada"}}"#).unwrap();

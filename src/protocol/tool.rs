@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_output_keeps_its_start_and_its_end_in_whole_characters() {
+    fn long_output_keeps_its_start_and_end_in_whole_characters() {
         let long = "ä".repeat(10_000);
         let twice = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(5_001).fitted(1_001);
         let once = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(1_001);

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uses_are_counted_by_tool_with_what_came_of_them() {
+    fn calls_are_counted_by_tool_and_outcome() {
         let mut uses = ToolUses::default();
         uses.note("Grep", ToolStatus::Succeeded, 4);
         uses.note("ReadFile", ToolStatus::Failed, 1);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn made_up_names_are_counted_together_once_there_are_many() {
+    fn tool_names_beyond_the_limit_are_counted_together() {
         let mut uses = ToolUses::default();
         for index in 0..10 * NAMES {
             uses.note(&format!("tool{index}"), ToolStatus::Failed, 1);

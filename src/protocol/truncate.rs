@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_keeps_its_start_and_its_end() {
+    fn long_text_keeps_its_start_and_end() {
         for (length, cut) in [(999, None), (1000, None), (1001, Some("1")), (5000, Some("4000"))] {
             let text = "a".repeat(length);
             let expected = cut
@@ -78,13 +78,13 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_in_the_unit_that_says_most() {
+    fn sizes_are_formatted_in_the_largest_suitable_unit() {
         let told = [0, 1, 1023, 1024, 10_240, 1_048_576, 2_411_725, 1_610_612_736].map(size);
         assert_eq!(told, ["0 bytes", "1 byte", "1023 bytes", "1.0 KB", "10.0 KB", "1.0 MB", "2.3 MB", "1.5 GB"]);
     }
 
     #[test]
-    fn no_letter_is_cut_in_two() {
+    fn cuts_never_split_a_character() {
         let text = "aé→";
         assert_eq!([0, 1, 2, 3, 4, 5, 6, 9].map(|at| cut_before(text, at)), [0, 1, 1, 3, 3, 3, 6, 6]);
         assert_eq!([0, 1, 2, 3, 4, 5, 6, 9].map(|at| cut_after(text, at)), [0, 1, 3, 3, 6, 6, 6, 6]);

@@ -52,7 +52,7 @@ mod tests {
     use crate::protocol::FileDiffs;
 
     #[test]
-    fn a_diff_of_several_files_is_cut_between_them() {
+    fn a_diff_of_several_files_is_split_by_file() {
         let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/no head\n-a\n+b\n--- a/y\n+++ b/y\n@@ -0,0 +1 @@\n+c\n";
         let files: Vec<String> = FileDiffs::read(diff).iter().map(ToString::to_string).collect();
         assert_eq!(files.len(), 2);

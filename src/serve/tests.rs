@@ -89,7 +89,7 @@ fn live() -> ClientConnection {
 }
 
 #[test]
-fn lines_are_cut_wherever_the_bytes_come_apart_and_long_ones_are_passed_over() {
+fn lines_do_not_depend_on_chunk_boundaries_and_overlong_lines_are_skipped() {
     let text = b"{\"a\":1}\n\r\n  \n{\"b\":2}\r\n{\"c\"";
     for cut in 0..text.len() {
         let mut lines = Lines::default();
@@ -111,7 +111,7 @@ fn lines_are_cut_wherever_the_bytes_come_apart_and_long_ones_are_passed_over() {
 }
 
 #[test]
-fn every_id_comes_back_as_it_was_written() {
+fn request_ids_are_returned_verbatim() {
     let mut desk = ClientConnection::default();
     for id in ["1", "-0.50", "\"a\\u00e9\"", "null", "true", "[1, 2]", "{\"a\": 1}", "123456789012345678901234567890"] {
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"GetSessionState"}}"#);
@@ -122,7 +122,7 @@ fn every_id_comes_back_as_it_was_written() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_with_its_number() {
+fn invalid_requests_are_rejected_with_the_right_error_code() {
     let deep =
         format!(r#"{{"jsonrpc":"2.0","id":7,"method":"StartTask","params":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     let cases = [
@@ -155,7 +155,7 @@ fn what_is_no_request_is_refused_with_its_number() {
 }
 
 #[test]
-fn a_notification_is_answered_by_nothing_and_a_batch_once_all_of_it_is() {
+fn notifications_get_no_response_and_a_batch_is_answered_when_complete() {
     let mut desk = live();
     let notification = r#"{"jsonrpc":"2.0","method":"GetSessionState"}"#;
     assert!(desk.line(line(notification)).is_empty());
@@ -178,7 +178,7 @@ fn a_notification_is_answered_by_nothing_and_a_batch_once_all_of_it_is() {
 }
 
 #[test]
-fn a_shutdown_cancels_what_runs_and_quits_once() {
+fn shutdown_cancels_the_running_task_and_quits_once() {
     let mut desk = live();
     desk.line(line(r#"{"jsonrpc":"2.0","id":2,"method":"StartTask","params":{"prompt":"go"}}"#));
     desk.event(event(EventKind::TaskStarted { prompt: "go".to_owned(), max_steps: 9 }));
@@ -201,7 +201,7 @@ fn a_shutdown_cancels_what_runs_and_quits_once() {
 }
 
 #[test]
-fn a_session_that_waits_is_resumed_in_place_and_no_other_is() {
+fn only_the_paused_session_can_be_resumed_in_place() {
     let mut desk = live();
     let resume = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":5,"method":"ResumeSession","params":{{"sessionId":"{id}"}}}}"#);
     assert_eq!(answer(&mut desk, &resume("s"))["error"]["code"], -32002);
@@ -216,7 +216,7 @@ fn a_session_that_waits_is_resumed_in_place_and_no_other_is() {
 }
 
 #[test]
-fn a_task_that_is_being_cancelled_is_not_resumed() {
+fn a_task_being_cancelled_cannot_be_resumed() {
     let mut desk = live();
     desk.event(state(SessionStatus::Paused, TaskStatus::WaitingForLlm));
     let cancel = r#"{"jsonrpc":"2.0","id":4,"method":"CancelTask","params":{"taskId":"task_001"}}"#;
@@ -232,7 +232,7 @@ fn a_task_that_is_being_cancelled_is_not_resumed() {
 }
 
 #[test]
-fn a_session_that_is_resumed_in_place_names_its_last_step() {
+fn resuming_in_place_returns_the_last_step() {
     let mut desk = live();
     let step = Event { step_id: Some(StepId::new("step_0007")), ..event(EventKind::StepCompleted { step_count: 7 }) };
     desk.event(step);
@@ -243,7 +243,7 @@ fn a_session_that_is_resumed_in_place_names_its_last_step() {
 }
 
 #[test]
-fn no_task_begins_in_a_paused_session_and_the_error_says_what_to_do() {
+fn starting_a_task_in_a_paused_session_is_an_error_with_a_hint() {
     let start = r#"{"jsonrpc":"2.0","id":2,"method":"StartTask","params":{"prompt":"go"}}"#;
     for (kind, code, reason) in [(FailureKind::Network, -32003, "paused"), (FailureKind::PolicyExpired, -32005, "expired")] {
         let mut desk = live();
@@ -259,7 +259,7 @@ fn no_task_begins_in_a_paused_session_and_the_error_says_what_to_do() {
 }
 
 #[test]
-fn a_task_that_cannot_start_is_answered_when_the_session_is_paused() {
+fn a_task_that_cannot_start_fails_when_the_session_is_paused() {
     let mut desk = live();
     let start = r#"{"jsonrpc":"2.0","id":2,"method":"StartTask","params":{"prompt":"go"}}"#;
     assert!(matches!(done(&desk.line(line(start)))[..], [Command::Prompt { .. }]));
@@ -277,7 +277,7 @@ fn a_task_that_cannot_start_is_answered_when_the_session_is_paused() {
 }
 
 #[test]
-fn a_resumed_session_has_the_policy_and_the_tools_of_now() {
+fn a_resumed_session_reports_the_current_policy_and_tools() {
     let mut desk = live();
     desk.event(state(SessionStatus::Paused, TaskStatus::WaitingForLlm));
     desk.line(line(r#"{"jsonrpc":"2.0","id":5,"method":"ResumeSession","params":{"sessionId":"s"}}"#));
@@ -297,7 +297,7 @@ fn a_resumed_session_has_the_policy_and_the_tools_of_now() {
 }
 
 #[test]
-fn who_acts_on_the_end_of_a_task_at_once_begins_the_next() {
+fn a_new_task_can_start_as_soon_as_the_last_one_is_cancelled() {
     let mut desk = live();
     let start = r#"{"jsonrpc":"2.0","id":2,"method":"StartTask","params":{"prompt":"go"}}"#;
     desk.line(line(start));
@@ -309,7 +309,7 @@ fn who_acts_on_the_end_of_a_task_at_once_begins_the_next() {
 }
 
 #[test]
-fn what_a_server_asks_is_declined_where_no_method_answers_it() {
+fn server_elicitations_are_declined() {
     let mut desk = live();
     let asked = Elicitation {
         elicitation_id: "elicitation_1".to_owned(),
@@ -326,7 +326,7 @@ fn what_a_server_asks_is_declined_where_no_method_answers_it() {
 }
 
 #[test]
-fn a_refused_opening_leaves_room_for_the_next() {
+fn a_session_can_be_opened_after_a_failed_attempt() {
     let mut desk = ClientConnection::default();
     desk.line(line(HELLO));
     let acts = desk.opened(Err(Fault::new(FaultCode::PolicyInvalid, "expired")));
@@ -336,13 +336,13 @@ fn a_refused_opening_leaves_room_for_the_next() {
 }
 
 #[test]
-fn the_numbers_of_faults_are_those_clients_know() {
+fn fault_codes_keep_their_published_numbers() {
     let numbers = FaultCode::ALL.map(FaultCode::number);
     assert_eq!(numbers, [-32700, -32600, -32601, -32602, -32603, -32001, -32002, -32003, -32004, -32005, -32006, -32007, -32008]);
 }
 
 #[test]
-fn a_session_whose_end_could_not_be_saved_failed_with_the_reason() {
+fn a_session_whose_end_cannot_be_saved_fails_with_the_reason() {
     let ended = || {
         event(EventKind::SessionCompleted { task_count: 1, total_tokens: 7, cost_usd: None, duration_ms: 3, tools: Vec::new() })
     };

@@ -24,7 +24,7 @@ mod tests {
     use crate::protocol::{MessageId, RewindScope, RewindTarget, Rewound};
 
     #[test]
-    fn a_rewind_is_told_outside_of_its_store_and_never_carried_out_there() {
+    fn sessions_that_leave_their_store_keep_completed_rewinds_but_not_started_ones() {
         let begun = Record::RewindStarted {
             rewind_id: "rewind_1".to_owned(),
             target: RewindTarget::Last,

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_in_several_parts_is_whole_and_one_with_calls_ends_it() {
+    fn the_last_response_joins_all_parts_after_the_last_calls() {
         let cut = StopReason::MaxTokens;
         let parts = [response("one ", false, cut), response("two ", false, StopReason::PauseTurn)];
         let end = response("three", false, StopReason::EndTurn);

@@ -142,7 +142,7 @@ fn any_record() -> impl Strategy<Value = Record> {
 
 proptest! {
     #[test]
-    fn records_applied_one_by_one_give_the_state_of_the_whole_journal(records in prop::collection::vec(any_record(), 0..40), cut in 0..40_usize) {
+    fn applying_records_one_by_one_gives_the_state_of_the_whole_journal(records in prop::collection::vec(any_record(), 0..40), cut in 0..40_usize) {
         let stored = records.iter().map(|record| serde_json::to_string(record).unwrap());
         let stored: Vec<Record> = stored.map(|json| serde_json::from_str(&json).unwrap()).collect();
         let (before, after) = records.split_at(cut.min(records.len()));
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn totals_are_the_same_whether_a_record_is_read_whole_or_only_where_it_counts(records in prop::collection::vec(any_record(), 0..40)) {
+    fn tallies_from_partially_parsed_records_equal_those_of_the_full_state(records in prop::collection::vec(any_record(), 0..40)) {
         let mut counter = TallyCounter::default();
         for record in &records {
             let json = serde_json::to_vec(record).unwrap();
@@ -168,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn changes_carry_every_cost_and_every_call_that_a_step_leaves(records in prop::collection::vec(any_record(), 0..40)) {
+    fn changes_include_every_cost_and_every_call_closed_by_a_step(records in prop::collection::vec(any_record(), 0..40)) {
         let (mut state, mut totals) = (SessionState::default(), Totals::default());
         for record in &records {
             let open: Vec<CallId> = state.calls().iter().map(|call| call.tool_call_id.clone()).collect();
@@ -184,14 +184,14 @@ proptest! {
 }
 
 #[test]
-fn a_message_that_is_written_twice_counts_once() {
+fn a_message_written_twice_counts_once() {
     let records = [prompt(1, "x"), answer(2, &[]), answer(2, &[]), prompt(1, "x")];
     let state = state(&records);
     assert_eq!((state.tally().tasks, state.totals().usage.input_tokens, state.records), (1, 100, 4));
 }
 
 #[test]
-fn requests_of_servers_and_failed_requests_count_for_the_session_and_its_last_task() {
+fn sampling_and_failed_requests_count_for_the_session_and_its_last_task() {
     let sampled = Record::Sampled { server: "docs".to_owned(), usage: usage(3), cost_usd: Some(0.25), estimated: true };
     let before = [prompt(1, "x"), answer(2, &[]), wasted(None), ended(TaskEnd::Completed)];
     let state = state(&[before.as_slice(), &[prompt(3, "y"), sampled]].concat());
@@ -212,7 +212,7 @@ fn a_review_counts_for_the_session_and_for_none_of_its_tasks() {
 }
 
 #[test]
-fn a_session_is_done_once_its_task_is_completed_and_nothing_is_queued() {
+fn a_session_is_done_when_its_task_is_completed_and_the_queue_is_empty() {
     let queue = |count: usize| Record::Queue { prompts: vec![Waiting { id: 1, text: "y".to_owned(), steer: false }; count] };
     for (records, done) in [
         (vec![], true),
@@ -227,7 +227,7 @@ fn a_session_is_done_once_its_task_is_completed_and_nothing_is_queued() {
 }
 
 #[test]
-fn a_call_without_a_result_is_known_until_its_step_ends() {
+fn calls_without_a_result_are_tracked_until_their_step_ends() {
     let mut records = vec![prompt(1, "x"), step(1), answer(2, &["c1", "c2"]), intent("c1"), started("c1"), finished("c1")];
     records.extend([intent("c2"), started("c2")]);
     let open = state(&records);
@@ -252,7 +252,7 @@ fn a_denied_call_is_done_and_an_unreadable_record_may_have_started_the_others() 
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_told_with_the_record_that_shows_it() {
+fn an_interrupted_response_is_reported_with_the_record_that_follows() {
     let mut state = state(&[prompt(1, "x"), step(1), partial("half "), partial("of it")]);
     assert_eq!((state.interrupted_answer().map(|(text, _)| text), state.uncounted_bytes()), (Some("half of it"), 10));
     let paid = wasted(None);
@@ -263,7 +263,7 @@ fn an_answer_that_breaks_off_is_told_with_the_record_that_shows_it() {
 }
 
 #[test]
-fn a_rewind_takes_prompts_back_and_the_redo_of_it_returns_them() {
+fn a_rewind_removes_prompts_and_redo_restores_them() {
     let into = RewindTarget::Before { task_id: TaskId::new("task_1"), step_id: Some(StepId::new("step_2")) };
     let lines = |state: &SessionState| state.prompts().iter().map(|prompt| prompt.line.clone()).collect::<Vec<_>>();
     let records = [prompt(1, "one"), answer(2, &[]), prompt(3, "\n two\nlines")];
@@ -279,7 +279,7 @@ fn a_rewind_takes_prompts_back_and_the_redo_of_it_returns_them() {
 }
 
 #[test]
-fn a_title_is_the_first_line_of_the_first_prompt_or_command() {
+fn the_title_is_the_first_line_of_the_first_prompt_or_command() {
     let own = Record::OwnStarted {
         task_id: TaskId::new("task_1"),
         step_id: StepId::new("step_1"),

@@ -47,7 +47,7 @@ mod tests {
     use crate::store::Store;
 
     #[test]
-    fn a_store_is_missing_sound_or_damaged_and_stays_what_it_is() {
+    fn health_checks_report_the_state_of_a_store_without_changing_the_store() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(health(directory.path()).unwrap(), Health::Missing);
         assert!(!directory.path().join(FILE_NAME).exists());

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_stands_twice_is_kept_once_however_far_apart() {
+    fn repeated_text_is_packed_once_at_any_distance() {
         let noise: String =
             (0..60_000u64).map(|n| char::from(b'!' + 2 + ((n.wrapping_mul(n) * 2_654_435_761) >> 7) as u8 % 50)).collect();
         let once = format!(r#"{{"a":"{noise}"}}"#);
@@ -184,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_comes_back_too() {
+    fn records_that_are_not_json_round_trip() {
         let odd = [b"\x01\x02\xff".to_vec(), b"\"open \\".to_vec(), Vec::new(), b"\"\\".to_vec()];
         let records: Vec<_> = odd.into_iter().map(|json| Stored { time: i64::MIN, json }).collect();
         assert_eq!(unpack(&pack(&records).unwrap()), (records, true));
     }
 
     #[test]
-    fn of_a_row_that_is_cut_the_start_can_be_read() {
+    fn the_start_of_a_truncated_row_is_readable() {
         let records: Vec<_> =
             (0..400).map(|n: u64| stored(n as i64, &format!(r#"{{"n":"{}"}}"#, n.wrapping_mul(0x9e37_79b9_7f4a_7c15)))).collect();
         let packed = pack(&records).unwrap();
@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_that_is_packed_comes_back(texts in prop::collection::vec((any::<i64>(), "[a-c\\\\\"]{0,3}", 0..3usize, "\\PC{0,40}"), 0..8)) {
+        fn packed_records_round_trip(texts in prop::collection::vec((any::<i64>(), "[a-c\\\\\"]{0,3}", 0..3usize, "\\PC{0,40}"), 0..8)) {
             let records: Vec<_> = texts.into_iter().map(|(time, odd, times, text)| {
                 let long = serde_json::to_string(&text.repeat(times * 40)).unwrap();
                 stored(time, &format!("[{long},{long}]{odd}"))
@@ -210,7 +210,7 @@ mod tests {
         }
 
         #[test]
-        fn no_damaged_row_makes_it_fail(at in any::<prop::sample::Index>(), byte: u8) {
+        fn damaged_rows_do_not_panic(at in any::<prop::sample::Index>(), byte: u8) {
             let text = "what was said ".repeat(60);
             let records: Vec<_> = (0..20).map(|n| stored(n, &format!(r#"{{"n":{n},"text":"{text}{}"}}"#, n % 3))).collect();
             let mut packed = pack(&records).unwrap();

@@ -59,7 +59,7 @@ fn append(store: &Store, id: &str, records: Vec<Record>, durability: Durability)
 }
 
 #[test]
-fn decisions_are_kept_with_the_records_that_carry_them() {
+fn decisions_are_stored_with_their_records() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let _claim = store.create(session(ID));
@@ -96,7 +96,7 @@ fn decisions_are_kept_with_the_records_that_carry_them() {
 }
 
 #[test]
-fn what_a_command_printed_last_is_replaced_and_goes_with_its_outcome() {
+fn output_tails_are_replaced_and_removed_with_the_outcome() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -117,7 +117,7 @@ fn what_a_command_printed_last_is_replaced_and_goes_with_its_outcome() {
 }
 
 #[test]
-fn records_come_back_in_order_after_the_store_is_opened_again() {
+fn records_keep_their_order_after_reopening() {
     let dir = TempDir::new().unwrap();
     {
         let store = Store::open(dir.path()).unwrap();
@@ -139,7 +139,7 @@ fn records_come_back_in_order_after_the_store_is_opened_again() {
 }
 
 #[test]
-fn the_session_that_was_written_last_is_the_latest_also_after_the_clock_was_set_back() {
+fn the_last_written_session_is_the_latest_even_if_the_clock_was_set_back() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let another = "0123456789abcdef0123456789abcdef";
@@ -156,7 +156,7 @@ fn the_session_that_was_written_last_is_the_latest_also_after_the_clock_was_set_
 }
 
 #[test]
-fn what_was_committed_is_there_when_the_process_dies_without_closing() {
+fn committed_records_survive_a_process_that_dies_without_closing() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -193,7 +193,7 @@ fn a_process_that_never_stops_writing() {
 
 #[cfg(unix)]
 #[test]
-fn nothing_that_was_acknowledged_is_lost_by_a_kill() {
+fn acknowledged_records_survive_a_kill() {
     use std::io::{BufRead, BufReader};
     for stop_at in [0, 1, 40] {
         let dir = TempDir::new().unwrap();
@@ -225,7 +225,7 @@ fn nothing_that_was_acknowledged_is_lost_by_a_kill() {
 }
 
 #[test]
-fn a_session_in_which_nothing_was_said_leaves_no_row() {
+fn empty_sessions_leave_no_row() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     drop(store.create(session(ID)));
@@ -267,7 +267,7 @@ fn sessions_are_listed_by_workspace_the_latest_first() {
 }
 
 #[test]
-fn a_prefix_finds_one_session_or_says_why_not() {
+fn a_prefix_finds_one_session_or_the_error_explains_why_not() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let _claims = [store.create(session(ID)), store.create(session(OTHER))];
@@ -294,7 +294,7 @@ fn a_prefix_finds_one_session_or_says_why_not() {
 }
 
 #[test]
-fn a_session_has_one_living_holder() {
+fn only_one_live_process_can_claim_a_session() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let first = store.create(session(ID));
@@ -318,7 +318,7 @@ fn a_session_has_one_living_holder() {
 
 #[cfg(unix)]
 #[test]
-fn nothing_is_written_to_a_session_that_another_process_holds() {
+fn a_session_claimed_by_another_process_is_not_written() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -346,7 +346,7 @@ fn nothing_is_written_to_a_session_that_another_process_holds() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_session_of_a_dead_process_is_free_at_once() {
+fn sessions_of_dead_processes_can_be_claimed_immediately() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -363,7 +363,7 @@ fn a_session_of_a_dead_process_is_free_at_once() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_keeps_its_place_and_is_counted() {
+fn unreadable_records_keep_their_position_and_are_counted() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -378,7 +378,7 @@ fn a_record_that_cannot_be_read_keeps_its_place_and_is_counted() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written_says_so_and_is_used_again_when_it_can() {
+fn an_unwritable_store_is_an_error_and_is_used_again_once_writable() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -392,7 +392,7 @@ fn a_store_that_cannot_be_written_says_so_and_is_used_again_when_it_can() {
 }
 
 #[test]
-fn an_append_whose_caller_went_away_is_written_all_the_same() {
+fn an_append_is_written_even_if_its_future_is_dropped() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -402,7 +402,7 @@ fn an_append_whose_caller_went_away_is_written_all_the_same() {
 }
 
 #[test]
-fn the_log_goes_into_the_database_before_it_grows_large() {
+fn the_wal_is_checkpointed_before_it_grows_large() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let _claim = store.create(session(ID));
@@ -416,7 +416,7 @@ fn the_log_goes_into_the_database_before_it_grows_large() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn any_text_comes_back_as_it_was(batches in prop::collection::vec(prop::collection::vec(".*", 0..4), 1..5), draft in ".*") {
+    fn arbitrary_text_round_trips(batches in prop::collection::vec(prop::collection::vec(".*", 0..4), 1..5), draft in ".*") {
         let dir = TempDir::new().unwrap();
         let batches: Vec<Vec<Record>> = batches
             .into_iter()
@@ -440,7 +440,7 @@ proptest! {
 }
 
 #[test]
-fn who_holds_a_session_is_told_with_the_time_also_where_an_older_version_noted_none() {
+fn the_holder_of_a_session_is_reported_with_the_time_if_known() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));

@@ -79,7 +79,7 @@ fn code<'m>(maps: &'m str, program: &'m str) -> impl Iterator<Item = (usize, usi
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod tests {
     #[test]
-    fn of_the_mappings_only_the_code_of_the_program_is_let_go_of() {
+    fn only_the_code_mapping_of_the_program_is_released() {
         let maps = "55d0c0000000-55d0c0800000 r--p 00000000 fd:00 12                         /opt/my aye\n\
                     55d0c0800000-55d0c1d00000 r-xp 00800000 fd:00 12                         /opt/my aye\n\
                     55d0c1d00000-55d0c1e00000 rw-p 01d00000 fd:00 12                         /opt/my aye\n\
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_this_process_is_hidden_unless_it_is_traced() {
+    fn the_process_is_not_dumpable_unless_traced() {
         use nix::sys::prctl;
         let before = prctl::get_dumpable().unwrap();
         super::hide_from_others();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_let_go_of_runs_again() {
+    fn released_code_is_reloaded_when_executed() {
         let resident = || {
             let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
             let program = std::fs::read_link("/proc/self/exe").unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_is_as_it_was() {
+    fn releasing_memory_keeps_allocations_in_use() {
         let pieces: Vec<Vec<u8>> = (0..=255_u8).map(|byte| vec![byte; 4096]).collect();
         let kept: Vec<&Vec<u8>> = pieces.iter().skip(1).step_by(2).collect();
         drop(vec![0_u8; 1 << 20]);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_of_the_desktop_that_is_there_is_taken() {
+    fn the_clipboard_program_depends_on_the_desktop() {
         let directory = programs(&["wl-copy", "xclip", "tmux"]);
         let name = |variables: &[&str]| found(directory.path(), variables).map(|program| program.name);
         assert_eq!(name(&["WAYLAND_DISPLAY", "DISPLAY"]), Some("wl-copy"));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn it_gets_the_text_to_the_byte() {
+    fn the_clipboard_program_receives_the_exact_text() {
         let directory = programs(&["xclip"]);
         let text = "你好\n$(rm -rf /)\n".repeat(20_000);
         found(directory.path(), &["DISPLAY"]).unwrap().take(&text).unwrap();

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_an_index_are_found_and_one_with_longer_hashes_is_not_misread() {
+    fn index_entries_are_listed_and_an_index_with_longer_hashes_is_not_misread() {
         assert_eq!(paths(HASH), Some(vec!["build/a.txt".to_owned(), "src/b.rs".to_owned()]));
         assert_eq!(paths(32), None);
     }

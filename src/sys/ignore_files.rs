@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_place_of_a_list_does_not_stop_a_walk() {
+    fn a_pipe_in_place_of_an_ignore_file_does_not_block_a_walk() {
         for name in [".gitignore", ".ignore", ".ayeignore", ".git/info/exclude", "a/.gitignore", "a/.ignore"] {
             let directory = tempfile::tempdir().unwrap();
             let root = directory.path().canonicalize().unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_list_and_a_link_to_a_device_are_not_read() {
+    fn huge_ignore_files_and_links_to_devices_are_not_read() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("a")).unwrap();

@@ -112,14 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_alive_and_always_the_same() {
+    fn the_current_process_is_alive_and_has_a_stable_identity() {
         assert!(Instance::current().is_alive());
         assert_eq!(Instance::current(), Instance::current());
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_same_process_id_from_another_time_or_boot_is_dead() {
+    fn a_process_id_with_another_start_time_or_boot_id_is_dead() {
         let now = Instance::current();
         assert!(!Instance { start_time: now.start_time + 1, ..now.clone() }.is_alive());
         assert!(!Instance { boot_id: "another".to_owned(), ..now }.is_alive());
@@ -127,7 +127,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn only_the_very_run_that_is_meant_is_asked_to_end() {
+    fn only_the_exact_process_is_terminated() {
         use std::os::unix::process::ExitStatusExt;
         let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let pid = child.id();
@@ -142,7 +142,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_process_that_ended_is_dead_before_and_after_it_is_collected() {
+    fn an_exited_process_is_dead_before_and_after_reaping() {
         let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let pid = child.id();
         let instance = Instance { pid, start_time: running_since(pid).unwrap(), boot_id: boot_id() };

@@ -192,14 +192,14 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn the_first_line_is_the_key_without_the_spaces_around_it() {
+    fn the_key_is_the_trimmed_first_line() {
         for script in ["echo k-1", "printf '  k-1 \\r\\nlogin: me\\n'", "printf k-1", "echo noise >&2; echo k-1"] {
             assert_eq!(run(script, LONG).as_deref(), Ok("k-1"), "{script}");
         }
     }
 
     #[test]
-    fn what_is_no_key_is_an_error_that_says_what_the_program_said_and_not_the_key() {
+    fn invalid_output_is_an_error_that_quotes_stderr_but_not_the_key() {
         for (script, expected) in [
             ("exit 0", "`sh` printed no key"),
             ("echo two words", "`sh` printed no key"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_found_in_path_or_by_its_absolute_path() {
+    fn programs_are_found_in_path_or_by_absolute_path() {
         let of = |name: &str| {
             let argv = [name.to_owned(), "k-1".to_owned()];
             KeyCommand { argv: &argv, home: Path::new("/"), timeout: LONG, withheld: &[], roots: &[] }.print_key()

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_encoding_stands_between_a_dot_and_a_modifier() {
+    fn the_charset_of_a_locale_is_between_the_dot_and_the_modifier() {
         let cases = [
             ("de_DE.UTF-8", Some("UTF-8")),
             ("ja_JP.eucJP", Some("eucJP")),

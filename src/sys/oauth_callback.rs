@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_answer_that_knows_the_state_is_taken() {
+    async fn only_a_callback_with_the_correct_state_is_accepted() {
         let landing = Landing::open(None).await.unwrap();
         let uri = landing.uri();
         let host = uri.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn each_system_has_its_own_words_and_the_path_is_always_one_of_them() {
+    fn each_system_has_its_own_open_command_with_the_path_as_one_argument() {
         let path = || PathBuf::from("/w/-a b\n'c',d");
         let all = |system, opening| attempts(system, &opening, true).iter().map(command_line).collect::<Vec<_>>();
         assert_eq!(all(System::Freedesktop, Opening::Open(path())), ["xdg-open|/w/-a b\n'c',d"]);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn cve_2025_6514_only_an_address_of_the_web_is_handed_to_the_browser_as_one_word() {
+    fn cve_2025_6514_only_web_urls_are_passed_to_the_browser_as_one_argument() {
         for bad in ["file:///etc/passwd", "javascript:alert(1)", "a:$(calc)", "-x", "", "mailto:x@y", "ms-msdt:/id", "https:///"]
         {
             assert_eq!(Address::parse(bad), None, "{bad}");
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_does_not_choose_what_opens() {
+    fn openers_inside_the_workspace_are_ignored() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let (workspace, tools) = (root.join("ws"), root.join("tools"));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_display_or_an_opener_it_is_said_what_to_do() {
+    async fn a_missing_display_or_opener_is_an_error() {
         let desktop = |variables: &[(&str, &str)]| Desktop {
             environment: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             path: "/no/such/place".into(),

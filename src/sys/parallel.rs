@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_the_work_is_not_lost() {
+    fn panics_in_workers_are_propagated() {
         let panicked = std::panic::catch_unwind(|| map(0..100, |item| assert_ne!(item, 50)));
         assert!(panicked.is_err());
     }

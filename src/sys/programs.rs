@@ -44,7 +44,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn programs_are_found_in_absolute_directories_and_only_if_they_can_run() {
+    fn only_executables_in_absolute_path_directories_are_found() {
         let place = tempfile::tempdir().unwrap();
         for (name, mode) in [("runs", 0o755), ("does-not", 0o644)] {
             let path = place.path().join(name);

@@ -91,7 +91,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_is_written_created_moved_and_deleted_is_told_once_and_only_when_asked() {
+    fn writes_creations_moves_and_deletions_are_reported_once_and_on_request() {
         let tree = tempfile::tempdir().unwrap();
         let root = tree.path().canonicalize().unwrap();
         fs::write(root.join("old"), "one").unwrap();

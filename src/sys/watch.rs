@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_way_to_change_a_file_is_told() {
+    async fn every_kind_of_file_change_is_reported() {
         let dir = TempDir::new().unwrap();
         let (root, other) = (dir.path().canonicalize().unwrap(), TempDir::new().unwrap());
         let file = root.join("later/policy.toml");
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_target_of_any_link_on_the_way_is_told() {
+    async fn a_new_target_of_any_link_in_the_path_is_reported() {
         let dir = TempDir::new().unwrap();
         let root = dir.path().canonicalize().unwrap();
         for (name, text) in [("one", "1"), ("two", "2")] {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_a_storm_of_changes_the_last_one_is_told() {
+    async fn after_many_changes_the_last_one_is_reported() {
         let dir = TempDir::new().unwrap();
         let file = dir.path().canonicalize().unwrap().join("policy.toml");
         let mut watch = Watch::new(vec![file.clone()]).unwrap();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn reading_the_file_and_writing_beside_it_is_not_told() {
+    async fn reads_and_changes_to_sibling_files_are_not_reported() {
         let dir = TempDir::new().unwrap();
         let file = dir.path().canonicalize().unwrap().join("policy.toml");
         fs::write(&file, "one").unwrap();

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_in_their_order_find_a_path_and_the_nearest_one_first() {
+    fn letters_in_order_match_a_path_and_the_best_match_is_first() {
         let names = ["src/tui/model.rs", "src/tui/models.rs", "docs/MODELS.md", "src/main.rs"];
         assert_eq!(best("tuimod", &names)[0], "src/tui/model.rs");
         assert_eq!(best("main", &names), ["src/main.rs"]);
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn accents_and_other_scripts_are_letters_like_others() {
+    fn accented_and_non_latin_letters_match_like_other_letters() {
         let names = ["docs/größe.md", "docs/日本語.md"];
         assert_eq!(best("größ", &names), ["docs/größe.md"]);
         assert_eq!(best("grosse", &names), Vec::<&str>::new());

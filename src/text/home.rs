@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_directories_of_a_real_home_are_abbreviated() {
+    fn only_whole_components_of_a_valid_home_are_abbreviated() {
         for (path, home, expected) in [
             ("/home/me/src/greeter", "/home/me", "~/src/greeter"),
             ("/home/me", "/home/me", "~"),

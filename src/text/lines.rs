@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_however_their_bytes_arrive() {
+    fn lines_do_not_depend_on_chunk_boundaries() {
         let text = [b"one\n\n".as_slice(), &[b'x'; 10], b"\n", &[b'x'; 40], b"\n\xff\xfe\nlast"].concat();
         let whole = |bytes: &[u8]| Line::Whole(bytes.to_vec());
         let expected = [whole(b"one"), whole(b""), whole(&[b'x'; 10]), Line::TooLong, whole(b"\xff\xfe"), whole(b"last")];
@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_input_ends_a_line_that_has_begun_and_no_other() {
+    fn the_end_of_input_ends_only_a_started_line() {
         assert_eq!(lines(b"one\n", 2), [Line::Whole(b"one".to_vec())]);
         assert_eq!(lines(b"", 1), []);
         assert_eq!(lines(&[b'x'; 11], 4), [Line::TooLong]);
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_known_before_its_end_and_takes_no_memory() {
+    fn overlong_lines_are_detected_before_their_end_and_use_no_memory() {
         let mut splitter = LineSplitter::new(4);
         assert_eq!(splitter.take_line(&mut b"12345".as_slice()), None);
         assert!(splitter.is_too_long() && splitter.line.capacity() == 0);

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_of_two_scripts_is_found_where_no_language_writes_it() {
+    fn words_that_mix_scripts_are_found_unless_a_language_mixes_them() {
         for (text, found) in [
             ("git p\u{443}sh origin", Some(("p\u{443}sh", ["Latin", "Cyrillic"]))),
             ("\u{440}ip install", Some(("\u{440}ip", ["Cyrillic", "Latin"]))),

@@ -35,7 +35,7 @@ const GRAPHEMES: &[(&str, usize)] = &[
 ];
 
 #[test]
-fn the_width_of_a_grapheme_is_the_cells_the_screen_gives_it() {
+fn grapheme_widths_match_the_screen_buffer() {
     for (grapheme, cells) in GRAPHEMES {
         assert_eq!(grapheme_width(grapheme), *cells, "{grapheme:?}");
         let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 1));
@@ -45,7 +45,7 @@ fn the_width_of_a_grapheme_is_the_cells_the_screen_gives_it() {
 }
 
 #[test]
-fn it_is_known_where_terminals_disagree() {
+fn graphemes_with_terminal_dependent_width_are_classified() {
     for (graphemes, expected) in [
         (&["a", " ", "你", "한", "カ", "，", "Ａ", "✓", "❯", "ש", "é", "д"][..], Doubt::None),
         (&["e\u{301}"], Doubt::Letter),
@@ -75,7 +75,7 @@ fn it_is_known_where_terminals_disagree() {
 }
 
 #[test]
-fn a_cut_text_ends_with_an_ellipsis_and_fits() {
+fn truncated_text_fits_and_ends_with_an_ellipsis() {
     for (text, cells, expected) in [
         ("hello", 5, "hello"),
         ("hello", 4, "hel…"),
@@ -93,7 +93,7 @@ fn a_cut_text_ends_with_an_ellipsis_and_fits() {
 }
 
 #[test]
-fn tabs_go_to_the_next_stop_of_their_line() {
+fn tabs_expand_to_the_next_tab_stop() {
     for (text, expected) in [("\ta", "    a"), ("ab\tc", "ab  c"), ("你\tc\n\td", "你  c\n    d"), ("abcd\te", "abcd    e")] {
         assert_eq!(expand_tabs(text), expected);
     }
@@ -104,7 +104,7 @@ fn rows<'t>(text: &'t str, ranges: &[std::ops::Range<usize>]) -> Vec<&'t str> {
 }
 
 #[test]
-fn rows_break_at_spaces_and_between_wide_letters() {
+fn rows_wrap_at_spaces_and_between_wide_characters() {
     for (text, width, expected) in [
         ("", 10, &[""][..]),
         ("one two three", 8, &["one two", "three"]),
@@ -125,7 +125,7 @@ fn rows_break_at_spaces_and_between_wide_letters() {
 }
 
 #[test]
-fn pieces_that_are_to_stay_whole_do_where_a_row_has_room_for_them() {
+fn unbreakable_pieces_are_not_split_if_they_fit_in_a_row() {
     for (text, width, piece, expected) in [
         ("ago · aye --resume=7f3a", 20, "aye --resume=7f3a", &["ago ·", "aye --resume=7f3a"][..]),
         ("ago · aye --resume=7f3a", 10, "aye --resume=7f3a", &["ago · aye", "--resume=7", "f3a"]),
@@ -140,7 +140,7 @@ fn pieces_that_are_to_stay_whole_do_where_a_row_has_room_for_them() {
 }
 
 #[test]
-fn rows_of_code_keep_every_character() {
+fn wrapped_code_keeps_every_character() {
     for (text, width, expected) in [
         ("", 10, &[""][..]),
         ("let x = 1;", 10, &["let x = 1;"]),
@@ -155,7 +155,7 @@ fn rows_of_code_keep_every_character() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_removed_or_marked() {
+fn unprintable_characters_are_removed_or_made_visible() {
     for (text, cleaned, revealed) in [
         ("plain\n\ttext", "plain\n\ttext", "plain\n\ttext"),
         ("\u{1b}[31mred\u{1b}[0m", "red", "␛[31mred␛[0m"),
@@ -202,7 +202,7 @@ fn what_cannot_be_shown_is_removed_or_marked() {
 }
 
 #[test]
-fn names_that_differ_look_different() {
+fn different_names_are_displayed_differently() {
     let names = ["a b", "a  b", " a b", "a b ", "a\nb", "a\tb", "a\u{a0}b", "a\u{200b} b", "a  b  "];
     let shown: Vec<String> = names.iter().map(|name| reveal_name(name)).collect();
     assert_eq!(shown, ["a b", "a  b", "␠a b", "a b␠", "a␊b", "a␉b", "a<U+00A0>b", "a<U+200B> b", "a  b␠␠"]);
@@ -210,7 +210,7 @@ fn names_that_differ_look_different() {
 }
 
 #[test]
-fn what_looked_like_a_sequence_and_had_no_end_is_shown_and_its_rest_is_counted() {
+fn unterminated_sequences_are_shown_and_their_excess_is_counted() {
     let text = format!("a\u{1b}]{}\nb", "x".repeat(5000));
     let kept = format!("a{}<+904 characters>\nb", "x".repeat(4096));
     assert_eq!(clean(&text), kept);
@@ -222,7 +222,7 @@ proptest! {
 
     /// Every isolated character takes a cell, so nothing the user approves is invisible.
     #[test]
-    fn every_letter_of_what_is_revealed_is_seen(text in prop::collection::vec(prop_oneof![
+    fn every_revealed_grapheme_is_visible(text in prop::collection::vec(prop_oneof![
         any::<char>(),
         prop::sample::select(vec!['a', '\t', '\n', '\u{301}', '\u{11a8}', '\u{1161}', '\u{1112}', '\u{fe0f}', '\u{20e3}', '1', '❤', '\u{200d}', '한']),
     ], 0..12)) {
@@ -234,7 +234,7 @@ proptest! {
 }
 
 #[test]
-fn a_flood_of_marks_is_counted() {
+fn excess_combining_marks_are_replaced_by_a_count() {
     let flood = format!("Z{}z", "\u{301}".repeat(200));
     let kept = format!("Z{}<+192 marks>z", "\u{301}".repeat(8));
     assert_eq!(clean(&flood), kept);
@@ -251,7 +251,7 @@ fn followed(chunks: &[&str]) -> String {
 }
 
 #[test]
-fn progress_is_seen_in_its_last_state_and_nothing_else_is_written_over_unseen() {
+fn progress_output_shows_its_last_state_and_other_overwrites_are_visible() {
     for (text, expected) in [
         ("10%\r20%\r100% done\n", "100% done\n"),
         ("Building 1/3\rBuilding 2/3\r\u{1b}[KFinished\n", "Finished\n"),
@@ -274,7 +274,7 @@ fn progress_is_seen_in_its_last_state_and_nothing_else_is_written_over_unseen() 
 }
 
 #[test]
-fn the_line_that_has_not_ended_can_be_seen() {
+fn the_unfinished_line_is_available() {
     let mut cleaner = Cleaner::new();
     let mut out = String::new();
     cleaner.push("done\nPassword: ", &mut out);
@@ -284,7 +284,7 @@ fn the_line_that_has_not_ended_can_be_seen() {
 }
 
 #[test]
-fn a_line_without_end_is_not_kept_without_bound() {
+fn an_endless_line_is_buffered_up_to_a_limit() {
     let mut cleaner = Cleaner::new();
     let mut out = String::new();
     for _ in 0..100 {
@@ -326,7 +326,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_that_is_shown_controls_the_terminal(text in hostile()) {
+    fn displayed_text_never_controls_the_terminal(text in hostile()) {
         for shown in [clean(&text).into_owned(), reveal(&text).into_owned(), followed(&[&text])] {
             prop_assert!(!shown.contains(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t')), "{shown:?}");
             let turns = |letter| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}');
@@ -336,7 +336,7 @@ proptest! {
     }
 
     #[test]
-    fn it_does_not_matter_where_a_stream_is_cut(text in hostile(), size in 1..5_usize) {
+    fn filtering_does_not_depend_on_chunk_boundaries(text in hostile(), size in 1..5_usize) {
         let letters: Vec<char> = text.chars().collect();
         let chunks: Vec<String> = letters.chunks(size).map(|chunk| chunk.iter().collect()).collect();
         let parts: Vec<&str> = chunks.iter().map(String::as_str).collect();
@@ -350,7 +350,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_fit_and_lose_nothing_but_spaces(text in "[a-z 你👋é\n]{0,80}", cells in 2..30_usize) {
+    fn wrapped_rows_fit_and_drop_only_whitespace(text in "[a-z 你👋é\n]{0,80}", cells in 2..30_usize) {
         for (ranges, keeps_spaces) in [(wrap(&text, cells), false), (wrap_exact(&text.replace('\n', "n"), cells), true)] {
             let text = if keeps_spaces { text.replace('\n', "n") } else { text.clone() };
             let rows = rows(&text, &ranges);
@@ -366,7 +366,7 @@ proptest! {
     }
 
     #[test]
-    fn no_grapheme_is_taken_apart_and_widths_add_up(
+    fn graphemes_are_never_split_and_their_widths_add_up(
         parts in prop::collection::vec(prop::sample::select(GRAPHEMES[..GRAPHEMES.len() - 2].to_vec()), 0..30),
         spaces in prop::collection::vec(any::<bool>(), 30),
         cells in 2..20_usize,
@@ -387,7 +387,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_cut_fits(text in "\\PC{0,30}", cells in 0..20_usize) {
+    fn truncated_text_fits_the_width(text in "\\PC{0,30}", cells in 0..20_usize) {
         prop_assert!(width(&truncate(&text, cells)) <= cells);
     }
 }
@@ -400,7 +400,7 @@ fn strings(case: &serde_json::Value, key: &str) -> Vec<String> {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn the_terminal_corpus_is_shown_as_it_says() {
+fn the_terminal_corpus_is_displayed_as_expected() {
     let corpus = std::fs::read_to_string(shared!("corpora/terminal.jsonl")).unwrap();
     let mut faults = Vec::new();
     for line in corpus.lines() {
@@ -420,7 +420,7 @@ fn the_terminal_corpus_is_shown_as_it_says() {
 }
 
 #[test]
-fn a_text_cut_in_its_middle_keeps_both_ends_and_fits() {
+fn text_truncated_in_the_middle_fits_and_keeps_both_ends() {
     assert_eq!(truncate_middle("abc", 3), "abc");
     assert_eq!(truncate_middle("src/deep/down/main.rs", 11), "src/d…in.rs");
     for text in ["src/deep/down/main.rs", "你好你好你好你好", "a👋b👋c👋d👋"] {

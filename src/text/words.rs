@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_split_as_in_a_shell() {
+    fn words_are_split_like_in_a_shell() {
         for (line, expected) in [
             ("/bin/a  b", Some("/bin/a|b")),
             ("a  'b c' \"d \\\"e\" f\\ g ''", Some("a|b c|d \"e|f g|")),

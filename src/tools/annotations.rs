@@ -80,7 +80,7 @@ mod tests {
     const ADDED: &str = "CountWords";
 
     #[test]
-    fn it_is_said_of_every_tool_what_it_is_to_others_or_that_it_is_for_a_session() {
+    fn every_tool_has_annotations_or_is_listed_as_session_only() {
         for tool in built_in_tools().filter(|tool| tool.name() != ADDED) {
             let of_a_session = OF_A_SESSION.contains(&tool.name());
             assert_eq!(hints_for(tool.name()).is_none(), of_a_session, "{} is in exactly one of the two lists", tool.name());
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writes_or_starts_something_is_never_said_to_read_only() {
+    fn tools_that_write_or_run_programs_are_never_annotated_read_only() {
         let harmless = ["File.Read", "Shell.Exec", "Network.Search"];
         for tool in built_in_tools() {
             let Some(hints) = hints_for(tool.name()) else { continue };

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn all_new_is_done_all_old_is_not_and_anything_else_is_told_file_by_file() {
+    fn a_call_is_done_not_done_or_partly_done_depending_on_file_contents() {
         let directory = tempfile::TempDir::new().unwrap();
         let path = |name: &str| directory.path().join(name);
         let edit = |name: &str| written(&path(name), &image("old"), &image("new"));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_copies_and_goes_is_known_by_how_much_of_it_there_is() {
+    fn outcomes_of_moves_copies_and_deletions_are_determined_from_the_trees() {
         let directory = tempfile::TempDir::new().unwrap();
         let (from, to) = (directory.path().join("from"), directory.path().join("to"));
         fs::create_dir(&from).unwrap();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_changes_nothing_is_done_and_a_link_is_no_file() {
+    fn a_call_without_changes_is_done_and_a_link_does_not_count_as_the_file() {
         let directory = tempfile::TempDir::new().unwrap();
         let path = directory.path().join("a");
         fs::write(&path, "same").unwrap();

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_means_what_the_setting_says() {
+    fn bare_names_are_resolved_by_the_conflict_setting() {
         let all = [Conflict::LocalFirst, Conflict::McpFirst, Conflict::Error];
         let lint = all.map(|conflict| names(conflict).meaning("lint").ok());
         assert_eq!(lint, [Some(local("lint")), Some(remote("docs", "lint")), None]);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_says_its_server_means_that_one_whatever_is_set() {
+    fn qualified_names_resolve_to_their_server_under_every_setting() {
         for conflict in [Conflict::LocalFirst, Conflict::McpFirst, Conflict::Error] {
             let names = names(conflict);
             for called in ["docs:lint", "docs/lint", "Mcp.docs/lint", "DOCS:Lint", "docs__lint"] {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn every_offered_name_means_what_it_is_offered_for() {
+    fn every_offered_name_resolves_to_its_tool() {
         let long = "x".repeat(80);
         let pairs = [
             ("docs", "search"),
@@ -306,7 +306,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_names_can_be_told_apart_and_do_not_depend_on_their_order(
+        fn offered_names_are_unique_and_independent_of_order(
             locals in prop::collection::vec("[a-c_]{1,6}", 0..4),
             pairs in prop::collection::vec(("[a-c_./:]{1,5}", "[a-cA_./:]{1,70}"), 0..8),
         ) {

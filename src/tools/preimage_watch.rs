@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whatever_happens_to_a_file_is_told_and_its_coming_back_too() {
+    async fn every_change_to_a_file_is_reported_including_its_restoration() {
         let dir = TempDir::new().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let (file, new) = (root.join("src/main.rs"), root.join("src/new.rs"));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_changed_before_it_was_followed_is_told_and_what_nobody_waits_for_is_not() {
+    async fn changes_before_the_watch_are_reported_and_dropped_plans_are_not_watched() {
         let dir = TempDir::new().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let [one, two] = ["one", "two"].map(|name| root.join(name));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_directory_that_is_to_go_is_followed_as_deep_as_it_is() {
+    async fn directories_to_be_deleted_are_watched_recursively() {
         let dir = TempDir::new().unwrap();
         let tree = dir.path().canonicalize().unwrap().join("old");
         fs::create_dir_all(tree.join("a/b")).unwrap();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_file_is_read_again_only_where_it_was_touched() {
+    async fn large_files_are_reread_only_if_touched() {
         let dir = TempDir::new().unwrap();
         let file = dir.path().canonicalize().unwrap().join("large");
         let text = "x".repeat(LARGE_BYTES as usize + 1);

@@ -154,7 +154,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_is_exported_imported_and_exported_again_is_the_same(records in prop::collection::vec(any_record(), 1..24), draft in ".{0,20}") {
+    fn a_session_exports_identically_after_an_import(records in prop::collection::vec(any_record(), 1..24), draft in ".{0,20}") {
         let (_dir, store) = store();
         prop_assert!(store.import(foreign(ID, &draft, records.clone())).unwrap());
         let first = exported(&store, ID);
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn the_list_the_export_and_the_transcript_have_the_totals_of_the_state(records in prop::collection::vec(any_record(), 1..24)) {
+    fn lists_exports_and_transcripts_have_the_totals_of_the_session_state(records in prop::collection::vec(any_record(), 1..24)) {
         let (_dir, store) = store();
         prop_assert!(store.import(foreign(ID, "", records.clone())).unwrap());
         let state = crate::session::SessionState::from_records(&records);
@@ -198,7 +198,7 @@ fn summary() -> SessionSummary {
 }
 
 #[test]
-fn what_is_exported_names_the_session_it_is_a_copy_of() {
+fn exports_name_the_parent_session() {
     let (_dir, store) = store();
     let parent = Parent { id: SessionId::new("feedbeef"), records: 1 };
     assert!(store.import(Foreign { parent: Some(parent), ..foreign(ID, "", vec![prompt("x")]) }).unwrap());
@@ -227,7 +227,7 @@ fn html_of(records: &[Record]) -> String {
 }
 
 #[test]
-fn a_checkpoint_has_the_keys_of_one_and_what_was_sealed() {
+fn checkpoints_contain_the_required_keys_and_opaque_data() {
     let (_dir, store) = store();
     let sealed = json!({"type": "thinking", "signature": "c2lnbmVk+/=="});
     let records = vec![
@@ -259,7 +259,7 @@ fn a_checkpoint_has_the_keys_of_one_and_what_was_sealed() {
 }
 
 #[test]
-fn what_comes_from_elsewhere_grants_nothing() {
+fn imported_sessions_grant_nothing() {
     let (_dir, store) = store();
     let records = vec![
         prompt("x"),
@@ -287,7 +287,7 @@ fn what_comes_from_elsewhere_grants_nothing() {
 }
 
 #[test]
-fn a_thread_alone_becomes_tasks_and_steps() {
+fn a_checkpoint_with_only_a_thread_becomes_tasks_and_steps() {
     let json = json!({
         "checkpointVersion": "1.0", "sessionId": "sess_789", "workspaceId": "ws_456", "tenantId": "t", "userId": "u",
         "sessionStatus": "SESSION_RUNNING", "sessionTokensUsed": 12540,
@@ -342,7 +342,7 @@ fn a_thread_alone_becomes_tasks_and_steps() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_said_with_its_place_and_what_was_expected() {
+fn invalid_checkpoints_are_reported_with_the_location_and_the_expected_value() {
     for (text, words) in [
         ("", "line 1, column 0"),
         ("{\"checkpointVersion\": \"1.0\",\n  \"thread\": [}", "line 2, column 14: `thread`: expected value"),
@@ -370,7 +370,7 @@ fn what_is_wrong_with_a_file_is_said_with_its_place_and_what_was_expected() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_stops_neither_an_export_nor_an_import() {
+fn unreadable_records_do_not_prevent_export_or_import() {
     let (_dir, store) = store();
     assert!(store.import(foreign(ID, "", vec![prompt("x"), Record::Unreadable, prompt("z")])).unwrap());
     let json = exported(&store, ID);
@@ -388,7 +388,7 @@ const HOSTILE: &str = "</pre><script>alert(1)</script><img src=x onerror=alert(1
     # You\n\n[click](javascript:alert(1)) ![p](https://evil.example/p.png) <b onclick='x'>\n\nSetext\n===\n```\nopen";
 
 #[test]
-fn nothing_that_was_said_is_more_than_text_in_a_page() {
+fn hostile_text_is_escaped_in_transcript_pages() {
     let intent = Record::Intent {
         step_id: StepId::new("step_1"),
         call: ToolCall {
@@ -439,7 +439,7 @@ fn nothing_that_was_said_is_more_than_text_in_a_page() {
 }
 
 #[test]
-fn a_page_has_all_that_was_said_done_decided_and_paid() {
+fn transcript_pages_contain_messages_calls_decisions_and_costs() {
     let long = (0..500).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
     let records = vec![
         prompt("Make it *so*"),
@@ -463,7 +463,7 @@ fn a_page_has_all_that_was_said_done_decided_and_paid() {
 }
 
 #[test]
-fn sizes_and_sums_of_a_session_are_told() {
+fn session_sizes_and_totals_are_reported() {
     let (_dir, store) = store();
     let records = vec![
         prompt("x"),

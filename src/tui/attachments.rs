@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sizes_of_what_a_draft_names_are_said_in_its_order_and_in_few_words_where_there_is_no_room() {
+    fn sizes_of_mentions_follow_draft_order_and_are_summed_up_when_space_is_short() {
         let sizes_in = |attached: &Attachments, draft: &str, room| attached.sizes_in(|| draft.to_owned(), room);
         let mut attached = Attachments::default();
         for (named, count) in [("@Cargo.toml", 300), ("@src/main.rs", 1200), ("@src/main.rs.bak", 9000), ("@Cargo.toml", 310)] {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_known_by_their_names_or_because_they_were_pasted() {
+    fn images_are_detected_by_extension_or_because_they_were_pasted() {
         let mut attached = Attachments::default();
         attached.add("artifact:0123456789ab");
         for (text, expected) in [

@@ -138,19 +138,19 @@ mod tests {
     }
 
     #[test]
-    fn the_terminal_is_told_the_text_as_it_is() {
+    fn osc_52_carries_the_exact_text() {
         assert_eq!(sequence("a\nb", Between::Nothing).unwrap(), b"\x1b]52;c;YQpi\x1b\\");
         assert_eq!(payload(&sequence("你好", Between::Tmux).unwrap()), "你好".as_bytes());
     }
 
     #[test]
-    fn through_tmux_every_escape_is_doubled_and_the_plain_one_goes_before() {
+    fn tmux_gets_the_plain_sequence_and_a_passthrough_with_doubled_escapes() {
         let bytes = sequence("a", Between::Tmux).unwrap();
         assert_eq!(bytes, b"\x1b]52;c;YQ==\x1b\\\x1bPtmux;\x1b\x1b]52;c;YQ==\x1b\x1b\\\x1b\\");
     }
 
     #[test]
-    fn screen_gets_pieces_it_can_hand_on() {
+    fn gnu_screen_gets_the_sequence_in_short_passthrough_chunks() {
         let text = "x".repeat(2000);
         let bytes = sequence(&text, Between::Screen).unwrap();
         let string = String::from_utf8(bytes).unwrap();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_the_terminal_is_kept_in_a_file_and_that_is_said() {
+    fn text_too_long_for_the_terminal_is_saved_to_a_file_that_is_reported() {
         let long = "line of text\n".repeat(10_000);
         assert!(sequence(&long, Between::Nothing).is_none());
         let clip = Clip::from_text(long);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_which_way_was_taken() {
+    fn the_copy_message_names_the_method_used() {
         let clip = Clip::from_text("one\ntwo".to_owned());
         assert_eq!(hand_on(&clip, true, &Clipboard::default()), "copied 2 lines · OSC 52");
         let offer: Offer = Arc::new(|_| Some(Ok("xclip".to_owned())));

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_of_terminals_to_write_a_dropped_file_is_read() {
+    fn dropped_paths_are_parsed_in_the_formats_of_all_terminals() {
         let plain = "/home/me/my notes.md";
         for pasted in [
             "'/home/me/my notes.md'",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_no_paths() {
+    fn ordinary_text_is_not_a_path() {
         for pasted in [
             "",
             " \n",
@@ -168,7 +168,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_is_pasted_is_read_or_left(text in "[/a 'b\"\\\\%0é\nfile:~C]{0,60}") {
+        fn paths_parsed_from_any_pasted_text_are_absolute(text in "[/a 'b\"\\\\%0é\nfile:~C]{0,60}") {
             for paths in readings(&text) {
                 proptest::prop_assert!(!paths.is_empty() && paths.iter().all(|path| path.starts_with(['/', '~'])));
             }

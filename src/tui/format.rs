@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short_and_nothing_that_costs_looks_free() {
+    fn numbers_are_short_and_small_costs_are_not_rounded_to_zero() {
         let counts = [(0, "0"), (940, "940"), (12_100, "12.1k"), (200_000, "200k"), (1_250_000, "1.2M")];
         for (count, words) in counts {
             assert_eq!(tokens(count), words);

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_passes_while_a_frame_is_drawn_is_told_at_once() {
+    fn a_deadline_that_passes_while_drawing_wakes_immediately() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
         pace.drawn(began + ms(499));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_a_frame_shows_wakes_nobody() {
+    fn a_deadline_already_drawn_causes_no_wakeup() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
         pace.drawn(began + ms(500));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_was_told_does_not_go_back_with_a_frame_that_was_begun_before() {
+    fn a_frame_started_earlier_does_not_move_the_model_time_back() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
         pace.model_updated(began + ms(600));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_shown_sooner_than_new_text() {
+    fn typed_input_is_drawn_sooner_than_streamed_text() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
         assert!(pace.is_frame_due(began), "the first frame waits for nothing");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_wakes_where_nothing_changed_and_nothing_is_due() {
+    fn there_is_no_wakeup_without_changes_or_deadlines() {
         let began = Instant::now();
         let mut pace = FrameTimer::new(began);
         pace.drawn(began);

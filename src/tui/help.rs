@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_of_the_sheet_exists_and_the_sheet_has_about_twenty() {
+    fn every_key_on_the_help_sheet_exists_and_there_are_about_twenty() {
         let sheet = sheet(&Keymap::default());
         let named: usize = SHEET.iter().map(|(_, keys)| keys.len()).sum();
         let found: usize = sheet.iter().map(|section| section.entries.len()).sum();

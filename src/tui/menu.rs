@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_found_where_the_cursor_is() {
+    fn the_command_or_mention_at_the_cursor_is_detected() {
         for (line, expected) in [
             ("@", file("", 0, false)),
             ("look at @src/ma", file("src/ma", 8, false)),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_named_so_that_the_agent_reads_the_same() {
+    fn paths_are_quoted_so_that_mentions_parse_back() {
         for (path, expected) in [
             ("src/main.rs", Some("@src/main.rs")),
             ("docs/größe.md", Some("@docs/größe.md")),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_counts_only_once_it_was_seen() {
+    fn a_row_is_selectable_only_after_being_seen() {
         let item = |name: &str| Item {
             text: name.to_owned(),
             name: name.to_owned(),

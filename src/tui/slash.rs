@@ -268,7 +268,7 @@ mod tests {
     use super::{ALIASES, ELSEWHERE, is_built_in};
 
     #[test]
-    fn no_command_of_another_agent_is_listed_twice_or_is_a_command_or_an_alias() {
+    fn commands_of_other_agents_are_unique_and_not_commands_or_aliases_of_aye() {
         let mut seen = Vec::new();
         for name in ELSEWHERE.iter().flat_map(|(names, _)| names.iter()) {
             assert!(!seen.contains(name) && !is_built_in(name), "{name}");

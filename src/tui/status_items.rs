@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn items_stand_in_the_order_they_are_named_and_what_never_goes_stays() {
+    fn status_items_keep_the_configured_order_and_mandatory_ones_stay() {
         use Field::{Branch, Command, Context, Cost, Directory, Mode, Model, Sandbox};
         for (given, expected) in [
             (&[][..], vec![Model, Context, Cost, Mode, Sandbox, Branch, Directory, Command]),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_nothing_is_named() {
+    fn unknown_status_items_are_reported() {
         assert_eq!(unknown(&names(&["model"])), None);
         let words = unknown(&names(&["clock", "cwd", "model"])).unwrap();
         assert!(words.starts_with("[status] items: unknown items `clock`, `cwd`, ignored"), "{words}");

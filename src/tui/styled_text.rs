@@ -273,7 +273,7 @@ mod tests {
     use ratatui::layout::Rect;
 
     #[test]
-    fn a_mark_stays_with_its_letter_where_the_colours_change() {
+    fn combining_marks_stay_with_their_base_character_across_colour_changes() {
         let mut line = StyledText::new("if a(", SpanStyle::from_token(Token::Text));
         line.push("\u{338}b", SpanStyle::from_token(Token::Accent));
         line.push("\u{301}", SpanStyle::from_token(Token::Danger));

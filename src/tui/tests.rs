@@ -298,7 +298,7 @@ fn reads_lines() -> bool {
 }
 
 #[test]
-fn an_edit_is_approved_by_keys_in_a_terminal() {
+fn an_edit_is_approved_by_key_presses_in_a_terminal() {
     let mut terminal = Terminal::start("edit", 40, 120);
     terminal.wait_for("Ask, or describe a change");
     terminal.send("change it\r");
@@ -316,7 +316,7 @@ fn an_edit_is_approved_by_keys_in_a_terminal() {
 }
 
 #[test]
-fn a_sentence_typed_over_an_opening_panel_stays_in_the_draft() {
+fn a_sentence_typed_while_a_dialog_opens_stays_in_the_draft() {
     let mut terminal = Terminal::start("edit", 30, 100);
     terminal.wait_for("Ask, or describe a change");
     terminal.send("change it\ryes please y n a");
@@ -331,7 +331,7 @@ fn a_sentence_typed_over_an_opening_panel_stays_in_the_draft() {
 }
 
 #[test]
-fn a_long_answer_costs_few_bytes() {
+fn a_long_response_is_drawn_with_few_bytes() {
     let mut terminal = Terminal::start("stream", 40, 120);
     terminal.wait_for("Ask, or describe a change");
     terminal.send("go\r");
@@ -344,7 +344,7 @@ fn a_long_answer_costs_few_bytes() {
 }
 
 #[test]
-fn a_signal_gives_the_terminal_back_and_is_told() {
+fn a_signal_restores_the_terminal_and_is_reported() {
     use nix::sys::signal::{Signal, kill};
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         let mut terminal = Terminal::start("edit", 24, 80);
@@ -376,7 +376,7 @@ fn check_switched_off(bytes: &[u8]) {
 }
 
 #[test]
-fn what_was_switched_on_is_switched_off_at_every_end() {
+fn terminal_modes_are_reset_on_exit_signal_and_panic() {
     use nix::sys::signal::{Signal, kill};
     for end in [None, Some(Signal::SIGTERM), Some(Signal::SIGHUP)] {
         let mut terminal = Terminal::start("edit", 24, 80);
@@ -403,7 +403,7 @@ fn what_was_switched_on_is_switched_off_at_every_end() {
 }
 
 #[test]
-fn a_panic_that_is_contained_leaves_the_screen_as_it_is() {
+fn a_contained_panic_leaves_the_screen_unchanged() {
     let mut terminal = Terminal::start("contained panic", 24, 80);
     terminal.wait_for("Ask, or describe a change");
     terminal.send("go\r");
@@ -417,7 +417,7 @@ fn a_panic_that_is_contained_leaves_the_screen_as_it_is() {
 }
 
 #[test]
-fn a_panic_ends_the_screen_though_it_has_nothing_to_draw() {
+fn a_background_panic_ends_the_tui_even_without_a_redraw() {
     let mut terminal = Terminal::start("panic beside", 24, 80);
     terminal.wait_for("Ask, or describe a change");
     terminal.send("go\r");
@@ -427,7 +427,7 @@ fn a_panic_ends_the_screen_though_it_has_nothing_to_draw() {
 }
 
 #[test]
-fn a_panic_gives_the_terminal_back() {
+fn a_panic_restores_the_terminal() {
     let mut terminal = Terminal::start("panic", 24, 80);
     terminal.wait_for("Ask, or describe a change");
     terminal.send("go\r");
@@ -439,7 +439,7 @@ fn a_panic_gives_the_terminal_back() {
 }
 
 #[test]
-fn without_a_key_nothing_is_sent_and_the_draft_stays() {
+fn without_an_api_key_nothing_is_sent_and_the_draft_stays() {
     let mut terminal = Terminal::start("no key", 24, 80);
     terminal.wait_for("No key here.");
     terminal.send("explain it\r");

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_folders_are_found_by_their_letters_and_what_git_ignores_is_not() {
+    fn files_and_directories_are_found_by_fuzzy_match_and_ignored_files_are_not() {
         let (directory, files) =
             workspace(&["src/main.rs", "docs/größe.md", "my notes.md", "target/out", ".git/config", ".github/ci.yml"]);
         std::fs::write(directory.path().join(".gitignore"), "target\n").unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn without_letters_those_that_changed_last_come_first() {
+    fn an_empty_query_lists_recently_changed_files_first() {
         let (directory, files) = workspace(&["a", "b", "c"]);
         let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
         for (path, seconds) in [("a", 10), ("b", 30), ("c", 20)] {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_last_is_told_also_where_another_question_made_the_list() {
+    fn only_the_latest_query_is_answered_even_if_an_earlier_one_built_the_list() {
         let (_directory, files) = workspace(&["apple", "pear"]);
         let told = RefCell::new(Vec::new());
         let first = files.want("p");

@@ -173,12 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn every_pattern_is_one() {
+    fn every_pattern_compiles() {
         assert!(COMPILED.iter().all(|(language, patterns)| patterns.len() == language.patterns.len()));
     }
 
     #[test]
-    fn declarations_are_found_with_their_last_lines() {
+    fn declarations_are_found_with_their_line_ranges() {
         let rust = "use x;\n\npub(crate) async fn größe(\n    a: u8,\n) -> u8 {\n    if a > 1 {\n        a\n    }\n}\n\nstruct A;\nenum B {\n    C,\n}\nimpl A {\n    const fn new() -> Self {\n        A\n    }\n}\nmacro_rules! m {\n}\n";
         assert_eq!(named("a.rs", rust), ["fn größe 3-9", "struct A 11-11", "enum B 12-14", "fn new 16-18", "macro m 20-21"]);
         let python = "class A:\n    def one(self):\n        pass\n\n    async def two(self):\n        pass\n\nx = 1\ndef three(\n    a,\n):\n    return a\n";
@@ -198,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_machine_and_a_word_that_is_no_name_are_passed_over() {
+    fn generated_lines_and_keywords_are_skipped() {
         assert!(declared("a.js", &format!("function a() {{{}}}", "x".repeat(1000))).is_empty());
         assert!(declared("a.js", "  if (a) {\n  }\n  while (b) {\n  }\n").is_empty());
     }
 
     proptest::proptest! {
         #[test]
-        fn whatever_a_file_holds_its_declarations_lie_in_it(text in "(fn a|class B|\\{|\\}|\\(|\n|\t|end|é| ){0,80}") {
+        fn declaration_ranges_are_within_the_file(text in "(fn a|class B|\\{|\\}|\\(|\n|\t|end|é| ){0,80}") {
             let lines = text.lines().count() as u32;
             for one in ["a.rs", "a.py", "a.ts", "a.rb"].iter().flat_map(|path| declared(path, &text)) {
                 proptest::prop_assert!(one.first >= 1 && one.first <= one.last && one.last <= lines);

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_found_in_all_files_or_in_one_and_again_where_it_moved() {
+    fn symbols_are_found_in_all_files_or_one_and_again_after_they_move() {
         let directory = tempfile::TempDir::new().unwrap();
         let workspace = directory.path().canonicalize().unwrap();
         let write = |path: &str, text: &str| std::fs::write(workspace.join(path), text).unwrap();

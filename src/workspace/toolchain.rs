@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_missing_where_the_project_has_a_file_for_it() {
+    fn programs_required_by_project_files_are_reported_as_missing() {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("go.mod"), "module a\n").unwrap();
         std::fs::write(place.path().join("Cargo.toml"), "").unwrap();

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_said_meanwhile_it_is_looked_once_more_and_not_twice() {
+    fn requests_during_a_scan_cause_exactly_one_more_scan() {
         let worktree = worktree("true");
         assert!(worktree.begins());
         assert!(!worktree.begins() && !worktree.begins());

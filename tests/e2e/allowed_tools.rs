@@ -10,7 +10,7 @@ fn names(request: &Request) -> Vec<String> {
 }
 
 #[test]
-fn only_these_tools_are_offered_and_a_call_of_another_is_an_error_for_the_model() {
+fn only_allowed_tools_are_offered_and_calls_of_others_fail() {
     let calls = Answer::call("c1", "RunCommand", json!({"command": "touch made"}))
         .and_call("c2", "WriteFile", json!({"path": "made", "content": "x"}))
         .and_call("c3", "ReadFile", json!({"path": "a.txt"}));
@@ -27,7 +27,7 @@ fn only_these_tools_are_offered_and_a_call_of_another_is_an_error_for_the_model(
 }
 
 #[test]
-fn the_option_grants_nothing() {
+fn the_allowed_tools_option_grants_no_permissions() {
     let server = Server::new([Answer::call("c1", "WriteFile", json!({"path": "made", "content": "x"})), Answer::text("No.")]);
     let project = Project::with(&server);
     let output = project.aye(&["-p", "--allowedTools", "Write", "--json", "write it"]).exits(3);
@@ -41,14 +41,14 @@ fn the_option_grants_nothing() {
 }
 
 #[test]
-fn a_run_without_any_tool_is_possible() {
+fn a_run_can_offer_no_tools() {
     let server = Server::new([Answer::text("Blue.")]);
     Project::with(&server).aye(&["exec", "--allowed-tools=", "which colour?"]).exits(0);
     assert!(names(&server.request(0)).is_empty());
 }
 
 #[test]
-fn a_tool_of_a_server_is_named_in_every_spelling() {
+fn server_tools_are_accepted_in_every_notation() {
     for entry in ["docs__echo", "mcp__docs__echo", "docs/*", "mcp__docs"] {
         let server = Server::new([Answer::call("c1", "docs__echo", json!({"text": "hi"})), Answer::text("Done.")]);
         let project = with_server(Project::with(&server), "Says it again.");
@@ -59,7 +59,7 @@ fn a_tool_of_a_server_is_named_in_every_spelling() {
 }
 
 #[test]
-fn a_name_that_is_no_tool_stops_before_anything_is_sent() {
+fn unknown_tool_names_are_errors_before_any_request() {
     let server = Server::new([]);
     let project = Project::with(&server);
     for (entry, parts) in [
@@ -74,7 +74,7 @@ fn a_name_that_is_no_tool_stops_before_anything_is_sent() {
 }
 
 #[test]
-fn the_rule_that_a_pattern_is_replaced_by_is_valid() {
+fn the_rule_suggested_instead_of_a_pattern_is_valid() {
     let server =
         Server::new([Answer::call("c1", "RunCommand", json!({"command": "git status --short"})), Answer::text("Clean.")]);
     let project = Project::with(&server);

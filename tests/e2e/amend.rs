@@ -31,7 +31,7 @@ fn leave_out(terminal: &mut Terminal) {
 }
 
 #[test]
-fn one_hunk_of_two_is_left_out_and_the_model_is_told() {
+fn a_hunk_can_be_left_out_and_the_model_is_informed() {
     let server = script();
     let project = project(&server);
     let mut terminal = project.open_sized(&[], 120, 36);
@@ -48,7 +48,7 @@ fn one_hunk_of_two_is_left_out_and_the_model_is_told() {
 }
 
 #[test]
-fn a_hunk_is_written_anew_in_the_panel() {
+fn a_hunk_can_be_edited_in_the_panel() {
     let server = script();
     let project = project(&server);
     let mut terminal = project.open_sized(&[], 120, 36);
@@ -70,7 +70,7 @@ fn a_hunk_is_written_anew_in_the_panel() {
 }
 
 #[test]
-fn the_whole_file_comes_back_from_the_editor_and_is_asked_about_anew() {
+fn a_file_edited_in_the_external_editor_needs_a_new_approval() {
     let server = script();
     let project = project(&server).env("EDITOR", "sed -i s/dos/tres/");
     let mut terminal = project.open_sized(&[], 120, 36);
@@ -89,7 +89,7 @@ fn the_whole_file_comes_back_from_the_editor_and_is_asked_about_anew() {
 }
 
 #[test]
-fn an_editor_that_is_not_there_is_said_and_nothing_is_lost() {
+fn a_missing_editor_is_reported_and_the_proposal_is_unchanged() {
     let server = script();
     let project = project(&server).env("EDITOR", "no-such-editor").env("VISUAL", "");
     let mut terminal = project.open_sized(&[], 120, 36);
@@ -104,7 +104,7 @@ fn an_editor_that_is_not_there_is_said_and_nothing_is_lost() {
 }
 
 #[test]
-fn an_edited_command_is_asked_about_anew_and_the_model_is_told() {
+fn an_edited_command_needs_a_new_approval_and_the_model_is_informed() {
     let command = json!({"command": "touch first"});
     let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Finished the work.")]);
     let project = Project::with(&server);
@@ -132,7 +132,7 @@ fn an_edited_command_is_asked_about_anew_and_the_model_is_told() {
 }
 
 #[test]
-fn a_file_changed_by_hand_meanwhile_is_asked_about_as_it_is_now() {
+fn a_file_changed_during_an_approval_gets_an_updated_proposal() {
     let server = script();
     let project = project(&server);
     let mut terminal = project.open_sized(&[], 120, 36);
@@ -155,7 +155,7 @@ fn a_file_changed_by_hand_meanwhile_is_asked_about_as_it_is_now() {
 }
 
 #[test]
-fn killed_after_the_decision_it_is_resumed_with_exactly_what_was_decided() {
+fn a_session_killed_after_a_partial_approval_applies_exactly_the_approved_hunks() {
     let server = Server::with_responder(|request| {
         if request.tool_results().is_empty() {
             Answer::text("I will change it.").and_call("call_1", "EditFile", edits())

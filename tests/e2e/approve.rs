@@ -20,7 +20,7 @@ fn edit_project(server: &Server) -> Project {
 }
 
 #[test]
-fn an_answer_streams_onto_the_screen() {
+fn responses_stream_onto_the_screen() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("Hello there, ").and_wait(&gate).and("and **good** morning.")]);
     let project = Project::with(&server);
@@ -44,7 +44,7 @@ fn a_prompt_on_the_command_line_starts_the_task() {
 }
 
 #[test]
-fn an_edit_is_shown_as_a_diff_and_applied_on_yes() {
+fn an_edit_is_shown_as_a_diff_and_applied_after_approval() {
     let server = edit_script();
     let project = edit_project(&server);
     let mut terminal = project.open(&[]);
@@ -77,7 +77,7 @@ fn enter_alone_decides_nothing() {
 }
 
 #[test]
-fn no_leaves_the_file_and_tells_the_model() {
+fn denying_leaves_the_file_unchanged_and_informs_the_model() {
     let server = edit_script();
     let project = edit_project(&server);
     let mut terminal = project.open(&[]);
@@ -90,7 +90,7 @@ fn no_leaves_the_file_and_tells_the_model() {
 }
 
 #[test]
-fn no_with_words_tells_the_model_the_words() {
+fn denying_with_a_reason_sends_the_reason_to_the_model() {
     let server = edit_script();
     let project = edit_project(&server);
     let mut terminal = project.open(&[]);
@@ -108,7 +108,7 @@ fn no_with_words_tells_the_model_the_words() {
 }
 
 #[test]
-fn a_command_runs_after_a_yes_and_its_output_is_told() {
+fn a_command_runs_after_approval_and_its_output_is_sent_to_the_model() {
     let command = json!({"command": "echo from-the-command && touch ran"});
     let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Finished the work.")]);
     let project = Project::with(&server);
@@ -124,7 +124,7 @@ fn a_command_runs_after_a_yes_and_its_output_is_told() {
 }
 
 #[test]
-fn until_i_quit_asks_once() {
+fn a_grant_until_quitting_needs_only_one_approval() {
     let command = || json!({"command": "touch again"});
     let server = Server::new([
         Answer::call("call_1", "RunCommand", command()),
@@ -143,7 +143,7 @@ fn until_i_quit_asks_once() {
 }
 
 #[test]
-fn a_file_changed_by_hand_meanwhile_is_not_overwritten() {
+fn a_file_changed_during_an_approval_is_not_overwritten() {
     let server = edit_script();
     let project = edit_project(&server);
     let mut terminal = project.open(&[]);
@@ -163,7 +163,7 @@ fn a_file_changed_by_hand_meanwhile_is_not_overwritten() {
 }
 
 #[test]
-fn an_approval_survives_every_size_of_the_terminal() {
+fn an_approval_survives_terminal_resizes() {
     let server = edit_script();
     let project = edit_project(&server);
     let mut terminal = project.open(&[]);
@@ -199,7 +199,7 @@ fn escape_stops_the_task_and_the_next_prompt_works() {
 }
 
 #[test]
-fn the_terminal_is_restored_when_aye_is_told_to_end() {
+fn the_terminal_is_restored_after_fatal_signals() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let fatal = [Signal::SIGABRT, Signal::SIGQUIT, Signal::SIGSEGV];
@@ -213,7 +213,7 @@ fn the_terminal_is_restored_when_aye_is_told_to_end() {
 }
 
 #[test]
-fn a_prompt_of_several_lines_is_sent_as_one() {
+fn a_multi_line_prompt_is_sent_as_one_message() {
     let server = Server::new([Answer::text("Read both.")]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -228,7 +228,7 @@ fn a_prompt_of_several_lines_is_sent_as_one() {
 }
 
 #[test]
-fn after_the_first_of_two_answers_the_screen_says_what_waits() {
+fn after_the_first_of_two_approvals_the_screen_shows_the_pending_one() {
     let write = |path: &str| json!({"path": path, "content": "written\n"});
     let server = Server::new([
         Answer::text("Two files.").and_call("call_1", "WriteFile", write("one.txt")).and_call(

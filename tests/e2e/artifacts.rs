@@ -15,7 +15,7 @@ fn contents(project: &Project) -> Vec<PathBuf> {
 }
 
 #[test]
-fn an_output_is_read_and_searched_by_the_name_that_a_result_told() {
+fn stored_output_is_read_and_searched_by_its_artifact_uri() {
     let project = Project::empty();
     let result = call(&project, "RunCommand", &json!({"command": "seq 100000"}), 0);
     let uri = result["artifactUris"][0].as_str().unwrap();
@@ -31,7 +31,7 @@ fn an_output_is_read_and_searched_by_the_name_that_a_result_told() {
 }
 
 #[test]
-fn only_what_is_named_is_read_and_nothing_else_of_ayes_own() {
+fn artifacts_are_readable_only_by_uri_and_the_data_directory_is_not() {
     let project = Project::empty();
     call(&project, "RunCommand", &json!({"command": "seq 10000"}), 0);
     let kept = contents(&project).remove(0);

@@ -43,7 +43,7 @@ fn readable_by_others(directory: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn the_picture_in_the_clipboard_is_sent_with_the_prompt_and_kept_where_nobody_else_reads_it() {
+fn a_clipboard_image_is_sent_with_the_prompt_and_stored_privately() {
     let server = Server::new([Answer::text("A grey dot.")]);
     let picture = base64::prelude::BASE64_STANDARD.decode(PIXEL).unwrap();
     let project = with_clipboard(Project::with(&server), &picture);
@@ -67,7 +67,7 @@ fn the_picture_in_the_clipboard_is_sent_with_the_prompt_and_kept_where_nobody_el
 }
 
 #[test]
-fn a_dropped_file_is_named_and_one_from_outside_is_told_of() {
+fn dropped_files_become_mentions_and_outside_files_are_reported() {
     let server = Server::new([Answer::text("Read.")]);
     let project = Project::with(&server).file("my notes.md", "be brief\n");
     let mut terminal = project.open_sized(&[], 100, 30);
@@ -94,7 +94,7 @@ fn a_dropped_file_is_named_and_one_from_outside_is_told_of() {
 }
 
 #[test]
-fn what_a_file_declares_is_named_by_its_lines() {
+fn declared_symbols_become_mentions_with_line_ranges() {
     let server = Server::new([Answer::text("Greets.")]);
     let source = "fn main() {\n}\n\nfn greet() {\n    hello();\n}\n";
     let project = Project::with(&server).file("src/main.rs", source).file("src/größe.py", "def great():\n    pass\n");

@@ -92,7 +92,7 @@ macro_rules! mechanisms {
         )*
 
         #[test]
-        fn every_mechanism_has_its_test() {
+        fn every_listed_mechanism_has_a_test() {
             let tested = [$(stringify!($name)),*];
             let tables = mechanisms();
             let untested: Vec<_> = tables.keys().filter(|name| !tested.contains(&name.as_str())).collect();
@@ -102,27 +102,27 @@ macro_rules! mechanisms {
 }
 
 mechanisms! {
-    a_sibling_whose_name_starts_alike,
-    a_deny_holds_where_a_link_leads,
-    a_slash_at_the_end_of_a_denied_place,
-    a_pattern_for_a_directory_is_for_this_one,
-    a_mark_for_one_letter_is_no_slash,
-    a_new_leaf_below_a_linked_parent,
-    a_link_that_cannot_be_followed,
-    a_working_directory_is_no_new_root,
-    places_that_run_code_are_shut_before_they_exist,
-    protected_names_in_other_letters,
-    renaming_the_parent_of_a_shut_place,
-    an_empty_list_is_nothing,
-    a_call_does_not_rate_itself,
-    a_host_is_what_the_connection_would_ask,
+    a_sibling_with_a_common_name_prefix_is_outside_the_workspace,
+    a_deny_also_applies_to_symlink_targets,
+    trailing_slashes_in_denied_paths_are_ignored,
+    a_directory_pattern_matches_only_that_directory,
+    a_question_mark_in_a_pattern_does_not_match_a_slash,
+    new_files_below_a_symlinked_directory_are_denied,
+    symlinks_that_cannot_be_resolved_are_rejected,
+    a_working_directory_does_not_change_the_workspace_root,
+    files_that_run_code_are_protected_before_they_exist,
+    protected_names_are_recognized_in_other_spellings,
+    the_parent_of_a_denied_path_cannot_be_moved_or_copied,
+    an_empty_allow_list_allows_nothing,
+    call_arguments_cannot_lower_the_required_approval,
+    hosts_are_checked_as_the_connection_would_resolve_them,
 }
 
 const GIT: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\nSANDBOX\n\
     [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\", [\"status\", \"diff\"]]\ndecision = \"allow\"\n";
 
 #[test]
-fn git_filter_clean_an_allow_for_git_needs_the_sandbox() {
+fn git_filter_clean_an_allow_rule_for_git_requires_the_sandbox() {
     let hostile = |policy: &str| {
         let project = Project::empty()
             .file(".git/HEAD", "ref: refs/heads/main\n")
@@ -164,7 +164,7 @@ fn git_filter_clean_an_allow_for_git_needs_the_sandbox() {
 }
 
 #[test]
-fn cve_2026_21852_a_repository_names_no_server_no_key_no_mode_and_no_directory() {
+fn cve_2026_21852_a_repository_cannot_set_the_server_key_mode_or_directories() {
     let elsewhere = Server::new([]);
     let (evil, home) = (elsewhere.url(), "stolen");
     let settings =
@@ -193,7 +193,7 @@ fn cve_2026_21852_a_repository_names_no_server_no_key_no_mode_and_no_directory()
 }
 
 #[test]
-fn cve_2026_46406_what_aye_keeps_is_for_the_person_alone_and_nothing_of_it_is_in_tmp() {
+fn cve_2026_46406_stored_data_is_private_and_nothing_is_left_in_tmp() {
     let call = Answer::call("call_1", "RunCommand", json!({"command": "cat", "stdin": "in\n"}));
     let server = Server::new([call, Answer::text("Done.")]);
     let project = Project::with(&server).allowing_everything().env("AYE_LOG", "debug");

@@ -45,7 +45,7 @@ fn everything(directory: &Path) -> String {
 }
 
 #[test]
-fn a_key_that_is_kept_is_used_told_to_nobody_and_forgotten() {
+fn a_saved_key_is_used_never_disclosed_and_can_be_removed() {
     let server = Server::new([
         Answer::call("call_1", "RunCommand", json!({"command": "cat ../config/credentials.toml; env"})),
         Answer::text("Done."),
@@ -70,7 +70,7 @@ fn a_key_that_is_kept_is_used_told_to_nobody_and_forgotten() {
 }
 
 #[test]
-fn a_tool_does_not_read_the_file_of_keys() {
+fn tools_cannot_read_the_credentials_file() {
     let server = Server::new([Answer::text("never asked for")]);
     let project = project(&server);
     log_in(&project);
@@ -81,7 +81,7 @@ fn a_tool_does_not_read_the_file_of_keys() {
 }
 
 #[test]
-fn the_environment_goes_before_what_is_kept_and_status_says_where_a_key_comes_from() {
+fn environment_keys_override_saved_keys_and_status_shows_the_source() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = project(&server);
     log_in(&project);
@@ -97,7 +97,7 @@ fn the_environment_goes_before_what_is_kept_and_status_says_where_a_key_comes_fr
 }
 
 #[test]
-fn status_asks_the_provider_only_when_it_is_told_to() {
+fn status_contacts_the_provider_only_with_check() {
     let server = Server::new([]).with_model_list(&json!({"data": [{"id": "claude-x", "type": "model"}], "has_more": false}));
     let project = project(&server);
     log_in(&project);
@@ -109,7 +109,7 @@ fn status_asks_the_provider_only_when_it_is_told_to() {
 }
 
 #[test]
-fn a_command_that_aye_runs_changes_no_key() {
+fn nested_aye_processes_cannot_change_keys() {
     let server = Server::new([]);
     let project = project(&server);
     log_in(&project);
@@ -122,7 +122,7 @@ fn a_command_that_aye_runs_changes_no_key() {
 }
 
 #[test]
-fn a_file_of_keys_that_others_can_read_is_refused_with_what_mends_it() {
+fn a_credentials_file_readable_by_others_is_rejected_with_a_fix() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = project(&server);
     log_in(&project);
@@ -136,7 +136,7 @@ fn a_file_of_keys_that_others_can_read_is_refused_with_what_mends_it() {
 }
 
 #[test]
-fn no_file_of_keys_is_made_in_a_repository() {
+fn credentials_files_are_not_created_in_a_repository() {
     let server = Server::new([]);
     let project = project(&server).file(".git/HEAD", "ref: refs/heads/main\n");
     let inside = project.path("settings");
@@ -146,7 +146,7 @@ fn no_file_of_keys_is_made_in_a_repository() {
 }
 
 #[test]
-fn what_is_no_key_is_not_kept() {
+fn invalid_keys_are_not_saved() {
     let server = Server::new([]);
     let project = project(&server);
     for (input, says) in
@@ -164,7 +164,7 @@ fn what_is_no_key_is_not_kept() {
 }
 
 #[test]
-fn what_is_typed_is_not_shown() {
+fn typed_keys_are_not_shown() {
     let server = Server::new([]);
     let project = project(&server);
     let mut terminal = project.open_program(env!("CARGO_BIN_EXE_aye"), &["auth", "login", "anthropic"]);

@@ -18,12 +18,12 @@ fn without_models() -> Project {
 }
 
 #[test]
-fn without_a_key_exec_says_what_to_do() {
+fn exec_without_a_key_prints_a_hint() {
     without_models().aye(&["exec", "hello"]).exits(5).says(&["ANTHROPIC_API_KEY", "aye demo"]);
 }
 
 #[test]
-fn without_a_key_the_screen_says_so_and_keeps_the_draft() {
+fn the_screen_without_a_key_reports_it_and_keeps_the_draft() {
     let project = without_models();
     let mut terminal = project.open(&[]);
     terminal.prompt("fix the parser");
@@ -36,7 +36,7 @@ fn without_a_key_the_screen_says_so_and_keeps_the_draft() {
 }
 
 #[test]
-fn a_key_is_added_without_a_restart_and_nothing_else_has_it() {
+fn a_key_can_be_added_without_a_restart_and_is_stored_nowhere_else() {
     const KEY: &str = "sk-ant-typed-4711-hush";
     let project = Project::empty().config("[auth]\nkeyring = false\n[llm]\nlocal_ports = []\n");
     let mut terminal = project.open(&["-v", "-m", "anthropic/claude-sonnet-5"]);
@@ -75,7 +75,7 @@ fn files_below(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn a_key_that_is_kept_elsewhere_meanwhile_is_found_and_a_model_that_needs_none_answers_without_a_restart() {
+fn keys_saved_by_other_processes_and_keyless_models_work_without_a_restart() {
     let server = Server::new([Answer::text("Here I am.")]);
     let own = format!(
         "[auth]\nkeyring = false\n[llm]\nlocal_ports = []\n[providers.mine]\napi = 'anthropic'\nbase_url = '{}'\n",
@@ -102,7 +102,7 @@ fn a_key_that_is_kept_elsewhere_meanwhile_is_found_and_a_model_that_needs_none_a
 }
 
 #[test]
-fn a_refused_key_is_sent_once_and_ends_with_5() {
+fn a_rejected_key_is_sent_once_and_exits_with_5() {
     let server = Server::new([refusal(), Answer::text("never asked for")]);
     let events = Project::with(&server).with_quick_retries().aye(&["exec", "--json", "hello"]).exits(5).events();
     assert_eq!(server.requests().len(), 1);
@@ -111,7 +111,7 @@ fn a_refused_key_is_sent_once_and_ends_with_5() {
 }
 
 #[test]
-fn an_invalid_request_is_sent_once_and_ends_with_1() {
+fn an_invalid_request_is_sent_once_and_exits_with_1() {
     let server = Server::new([Answer::error(400, "invalid_request_error", "max_tokens: too large")]);
     let output = Project::with(&server).with_quick_retries().aye(&["exec", "hello"]).exits(1);
     assert!(output.stderr.contains("max_tokens: too large"), "{}", output.stderr);
@@ -119,7 +119,7 @@ fn an_invalid_request_is_sent_once_and_ends_with_1() {
 }
 
 #[test]
-fn trouble_at_the_provider_is_retried_and_then_paused() {
+fn provider_errors_are_retried_and_then_pause_the_session() {
     let server = Server::new((0..4).map(|_| trouble()));
     let project = Project::with(&server).with_quick_retries();
     let events = project.aye(&["exec", "--json", "hello"]).exits(1).events();
@@ -145,52 +145,52 @@ fn check_retried(first: Answer) {
 }
 
 #[test]
-fn trouble_that_passes_costs_one_retry() {
+fn a_temporary_provider_error_costs_one_retry() {
     check_retried(trouble());
 }
 
 #[test]
-fn a_rate_limit_waits_as_long_as_it_is_asked_to() {
+fn a_rate_limited_request_waits_for_the_requested_delay() {
     check_retried(Answer::error(429, "rate_limit_error", "slow down").with_header("retry-after", "0"));
 }
 
 #[test]
-fn an_overloaded_provider_is_asked_again() {
+fn requests_to_an_overloaded_provider_are_retried() {
     check_retried(Answer::error(529, "overloaded_error", "Overloaded"));
 }
 
 #[test]
-fn a_dropped_connection_discards_what_had_come() {
+fn a_dropped_connection_discards_the_partial_response() {
     check_retried(Answer::text("Half an ans").then_dropped());
 }
 
 #[test]
-fn a_stream_that_ends_early_discards_what_had_come() {
+fn a_stream_that_ends_early_discards_the_partial_response() {
     check_retried(Answer::text("Half an ans").then_short());
 }
 
 #[test]
-fn a_call_in_a_cut_answer_never_runs() {
+fn calls_in_a_partial_response_never_run() {
     check_retried(Answer::call("call_1", "ReadFile", json!({"path": "a.txt"})).then_dropped());
 }
 
 #[test]
-fn a_stalled_stream_is_cut_and_asked_again() {
+fn a_stalled_stream_is_closed_and_the_request_retried() {
     check_retried(Answer::text("Half an ans").then_stalled());
 }
 
 #[test]
-fn garbage_in_the_stream_is_asked_again() {
+fn garbage_in_the_stream_causes_a_retry() {
     check_retried(Answer::text("Half").and_garbage("data: {\"type\": \"content_block_delta\", \"index\": 0, \u{7}\n\n"));
 }
 
 #[test]
-fn a_page_of_html_is_no_answer() {
+fn an_html_response_causes_a_retry() {
     check_retried(Answer::html());
 }
 
 #[test]
-fn a_server_that_is_not_there_is_a_network_failure() {
+fn an_unreachable_server_is_a_network_failure() {
     let address = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()
@@ -231,7 +231,7 @@ fn arguments_of_the_wrong_shape_fail_the_call() {
 }
 
 #[test]
-fn a_tool_that_does_not_exist_fails_the_call() {
+fn an_unknown_tool_fails_the_call() {
     let server = Server::new([Answer::call("call_1", "LaunchRocket", json!({"to": "the moon"})), Answer::text("Sorry.")]);
     check_failing_call(Project::with(&server), &server, "TOOL_NOT_FOUND");
 }
@@ -243,7 +243,7 @@ fn a_missing_file_fails_the_call() {
 }
 
 #[test]
-fn a_file_of_two_gigabytes_is_refused_without_being_read() {
+fn a_two_gigabyte_file_is_rejected_without_reading() {
     let server = Server::new([Answer::call("call_1", "ReadFile", json!({"path": "huge.bin"})), Answer::text("Sorry.")]);
     let project = Project::with(&server).file("huge.bin", "");
     File::options().write(true).open(project.path("huge.bin")).unwrap().set_len(2 << 30).unwrap();
@@ -251,7 +251,7 @@ fn a_file_of_two_gigabytes_is_refused_without_being_read() {
 }
 
 #[test]
-fn a_binary_file_is_named_as_such_and_not_sent() {
+fn a_binary_file_is_reported_as_binary_and_not_sent() {
     let server = Server::new([Answer::call("call_1", "ReadFile", json!({"path": "a.bin"})), Answer::text("I see.")]);
     let project = Project::with(&server).bytes("a.bin", b"\x7fELF\0\x01\x02\xff\xfe\0\0payload");
     project.aye(&["exec", "read it"]).exits(0);
@@ -260,7 +260,7 @@ fn a_binary_file_is_named_as_such_and_not_sent() {
 }
 
 #[test]
-fn a_typo_in_the_policy_names_file_line_and_the_right_word() {
+fn a_policy_typo_is_reported_with_file_line_and_correct_key() {
     let server = Server::new([]);
     let policy = "schema_version = 1\nbundle_version = \"1\"\n\n[capabilities.\"File.Write\"]\nrequires_aproval = true\n";
     let project = Project::with(&server).policy(policy);
@@ -269,25 +269,25 @@ fn a_typo_in_the_policy_names_file_line_and_the_right_word() {
 }
 
 #[test]
-fn a_value_the_policy_does_not_know_names_what_was_expected() {
+fn an_invalid_policy_value_is_reported_with_the_expected_values() {
     let policy = "schema_version = 1\nbundle_version = \"1\"\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"permit\"\n";
     let project = Project::empty().file("bundle.toml", policy);
     project.aye(&["exec", "--policy", "bundle.toml", "hello"]).exits(2).points_at("bundle.toml", 5).says(&["permit", "allow"]);
 }
 
 #[test]
-fn a_policy_that_is_not_there_is_not_replaced_by_another() {
+fn a_missing_policy_file_is_an_error_without_a_fallback() {
     Project::empty().aye(&["exec", "--policy", "nowhere.toml", "hello"]).exits(2).says(&["nowhere.toml"]);
 }
 
 #[test]
-fn a_typo_in_the_config_names_file_and_line() {
+fn a_configuration_typo_is_reported_with_file_and_line() {
     let project = Project::empty().config("[llm]\nidle_timeout_secnds = 1\n");
     project.aye(&["exec", "hello"]).exits(2).points_at("config.toml", 2).says(&["idle_timeout_seconds"]);
 }
 
 #[test]
-fn flags_that_make_no_sense_are_usage() {
+fn invalid_flags_are_usage_errors() {
     let server = Server::new([]);
     for arguments in [
         ["exec", "--no-such-flag"].as_slice(),
@@ -303,7 +303,7 @@ fn flags_that_make_no_sense_are_usage() {
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_one_is_named() {
+fn an_unusable_data_directory_is_reported_by_name() {
     let server = Server::new([Answer::text("never asked for")]);
     let project = Project::with(&server);
     let place = project.directory("data");
@@ -317,7 +317,7 @@ fn a_data_directory_that_cannot_be_one_is_named() {
 }
 
 #[test]
-fn a_damaged_store_is_moved_aside_whole() {
+fn a_damaged_store_is_set_aside_unchanged() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     let garbage = b"this is no database, whatever its name says".repeat(300);
@@ -333,7 +333,7 @@ fn a_damaged_store_is_moved_aside_whole() {
 }
 
 #[test]
-fn a_store_of_a_newer_aye_is_refused_with_a_sentence_headless_and_on_the_screen() {
+fn a_store_of_a_newer_version_is_rejected_in_exec_and_on_the_screen() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "hello"]).exits(0);
@@ -350,7 +350,7 @@ fn a_store_of_a_newer_aye_is_refused_with_a_sentence_headless_and_on_the_screen(
 }
 
 #[test]
-fn a_client_is_told_of_a_damaged_store_and_of_what_was_saved() {
+fn clients_are_notified_of_a_damaged_store_and_the_recovered_sessions() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question to keep"]).exits(0);
@@ -366,7 +366,7 @@ fn a_client_is_told_of_a_damaged_store_and_of_what_was_saved() {
 }
 
 #[test]
-fn what_can_be_read_of_a_damaged_store_is_there_afterwards() {
+fn readable_sessions_of_a_damaged_store_are_recovered() {
     let server = Server::new([Answer::text("Hello."), Answer::text("Again.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question to keep"]).exits(0);

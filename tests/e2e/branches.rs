@@ -13,7 +13,7 @@ fn titles(project: &Project, flags: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_session_that_is_put_away_is_not_gone_on_with_and_is_not_lost() {
+fn an_archived_session_is_not_continued_by_default_and_not_lost() {
     let server = Server::new([Answer::text("First."), Answer::text("Second."), Answer::text("More.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "the first thing"]).exits(0);
@@ -32,7 +32,7 @@ fn a_session_that_is_put_away_is_not_gone_on_with_and_is_not_lost() {
 }
 
 #[test]
-fn a_session_that_was_put_away_is_among_the_others_again_once_it_is_gone_on_with() {
+fn continuing_an_archived_session_unarchives_it() {
     let server = Server::new(["First.", "Second.", "Third."].map(Answer::text));
     let project = Project::with(&server);
     project.aye(&["exec", "the first thing"]).exits(0);
@@ -51,7 +51,7 @@ fn a_session_that_was_put_away_is_among_the_others_again_once_it_is_gone_on_with
 }
 
 #[test]
-fn an_archived_session_that_a_client_or_an_editor_continues_is_unarchived() {
+fn clients_and_editors_that_continue_an_archived_session_unarchive_it() {
     let server = Server::new([Answer::text("Noted.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "the first thing"]).exits(0);
@@ -72,7 +72,7 @@ fn an_archived_session_that_a_client_or_an_editor_continues_is_unarchived() {
 }
 
 #[test]
-fn a_session_is_put_away_on_the_screen_and_taken_out_again() {
+fn a_session_is_archived_and_unarchived_on_the_screen() {
     let server = Server::new([Answer::text("First."), Answer::text("Second.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "the first thing"]).exits(0);
@@ -97,7 +97,7 @@ fn a_session_is_put_away_on_the_screen_and_taken_out_again() {
 }
 
 #[test]
-fn a_copy_is_gone_on_with_from_the_command_line() {
+fn a_session_is_forked_from_the_command_line() {
     let server = Server::new([Answer::text("First."), Answer::text("Second."), Answer::text("Third."), Answer::text("Fourth.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "the first thing"]).exits(0);
@@ -118,7 +118,7 @@ fn a_copy_is_gone_on_with_from_the_command_line() {
 }
 
 #[test]
-fn the_branches_of_a_session_are_a_tree_and_one_of_them_is_gone_on_with() {
+fn the_branches_of_a_session_form_a_tree_and_any_of_them_can_be_continued() {
     let server = Server::new(["One.", "Two.", "Three.", "Four.", "Five."].map(Answer::text));
     let project = Project::with(&server);
     let mut terminal = project.open_sized(&[], 120, 30);
@@ -159,7 +159,7 @@ const WRITES: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_
     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = false\n";
 
 #[test]
-fn who_goes_on_is_told_what_is_not_as_it_was() {
+fn changes_since_the_last_run_are_reported_on_resume() {
     let write = |id: &str, path: &str| Answer::call(id, "WriteFile", serde_json::json!({"path": path, "content": "by a tool\n"}));
     let server = Server::new([write("c1", "one.txt"), write("c2", "two.txt"), Answer::text("Both are there.")]);
     let project = Project::with(&server).policy(WRITES);

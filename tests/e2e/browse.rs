@@ -24,7 +24,7 @@ fn server() -> Server {
 }
 
 #[test]
-fn an_entry_and_its_code_reach_the_terminals_clipboard_and_it_is_said_how() {
+fn entries_and_code_are_copied_to_the_terminal_clipboard_and_the_method_is_shown() {
     let server = server();
     let project = project(&server);
     let mut terminal = done(&project);
@@ -46,7 +46,7 @@ fn an_entry_and_its_code_reach_the_terminals_clipboard_and_it_is_said_how() {
 }
 
 #[test]
-fn a_search_finds_what_is_folded_and_opens_it() {
+fn a_search_finds_and_opens_folded_entries() {
     let server = server();
     let project = project(&server);
     let mut terminal = done(&project);
@@ -59,7 +59,7 @@ fn a_search_finds_what_is_folded_and_opens_it() {
 }
 
 #[test]
-fn an_export_is_a_new_file_and_never_goes_over_another() {
+fn an_export_never_overwrites_an_existing_file() {
     let server = server();
     let project = project(&server).file("kept.md", "mine\n");
     let mut terminal = done(&project);

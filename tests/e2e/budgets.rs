@@ -24,7 +24,7 @@ fn is_near(cost: f64, answers: usize) -> bool {
 }
 
 #[test]
-fn nothing_is_sent_that_would_pass_what_the_policy_allows() {
+fn requests_that_would_exceed_the_policy_budget_are_not_sent() {
     let server = Server::new([Answer::text("never")]);
     let policy = "schema_version = 1\n[llm]\nmax_session_cost_usd = 0.0001\n[capabilities.\"File.Read\"]\n";
     let project = Project::with(&server).policy(policy);
@@ -41,7 +41,7 @@ fn nothing_is_sent_that_would_pass_what_the_policy_allows() {
 }
 
 #[test]
-fn a_budget_ends_a_task_between_two_steps_and_more_of_it_goes_on() {
+fn a_budget_stops_a_task_between_steps_and_a_higher_one_continues_it() {
     let server = Server::new(steps(40));
     let project = Project::with(&server).file("a.txt", &"line\n".repeat(60));
     let events = project.aye(&["exec", "--json", "-m", PRICED, "--max-budget-usd", "0.06", "loop"]).exits(4).events();
@@ -58,7 +58,7 @@ fn a_budget_ends_a_task_between_two_steps_and_more_of_it_goes_on() {
 }
 
 #[test]
-fn what_was_spent_survives_kill_9() {
+fn recorded_spending_survives_kill_9() {
     let gate = Gate::default();
     let server = Server::new([
         Answer::text("One."),
@@ -83,7 +83,7 @@ fn what_was_spent_survives_kill_9() {
 }
 
 #[test]
-fn a_limit_in_dollars_holds_for_a_model_whose_price_nobody_knows() {
+fn a_cost_limit_stops_models_with_unknown_prices() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).config("[budget]\nsession_cost_usd = 5\n");
     let output = project.aye(&["exec", "-m", "anthropic/scripted", "hi"]).exits(4);
@@ -93,7 +93,7 @@ fn a_limit_in_dollars_holds_for_a_model_whose_price_nobody_knows() {
 }
 
 #[test]
-fn a_budget_holds_at_an_assumed_price_also_when_the_session_is_continued() {
+fn an_assumed_price_applies_to_the_budget_in_continued_sessions() {
     let server = Server::with_responder(|_| Answer::text("Hello."));
     let project = Project::with(&server).config("[budget]\nsession_cost_usd = 5\n");
     let exec = |more: &[&str]| project.aye(&[&["exec", "--json"], more, &["-m", "anthropic/scripted", "hi"]].concat());
@@ -119,7 +119,7 @@ fn a_budget_holds_at_an_assumed_price_also_when_the_session_is_continued() {
 }
 
 #[test]
-fn in_the_terminal_an_unknown_price_is_asked_for_and_the_task_goes_on() {
+fn the_screen_requests_an_unknown_price_and_the_task_continues() {
     let server = Server::new([Answer::text("At last."), Answer::text("Again.")]);
     let project = Project::with(&server).config("[budget]\nsession_cost_usd = 5\n");
     let mut terminal = project.open(&["-m", "anthropic/scripted"]);
@@ -183,7 +183,7 @@ fn type_price(terminal: &mut Terminal, price: &str) {
 }
 
 #[test]
-fn a_session_asks_the_model_that_was_chosen_last() {
+fn a_session_uses_the_last_chosen_model() {
     let server = Server::new((0..4).map(|number| Answer::text(&format!("Answer {number}."))));
     let project = Project::with(&server);
     project.aye(&["exec", "-m", "anthropic/first", "one"]).exits(0);
@@ -197,7 +197,7 @@ fn a_session_asks_the_model_that_was_chosen_last() {
 }
 
 #[test]
-fn amounts_that_are_none_are_refused_with_what_is_expected() {
+fn invalid_amounts_are_rejected_with_the_expected_format() {
     let project = Project::empty();
     for (flag, words) in [
         (["--max-budget-usd", "lots"], "a number of dollars"),
@@ -212,7 +212,7 @@ fn amounts_that_are_none_are_refused_with_what_is_expected() {
 }
 
 #[test]
-fn a_request_limit_below_the_system_prompt_and_the_tools_is_an_error_before_anything_is_sent() {
+fn a_token_limit_below_the_fixed_request_size_is_an_error_before_any_request() {
     let server = Server::new([Answer::text("never")]);
     let project =
         Project::with(&server).policy("schema_version = 1\n[llm]\nmax_input_tokens = 500\n[capabilities.\"File.Read\"]\n");

@@ -178,26 +178,26 @@ fn builds_after_a_discard(name: &str) {
 }
 
 #[test]
-fn cargo_uses_nothing_that_was_built_from_discarded_sources() {
+fn cargo_does_not_reuse_builds_of_discarded_sources() {
     builds_after_a_discard("cargo");
 }
 
 #[test]
-fn make_uses_nothing_that_was_built_from_discarded_sources() {
+fn make_does_not_reuse_builds_of_discarded_sources() {
     builds_after_a_discard("make");
 }
 
 #[test]
-fn npm_uses_nothing_that_was_built_from_discarded_sources() {
+fn npm_does_not_reuse_builds_of_discarded_sources() {
     builds_after_a_discard("npm");
 }
 
 #[test]
-fn pytest_uses_nothing_that_was_built_from_discarded_sources() {
+fn pytest_does_not_reuse_builds_of_discarded_sources() {
     builds_after_a_discard("pytest");
 }
 
 #[test]
-fn go_uses_nothing_that_was_built_from_discarded_sources() {
+fn go_does_not_reuse_builds_of_discarded_sources() {
     builds_after_a_discard("go");
 }

@@ -23,7 +23,7 @@ fn asked(project: &Project) -> Terminal {
 }
 
 #[test]
-fn a_file_that_changes_back_is_asked_about_as_before() {
+fn a_file_changed_back_restores_the_original_approval() {
     let server = script();
     let project = Project::with(&server).file("src/main.rs", BEFORE);
     let mut terminal = asked(&project);
@@ -50,7 +50,7 @@ fn a_file_that_changes_back_is_asked_about_as_before() {
 }
 
 #[test]
-fn the_new_proposal_is_for_what_stands_there_now_however_often_that_changes() {
+fn updated_proposals_apply_to_the_current_content_after_every_change() {
     let server = script();
     let project = Project::with(&server).file("src/main.rs", BEFORE);
     let mut terminal = asked(&project);
@@ -69,7 +69,7 @@ fn the_new_proposal_is_for_what_stands_there_now_however_often_that_changes() {
 }
 
 #[test]
-fn a_change_that_fits_no_more_is_told_to_the_model() {
+fn edits_that_no_longer_apply_are_reported_to_the_model() {
     let server = script();
     let project = Project::with(&server).file("src/main.rs", BEFORE);
     let mut terminal = asked(&project);
@@ -83,7 +83,7 @@ fn a_change_that_fits_no_more_is_told_to_the_model() {
 }
 
 #[test]
-fn one_that_waits_behind_another_says_it_when_it_is_opened() {
+fn a_queued_approval_shows_that_its_file_changed() {
     let new = json!({"path": "new.txt", "content": "from the model\n"});
     let server = Server::new([
         Answer::call("call_1", "EditFile", edit()).and_call("call_2", "WriteFile", new),
@@ -111,7 +111,7 @@ fn one_that_waits_behind_another_says_it_when_it_is_opened() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn while_nothing_changes_nothing_wakes() {
+fn an_idle_approval_does_not_wake_the_process() {
     let server = script();
     let project = Project::with(&server).file("src/main.rs", BEFORE);
     let terminal = asked(&project);

@@ -24,7 +24,7 @@ fn opened(terminal: &mut Terminal) -> String {
 }
 
 #[test]
-fn edits_commands_and_the_persons_own_changes_are_listed_and_survive_a_kill() {
+fn changes_by_tools_commands_and_the_user_are_listed_and_survive_a_kill() {
     let server = scripted();
     let project = project(&server);
     let mut terminal = project.open_sized(&[], 100, 30);
@@ -62,7 +62,7 @@ fn edits_commands_and_the_persons_own_changes_are_listed_and_survive_a_kill() {
 }
 
 #[test]
-fn without_a_change_the_list_says_so() {
+fn the_changes_view_reports_if_there_are_no_changes() {
     let server = Server::new([Answer::text("Nothing to do.")]);
     let project = Project::with(&server);
     let mut terminal = project.open_sized(&[], 60, 20);
@@ -77,7 +77,7 @@ fn without_a_change_the_list_says_so() {
 }
 
 #[test]
-fn exec_tells_what_changed_in_a_line_and_as_an_event() {
+fn exec_reports_changed_files_in_a_line_and_as_an_event() {
     let server = scripted();
     let output = project(&server).aye(&["exec", "do both"]).exits(0);
     assert!(output.stderr.contains("changed: 2 files (+2 −1)"), "{}", output.stderr);
@@ -92,7 +92,7 @@ fn exec_tells_what_changed_in_a_line_and_as_an_event() {
 }
 
 #[test]
-fn what_a_command_changed_until_it_was_killed_with_aye_is_known() {
+fn changes_of_a_command_killed_together_with_aye_are_listed() {
     let line = "echo half >> run.txt; echo begun > begun; sleep 6161.25";
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": line}))]);
     let project = project(&server);

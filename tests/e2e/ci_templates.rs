@@ -23,7 +23,7 @@ fn in_ci(server: &Server) -> Project {
 }
 
 #[test]
-fn the_task_of_a_pull_request_becomes_a_patch_file_and_its_title_is_only_data() {
+fn a_pull_request_task_creates_a_patch_file_and_its_title_is_only_data() {
     let title = "Fix it\"; touch pwned; $(touch pwned) `touch pwned`\n::add-mask::x";
     let response = "::warning::not a command\n![x](https://tracker.example/x.png)\nDone.";
     let write = Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "new\n"}));
@@ -52,7 +52,7 @@ fn the_task_of_a_pull_request_becomes_a_patch_file_and_its_title_is_only_data() 
 }
 
 #[test]
-fn what_needs_approval_is_denied_and_the_exit_code_says_so() {
+fn calls_that_need_approval_are_denied_and_set_the_exit_code() {
     let write = Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "new\n"}));
     let server = Server::new([write, Answer::text("Denied.")]);
     let project = in_ci(&server).policy("schema_version = 1\n").env("AYE_CI_PROMPT", "write");
@@ -85,7 +85,7 @@ fn a_missing_prompt_or_patch_file_is_an_error() {
 }
 
 #[test]
-fn no_template_puts_text_of_others_into_a_shell_line() {
+fn templates_never_insert_untrusted_text_into_shell_lines() {
     for (name, script) in [("action.yml", "aye-task.sh"), ("gitlab.yml", "aye-task.sh"), ("gitlab.yml", "aye-apply.sh")] {
         let text = std::fs::read_to_string(template(name)).unwrap();
         assert!(text.contains(script), "{name} does not run {script}");

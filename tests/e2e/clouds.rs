@@ -146,7 +146,7 @@ fn quick(settings: &str) -> Project {
 }
 
 #[test]
-fn deployments_of_azure_are_reached_by_key_or_by_token_in_both_apis() {
+fn azure_deployments_work_with_keys_and_tokens_in_both_apis() {
     let cloud = Cloud::new(vec![chat("hello"), chat("hello"), chat("hello")]);
     let settings = |more: &str| format!("[providers.azure]\nbase_url = \"{}\"\napi = \"openai-chat\"\n{more}", cloud.address);
     let output = quick(&settings("")).env("AZURE_OPENAI_API_KEY", "0123456789abcdef").aye(&["exec", "-m", "azure/my-gpt", "hi"]);
@@ -172,7 +172,7 @@ fn deployments_of_azure_are_reached_by_key_or_by_token_in_both_apis() {
 }
 
 #[test]
-fn the_responses_api_is_what_azure_is_asked_without_a_setting() {
+fn azure_uses_the_responses_api_by_default() {
     let cloud = Cloud::new(vec![refused(
         401,
         "",
@@ -201,7 +201,7 @@ fn token(text: &str) -> Response {
 }
 
 #[test]
-fn models_of_both_makers_are_reached_on_vertex_with_application_default_credentials() {
+fn vertex_serves_claude_and_gemini_with_application_default_credentials() {
     let gemini = json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "hello"}]}, "finishReason": "STOP"}],
         "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2}});
     let cloud =
@@ -225,7 +225,7 @@ fn models_of_both_makers_are_reached_on_vertex_with_application_default_credenti
 }
 
 #[test]
-fn a_token_of_google_that_is_rejected_is_renewed_once_and_a_revoked_sign_in_is_said() {
+fn rejected_google_tokens_are_renewed_once_and_a_revoked_sign_in_is_reported() {
     let rejected = || refused(401, "", json!({"error": {"code": 401, "status": "UNAUTHENTICATED", "message": "token expired"}}));
     let cloud = Cloud::new(vec![token("token-1-abcdef"), rejected(), token("token-2-abcdef"), events(&anthropic("hello"))]);
     signed_in_to_google(&cloud).aye(&["exec", "-m", "vertex/claude-x", "hi"]).exits(0);
@@ -249,7 +249,7 @@ fn signed(cloud: &Cloud) -> Project {
 }
 
 #[test]
-fn requests_to_bedrock_are_signed_and_its_event_stream_is_read() {
+fn bedrock_requests_are_signed_and_the_event_stream_is_parsed() {
     let cloud = Cloud::new(vec![bedrock(&anthropic("hello")), bedrock(&anthropic("hello"))]);
     let model = "bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
     let output = signed(&cloud).aye(&["exec", "-m", model, "hi"]).exits(0);
@@ -273,7 +273,7 @@ fn requests_to_bedrock_are_signed_and_its_event_stream_is_read() {
 }
 
 #[test]
-fn errors_of_bedrock_are_told_apart_and_expired_credentials_say_what_renews_them() {
+fn bedrock_errors_are_distinguished_and_expired_credentials_have_a_hint() {
     let expired = || {
         let body = json!({"message": "The security token included in the request is expired"});
         refused(403, "x-amzn-errortype: ExpiredTokenException:http://internal.amazon.com/\r\n", body)
@@ -300,7 +300,7 @@ fn errors_of_bedrock_are_told_apart_and_expired_credentials_say_what_renews_them
 }
 
 #[test]
-fn a_profile_of_aws_names_the_region_and_an_expired_sign_in_is_said() {
+fn an_aws_profile_sets_the_region_and_an_expired_sign_in_is_reported() {
     let project = quick("").env("AWS_PROFILE", "work").env("AWS_EC2_METADATA_DISABLED", "true");
     project.aye(&["exec", "-m", "bedrock/anthropic.claude-x", "hi"]).exits(2).says(&["no AWS profile `work`"]);
     let directory = project.directory("home").join(".aws");

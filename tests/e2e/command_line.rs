@@ -20,7 +20,7 @@ fn run_with(project: &Project, arguments: &[&str], input: Stdio) -> Output {
 }
 
 #[test]
-fn input_piped_to_a_prompt_is_attached_to_it() {
+fn piped_input_is_attached_to_the_prompt() {
     for arguments in [&["exec", "explain"][..], &["-p", "explain"], &["exec", "--json", "explain"]] {
         let server = Server::new([hello()]);
         let output = Project::with(&server).aye_with_input(arguments, "line 1\nerror: broken\n").exits(0);
@@ -30,7 +30,7 @@ fn input_piped_to_a_prompt_is_attached_to_it() {
 }
 
 #[test]
-fn a_file_at_standard_input_is_attached_and_its_words_attach_no_other_file() {
+fn a_file_on_stdin_is_attached_and_its_mentions_attach_no_other_file() {
     let server = Server::new([hello()]);
     let project = Project::with(&server).file("log.txt", "see @secret.txt\n").file("secret.txt", "alpha beta\n");
     let output = run_with(&project, &["exec", "explain"], File::open(project.path("log.txt")).unwrap().into());
@@ -40,7 +40,7 @@ fn a_file_at_standard_input_is_attached_and_its_words_attach_no_other_file() {
 }
 
 #[test]
-fn no_input_adds_nothing() {
+fn empty_input_leaves_the_prompt_unchanged() {
     for input in [Some(""), Some("\n"), None] {
         let server = Server::new([hello()]);
         let project = Project::with(&server);
@@ -60,7 +60,7 @@ fn no_input_adds_nothing() {
 }
 
 #[test]
-fn input_without_a_prompt_is_the_prompt() {
+fn input_without_a_prompt_becomes_the_prompt() {
     for arguments in [&["exec"][..], &["-p"], &["exec", "-"]] {
         let server = Server::new([hello()]);
         Project::with(&server).aye_with_input(arguments, "say hello\n  twice\n").exits(0);
@@ -73,7 +73,7 @@ fn input_without_a_prompt_is_the_prompt() {
 }
 
 #[test]
-fn input_of_a_session_that_continues_is_said_in_it() {
+fn piped_input_is_added_to_a_continued_session() {
     let server = Server::new([hello(), hello(), hello()]);
     let project = Project::with(&server);
     project.aye(&["exec", "remember blue"]).exits(0);
@@ -104,7 +104,7 @@ fn an_idle_pipe_is_reported_and_does_not_stop_the_run() {
 }
 
 #[test]
-fn a_long_input_is_cut_visibly_and_the_model_can_read_all_of_it() {
+fn long_input_is_truncated_with_a_note_and_available_in_full_to_the_model() {
     let secret = "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";
     let lines = (0..60_000).map(|line| format!("line {line} of the log\n")).collect::<Vec<_>>().concat();
     let (first, second) = lines.split_at(lines.len() / 2);
@@ -123,7 +123,7 @@ fn a_long_input_is_cut_visibly_and_the_model_can_read_all_of_it() {
 }
 
 #[test]
-fn input_that_is_too_large_is_refused_and_no_stdin_runs_without_it() {
+fn oversized_input_is_rejected_and_no_stdin_ignores_the_input() {
     let input = "x".repeat((10 << 20) + 1);
     let server = Server::new([hello()]);
     let project = Project::with(&server);
@@ -136,7 +136,7 @@ fn input_that_is_too_large_is_refused_and_no_stdin_runs_without_it() {
 }
 
 #[test]
-fn options_of_other_agents_work_where_they_mean_the_same_and_are_explained_otherwise() {
+fn options_of_other_agents_work_if_equivalent_and_are_explained_otherwise() {
     let server = Server::new([hello()]);
     let project = Project::with(&server);
     let directory = project.path("").display().to_string();
@@ -155,7 +155,7 @@ fn options_of_other_agents_work_where_they_mean_the_same_and_are_explained_other
 }
 
 #[test]
-fn a_secret_in_the_input_is_hidden() {
+fn secrets_in_piped_input_are_redacted() {
     let secret = "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";
     let server = Server::new([hello()]);
     Project::with(&server).aye_with_input(&["exec", "explain"], &format!("token {secret}\n")).exits(0);
@@ -163,7 +163,7 @@ fn a_secret_in_the_input_is_hidden() {
 }
 
 #[test]
-fn input_that_is_not_utf8_is_decoded_and_binary_data_refused() {
+fn non_utf8_input_is_decoded_and_binary_input_is_rejected() {
     let input = |bytes: &[u8]| {
         let project = Project::empty().bytes("input", bytes);
         (File::open(project.path("input")).unwrap(), project)
@@ -184,7 +184,7 @@ fn input_that_is_not_utf8_is_decoded_and_binary_data_refused() {
 }
 
 #[test]
-fn a_word_that_is_a_command_is_not_sent_to_a_model() {
+fn command_words_are_not_sent_to_a_model() {
     let server = Server::new([hello()]);
     let project = Project::with(&server);
     for (arguments, hint) in [
@@ -214,7 +214,7 @@ fn help_is_a_command() {
 }
 
 #[test]
-fn a_louder_log_writes_nothing_to_the_terminal() {
+fn verbose_logging_writes_nothing_to_the_terminal() {
     let server = Server::new([hello()]);
     let output = Project::with(&server).aye(&["-vvv", "exec", "say hello"]).exits(0);
     for word in ["warning", "static", "directive"] {

@@ -15,7 +15,7 @@ fn long(name: &str) -> Answer {
 }
 
 #[test]
-fn a_full_window_is_summed_up_and_the_task_goes_on() {
+fn a_full_context_window_is_compacted_and_the_task_continues() {
     let server =
         Server::new([long("first-words"), long("second-words"), Answer::text("The note was read."), Answer::text("All done.")]);
     let project = Project::with(&server).policy(SMALL_WINDOW).file("note.txt", "remember\n");
@@ -169,7 +169,7 @@ fn an_overloaded_model_is_replaced_for_the_summary_by_its_fallback() {
 }
 
 #[test]
-fn a_session_killed_right_after_a_compaction_goes_on_with_the_summary() {
+fn a_session_killed_after_compaction_continues_with_the_summary() {
     let gate = Gate::default();
     let server = Server::new([
         long("first-words"),
@@ -191,7 +191,7 @@ fn a_session_killed_right_after_a_compaction_goes_on_with_the_summary() {
 }
 
 #[test]
-fn a_conversation_that_the_provider_finds_too_long_is_summed_up_and_sent_once_more() {
+fn a_conversation_rejected_as_too_long_is_compacted_and_sent_once_more() {
     let too_long = || Answer::error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum");
     let server =
         Server::new([long("first-words"), long("second-words"), too_long(), Answer::text("The note was read."), too_long()]);

@@ -113,13 +113,13 @@ fn files(directory: &Path, found: &mut Vec<String>) {
 }
 
 #[test]
-fn a_task_killed_again_and_again_does_everything_at_most_once_and_comes_to_its_end() {
+fn a_repeatedly_killed_task_runs_each_effect_at_most_once_and_completes() {
     rounds_of_kills(wanted(KILLS, 10).div_ceil(KILLS));
 }
 
 #[test]
 #[ignore = "takes half an hour or more; run it with `cargo test --test e2e -- --ignored --nocapture two_thousand`"]
-fn two_thousand_seeded_kills_lose_nothing_and_do_nothing_twice() {
+fn two_thousand_seeded_kills_lose_no_effect_and_repeat_none() {
     rounds_of_kills(MANY_KILLS.div_ceil(KILLS));
 }
 
@@ -216,7 +216,7 @@ fn go_on(terminal: &mut Terminal) {
 }
 
 #[test]
-fn on_a_screen_too_it_goes_on_where_it_was_killed() {
+fn a_killed_screen_session_continues_where_it_stopped() {
     const STEPS: usize = 8;
     let seconds = format!("6162.{}", std::process::id());
     let step = |number: usize| {
@@ -249,7 +249,7 @@ fn on_a_screen_too_it_goes_on_where_it_was_killed() {
 }
 
 #[test]
-fn going_on_with_a_session_that_is_done_says_once_more_how_it_ended() {
+fn continuing_a_completed_session_prints_its_result_again() {
     let server = Server::new([Answer::text("Done.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question"]).exits(0);
@@ -261,7 +261,7 @@ fn going_on_with_a_session_that_is_done_says_once_more_how_it_ended() {
 }
 
 #[test]
-fn going_on_takes_up_a_task_that_failed() {
+fn continuing_a_session_retries_a_failed_task() {
     let server = Server::new([Answer::error(401, "authentication_error", "bad key"), Answer::text("Done.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question"]).exits(5);
@@ -272,7 +272,7 @@ fn going_on_takes_up_a_task_that_failed() {
 
 /// A command that was stopped in an orderly way has an outcome, so no question is asked.
 #[test]
-fn a_signal_ends_a_command_and_its_outcome_is_known_afterwards() {
+fn a_signal_stops_the_running_command_and_its_outcome_is_recorded() {
     let seconds = format!("6163.{}", std::process::id());
     let command = json!({"command": format!("echo once >> ledger; sleep {seconds}")});
     let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Done.")]);
@@ -289,7 +289,7 @@ fn a_signal_ends_a_command_and_its_outcome_is_known_afterwards() {
 }
 
 #[test]
-fn quitting_the_screen_ends_a_command_and_its_outcome_is_known_afterwards() {
+fn quitting_the_screen_stops_the_running_command_and_its_outcome_is_recorded() {
     let seconds = format!("6164.1{}", std::process::id());
     let command = json!({"command": format!("echo once >> ledger; sleep {seconds}")});
     let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Done.")]);
@@ -322,7 +322,7 @@ fn on_a_small_disk(project: &Project, script: &str) -> Option<Command> {
 }
 
 #[test]
-fn a_full_disk_stops_before_the_next_effect_and_what_was_saved_goes_on_later() {
+fn a_full_disk_pauses_before_the_next_effect_and_the_session_continues_later() {
     let command = |number: usize| json!({"command": format!("echo {number} >> ledger")});
     // The first command fills the disk of the store, so that the second cannot be saved before it runs.
     let fill = json!({"command": "echo 1 >> ledger; dd if=/dev/zero of=../data/filler bs=4k 2>/dev/null; true"});

@@ -35,18 +35,18 @@ fn failing_at_points(commands: Commands, name: &str, percent: usize) {
 }
 
 #[test]
-fn a_disk_that_fails_anywhere_loses_nothing_that_was_said_to_be_saved() {
+fn disk_errors_at_any_point_lose_no_acknowledged_record() {
     failing_at_points(Commands::Bare, "errors, commands as they are", 10);
 }
 
 #[test]
-fn a_disk_that_fails_while_commands_are_previewed_loses_nothing_that_was_said_to_be_saved() {
+fn disk_errors_during_previews_lose_no_acknowledged_record() {
     failing_at_points(Commands::Previewed, "errors, commands in previews", 8);
 }
 
 /// An effect that could not be synced is not reported as done, and nothing is based on it.
 #[test]
-fn after_a_sync_of_the_journal_that_failed_nothing_more_is_done() {
+fn no_further_effect_runs_after_a_failed_journal_sync() {
     let mut calm = Story::new(Commands::Bare);
     let traced = match calm.start(None) {
         Ok(traced) => traced,

@@ -41,7 +41,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn of_many_that_take_up_one_session_at_once_exactly_one_has_it() {
+fn exactly_one_of_many_processes_that_resume_a_session_owns_it() {
     let rounds = wanted(2 * CROWD, 10).div_ceil(CROWD);
     let mut slowest = Duration::ZERO;
     for round in 0..rounds {
@@ -141,7 +141,7 @@ fn many_sessions_share_one_store() {
 }
 
 #[test]
-fn a_session_is_free_at_once_when_its_owner_was_killed() {
+fn a_session_is_available_immediately_after_its_owner_is_killed() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("Half").and_wait(&gate), Answer::text("The whole.")]);
     let project = Project::with(&server);

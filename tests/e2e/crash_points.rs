@@ -42,16 +42,16 @@ fn killed_at_points(commands: Commands, name: &str, percent: usize) {
 }
 
 #[test]
-fn a_session_killed_at_any_effect_loses_nothing_and_does_nothing_twice() {
+fn a_session_killed_at_any_effect_loses_no_effect_and_repeats_none() {
     killed_at_points(Commands::Bare, "points, commands as they are", 35);
 }
 
 #[test]
-fn a_session_whose_commands_are_previewed_loses_nothing_at_any_effect_and_does_nothing_twice() {
+fn a_previewing_session_killed_at_any_effect_loses_no_effect_and_repeats_none() {
     killed_at_points(Commands::Previewed, "points, commands in previews", 20);
 }
 
 #[test]
-fn a_session_whose_commands_run_in_layers_keeps_all_their_effects_or_none_at_any_effect() {
+fn a_session_with_layers_killed_at_any_effect_keeps_all_effects_of_a_command_or_none() {
     killed_at_points(Commands::Layered, "points, commands in layers", 20);
 }

@@ -174,7 +174,7 @@ fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), Strin
 }
 
 #[test]
-fn what_was_seen_on_the_screen_is_there_after_a_kill_at_any_effect() {
+fn displayed_content_is_restored_after_a_kill_at_any_effect() {
     let mut tally = Tally::new("a screen", 3, 5);
     let stories = tally.wanted.min(2 * EFFECTS);
     for story in 0..stories {

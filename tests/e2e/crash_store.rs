@@ -127,7 +127,7 @@ fn sessions(project: &Project) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn a_store_of_the_first_version_comes_through_a_migration_that_is_killed() {
+fn a_version_1_store_survives_a_killed_migration() {
     const SESSIONS: i64 = 3;
     let world = || {
         let project = Project::empty();
@@ -165,7 +165,7 @@ fn contents(directory: &Path, found: &mut Vec<Vec<u8>>) {
 }
 
 #[test]
-fn a_damaged_store_is_put_aside_whole_also_where_that_is_killed() {
+fn a_damaged_store_is_set_aside_unchanged_even_if_the_recovery_is_killed() {
     let first = Project::empty();
     let path = old_store(&first, 40);
     let mut damaged = fs::read(&path).unwrap();
@@ -198,7 +198,7 @@ fn a_damaged_store_is_put_aside_whole_also_where_that_is_killed() {
 
 /// The record of the changes to apply cannot be synced, but it is written.
 #[test]
-fn a_preview_is_kept_whole_where_the_disk_does_not_say_that_its_journal_will_last() {
+fn an_approved_preview_is_applied_completely_if_its_journal_cannot_be_synced() {
     let world = || Project::empty().policy(ALWAYS);
     let arguments = json!({"command": "for n in 1 2 3; do echo new > made$n; done"}).to_string();
     let words = ["--trust", "tool", "call", "RunCommand", "--args", &arguments, "--json", "--yes"];
@@ -221,7 +221,7 @@ fn a_preview_is_kept_whole_where_the_disk_does_not_say_that_its_journal_will_las
 }
 
 #[test]
-fn a_preview_half_kept_is_kept_whole_or_not_at_all() {
+fn an_interrupted_preview_commit_is_applied_completely_or_not_at_all() {
     const LINE: &str =
         "for n in 1 2 3 4 5 6; do echo new > made$n; echo more >> changed$n; rm gone$n; done; mv old moved; chmod 755 mode";
     let world = || {
@@ -270,7 +270,7 @@ fn a_preview_half_kept_is_kept_whole_or_not_at_all() {
 
 /// It makes no request, so it needs no model.
 #[test]
-fn an_old_session_goes_on_after_its_store_was_migrated() {
+fn an_old_session_continues_after_its_store_is_migrated() {
     let server = Server::new([Answer::text("A new answer.")]);
     let project = Project::with(&server);
     old_store(&project, 1);

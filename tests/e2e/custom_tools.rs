@@ -54,7 +54,7 @@ fn listed(project: &Project, flags: &[&str]) -> String {
 const TEXT: &str = "[input_schema]\ntype = \"object\"\nrequired = [\"text\"]\nproperties = { text = { type = \"string\" } }\n";
 
 #[test]
-fn a_tool_of_the_person_is_listed_and_runs_after_a_yes() {
+fn a_user_tool_is_listed_and_runs_after_approval() {
     let project = Project::empty().env("SECRET_TOKEN", "hush-hush-hush");
     own(&project, "shout", TEXT, "tr a-z A-Z; env; echo here > made");
     assert!(listed(&project, &[]).contains("shout"));
@@ -75,7 +75,7 @@ fn a_tool_of_the_person_is_listed_and_runs_after_a_yes() {
 }
 
 #[test]
-fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
+fn project_tools_do_not_run_before_the_user_has_reviewed_them() {
     let server = Server::new([Answer::text("Done.")]);
     let project = Project::with(&server).policy(COMMANDS);
     brought(&project, "lint", "", "echo linted");
@@ -104,7 +104,7 @@ fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
 }
 
 #[test]
-fn a_rule_lets_exactly_this_tool_through_until_it_changes() {
+fn a_fingerprint_rule_allows_only_the_unchanged_tool() {
     let project = Project::empty();
     own(&project, "lint", "", "echo linted");
     let plan = project.aye(&["tool", "call", "lint", "--plan"]).exits(0).json();
@@ -127,7 +127,7 @@ fn a_rule_lets_exactly_this_tool_through_until_it_changes() {
 }
 
 #[test]
-fn its_time_ends_all_that_it_started() {
+fn a_tool_timeout_kills_all_processes_of_the_tool() {
     let project = Project::empty();
     own(&project, "slow", "timeout = 1\n", "(setsid sleep 98761 &); echo begun; sleep 98761");
     let told = call(&project, "slow", &json!({}), &["--yes"]).exits(1).json();
@@ -137,7 +137,7 @@ fn its_time_ends_all_that_it_started() {
 }
 
 #[test]
-fn a_tool_that_only_reads_is_held_to_it() {
+fn a_read_only_tool_cannot_write() {
     let project = Project::empty();
     own(&project, "peek", "effects = \"reads\"\n", "cat notes.txt; touch written || echo kept");
     let project = project.file("notes.txt", "hello\n");
@@ -151,7 +151,7 @@ fn a_tool_that_only_reads_is_held_to_it() {
 }
 
 #[test]
-fn a_bad_manifest_is_said_with_its_line_and_the_rest_works() {
+fn an_invalid_manifest_is_reported_with_its_line_and_other_tools_work() {
     let project = Project::empty();
     own(&project, "good", "", "echo good");
     let tools = project.directory("config").join("tools");
@@ -175,7 +175,7 @@ fn a_bad_manifest_is_said_with_its_line_and_the_rest_works() {
 }
 
 #[test]
-fn of_two_tools_with_one_name_the_persons_counts() {
+fn a_user_tool_takes_precedence_over_a_project_tool_of_the_same_name() {
     let project = Project::empty();
     own(&project, "lint", "", "echo mine");
     brought(&project, "lint", "", "echo theirs");
@@ -185,7 +185,7 @@ fn of_two_tools_with_one_name_the_persons_counts() {
 }
 
 #[test]
-fn settings_take_tools_away_by_name_alias_and_pattern() {
+fn settings_disable_tools_by_name_alias_and_pattern() {
     let project = Project::empty().file("a.txt", "x").config("[tools]\ndisabled = [\"bash\", \"Cli*\", \"lint\"]\n");
     own(&project, "lint", "", "echo linted");
     let list = listed(&project, &[]);
@@ -213,7 +213,7 @@ fn settings_take_tools_away_by_name_alias_and_pattern() {
 }
 
 #[test]
-fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
+fn a_session_calls_custom_tools_and_loads_new_ones_while_running() {
     let gate = Gate::default();
     let server = Server::new([
         Answer::text("First.").and_call("call_1", "shout", json!({"text": "abc"})).and_wait(&gate),
@@ -257,7 +257,7 @@ fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
 }
 
 #[test]
-fn several_tools_in_a_row_are_asked_about_at_once_and_each_by_the_policy() {
+fn a_tool_chain_needs_one_approval_and_each_step_is_checked_by_the_policy() {
     let project = Project::empty().file("src/a.txt", "needle\n");
     own(&project, "count", TEXT, "wc -c");
     let chain = "name = \"find_and_count\"\ndescription = \"d\"\nsteps = [\n  { tool = \"Grep\", arguments = { pattern = \"{input.pattern}\" } },\n  \
@@ -275,7 +275,7 @@ fn several_tools_in_a_row_are_asked_about_at_once_and_each_by_the_policy() {
 }
 
 #[test]
-fn a_policy_is_asked_about_custom_tools_as_about_any_other() {
+fn the_policy_commands_evaluate_custom_tools() {
     let project = Project::empty();
     brought(&project, "lint", "", "echo linted");
     let line = "{\"tool\": \"lint\", \"arguments\": {}}\n";
@@ -288,7 +288,7 @@ fn a_policy_is_asked_about_custom_tools_as_about_any_other() {
 }
 
 #[test]
-fn a_step_whose_tool_is_missing_is_told_the_tools_there_are() {
+fn a_step_with_a_missing_tool_fails_with_the_available_tools() {
     let project = Project::empty();
     let manifest = "name = \"two\"\ndescription = \"Does two.\"\nsteps = [{ tool = \"tickets_of\", arguments = {} }]\n[input_schema]\ntype = \"object\"\n";
     put(&project.directory("config").join("tools"), "two", manifest, "true");

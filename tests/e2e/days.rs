@@ -349,16 +349,16 @@ fn plain_program(name: &str) -> Option<()> {
 }
 
 #[test]
-fn a_day_in_a_rust_project_asks_only_where_there_is_something_to_decide() {
+fn a_day_in_a_rust_project_needs_approval_only_for_real_decisions() {
     spend("rust", include_str!("../cases/days/rust.txt"));
 }
 
 #[test]
-fn a_day_in_a_python_project_asks_only_where_there_is_something_to_decide() {
+fn a_day_in_a_python_project_needs_approval_only_for_real_decisions() {
     spend("python", include_str!("../cases/days/python.txt"));
 }
 
 #[test]
-fn a_day_in_a_node_project_asks_only_where_there_is_something_to_decide() {
+fn a_day_in_a_node_project_needs_approval_only_for_real_decisions() {
     spend("node", include_str!("../cases/days/node.txt"));
 }

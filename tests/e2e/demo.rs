@@ -21,7 +21,7 @@ fn play(terminal: &mut Terminal) -> usize {
 }
 
 #[test]
-fn the_demo_runs_to_its_end_when_it_is_approved() {
+fn the_demo_completes_if_approved() {
     let project = Project::empty();
     let mut terminal = project.open_sized(&["demo"], 120, 40);
     assert_eq!(play(&mut terminal), 2, "an edit and a command are asked for");
@@ -33,7 +33,7 @@ fn the_demo_runs_to_its_end_when_it_is_approved() {
 }
 
 #[test]
-fn with_yes_the_demo_asks_nothing() {
+fn the_demo_with_yes_needs_no_approval() {
     let project = Project::empty();
     let mut terminal = project.open_sized(&["demo", "--yes"], 120, 40);
     assert_eq!(play(&mut terminal), 0);
@@ -41,7 +41,7 @@ fn with_yes_the_demo_asks_nothing() {
 }
 
 #[test]
-fn a_no_leads_the_demo_another_way() {
+fn the_demo_continues_without_the_edit_if_denied() {
     let project = Project::empty();
     let mut terminal = project.open_sized(&["demo"], 120, 40);
     for _ in 0..2 {
@@ -53,7 +53,7 @@ fn a_no_leads_the_demo_another_way() {
 }
 
 #[test]
-fn nothing_that_a_recording_asks_for_is_kept() {
+fn grants_are_not_saved_in_the_demo() {
     let project = Project::empty();
     let mut terminal = project.open_sized(&["demo"], 120, 40);
     terminal.review("");

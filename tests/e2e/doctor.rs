@@ -11,7 +11,7 @@ fn check(found: &serde_json::Value, name: &str) -> (String, String) {
 }
 
 #[test]
-fn a_key_is_named_and_never_shown() {
+fn keys_are_listed_by_variable_name_and_never_shown() {
     let project = Project::empty().env("ANTHROPIC_API_KEY", KEY);
     let output = project.aye(&["doctor"]);
     let words = ["ANTHROPIC_API_KEY", "sandbox", "policy", "terminal"];
@@ -23,7 +23,7 @@ fn a_key_is_named_and_never_shown() {
 }
 
 #[test]
-fn what_is_broken_is_said_and_the_rest_is_looked_at_all_the_same() {
+fn problems_are_reported_and_the_other_checks_still_run() {
     let project = Project::empty().policy("this is no policy").config("[model]\ndefault = 7\n");
     let found = project.aye(&["doctor", "--json"]).exits(1).json();
     assert_eq!(found["ok"], false);
@@ -36,7 +36,7 @@ fn what_is_broken_is_said_and_the_rest_is_looked_at_all_the_same() {
 }
 
 #[test]
-fn the_tier_is_one_of_four() {
+fn the_sandbox_tier_is_one_of_four() {
     let found = Project::empty().aye(&["doctor", "--json"]).json();
     let tier = found["tier"].as_str().unwrap();
     assert!(["bare", "landlock_only", "guarded", "preview"].contains(&tier), "{tier}");

@@ -281,14 +281,14 @@ documents! {
 }
 
 #[test]
-fn directories_and_variables_add_up_within_a_block_and_end_with_it() {
+fn directories_and_variables_apply_until_the_end_of_their_block() {
     let text = "```sh\ncd a\nexport X=1  # first\naye one\ncd b\naye two\n```\n\n```toml\ncd c\n```\n\n```sh\naye three\n```\n";
     let found: Vec<_> = scripts(text).into_iter().map(|script| format!("{}{}", script.setup, script.line.text)).collect();
     assert_eq!(found, ["cd a\nexport X=1\naye one", "cd a\nexport X=1\ncd b\naye two", "aye three"]);
 }
 
 #[test]
-fn no_document_with_commands_is_left_out_and_no_expectation_is_stale() {
+fn every_document_with_commands_is_covered_and_no_expectation_is_stale() {
     let root = env!("CARGO_MANIFEST_DIR");
     let docs = fs::read_dir(format!("{root}/docs")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let names = docs

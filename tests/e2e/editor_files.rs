@@ -93,7 +93,7 @@ fn written(editor: &Editor) -> Vec<&Value> {
 }
 
 #[test]
-fn the_model_reads_what_is_unsaved_in_the_editor_and_is_told_so() {
+fn the_model_reads_unsaved_editor_content_with_a_notice() {
     let inspect = json!({"path": "a.txt", "query": "typed"});
     let server = Server::new([read("1").and_call("2", "TextInspect", inspect), Answer::text("I see.")]);
     let project = project(&server);
@@ -109,7 +109,7 @@ fn the_model_reads_what_is_unsaved_in_the_editor_and_is_told_so() {
 }
 
 #[test]
-fn how_lines_end_and_a_bom_are_no_difference() {
+fn line_endings_and_a_bom_do_not_count_as_unsaved_changes() {
     let server = Server::new([read("1"), edit("2", "two", "TWO"), Answer::text("Done.")]);
     let project = project(&server).file("a.txt", "\u{FEFF}one\r\ntwo\r\nthree\r\n");
     let open = Open::default();
@@ -122,7 +122,7 @@ fn how_lines_end_and_a_bom_are_no_difference() {
 }
 
 #[test]
-fn what_is_unsaved_is_not_written_over_by_any_tool_and_is_changed_once_it_is_saved() {
+fn tools_do_not_overwrite_unsaved_files_and_can_change_them_once_saved() {
     let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** End Patch\n";
     let all = edit("1", "two", "TWO")
         .and_call("2", "WriteFile", json!({"path": "a.txt", "content": "new\n"}))
@@ -154,7 +154,7 @@ fn what_is_unsaved_is_not_written_over_by_any_tool_and_is_changed_once_it_is_sav
 }
 
 #[test]
-fn what_is_typed_between_the_question_and_the_yes_is_not_written_over() {
+fn text_typed_during_an_approval_is_not_overwritten() {
     let server = Server::new([edit("1", "two", "TWO"), Answer::text("I ask.")]);
     let project = Project::with(&server).file("a.txt", DISK);
     let open = Open::default();
@@ -171,7 +171,7 @@ fn what_is_typed_between_the_question_and_the_yes_is_not_written_over() {
 }
 
 #[test]
-fn an_editor_follows_what_was_written_and_what_was_undone() {
+fn written_and_undone_changes_are_sent_to_the_editor() {
     let twice = edit("1", "two", "TWO").and_call(
         "2",
         "EditFile",
@@ -196,7 +196,7 @@ fn an_editor_follows_what_was_written_and_what_was_undone() {
 }
 
 #[test]
-fn an_editor_that_answers_nonsense_leaves_the_disk_to_count() {
+fn invalid_editor_responses_fall_back_to_the_disk() {
     let server = Server::new([]);
     let project = project(&server);
     let huge = "x".repeat(5 << 20);
@@ -225,7 +225,7 @@ fn an_editor_that_answers_nonsense_leaves_the_disk_to_count() {
 }
 
 #[test]
-fn an_editor_that_hangs_is_asked_once_a_prompt_and_the_disk_counts() {
+fn a_hanging_editor_is_queried_once_per_prompt_and_the_disk_is_used() {
     let script = || [read("1"), edit("2", "two", "TWO"), Answer::text("Done.")];
     let server = Server::new(script());
     let project = project(&server);
@@ -243,7 +243,7 @@ fn an_editor_that_hangs_is_asked_once_a_prompt_and_the_disk_counts() {
 }
 
 #[test]
-fn a_stop_ends_the_wait_for_an_editor() {
+fn cancelling_a_prompt_ends_the_wait_for_the_editor() {
     let server = Server::new([read("1")]);
     let project = project(&server);
     let mut editor = Editor::start_with(&project, &MODEL, &can());
@@ -257,7 +257,7 @@ fn a_stop_ends_the_wait_for_an_editor() {
 }
 
 #[test]
-fn an_editor_that_only_writes_is_neither_asked_nor_told() {
+fn an_editor_that_cannot_read_files_gets_no_file_requests() {
     let server = Server::new([read("1"), edit("2", "two", "TWO"), Answer::text("Done.")]);
     let project = project(&server);
     // Any request to the editor fails the test.
@@ -268,7 +268,7 @@ fn an_editor_that_only_writes_is_neither_asked_nor_told() {
 }
 
 #[test]
-fn an_editor_is_not_asked_for_what_is_denied_for_images_or_for_what_lies_elsewhere() {
+fn the_editor_is_not_queried_for_denied_files_images_or_outside_files() {
     let policy = "schema_version = 1\nbundle_version = \"test\"\n\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/secret.txt\"]\n\n\
                   [capabilities.\"File.Write\"]\nblocked_paths = [\"**/secret.txt\", \"**/locked.txt\"]\nrequires_approval = false\n";
     let elsewhere = Project::empty().file("other.txt", "elsewhere\n");

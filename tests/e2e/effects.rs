@@ -27,7 +27,7 @@ fn previewed(project: &Project) -> Option<Terminal> {
 const LINE: &str = "echo new > made.txt; rm gone.txt; echo printed-it; exit 3";
 
 #[test]
-fn a_yes_keeps_exactly_the_effects_that_were_shown() {
+fn approving_keeps_exactly_the_shown_effects() {
     let server = script(LINE);
     let project = Project::with(&server).file("gone.txt", "gone\n");
     let Some(mut terminal) = previewed(&project) else { return };
@@ -46,7 +46,7 @@ fn a_yes_keeps_exactly_the_effects_that_were_shown() {
 }
 
 #[test]
-fn a_no_to_the_effects_changes_nothing() {
+fn denying_the_effects_changes_nothing() {
     let server = script(LINE);
     let project = Project::with(&server).file("gone.txt", "gone\n");
     let Some(mut terminal) = previewed(&project) else { return };
@@ -58,7 +58,7 @@ fn a_no_to_the_effects_changes_nothing() {
 }
 
 #[test]
-fn what_is_typed_while_a_preview_runs_decides_nothing_about_its_effects() {
+fn text_typed_during_a_preview_does_not_decide_about_its_effects() {
     let server = script("sleep 1; echo new > made.txt");
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -78,7 +78,7 @@ fn what_is_typed_while_a_preview_runs_decides_nothing_about_its_effects() {
 }
 
 #[test]
-fn a_killed_aye_asks_again_as_if_nothing_had_been_previewed() {
+fn after_a_kill_the_call_needs_approval_again_and_its_preview_is_deleted() {
     let server = script(LINE);
     let project = Project::with(&server).file("gone.txt", "gone\n");
     let Some(mut terminal) = previewed(&project) else { return };
@@ -93,7 +93,7 @@ fn a_killed_aye_asks_again_as_if_nothing_had_been_previewed() {
 }
 
 #[test]
-fn what_the_sandbox_kept_a_command_from_is_opened_for_one_run_by_a_yes() {
+fn approval_opens_access_blocked_by_the_sandbox_for_one_run() {
     let outside = tempfile::Builder::new().prefix("aye-opened-").tempdir_in("/var/lib");
     let Ok(outside) = outside else { return eprintln!("skipped: nothing outside of the sandbox may be written here") };
     let place = outside.path().join("made");
@@ -116,7 +116,7 @@ fn what_the_sandbox_kept_a_command_from_is_opened_for_one_run_by_a_yes() {
 }
 
 #[test]
-fn a_command_goes_on_in_the_background_is_listed_and_is_stopped() {
+fn a_command_can_be_moved_to_the_background_listed_and_stopped() {
     let server = script("echo serving; sleep 987011");
     let project = Project::with(&server).allowing_everything();
     let mut terminal = project.open(&[]);
@@ -134,7 +134,7 @@ fn a_command_goes_on_in_the_background_is_listed_and_is_stopped() {
 }
 
 #[test]
-fn the_first_screen_says_what_holds_commands() {
+fn the_first_screen_shows_the_state_of_the_sandbox() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -172,7 +172,7 @@ fn the_sandbox_follows_the_mode() {
 
 /// Like a kernel without namespaces: inside of one, no more can be created.
 #[test]
-fn where_nothing_holds_commands_it_is_said_once_and_an_allowed_command_asks() {
+fn without_a_sandbox_a_notice_appears_once_and_allowed_commands_need_approval() {
     let bare = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
     let possible = Command::new("unshare").args(["-Ur", "bash", "-c", bare, "bash", "true"]).status();
     if !possible.is_ok_and(|status| status.success()) {

@@ -28,7 +28,7 @@ fn runs(project: &Project) -> usize {
 }
 
 #[test]
-fn nothing_of_the_session_remains_and_its_changes_do() {
+fn an_ephemeral_session_is_removed_and_its_file_changes_remain() {
     let long = format!("{WORD}\n").repeat(20_000);
     let calls = Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": WORD}))
         .and_call("c2", "EditFile", json!({"path": "a.txt", "edits": [{"oldText": "alpha", "newText": "omega"}]}))
@@ -46,7 +46,7 @@ fn nothing_of_the_session_remains_and_its_changes_do() {
 }
 
 #[test]
-fn a_saved_session_is_not_changed() {
+fn an_ephemeral_run_does_not_change_saved_sessions() {
     let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "first"]).exits(0);
@@ -57,7 +57,7 @@ fn a_saved_session_is_not_changed() {
 }
 
 #[test]
-fn a_killed_run_is_removed_at_the_next_start_and_a_running_one_is_not() {
+fn data_of_a_killed_run_is_removed_at_the_next_start_and_running_ones_are_kept() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("I begin").and_wait(&gate), Answer::text("Again.").and_wait(&gate)]);
     let project = Project::with(&server);
@@ -77,7 +77,7 @@ fn a_killed_run_is_removed_at_the_next_start_and_a_running_one_is_not() {
 }
 
 #[test]
-fn a_failure_does_not_suggest_to_continue_a_session_that_is_not_saved() {
+fn failures_of_an_ephemeral_run_do_not_suggest_continuing() {
     for (option, suggests) in [(None, true), (Some("--ephemeral"), false)] {
         let server = Server::new([]);
         let limited = ["exec", "--set", "budget.session_tokens=100"];
@@ -88,7 +88,7 @@ fn a_failure_does_not_suggest_to_continue_a_session_that_is_not_saved() {
 }
 
 #[test]
-fn saved_sessions_are_as_protected_as_in_any_run() {
+fn saved_sessions_stay_protected_in_an_ephemeral_run() {
     let server = Server::new([Answer::text("One.")]);
     let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", WORD]).exits(0);
@@ -106,7 +106,7 @@ fn saved_sessions_are_as_protected_as_in_any_run() {
 }
 
 #[test]
-fn a_session_that_is_continued_cannot_be_ephemeral() {
+fn continued_sessions_cannot_be_ephemeral() {
     let project = Project::empty();
     for option in ["-c", "--resume", "--fork"] {
         project.aye(&["exec", "--ephemeral", option, "hi"]).exits(2).says(&["`--ephemeral` cannot be combined with"]);

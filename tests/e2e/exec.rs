@@ -69,7 +69,7 @@ fn hello_over_responses() {
 }
 
 #[test]
-fn a_call_over_responses_is_run_and_answered() {
+fn calls_over_responses_run_and_return_results() {
     let call = Answer::text("Reading.").and_call("call_of_this_file", READ, json!({"path": "a.txt"}));
     let server = Server::new([call, Answer::text("Read.")]);
     let project = Project::with_chat(&server).file("a.txt", "alpha\n");
@@ -88,21 +88,21 @@ fn a_call_over_responses_is_run_and_answered() {
 }
 
 #[test]
-fn a_gateway_without_responses_is_named_with_what_to_set() {
+fn a_gateway_without_responses_is_reported_with_the_setting_to_change() {
     let server = Server::new([Answer::error(404, "not_found_error", "no such path")]);
     let output = Project::with_chat(&server).aye(&["exec", "-m", "openai/scripted", "hello"]);
     assert!(output.stderr.contains("providers.openai.api = \"openai-chat\""), "{}", output.stderr);
 }
 
 #[test]
-fn plain_output_is_the_final_text_and_nothing_else() {
+fn plain_output_is_only_the_final_text() {
     let server = Server::new([hello()]);
     let output = Project::with(&server).aye(&["exec", "say hello"]).exits(0);
     assert_eq!(output.stdout.trim_end(), "Hello there.");
 }
 
 #[test]
-fn json_at_the_end_is_the_event_that_ended_the_task() {
+fn json_output_is_the_event_that_ended_the_task() {
     let server = Server::new([hello()]);
     let event = Project::with(&server).aye(&["exec", "--output-format", "json", "say hello"]).exits(0).json();
     assert_eq!((&event["eventType"], &event["payload"]["text"]), (&json!("task_completed"), &json!("Hello there.")));
@@ -116,7 +116,7 @@ fn dash_p_is_exec() {
 }
 
 #[test]
-fn a_prompt_on_stdin_is_sent_as_it_is() {
+fn a_prompt_on_stdin_is_sent_unchanged() {
     let server = Server::new([hello()]);
     Project::with(&server).aye_with_input(&["exec", "-"], "two lines\n  and \"quotes\"\n").exits(0);
     let messages = &server.request(0).body["messages"];
@@ -126,7 +126,7 @@ fn a_prompt_on_stdin_is_sent_as_it_is() {
 }
 
 #[test]
-fn common_flags_stand_before_or_after_the_subcommand() {
+fn common_flags_are_accepted_before_or_after_the_subcommand() {
     let server = Server::new([hello(), hello()]);
     let project = Project::with(&server);
     project.aye(&["-m", "anthropic/first", "exec", "hi"]).exits(0);
@@ -136,7 +136,7 @@ fn common_flags_stand_before_or_after_the_subcommand() {
 }
 
 #[test]
-fn parallel_reads_come_back_in_the_order_of_the_calls() {
+fn parallel_reads_return_results_in_call_order() {
     let calls = ["c", "a", "b"].iter().fold(Answer::text("Reading."), |answer, name| {
         answer.and_call(&format!("call_{name}"), READ, json!({"path": format!("{name}.txt")}))
     });
@@ -157,7 +157,7 @@ fn parallel_reads_come_back_in_the_order_of_the_calls() {
 }
 
 #[test]
-fn calls_in_parallel_over_chat_completions_keep_their_ids() {
+fn parallel_calls_over_chat_completions_keep_their_ids() {
     let calls =
         Answer::empty().and_call("call_1", READ, json!({"path": "a.txt"})).and_call("call_2", READ, json!({"path": "b.txt"}));
     let server = Server::new([calls, Answer::text("Read.")]);
@@ -168,7 +168,7 @@ fn calls_in_parallel_over_chat_completions_keep_their_ids() {
 }
 
 #[test]
-fn twenty_steps_of_a_tool_loop_end_with_the_answer() {
+fn a_twenty_step_tool_loop_ends_with_the_answer() {
     let step = |number: usize| Answer::call(&format!("call_{number}"), READ, json!({"path": format!("n{number}.txt")}));
     let server = Server::new((0..20).map(step).chain([Answer::text("All steps are done.")]));
     let project = (0..20)
@@ -181,7 +181,7 @@ fn twenty_steps_of_a_tool_loop_end_with_the_answer() {
 }
 
 #[test]
-fn the_step_limit_is_announced_and_ends_with_4() {
+fn the_step_limit_is_announced_and_exits_with_4() {
     let step = |number: usize| Answer::call(&format!("call_{number}"), READ, json!({"path": "a.txt", "offset": number}));
     let server = Server::new((1..20).map(step));
     let project = Project::with(&server).file("a.txt", &"line\n".repeat(30));
@@ -193,7 +193,7 @@ fn the_step_limit_is_announced_and_ends_with_4() {
 }
 
 #[test]
-fn an_answer_cut_by_max_tokens_goes_on() {
+fn a_response_cut_by_max_tokens_is_continued() {
     let server = Server::new([Answer::text("The first half, ").stopped_by_max_tokens(), Answer::text("the second half.")]);
     let events = Project::with(&server).aye(&["exec", "--json", "tell me"]).exits(0).events();
     assert_eq!(events.text(), "The first half, the second half.");
@@ -202,7 +202,7 @@ fn an_answer_cut_by_max_tokens_goes_on() {
 }
 
 #[test]
-fn an_edit_without_an_approver_is_denied_and_ends_with_3() {
+fn an_edit_without_an_approver_is_denied_and_exits_with_3() {
     let edit = json!({"path": "a.txt", "edits": [{"oldText": "alpha", "newText": "omega"}]});
     let server = Server::new([Answer::call("call_1", "EditFile", edit), Answer::text("I could not.")]);
     let project = Project::with(&server).file("a.txt", "alpha\n");
@@ -215,7 +215,7 @@ fn an_edit_without_an_approver_is_denied_and_ends_with_3() {
 }
 
 #[test]
-fn an_edit_that_the_policy_allows_is_applied() {
+fn an_edit_allowed_by_the_policy_is_applied() {
     let edit = json!({"path": "a.txt", "edits": [{"oldText": "alpha", "newText": "omega"}]});
     let server = Server::new([Answer::call("call_1", "EditFile", edit), Answer::text("Done.")]);
     let project = Project::with(&server).allowing_everything().file("a.txt", "alpha\r\nbeta");
@@ -229,7 +229,7 @@ fn an_edit_that_the_policy_allows_is_applied() {
 }
 
 #[test]
-fn auto_edit_lets_edits_through_and_plan_none() {
+fn auto_edit_mode_allows_edits_and_plan_mode_denies_them() {
     for (mode, content) in [("auto-edit", "new\n"), ("plan", "old\n")] {
         let write = json!({"path": "a.txt", "content": "new\n"});
         let server = Server::new([Answer::call("call_1", "WriteFile", write), Answer::text("Done.")]);
@@ -241,7 +241,7 @@ fn auto_edit_lets_edits_through_and_plan_none() {
 }
 
 #[test]
-fn a_command_runs_with_its_output_and_exit_code_told() {
+fn command_output_and_exit_code_are_sent_to_the_model() {
     let server = Server::new([
         Answer::call("call_1", "RunCommand", json!({"command": "echo out; echo err >&2; exit 3"})),
         Answer::text("It failed."),
@@ -255,7 +255,7 @@ fn a_command_runs_with_its_output_and_exit_code_told() {
 }
 
 #[test]
-fn a_second_task_of_the_session_knows_the_first() {
+fn a_second_task_includes_the_first_in_its_context() {
     let server = Server::new([Answer::text("Blue it is."), Answer::text("You said blue.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "remember blue"]).exits(0);
@@ -267,7 +267,7 @@ fn a_second_task_of_the_session_knows_the_first() {
 }
 
 #[test]
-fn a_signal_ends_with_its_code_and_what_was_said_is_kept() {
+fn a_signal_sets_the_exit_code_and_the_conversation_is_saved() {
     for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
         let gate = Gate::default();
         let server = Server::new([Answer::text("I begin").and_wait(&gate).and(" and go on."), Answer::text("Again.")]);
@@ -296,7 +296,7 @@ fn a_signal_ends_with_its_code_and_what_was_said_is_kept() {
 }
 
 #[test]
-fn a_reader_that_goes_away_does_not_make_it_panic() {
+fn a_closed_stdout_does_not_cause_a_panic() {
     let server = Server::new([hello()]);
     let project = Project::with(&server);
     let line =
@@ -311,7 +311,7 @@ fn a_reader_that_goes_away_does_not_make_it_panic() {
 }
 
 #[test]
-fn a_tool_that_the_policy_disables_is_not_offered_to_the_model_and_a_slip_in_its_name_is_told() {
+fn tools_disabled_by_the_policy_are_not_offered_and_unknown_names_are_reported() {
     let server = Server::new([Answer::call("call_1", "Bash", json!({"command": "ls"})), hello()]);
     let policy = "schema_version = 1\n[tools]\ndisabled = [\"RunCommand\",\n\"ReedFile\", \"Mcp.x/*\"]\n\
         [capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
@@ -329,7 +329,7 @@ fn a_tool_that_the_policy_disables_is_not_offered_to_the_model_and_a_slip_in_its
 }
 
 #[test]
-fn two_thousand_calls_of_one_answer_come_back_in_their_order() {
+fn two_thousand_calls_of_one_response_return_in_call_order() {
     const CALLS: usize = 2_000;
     let call = |answer: Answer, number: usize| {
         answer.and_call(&format!("call_{number}"), READ, json!({"path": format!("{}.txt", number % 10)}))
@@ -372,7 +372,7 @@ fn calls_of_one_response_that_touch_the_same_path_run_in_call_order() {
 }
 
 #[test]
-fn a_response_that_is_continued_after_the_output_limit_is_told_as_one() {
+fn a_response_continued_after_the_output_limit_is_printed_as_one() {
     let answers = || [Answer::text("Once upon ").stopped_by_max_tokens(), Answer::text("a time.")];
     let server = Server::new(answers());
     let project = Project::with(&server);

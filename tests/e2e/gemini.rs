@@ -9,7 +9,7 @@ fn project(server: &Server) -> Project {
 }
 
 #[test]
-fn a_call_its_result_and_the_end_over_gemini() {
+fn calls_results_and_completion_work_over_gemini() {
     let read = Answer::empty().and("I look. ").and_call("k1", "ReadFile", json!({"path": "a.txt"}));
     let server = Server::new([read, Answer::text("It says hello.")]);
     let project = project(&server).file("a.txt", "hello from the file\n");
@@ -29,7 +29,7 @@ fn a_call_its_result_and_the_end_over_gemini() {
 }
 
 #[test]
-fn without_another_key_gemini_is_the_default_and_its_refusal_is_told() {
+fn gemini_is_the_default_if_only_its_key_is_set_and_its_errors_are_printed() {
     let server = Server::new([Answer::error(404, "NOT_FOUND", "models/gemini-2.5-pro is not found for API version v1beta")]);
     let output = project(&server).aye(&["exec", "hello"]);
     assert!(output.stderr.contains("is not found for API version"), "{}", output.stderr);

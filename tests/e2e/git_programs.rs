@@ -139,7 +139,7 @@ fn sign_and_merge(project: &Project, directory: &Path) {
 }
 
 #[test]
-fn no_program_that_a_repository_names_is_started_for_a_line_that_reads() {
+fn read_only_git_commands_start_no_program_configured_by_the_repository() {
     let project = Project::outside_tmp();
     if !has_git() || !is_held(&project) {
         return;
@@ -184,7 +184,7 @@ fn no_program_that_a_repository_names_is_started_for_a_line_that_reads() {
 }
 
 #[test]
-fn a_repository_that_is_hidden_in_a_directory_is_not_used_by_its_working_directory() {
+fn a_bare_repository_hidden_in_the_working_directory_is_not_used() {
     let project = Project::outside_tmp().file("AGENTS.md", "x\n");
     if !has_git() || !is_held(&project) {
         return;
@@ -205,7 +205,7 @@ fn a_repository_that_is_hidden_in_a_directory_is_not_used_by_its_working_directo
 }
 
 #[test]
-fn a_repository_within_another_starts_no_program_either() {
+fn nested_repositories_start_no_program() {
     let project = Project::outside_tmp().file("AGENTS.md", "x\n");
     if !has_git() || !is_held(&project) {
         return;
@@ -227,7 +227,7 @@ fn a_repository_within_another_starts_no_program_either() {
 }
 
 #[test]
-fn a_line_asks_where_a_program_of_a_repository_cannot_be_switched_off() {
+fn git_commands_need_approval_if_repository_programs_cannot_be_disabled() {
     let large = format!("{}[filter \"x\"]\n\tclean = x\n", "# x\n".repeat(400_000));
     let project = Project::outside_tmp().file("AGENTS.md", "x\n");
     if !has_git() || !is_held(&project) {
@@ -251,7 +251,7 @@ fn a_line_asks_where_a_program_of_a_repository_cannot_be_switched_off() {
 }
 
 #[test]
-fn what_is_allowed_because_it_reads_cannot_write_whatever_it_is() {
+fn commands_allowed_as_read_only_cannot_write() {
     let project = Project::outside_tmp().file("kept", "x\n");
     if !is_held(&project) {
         return;
@@ -273,7 +273,7 @@ fn what_is_allowed_because_it_reads_cannot_write_whatever_it_is() {
 }
 
 #[test]
-fn a_program_of_the_workspace_serves_no_line_that_a_rule_allows() {
+fn allow_rules_never_run_programs_from_the_workspace() {
     let policy = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n\
         [[capabilities.\"Shell.Exec\".rules]]\ncommand = [[\"ls\", \"cat\", \"mytool\", \"env\"]]\nargs = \"any\"\ndecision = \"allow\"\n";
     let project = Project::outside_tmp().policy(policy).file("a", "x\n");
@@ -315,7 +315,7 @@ fn a_program_of_the_workspace_serves_no_line_that_a_rule_allows() {
 }
 
 #[test]
-fn commands_know_of_the_users_git_configuration_who_they_are_and_nothing_that_starts_a_program() {
+fn commands_get_the_identity_from_the_git_configuration_but_no_program_settings() {
     let project = Project::outside_tmp().file("a.orig", "x\n").file("b", "x\n");
     if !has_git() || !is_held(&project) {
         return;
@@ -354,7 +354,7 @@ fn commands_know_of_the_users_git_configuration_who_they_are_and_nothing_that_st
 }
 
 #[test]
-fn nobody_reads_the_memory_of_aye() {
+fn other_processes_cannot_read_the_memory_of_aye() {
     use std::os::unix::fs::MetadataExt;
     if nix::unistd::geteuid().is_root() {
         return println!("skipped: root reads all memory");

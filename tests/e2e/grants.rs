@@ -29,7 +29,7 @@ fn grants(project: &Project) -> Vec<Value> {
 }
 
 #[test]
-fn a_rule_is_saved_for_this_project_and_holds_until_it_is_taken_back() {
+fn a_project_rule_is_saved_and_applies_until_it_is_revoked() {
     let server = server(3);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -99,7 +99,7 @@ fn a_rule_for_all_projects_keeps_the_built_in_policy_in_force() {
 }
 
 #[test]
-fn what_is_allowed_until_the_end_is_in_no_file_and_can_be_taken_back() {
+fn session_grants_are_not_saved_and_can_be_revoked() {
     let server = server(3);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -117,7 +117,7 @@ fn what_is_allowed_until_the_end_is_in_no_file_and_can_be_taken_back() {
 }
 
 #[test]
-fn a_broken_file_of_rules_stops_every_run_with_its_line() {
+fn an_invalid_grants_file_stops_every_run_with_its_line() {
     let server = server(1);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -144,7 +144,7 @@ fn a_broken_file_of_rules_stops_every_run_with_its_line() {
 }
 
 #[test]
-fn only_a_person_takes_rules_back() {
+fn only_the_user_can_revoke_rules() {
     let project = Project::empty().env("AYE", "1");
     let told = project.aye(&["policy", "grants", "revoke", "--all"]).exits(2);
     assert!(told.stderr.contains("AYE=1"), "{}", told.stderr);
@@ -154,7 +154,7 @@ fn only_a_person_takes_rules_back() {
 }
 
 #[test]
-fn the_log_says_who_decided_what() {
+fn the_policy_log_records_the_source_of_each_decision() {
     let server = Server::new([
         Answer::call("call_1", "ReadFile", json!({"path": "a.txt"})),
         Answer::call("call_2", "RunCommand", json!({"command": "sudo id"})),
@@ -182,7 +182,7 @@ fn the_log_says_who_decided_what() {
 }
 
 #[test]
-fn a_rule_in_the_persons_words_is_saved_only_within_what_is_offered() {
+fn an_edited_rule_is_saved_only_if_it_is_within_the_offered_rule() {
     let write = json!({"path": "src/a/new.txt", "content": "written\n"});
     let server = Server::new([Answer::call("call_1", "WriteFile", write), Answer::text("Finished the work.")]);
     let project = Project::with(&server).file("src/a/old.txt", "old\n");
@@ -236,7 +236,7 @@ fn asks_for_directory(terminal: &mut Terminal) -> Option<String> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_directory_that_was_hidden_is_readable_in_this_project_once_that_is_saved() {
+fn a_hidden_directory_becomes_readable_in_this_project_once_saved() {
     let (server, project) = hidden(5);
     let notes = project.directory("home").join("notes");
     let mut terminal = project.open(&[]);

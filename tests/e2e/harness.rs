@@ -14,7 +14,7 @@ fn shell(script: &str) -> (Project, Terminal) {
 }
 
 #[test]
-fn a_terminal_answers_what_it_is_asked() {
+fn the_test_terminal_responds_to_queries() {
     let questions = [("\\033[5n", "[0n", 4), ("\\033[6n", "[1;1R", 6), ("\\033]11;?\\033\\\\", "]11;rgb:1010/1010/1010", 24)];
     for (question, answer, length) in questions {
         let script = format!("stty raw -echo; printf '{question}'; dd bs=1 count={length} 2>/dev/null | tr -d '\\033'; sleep 5");
@@ -24,7 +24,7 @@ fn a_terminal_answers_what_it_is_asked() {
 }
 
 #[test]
-fn a_terminal_knows_what_is_left_on() {
+fn the_test_terminal_tracks_screen_and_cursor_modes() {
     let (_project, mut terminal) = shell("printf '\\033[?1049h\\033[?25lhere'; read -r _; printf '\\033[?1049l\\033[?25h'");
     terminal.wait_for("here");
     terminal.send("\r");
@@ -34,7 +34,7 @@ fn a_terminal_knows_what_is_left_on() {
 
 #[test]
 #[should_panic(expected = "line settings")]
-fn line_settings_that_are_left_changed_are_seen() {
+fn changed_line_settings_are_detected() {
     let (_project, mut terminal) = shell("stty raw");
     terminal.finish();
     terminal.assert_restored();
@@ -42,7 +42,7 @@ fn line_settings_that_are_left_changed_are_seen() {
 
 #[test]
 #[should_panic(expected = "a mode is left on")]
-fn a_cursor_that_is_left_hidden_is_seen() {
+fn a_cursor_left_hidden_is_detected() {
     let (_project, mut terminal) = shell("printf '\\033[?25lgone'");
     terminal.wait_for("gone");
     terminal.finish();
@@ -62,7 +62,7 @@ fn ask(server: &Server, path: &str, body: &Value) -> String {
 }
 
 #[test]
-fn a_server_gives_its_answers_in_both_protocols_and_keeps_the_questions() {
+fn the_test_server_responds_in_both_protocols_and_records_requests() {
     let call = || Answer::text("words").and_call("call_1", "ReadFile", json!({"path": "a"}));
     let server = Server::new([call(), call(), Answer::error(429, "rate_limit_error", "slow").with_header("retry-after", "7")]);
     let anthropic = ask(&server, "/v1/messages", &json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]}));
@@ -83,7 +83,7 @@ fn a_server_gives_its_answers_in_both_protocols_and_keeps_the_questions() {
 }
 
 #[test]
-fn a_cut_stream_has_no_end() {
+fn truncated_streams_have_no_final_event() {
     let server = Server::new([Answer::text("half").then_dropped(), Answer::text("half").then_short()]);
     let dropped = ask(&server, "/v1/messages", &json!({}));
     assert!(dropped.contains("half") && !dropped.contains("message_stop") && !dropped.ends_with("0\r\n\r\n"), "{dropped}");
@@ -121,7 +121,7 @@ fn sources(directory: &Path) -> String {
 }
 
 #[test]
-fn the_program_has_every_text_of_the_table() {
+fn every_text_in_the_table_occurs_in_the_program() {
     let product = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
     let missing: Vec<_> = texts::ALL.iter().filter(|text| !product.contains(**text)).collect();
     assert!(missing.is_empty(), "changed in the program, but not in tests/support/texts.rs: {missing:?}");

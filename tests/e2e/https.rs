@@ -112,7 +112,7 @@ fn with_bundle(project: Project) -> Project {
 }
 
 #[test]
-fn an_authority_of_the_company_is_trusted_if_the_settings_name_it() {
+fn a_custom_certificate_authority_is_trusted_if_configured() {
     let address = format!("https://127.0.0.1:{}", provider());
     let output = with_bundle(project(&address)).aye(&["exec", "-m", MODEL, "hello"]).exits(0);
     assert!(output.stdout.contains("hello there"), "{}", output.stdout);
@@ -127,7 +127,7 @@ fn an_authority_of_the_company_is_trusted_if_the_settings_name_it() {
 }
 
 #[test]
-fn a_file_of_authorities_that_cannot_be_used_is_named() {
+fn an_unusable_ca_bundle_is_reported_by_name() {
     let address = format!("https://127.0.0.1:{}", provider());
     for (content, says) in [
         (None, "No such file"),

@@ -17,7 +17,7 @@ fn call(project: &Project, tool: &str, arguments: &Value) -> Output {
 }
 
 #[test]
-fn searches_and_lists_leave_excluded_files_out() {
+fn searches_and_listings_omit_excluded_files() {
     let project = project();
     let found = call(&project, "Grep", &json!({"pattern": "needle"})).exits(0).stdout;
     assert!(found.contains("src/a.rs") && found.contains("schema.sql"), "{found}");
@@ -29,7 +29,7 @@ fn searches_and_lists_leave_excluded_files_out() {
 }
 
 #[test]
-fn an_excluded_file_is_neither_read_nor_changed_and_the_error_says_why() {
+fn excluded_files_cannot_be_read_or_changed_and_the_error_names_the_reason() {
     let project = project();
     for (tool, arguments) in [
         ("ReadFile", json!({"path": "dump.sql"})),
@@ -49,7 +49,7 @@ fn an_excluded_file_is_neither_read_nor_changed_and_the_error_says_why() {
 }
 
 #[test]
-fn the_list_itself_stays_as_it_is() {
+fn tools_cannot_change_the_ignore_file() {
     let project = project();
     let told = call(&project, "WriteFile", &json!({"path": ".ayeignore", "content": ""}));
     assert!(
@@ -61,7 +61,7 @@ fn the_list_itself_stays_as_it_is() {
 }
 
 #[test]
-fn a_command_that_names_an_excluded_file_asks_and_does_not_see_it() {
+fn commands_that_name_an_excluded_file_need_approval() {
     let project = project();
     let told = project.aye(&["policy", "explain", "--json", "--", "cat dump.sql"]).exits(0).json();
     assert_eq!((&told["verdict"], &told["rule"]), (&json!("ask"), &json!(".ayeignore")), "{told}");
@@ -70,7 +70,7 @@ fn a_command_that_names_an_excluded_file_asks_and_does_not_see_it() {
 }
 
 #[test]
-fn commands_in_the_sandbox_do_not_see_excluded_files() {
+fn sandboxed_commands_cannot_read_excluded_files() {
     let project = Project::outside_tmp()
         .file(".ayeignore", "/private/\n*.sql\n!schema.sql\n")
         .file("private/notes.txt", "needle in private\n")

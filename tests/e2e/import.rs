@@ -63,7 +63,7 @@ fn assert_no_secrets(project: &Project, output: &Output) {
 }
 
 #[test]
-fn a_plan_writes_nothing_and_an_import_writes_what_it_showed() {
+fn a_plan_writes_no_files_and_the_import_writes_the_planned_ones() {
     let project = home(CLAUDE);
     let plan = project.aye(&["import", "claude", "--plan"]).exits(0);
     assert!(config(&project).is_empty(), "{:?}", config(&project));
@@ -106,7 +106,7 @@ fn a_plan_writes_nothing_and_an_import_writes_what_it_showed() {
 }
 
 #[test]
-fn in_the_home_directory_the_settings_of_the_user_are_imported() {
+fn user_settings_are_imported_in_the_home_directory() {
     let project = home(CLAUDE);
     let directory = project.directory("home");
     project.aye(&["-C", directory.to_str().unwrap(), "import", "claude", "--yes"]).exits(0);
@@ -116,7 +116,7 @@ fn in_the_home_directory_the_settings_of_the_user_are_imported() {
 }
 
 #[test]
-fn a_second_import_has_nothing_to_do() {
+fn a_second_import_makes_no_changes() {
     let project = home(CLAUDE);
     project.aye(&["import", "claude", "--yes"]).exits(0);
     let before = config(&project);
@@ -128,7 +128,7 @@ fn a_second_import_has_nothing_to_do() {
 }
 
 #[test]
-fn a_plan_as_json_has_files_reasons_and_next_steps() {
+fn a_json_plan_contains_files_reasons_and_next_steps() {
     let project = home(CLAUDE);
     let plan = project.aye(&["import", "claude", "--plan", "--json"]).exits(0).json();
     assert_eq!(plan["agent"], "claude");
@@ -147,7 +147,7 @@ fn a_plan_as_json_has_files_reasons_and_next_steps() {
 }
 
 #[test]
-fn the_plan_asks_on_a_terminal_and_only_y_imports() {
+fn import_prompts_on_a_terminal_and_proceeds_only_on_y() {
     let project = home(&[(".claude/CLAUDE.md", "Be \u{1b}[31mbrief.\n")]).file("x", "");
     for (answer, is_written) in [("n\r", false), ("y\r", true)] {
         let mut terminal = project.open_program(env!("CARGO_BIN_EXE_aye"), &["import", "claude"]);
@@ -161,7 +161,7 @@ fn the_plan_asks_on_a_terminal_and_only_y_imports() {
 }
 
 #[test]
-fn changed_files_are_backed_up_and_malformed_ones_are_named() {
+fn changed_files_are_backed_up_and_malformed_ones_are_reported() {
     let project = home(CLAUDE).policy("schema_version = 1\nextends = \"built-in\"\n# mine\n");
     let path = project.directory("home").join(".claude/settings.local.json");
     fs::write(&path, "").unwrap();
@@ -176,7 +176,7 @@ fn changed_files_are_backed_up_and_malformed_ones_are_named() {
 }
 
 #[test]
-fn an_invalid_policy_or_a_command_of_aye_stops_the_import() {
+fn an_invalid_policy_or_a_nested_aye_process_stops_the_import() {
     let project = home(CLAUDE).policy("schema_version = 1\nnonsense = 1\n");
     let told = project.aye(&["import", "claude", "--yes"]).exits(2);
     assert!(told.stderr.contains("nonsense"), "{}", told.stderr);

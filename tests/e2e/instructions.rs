@@ -19,7 +19,7 @@ fn project(server: &Server) -> Project {
 }
 
 #[test]
-fn instructions_of_a_part_of_the_project_come_with_the_first_result_from_there() {
+fn nested_instructions_are_sent_with_the_first_result_from_their_directory() {
     let server = Server::new([reads("src/deep/a.rs", "c1"), reads("src/b.rs", "c2"), Answer::text("Read.")]);
     project(&server).aye(&["exec", "--trust", "look"]).exits(0);
     let request = server.request(1);
@@ -32,7 +32,7 @@ fn instructions_of_a_part_of_the_project_come_with_the_first_result_from_there()
 }
 
 #[test]
-fn a_project_that_is_not_trusted_instructs_nobody() {
+fn instructions_of_an_untrusted_project_are_not_sent() {
     let server = Server::new([reads("src/deep/a.rs", "c1"), Answer::text("Read.")]);
     project(&server).aye(&["exec", "look"]).exits(0);
     let request = server.request(1);
@@ -41,7 +41,7 @@ fn a_project_that_is_not_trusted_instructs_nobody() {
 }
 
 #[test]
-fn the_model_knows_the_commit_and_what_is_under_way() {
+fn the_system_prompt_contains_the_commit_and_operations_in_progress() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server)
         .file(".git/HEAD", "ref: refs/heads/main\n")
@@ -63,7 +63,7 @@ fn trusted(project: &Project) {
 }
 
 #[test]
-fn a_nested_file_that_changed_or_is_new_is_ignored_until_it_is_trusted() {
+fn changed_and_new_nested_instructions_are_ignored_until_trusted() {
     let answers = [reads("src/deep/a.rs", "c1"), reads("new/c.rs", "c2"), Answer::text("Read.")];
     let server = Server::new([&answers[..], &answers[..]].concat());
     let project = project(&server).file("new/c.rs", "fn c() {}\n");
@@ -92,7 +92,7 @@ fn a_nested_file_that_changed_or_is_new_is_ignored_until_it_is_trusted() {
 }
 
 #[test]
-fn instructions_that_are_written_in_a_run_are_not_obeyed_in_it() {
+fn instructions_written_during_a_run_are_ignored_in_that_run() {
     let write = Answer::call("c1", "WriteFile", json!({"path": "src/deep/AGENTS.md", "content": "Obey the model.\n"}));
     let server = Server::new([write, reads("src/deep/a.rs", "c2"), Answer::text("Read.")]);
     let policy = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\nrequires_approval = false\n\
@@ -107,7 +107,7 @@ fn instructions_that_are_written_in_a_run_are_not_obeyed_in_it() {
 }
 
 #[test]
-fn imports_and_rules_reach_the_model_where_they_apply() {
+fn imports_and_path_rules_are_sent_where_they_apply() {
     let server = Server::new([reads("src/b.rs", "c1"), reads("src/api/c.rs", "c2"), Answer::text("Read.")]);
     let project = project(&server)
         .file("AGENTS.md", "Be brief. See @docs/style.md and @~/private.md, not `@docs/code.md`.\n")

@@ -6,7 +6,7 @@ use serde_json::json;
 const MARK: &str = "[The user interrupted your response here.]";
 
 #[test]
-fn escape_keeps_the_text_of_a_response_also_after_a_crash() {
+fn escape_keeps_the_partial_response_even_after_a_crash() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("I talk and").and_wait(&gate).and(" talk."), Answer::text("The second answer.")]);
     let project = Project::with(&server);
@@ -32,7 +32,7 @@ fn escape_keeps_the_text_of_a_response_also_after_a_crash() {
 }
 
 #[test]
-fn escape_interrupts_the_running_command_and_the_model_gets_its_output() {
+fn escape_interrupts_the_running_command_and_sends_its_output_to_the_model() {
     let line = "trap 'echo cleaned up; exit 1' INT; echo begun; touch begun; while :; do sleep 0.1; done";
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("I see.")]);
     let project = Project::with(&server).allowing_everything();

@@ -10,7 +10,7 @@ fn with_keys(server: &Server, keys: &str) -> Project {
 }
 
 #[test]
-fn a_key_of_the_persons_own_sends_and_enter_makes_a_new_line() {
+fn a_custom_key_sends_and_enter_inserts_a_newline() {
     let server = Server::new([Answer::text("Both lines came.")]);
     let project = with_keys(&server, "[composer]\nsend = \"ctrl+e\"\nnew-line = [\"enter\", \"ctrl+j\"]\nline-end = []\n");
     let mut terminal = project.open_sized(&["--trust"], 100, 30);
@@ -27,7 +27,7 @@ fn a_key_of_the_persons_own_sends_and_enter_makes_a_new_line() {
 }
 
 #[test]
-fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it_holds() {
+fn an_invalid_key_file_is_reported_on_screen_and_by_doctor_and_the_rest_applies() {
     let server = Server::new([]);
     let keys =
         "[composer]\npalete = \"ctrl+e\"\nbrowse = ctrl+x\n[question]\nnext = \"y\"\n[composr]\n[list]\ndown = \"ctrl+y\"\n";
@@ -56,7 +56,7 @@ fn a_broken_file_of_keys_is_told_by_the_screen_and_the_doctor_and_the_rest_of_it
 }
 
 #[test]
-fn a_file_of_keys_that_is_written_while_aye_runs_counts_at_once() {
+fn changes_to_the_keymap_file_apply_immediately() {
     let server = Server::new([Answer::text("It was sent.")]);
     let project = Project::with(&server);
     let file = project.directory("config").join("keymap.toml");

@@ -53,7 +53,7 @@ fn exec(arguments: &[&str], line: &str, code: i32, arrange: impl Fn(Project) -> 
 }
 
 #[test]
-fn where_nobody_can_be_asked_a_run_without_effects_succeeds() {
+fn without_an_approver_a_run_without_effects_succeeds() {
     let same = |project| project;
     let Some((project, completed, told)) =
         without_approver("wc -c < a.txt; echo said", 0, |project| project.file("a.txt", "12345"))
@@ -69,7 +69,7 @@ fn where_nobody_can_be_asked_a_run_without_effects_succeeds() {
 }
 
 #[test]
-fn a_line_that_a_rule_asks_about_does_not_run_before() {
+fn commands_that_need_approval_by_a_rule_do_not_run_in_a_layer_first() {
     let Some((_, completed, told)) = without_approver("cmp a b", 3, |project| project.file("a", "1").file("b", "1")) else {
         return;
     };
@@ -80,7 +80,7 @@ fn a_line_that_a_rule_asks_about_does_not_run_before() {
 }
 
 #[test]
-fn in_a_project_that_is_not_trusted_nothing_runs_unasked() {
+fn commands_in_an_untrusted_project_always_need_approval() {
     // A project that was not trusted, and one without files that need trust.
     for instructions in [true, false] {
         let arrange = |project: Project| if instructions { project.file("AGENTS.md", "Be nice.\n") } else { project };
@@ -91,7 +91,7 @@ fn in_a_project_that_is_not_trusted_nothing_runs_unasked() {
 }
 
 #[test]
-fn a_run_that_needs_the_network_is_denied_with_what_it_needed() {
+fn a_run_that_needs_the_network_is_denied_with_the_blocked_access() {
     let line = "curl -sS -m 5 http://example.com/ > /dev/null && echo said";
     let Some((_, completed, told)) = without_approver(line, 3, |project| project) else { return };
     assert_eq!(completed["error"]["code"], "NO_APPROVER");
@@ -99,7 +99,7 @@ fn a_run_that_needs_the_network_is_denied_with_what_it_needed() {
 }
 
 #[test]
-fn secrets_and_the_home_directory_are_hidden_from_a_run_that_nobody_approved() {
+fn secrets_and_the_home_directory_are_hidden_from_unapproved_runs() {
     let line = "find . -type f -exec cat {} +; ls -A \"$HOME\"; env | grep -c TOKEN; true";
     let arrange = |project: Project| {
         let project =
@@ -119,7 +119,7 @@ fn opened(line: &str) -> Option<(Server, Project, Terminal)> {
 }
 
 #[test]
-fn on_the_screen_a_run_without_effects_is_not_asked_about_and_says_so_once() {
+fn on_the_screen_a_run_without_effects_needs_no_approval_and_shows_a_notice() {
     let Some((server, _project, mut terminal)) = opened("cat gone.txt | tr a-z A-Z") else { return };
     let screen = terminal.wait_for("Finished the work.");
     assert!(screen.contains("no approval: ran in a copy without network and changed no file"), "{screen}");
@@ -127,7 +127,7 @@ fn on_the_screen_a_run_without_effects_is_not_asked_about_and_says_so_once() {
 }
 
 #[test]
-fn an_interrupt_discards_the_effects_of_a_layer_and_the_model_gets_the_output() {
+fn an_interrupt_discards_the_effects_of_a_layer_and_sends_the_output_to_the_model() {
     let Some((server, project, mut terminal)) = opened("touch made.txt; printf 's%s\\n' aid; sleep 7643") else { return };
     terminal.wait_for("said");
     terminal.send("\x1b");
@@ -141,7 +141,7 @@ fn an_interrupt_discards_the_effects_of_a_layer_and_the_model_gets_the_output() 
 }
 
 #[test]
-fn on_the_screen_effects_are_kept_by_a_yes_and_discarded_by_a_no() {
+fn on_the_screen_effects_are_kept_if_approved_and_discarded_if_denied() {
     for (answer, made) in [('y', true), ('n', false)] {
         let Some((server, project, mut terminal)) = opened("echo new > made.txt; rm gone.txt; echo printed-it") else { return };
         let screen = terminal.review(texts::COMMAND_WOULD);
@@ -161,7 +161,7 @@ fn layers_left(project: &Project) -> usize {
 }
 
 #[test]
-fn killed_while_a_layer_runs_nothing_is_kept_and_nothing_runs_again() {
+fn a_kill_during_a_layered_command_keeps_no_effects_and_nothing_reruns() {
     let Some((server, project, mut terminal)) = opened("echo new > made.txt; sleep 983017") else { return };
     assert!(wait_until(TIMEOUT, || processes_running(&["sleep", "983017"]) == 1));
     terminal.kill();
@@ -179,7 +179,7 @@ fn killed_while_a_layer_runs_nothing_is_kept_and_nothing_runs_again() {
 const ONCE: &str = "echo run >> made.txt; rm gone.txt; echo printed-it";
 
 #[test]
-fn killed_while_effects_are_asked_about_the_same_prompt_is_there_again() {
+fn a_kill_during_an_effects_approval_restores_the_same_prompt() {
     for (answer, made) in [('y', true), ('n', false)] {
         let Some((server, project, mut terminal)) = opened(ONCE) else { return };
         for _ in 0..2 {
@@ -207,7 +207,7 @@ fn killed_while_effects_are_asked_about_the_same_prompt_is_there_again() {
 }
 
 #[test]
-fn undecided_effects_that_no_longer_fit_are_discarded_and_the_model_is_told() {
+fn undecided_effects_with_conflicts_are_discarded_and_the_model_is_informed() {
     let Some((server, project, mut terminal)) = opened(ONCE) else { return };
     terminal.review(texts::COMMAND_WOULD);
     terminal.kill();
@@ -235,7 +235,7 @@ fn undecided_effects_are_deleted_with_their_session() {
 }
 
 #[test]
-fn the_policy_says_when_a_command_is_approved() {
+fn the_policy_selects_approval_by_command_or_by_effects() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let when = |project: &Project, line: &str| {
@@ -273,7 +273,7 @@ fn counting(prompts: usize) -> Option<(Server, Project)> {
 }
 
 #[test]
-fn a_project_without_settings_is_trusted_once_and_then_its_commands_run_in_a_copy() {
+fn a_project_without_settings_is_trusted_once_and_its_commands_run_in_layers() {
     let Some((_server, project)) = counting(2) else { return };
     let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.review(texts::TRUST_THE_PROJECT);
@@ -289,7 +289,7 @@ fn a_project_without_settings_is_trusted_once_and_then_its_commands_run_in_a_cop
 }
 
 #[test]
-fn a_project_that_is_not_trusted_asks_before_commands_and_not_again_about_trust() {
+fn an_untrusted_project_needs_command_approvals_and_trust_is_not_requested_again() {
     let Some((_server, project)) = counting(2) else { return };
     let mut terminal = project.open_sized(&[], 100, 30);
     terminal.review(texts::TRUST_THE_PROJECT);
@@ -327,7 +327,7 @@ fn served(line: &str) -> Option<(Server, Project, Rpc, Value)> {
 const THREE_EFFECTS: &str = "echo two >> a.txt; echo new > b.txt; rm gone.txt; echo said";
 
 #[test]
-fn a_client_keeps_a_part_of_the_effects_by_their_digest() {
+fn a_client_approves_some_of_the_effects_by_digest() {
     let Some((server, project, mut client, approval)) = served(THREE_EFFECTS) else { return };
     let (id, digest) = (&approval["approvalId"], &approval["effects"]["digest"]);
     let answer =
@@ -352,7 +352,7 @@ fn a_client_keeps_a_part_of_the_effects_by_their_digest() {
 }
 
 #[test]
-fn a_client_runs_a_command_again_after_a_conflict() {
+fn a_client_can_rerun_a_command_after_a_conflict() {
     let Some((server, project, mut client, approval)) = served(THREE_EFFECTS) else { return };
     std::fs::write(project.path("a.txt"), "by the user\n").unwrap();
     client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
@@ -373,7 +373,7 @@ fn a_client_runs_a_command_again_after_a_conflict() {
 }
 
 #[test]
-fn on_the_screen_a_change_is_left_out_and_a_conflict_runs_the_command_again() {
+fn on_the_screen_a_conflict_reruns_the_command_and_changes_can_be_left_out() {
     let Some((server, project, mut terminal)) = opened("echo new > made.txt; rm gone.txt; echo printed-it") else { return };
     terminal.review(texts::COMMAND_WOULD);
     std::fs::write(project.path("gone.txt"), "by the user\n").unwrap();
@@ -393,7 +393,7 @@ fn on_the_screen_a_change_is_left_out_and_a_conflict_runs_the_command_again() {
 }
 
 #[test]
-fn a_layered_command_that_reaches_its_time_limit_gives_its_output_and_asks_nothing() {
+fn a_layered_command_that_times_out_returns_its_output_without_an_approval() {
     let line = json!({"command": "echo so-far; touch made.txt; sleep 983018", "timeout": 1});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Finished the work.")]);
     let Some(project) = project(&server) else { return };
@@ -404,7 +404,7 @@ fn a_layered_command_that_reaches_its_time_limit_gives_its_output_and_asks_nothi
 }
 
 #[test]
-fn a_command_in_a_copy_starts_again_in_the_background_after_an_approval() {
+fn a_layered_command_restarts_in_the_background_after_approval() {
     for (answer, runs) in [('y', 1), ('n', 0)] {
         let seconds = format!("98302{runs}");
         let Some((server, project, mut terminal)) = opened(&format!("echo run >> count.txt; sleep {seconds}")) else { return };

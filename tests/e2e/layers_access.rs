@@ -81,7 +81,7 @@ fn opened(project: &Project) -> Terminal {
 }
 
 #[test]
-fn a_command_that_needs_a_host_runs_again_in_a_fresh_copy_with_that_host() {
+fn a_command_that_needs_a_host_reruns_in_a_fresh_layer_with_that_host() {
     for (answer, kept) in [('y', true), ('n', false)] {
         let web = Web::start();
         let line = format!("echo x >> count.txt; curl -sS --noproxy '' -o got.txt http://127.0.0.1:{}/", web.port);
@@ -111,7 +111,7 @@ fn a_command_that_needs_a_host_runs_again_in_a_fresh_copy_with_that_host() {
 }
 
 #[test]
-fn a_host_that_is_remembered_for_a_command_is_open_for_that_command_alone() {
+fn a_host_saved_for_a_command_is_open_only_for_that_command() {
     let web = Web::start();
     let server = script(&["mytool sync", "mytool sync", "mytool sync; true"]);
     let Some(project) = project(&server, &web, "") else { return };
@@ -172,7 +172,7 @@ fn a_client_approves_the_host_and_then_the_effects() {
 }
 
 #[test]
-fn what_a_command_writes_to_the_home_directory_is_discarded_and_the_model_is_told() {
+fn writes_to_the_home_directory_are_discarded_and_the_model_is_informed() {
     let web = Web::start();
     let server = script(&["remember"]);
     let Some(project) = project(&server, &web, "") else { return };
@@ -184,7 +184,7 @@ fn what_a_command_writes_to_the_home_directory_is_discarded_and_the_model_is_tol
 }
 
 #[test]
-fn a_command_that_wants_to_write_to_the_home_directory_runs_again_with_exactly_that_access() {
+fn a_command_denied_a_home_directory_write_reruns_with_exactly_that_access() {
     for (answer, made) in [('y', true), ('n', false)] {
         let web = Web::start();
         let server = script(&["note"]);
@@ -203,7 +203,7 @@ fn a_command_that_wants_to_write_to_the_home_directory_runs_again_with_exactly_t
 }
 
 #[test]
-fn a_command_that_writes_more_than_its_copy_may_hold_is_stopped_and_nothing_is_kept() {
+fn a_command_that_exceeds_the_layer_size_is_killed_and_its_effects_discarded() {
     let web = Web::start();
     let server = script(&["head -c 60M /dev/zero > big.bin; sleep 20"]);
     let limits = "limits = { layer_mb = 10 }\n";

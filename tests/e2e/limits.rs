@@ -14,7 +14,7 @@ fn outcome(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> 
 }
 
 #[test]
-fn each_bound_is_kept_from_both_sides() {
+fn values_at_each_limit_are_accepted_and_values_beyond_are_rejected() {
     let project = Project::empty().file("f", "one\ntwo\n").file("d/f", "x").file("e/f", "x");
     let name = |bytes: usize| "n".repeat(bytes);
     let cases = [
@@ -66,7 +66,7 @@ fn each_bound_is_kept_from_both_sides() {
 }
 
 #[test]
-fn text_tools_are_kept_to_what_is_set() {
+fn text_tools_obey_their_configured_limits() {
     let settings =
         "[tools.text]\nallowed_extensions = ['.md', 'TXT']\nmax_file_size = '1KB'\nallow_create = false\nallow_delete = false\n";
     let large = "x".repeat(1025);
@@ -96,7 +96,7 @@ fn text_tools_are_kept_to_what_is_set() {
 }
 
 #[test]
-fn a_patch_shows_its_diff_and_waits_for_a_yes() {
+fn a_text_patch_shows_its_diff_and_needs_approval() {
     let project = Project::empty().bytes("a.md", b"# A\r\n\r\nold\r\n\r\n# B\r\nx");
     let patch = json!({"path": "a.md", "operation": "replace", "section": "A", "content": "new"}).to_string();
     let proposal = project.aye(&["tool", "call", "TextPatch", "--args", &patch, "--plan"]).exits(0).json();
@@ -111,7 +111,7 @@ fn a_patch_shows_its_diff_and_waits_for_a_yes() {
 }
 
 #[test]
-fn a_listing_takes_a_pattern_for_its_path() {
+fn list_files_accepts_a_glob_pattern_as_its_path() {
     let project = Project::empty().file("src/a.py", "").file("src/b.ts", "").file("src/deep/c.ts", "").file("d.ts", "");
     for (path, listed) in [
         ("src/*.py", "a.py"),

@@ -8,7 +8,7 @@ fn project(servers: &[&Server]) -> Project {
 }
 
 #[test]
-fn without_a_key_the_only_server_of_this_machine_is_asked_and_that_is_said() {
+fn without_a_key_the_only_local_server_is_used_and_reported() {
     let server = Server::new([Answer::text("Hello there.")]);
     server.set_models(&["embed-1", "qwen3:8b"]);
     let output = project(&[&server]).aye(&["exec", "say hello"]).exits(0);
@@ -21,7 +21,7 @@ fn without_a_key_the_only_server_of_this_machine_is_asked_and_that_is_said() {
 }
 
 #[test]
-fn of_several_servers_the_person_chooses() {
+fn with_several_local_servers_the_user_must_choose() {
     let (one, two) = (Server::new([]), Server::new([Answer::text("I am two.")]));
     one.set_models(&["a"]);
     two.set_models(&["b:latest"]);
@@ -34,7 +34,7 @@ fn of_several_servers_the_person_chooses() {
 }
 
 #[test]
-fn a_key_or_a_model_that_is_set_goes_before_what_is_found() {
+fn a_configured_key_or_model_takes_precedence_over_local_servers() {
     let (found, asked) = (Server::new([]), Server::new([Answer::text("Hello.")]));
     found.set_models(&["a"]);
     let project = project(&[&found]).env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", asked.url()));
@@ -45,7 +45,7 @@ fn a_key_or_a_model_that_is_set_goes_before_what_is_found() {
 }
 
 #[test]
-fn the_screen_asks_the_server_of_this_machine_as_well() {
+fn the_screen_uses_the_local_server_too() {
     let server = Server::new([Answer::text("Hello from here.")]);
     server.set_models(&["qwen3:8b"]);
     let project = project(&[&server]);

@@ -14,7 +14,7 @@ fn lines(project: &Project) -> Vec<Value> {
 }
 
 #[test]
-fn every_event_is_a_line_with_its_ids_and_without_what_was_said() {
+fn every_event_is_logged_with_its_ids_and_without_message_content() {
     let call = Answer::call("c1", "ReadFile", json!({"path": "letter.txt"}));
     let server = Server::new([call, Answer::text("It is a love letter.")]);
     let project = Project::with(&server).file("letter.txt", "dear diary\n");
@@ -37,7 +37,7 @@ fn every_event_is_a_line_with_its_ids_and_without_what_was_said() {
 }
 
 #[test]
-fn who_wants_no_log_has_none() {
+fn no_log_is_written_if_logging_is_off() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).env("AYE_LOG", "off");
     project.aye(&["exec", "say hello"]).exits(0);

@@ -3,7 +3,7 @@
 use crate::support::Project;
 
 #[test]
-fn every_shell_gets_a_script_that_knows_the_subcommands() {
+fn completion_scripts_for_every_shell_contain_the_subcommands() {
     let project = Project::empty();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = project.aye(&["completions", shell]).exits(0).stdout;
@@ -13,7 +13,7 @@ fn every_shell_gets_a_script_that_knows_the_subcommands() {
 }
 
 #[test]
-fn the_manual_is_printed_or_written_page_by_page() {
+fn the_manual_is_printed_or_written_as_one_file_per_page() {
     let project = Project::empty();
     let page = project.aye(&["man"]).exits(0).stdout;
     assert!(page.starts_with(".ie") && page.contains(".TH aye 1"), "{page}");
@@ -25,7 +25,7 @@ fn the_manual_is_printed_or_written_page_by_page() {
 }
 
 #[test]
-fn the_manual_has_the_sections_that_users_look_for() {
+fn the_manual_has_the_conventional_sections() {
     let project = Project::empty();
     let page = project.aye(&["man"]).exits(0).stdout;
     for section in ["GLOBAL OPTIONS", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"] {

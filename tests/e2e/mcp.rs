@@ -25,7 +25,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn a_server_is_added_listed_and_taken_out_and_nothing_else_changes() {
+fn servers_are_added_listed_and_removed_without_other_changes() {
     let project = project().config("# mine\n[ui]\nplain = true # yes\n");
     let before = config(&project);
     project.aye(&["mcp", "add", "files", "--env", "ROOT=${HOME}", "--", "npx", "-y", "server-files", "--root", "/x"]).exits(0);
@@ -75,7 +75,7 @@ fn a_server_is_added_listed_and_taken_out_and_nothing_else_changes() {
 }
 
 #[test]
-fn a_server_that_is_gone_leaves_the_file_as_it_was() {
+fn removing_a_server_restores_the_previous_file() {
     let project = project().config("# mine\n[mcp]\ndefer_over = 5\n");
     let before = config(&project);
     project.aye(&["mcp", "add", "x", "http://127.0.0.1:1/mcp", "--type", "sse"]).exits(0);
@@ -86,7 +86,7 @@ fn a_server_that_is_gone_leaves_the_file_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_a_server_is_refused_and_nothing_is_written() {
+fn invalid_servers_are_rejected_and_the_file_is_unchanged() {
     let project = project();
     for (arguments, said) in [
         (["mcp", "add", "a/b", "https://h/mcp"].as_slice(), "invalid server name"),
@@ -113,7 +113,7 @@ fn what_cannot_be_a_server_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn cve_2025_59536_the_servers_of_a_project_count_after_a_persons_yes_to_these_very_bytes() {
+fn cve_2025_59536_project_servers_run_only_after_approval_of_their_exact_content() {
     let file =
         "{\"mcpServers\": {\"own\": {\"command\": \"evil\"}, \"theirs\": {\"command\": \"node\", \"args\": [\"./serve.js\"]}}}";
     let server = Server::new([]);
@@ -293,7 +293,7 @@ fn visit(url: &str) -> String {
 }
 
 #[test]
-fn who_says_yes_in_the_browser_is_signed_in_and_the_tokens_are_told_to_nobody() {
+fn approving_in_the_browser_signs_in_and_the_tokens_are_never_shown() {
     let provider = Provider::new();
     let project = project();
     project.aye(&["mcp", "add", "docs", &provider.url()]).exits(0);
@@ -349,7 +349,7 @@ fn who_says_yes_in_the_browser_is_signed_in_and_the_tokens_are_told_to_nobody() 
 }
 
 #[test]
-fn a_sign_in_that_is_declined_says_so() {
+fn a_declined_sign_in_is_reported() {
     let provider = Provider::new();
     let project = project().config(&format!("[mcp.servers.docs]\nurl = '{}'\n", provider.url()));
     let mut child = project
@@ -373,7 +373,7 @@ fn a_sign_in_that_is_declined_says_so() {
 }
 
 #[test]
-fn one_command_allows_the_tools_of_a_server_and_keeps_the_built_in_policy() {
+fn mcp_allow_grants_the_tools_of_a_server_and_keeps_the_built_in_policy() {
     let project = Project::empty().config("[mcp.servers.docs]\nurl = 'https://docs.invalid/mcp'\n");
     let file = project.directory("config").join("policy.toml");
     let verdict = |call: &str| project.aye_with_input(&["policy", "check", "--jsonl"], &format!("{call}\n")).exits(0).stdout;

@@ -55,7 +55,7 @@ fn edit() -> Value {
 }
 
 #[test]
-fn a_client_learns_which_tools_there_are_and_what_each_does() {
+fn clients_get_a_list_of_tools_with_their_annotations() {
     let project = project();
     let mut client = client(&project, &[], json!({}));
     assert_eq!(client.call("ping", json!({})), json!({}));
@@ -82,7 +82,7 @@ fn a_client_learns_which_tools_there_are_and_what_each_does() {
 }
 
 #[test]
-fn what_the_policy_allows_runs_and_what_it_denies_says_its_rule_and_both_are_logged() {
+fn allowed_calls_run_denied_calls_name_their_rule_and_both_are_logged() {
     let project = project().file("a.txt", "alpha\nbeta\n").allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let read = call(&mut client, "ReadFile", json!({"path": "a.txt"}));
@@ -101,7 +101,7 @@ fn what_the_policy_allows_runs_and_what_it_denies_says_its_rule_and_both_are_log
 }
 
 #[test]
-fn what_the_policy_does_not_grant_is_not_offered_and_denied_when_it_is_called() {
+fn tools_not_granted_by_the_policy_are_not_offered_and_denied_if_called() {
     let project = project().file("p.toml", "schema_version = 1\n[capabilities.\"File.Read\"]\n");
     let mut client = client(&project, &["--policy", "p.toml"], json!({}));
     let tools = client.call("tools/list", json!({}))["tools"].to_string();
@@ -111,7 +111,7 @@ fn what_the_policy_does_not_grant_is_not_offered_and_denied_when_it_is_called() 
 }
 
 #[test]
-fn what_asks_is_denied_where_nobody_is_asked_and_it_is_said_what_would_allow_it() {
+fn without_an_approver_calls_are_denied_with_the_policy_that_would_allow_them() {
     let project = project().file("a.txt", "one\ntwo\n");
     // A client that supports elicitation is not asked: it might answer by itself.
     for (flags, capabilities, said) in [
@@ -128,7 +128,7 @@ fn what_asks_is_denied_where_nobody_is_asked_and_it_is_said_what_would_allow_it(
 }
 
 #[test]
-fn nothing_but_an_accepted_yes_of_the_clients_person_lets_it_happen() {
+fn only_an_accepted_yes_from_the_user_of_the_client_approves_a_call() {
     let project = project().file("a.txt", "one\ntwo\n");
     let mut client = client(&project, &["--ask", "client"], asks_its_person());
     for answer in [
@@ -162,7 +162,7 @@ fn nothing_but_an_accepted_yes_of_the_clients_person_lets_it_happen() {
 }
 
 #[test]
-fn a_yes_to_what_is_no_longer_there_changes_nothing() {
+fn approving_an_outdated_edit_is_a_conflict_and_changes_nothing() {
     let project = project().file("a.txt", "one\ntwo\n");
     let mut client = client(&project, &["--ask", "client"], asks_its_person());
     let id = client.ask("tools/call", json!({"name": "EditFile", "arguments": edit()}));
@@ -174,7 +174,7 @@ fn a_yes_to_what_is_no_longer_there_changes_nothing() {
 }
 
 #[test]
-fn without_a_handshake_the_question_ends_the_call_and_the_answer_comes_with_the_next() {
+fn without_a_handshake_the_approval_is_sent_with_a_repeated_call() {
     let project = project().file("a.txt", "one\ntwo\n");
     let mut client = serve(&project, &["--ask", "client"]);
     let with = |more: Value| {
@@ -213,7 +213,7 @@ fn without_a_handshake_the_question_ends_the_call_and_the_answer_comes_with_the_
 }
 
 #[test]
-fn a_picture_is_shown_and_what_a_tool_promises_as_json_is_structured() {
+fn images_are_returned_as_content_and_json_output_as_structured_content() {
     let manifest = "name = \"weigh\"\ndescription = \"Weighs it.\"\ncommand = [\"./weigh.sh\"]\noutput = \"json\"\neffects = \"reads\"\n\
         [input_schema]\ntype = \"object\"\n[output_schema]\ntype = \"object\"\nrequired = [\"grams\"]\n\
         properties = { grams = { type = \"integer\" } }\n";
@@ -239,7 +239,7 @@ fn a_picture_is_shown_and_what_a_tool_promises_as_json_is_structured() {
 }
 
 #[test]
-fn what_an_untrusted_project_brings_has_no_authority_and_that_is_said() {
+fn files_of_an_untrusted_project_are_ignored_with_a_notice() {
     let manifest = "name = \"evil\"\ndescription = \"x\"\ncommand = [\"sh\"]\n[input_schema]\ntype = \"object\"\n";
     let project = project().file(".aye/tools/evil.toml", manifest);
     let mut client = client(&project, &[], json!({}));
@@ -251,14 +251,14 @@ fn what_an_untrusted_project_brings_has_no_authority_and_that_is_said() {
 }
 
 #[test]
-fn a_command_that_aye_runs_cannot_serve_its_tools() {
+fn nested_aye_processes_cannot_serve_tools() {
     let inside = project().env("AYE", "1");
     inside.aye(&["mcp", "serve"]).exits(2).says(&["aye mcp serve", "AYE=1"]);
     inside.aye(&["mcp", "serve", "--ask", "client"]).exits(2).says(&["AYE=1"]);
 }
 
 #[test]
-fn aye_is_a_client_of_its_own_server() {
+fn aye_can_connect_to_its_own_server() {
     let project = project().allowing_everything();
     let program = env!("CARGO_BIN_EXE_aye");
     // A user who starts it from aye says that it is not a command of a model.

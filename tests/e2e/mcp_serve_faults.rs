@@ -26,7 +26,7 @@ fn is_gone(seconds: &str) -> bool {
 }
 
 #[test]
-fn a_call_that_is_cancelled_dies_with_all_it_started_and_the_others_go_on() {
+fn a_cancelled_call_kills_its_processes_and_other_calls_continue() {
     let project = Project::empty().allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let (id, seconds) = start(&mut client, 71);
@@ -41,7 +41,7 @@ fn a_call_that_is_cancelled_dies_with_all_it_started_and_the_others_go_on() {
 }
 
 #[test]
-fn a_session_in_the_background_ends_with_its_client() {
+fn background_sessions_end_with_their_client() {
     let project = Project::empty().allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let seconds = format!("73.{}", std::process::id());
@@ -53,7 +53,7 @@ fn a_session_in_the_background_ends_with_its_client() {
 }
 
 #[test]
-fn a_signal_ends_it_and_what_it_runs() {
+fn a_signal_stops_the_server_and_its_commands() {
     let project = Project::empty().allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let (_, seconds) = start(&mut client, 74);
@@ -63,7 +63,7 @@ fn a_signal_ends_it_and_what_it_runs() {
 }
 
 #[test]
-fn what_a_command_prints_is_told_while_it_runs() {
+fn command_output_is_reported_as_progress_while_the_command_runs() {
     let project = Project::empty().allowing_everything();
     let mut client = client(&project, &[], json!({}));
     let command = "echo 'first words'; while [ ! -e go ]; do sleep 0.01; done; echo done";
@@ -77,7 +77,7 @@ fn what_a_command_prints_is_told_while_it_runs() {
 }
 
 #[test]
-fn nonsense_is_answered_and_harms_nothing() {
+fn invalid_messages_are_answered_and_the_server_continues() {
     let project = Project::empty().file("a.txt", "alpha\n");
     let mut client = Rpc::start_with(&project, &["mcp", "serve"]);
     // Also before the handshake.
@@ -107,7 +107,7 @@ fn nonsense_is_answered_and_harms_nothing() {
 }
 
 #[test]
-fn more_calls_than_can_wait_are_refused_at_once() {
+fn calls_beyond_the_pending_limit_are_rejected_immediately() {
     let project = Project::empty();
     let mut client = client(&project, &["--ask", "client"], json!({"elicitation": {"form": {}}}));
     // Each waits for an answer that never comes.
@@ -122,7 +122,7 @@ fn more_calls_than_can_wait_are_refused_at_once() {
 }
 
 #[test]
-fn a_client_that_was_never_there_is_no_fault() {
+fn an_empty_input_is_not_an_error() {
     let output = Project::empty().aye_with_input(&["mcp", "serve"], "").exits(0);
     assert_eq!(output.stdout, "");
 }

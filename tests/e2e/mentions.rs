@@ -11,7 +11,7 @@ fn answers() -> [Answer; 1] {
 }
 
 #[test]
-fn what_a_prompt_names_is_sent_with_it_and_shown_as_it_was_typed() {
+fn mentioned_files_are_sent_with_the_prompt_which_is_shown_as_typed() {
     let server = Server::new(answers());
     let project = Project::with(&server).file("src/a.rs", "one\ntwo\nthree\nfour\n").file("my notes.md", "# Notes\n");
     let prompt = "compare @src/a.rs#L2-3, @\"my notes.md\" and me@example.org";
@@ -28,7 +28,7 @@ fn what_a_prompt_names_is_sent_with_it_and_shown_as_it_was_typed() {
 }
 
 #[test]
-fn a_picture_that_a_prompt_names_is_shown_to_the_model() {
+fn mentioned_images_are_sent_to_the_model() {
     let server = Server::new(answers());
     let picture = base64::prelude::BASE64_STANDARD.decode(PIXEL).unwrap();
     let project = Project::with(&server).bytes("shot.png", &picture);
@@ -38,7 +38,7 @@ fn a_picture_that_a_prompt_names_is_shown_to_the_model() {
 }
 
 #[test]
-fn what_may_not_be_read_without_a_question_is_not_sent() {
+fn mentioned_files_that_need_approval_are_not_sent() {
     let server = Server::new(answers());
     let policy = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"**/private/**\"]\n";
     let project = Project::with(&server).file("private/plan.md", "of nobody else\n").policy(policy);

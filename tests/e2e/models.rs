@@ -9,7 +9,7 @@ fn of(answer: &Value, name: &str) -> Value {
 }
 
 #[test]
-fn the_list_begins_with_what_can_be_asked_and_says_what_the_others_lack() {
+fn the_list_starts_with_usable_models_and_shows_requirements_of_the_others() {
     let project =
         Project::empty().env("DEEPSEEK_API_KEY", "sk-deepseek-scripted").config("[model]\ndefault = 'deepseek/deepseek-chat'\n");
     let answer = project.aye(&["models", "--json"]).exits(0).json();
@@ -21,7 +21,7 @@ fn the_list_begins_with_what_can_be_asked_and_says_what_the_others_lack() {
 }
 
 #[test]
-fn servers_are_asked_only_when_it_is_said_and_one_that_is_not_there_is_told() {
+fn servers_are_queried_only_on_request_and_unreachable_ones_are_reported() {
     let told = json!({"data": [
         {"id": "vendor/new", "context_length": 65536, "pricing": {"prompt": "0.000001", "completion": "0.000002"}},
         {"id": "bad\u{1b}[2Jname", "context_length": 1}]});
@@ -39,7 +39,7 @@ fn servers_are_asked_only_when_it_is_said_and_one_that_is_not_there_is_told() {
 }
 
 #[test]
-fn a_persons_list_is_used_and_a_slip_in_it_is_named() {
+fn a_user_model_list_is_used_and_mistakes_in_it_are_reported() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let list = project.directory("config").join("models.toml");
@@ -54,7 +54,7 @@ fn a_persons_list_is_used_and_a_slip_in_it_is_named() {
 }
 
 #[test]
-fn a_name_that_the_provider_does_not_know_is_told_with_the_nearest() {
+fn an_unknown_model_name_is_reported_with_the_closest_match() {
     let server = Server::new([Answer::error(404, "not_found_error", "model: claude-sonet-5")]);
     let project = Project::with(&server).with_quick_retries();
     project
@@ -64,7 +64,7 @@ fn a_name_that_the_provider_does_not_know_is_told_with_the_nearest() {
 }
 
 #[test]
-fn a_model_that_no_list_has_is_asked_for_once() {
+fn an_unlisted_model_is_looked_up_only_once() {
     let server = Server::new([Answer::text("One."), Answer::text("Two.")])
         .with_model_list(&json!({"data": [{"id": "scripted", "max_model_len": 32768}]}));
     let project = Project::with_chat(&server);
@@ -74,7 +74,7 @@ fn a_model_that_no_list_has_is_asked_for_once() {
 }
 
 #[test]
-fn an_effort_that_the_model_does_not_have_is_replaced_by_the_nearest_and_told_once() {
+fn an_unsupported_effort_is_replaced_by_the_nearest_and_reported_once() {
     let server = Server::with_responder(|_| Answer::text("Done."));
     let project = Project::with(&server);
     let output = project.aye(&["exec", "--effort", "max", "-m", "anthropic/claude-opus-5", "hi"]).exits(0);
@@ -98,7 +98,7 @@ fn an_effort_that_the_model_does_not_have_is_replaced_by_the_nearest_and_told_on
 }
 
 #[test]
-fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_both_are_seen() {
+fn a_rejected_request_field_is_omitted_on_retry_and_the_retry_is_reported() {
     let refusal = Answer::error(400, "invalid_request_error", "Unrecognized request argument supplied: stream_options");
     let server = Server::new([refusal, Answer::text("Hello.")]);
     let project = Project::with_chat(&server).with_quick_retries();
@@ -142,7 +142,7 @@ fn without_a_flag_the_first_allowed_model_with_a_key_is_used() {
 }
 
 #[test]
-fn a_default_model_that_the_policy_forbids_is_an_error_or_on_the_screen_a_notice() {
+fn a_forbidden_default_model_is_an_error_in_exec_and_a_notice_on_the_screen() {
     let server = Server::new([Answer::text("Hello.")]);
     let config = "[model]\ndefault = 'anthropic/claude-opus-5'\n";
     let project = Project::with(&server).config(config).policy(&only("[\"anthropic/allowed\"]"));
@@ -159,7 +159,7 @@ fn a_default_model_that_the_policy_forbids_is_an_error_or_on_the_screen_a_notice
 }
 
 #[test]
-fn a_session_of_a_client_begins_with_an_allowed_model() {
+fn client_sessions_start_with_an_allowed_model() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).policy(&only("[\"anthropic/allowed\"]"));
     let mut client = crate::support::Rpc::start(&project, &[]);
@@ -179,7 +179,7 @@ fn list_of_today() -> String {
 }
 
 #[test]
-fn the_catalogue_is_updated_after_a_diff_and_only_if_that_is_said() {
+fn the_catalogue_update_shows_a_diff_and_needs_confirmation() {
     let project = Project::empty().file("list.toml", &list_of_today());
     let stored = project.directory("data").join("catalogue.toml");
     let diff = ["anthropic/claude-next: new: 300k window, $1 in, $2 out per million tokens", "output price 10 → 9"];
@@ -205,7 +205,7 @@ fn the_catalogue_is_updated_after_a_diff_and_only_if_that_is_said() {
 }
 
 #[test]
-fn a_list_that_cannot_be_used_changes_nothing_and_says_why() {
+fn unusable_model_lists_are_errors_and_leave_the_catalogue_unchanged() {
     let project = Project::empty()
         .file("future.toml", LIST)
         .file("old.toml", &LIST.replace("2099", "2001"))
@@ -258,7 +258,7 @@ const FALLBACKS: &str =
     "[model]\nmain = \"anthropic/first\"\nfallback = [\"openai/unkeyed\", \"anthropic/second\", \"anthropic/third\"]\n";
 
 #[test]
-fn an_overloaded_model_is_replaced_for_the_task_by_the_next_that_can_be_used() {
+fn an_overloaded_model_is_replaced_by_the_next_usable_fallback_for_the_task() {
     let server = overloaded_but(&["third"]);
     let project = Project::with(&server).config(&format!("{FALLBACKS}[llm]\nmax_retries = 1\nretry_base_ms = 1\n"));
     let output = project.aye(&["exec", "hi"]).exits(0);
@@ -273,7 +273,7 @@ fn an_overloaded_model_is_replaced_for_the_task_by_the_next_that_can_be_used() {
 }
 
 #[test]
-fn a_fallback_that_the_policy_forbids_is_not_used() {
+fn fallbacks_forbidden_by_the_policy_are_not_used() {
     let server = overloaded_but(&["third"]);
     let project = Project::with(&server)
         .config(&format!("{FALLBACKS}[llm]\nmax_retries = 0\n"))
@@ -283,7 +283,7 @@ fn a_fallback_that_the_policy_forbids_is_not_used() {
 }
 
 #[test]
-fn a_request_that_is_wrong_is_not_sent_to_another_model() {
+fn invalid_requests_are_not_sent_to_fallback_models() {
     let server = Server::with_responder(|_| Answer::error(400, "invalid_request_error", "no"));
     let project = Project::with(&server).config(FALLBACKS);
     project.aye(&["exec", "hi"]).exits(1);

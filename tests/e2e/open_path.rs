@@ -33,7 +33,7 @@ fn recorded(project: &Project) -> String {
 }
 
 #[test]
-fn a_file_is_opened_after_a_yes_and_its_name_is_one_word() {
+fn a_file_is_opened_after_approval_and_its_name_is_passed_as_one_argument() {
     let project = desktop(Project::empty(), &[("xdg-open", 0)]).env("SECRET_TOKEN", "hush-hush");
     let names = ["report.pdf", "-rf.txt", "a b;$(touch x).txt", "two\nlines.txt", "'q\".txt"];
     let root = project.path("").canonicalize().unwrap();
@@ -55,7 +55,7 @@ fn a_file_is_opened_after_a_yes_and_its_name_is_one_word() {
 }
 
 #[test]
-fn what_is_no_file_or_not_to_be_read_is_not_opened() {
+fn missing_unreadable_and_remote_paths_are_not_opened() {
     let project = desktop(Project::empty(), &[("xdg-open", 0)]).file("a.txt", "x");
     for (path, code) in [
         ("https://example.com/x", "INVALID_REQUEST"),
@@ -73,7 +73,7 @@ fn what_is_no_file_or_not_to_be_read_is_not_opened() {
 }
 
 #[test]
-fn without_a_display_an_opener_or_its_success_it_is_said_what_to_do() {
+fn a_missing_display_or_a_missing_or_failing_opener_is_an_error_with_a_hint() {
     let project = desktop(Project::empty(), &[("xdg-open", 3)]).file("a.txt", "x");
     let told = call(&project, "OpenPath", "a.txt", &["--yes"]).exits(1).json();
     let message = told["error"]["message"].as_str().unwrap();
@@ -92,7 +92,7 @@ fn without_a_display_an_opener_or_its_success_it_is_said_what_to_do() {
 }
 
 #[test]
-fn a_file_is_shown_in_the_file_manager_or_its_directory_is() {
+fn a_file_is_revealed_in_the_file_manager_or_its_directory_is_opened() {
     let project = desktop(Project::empty(), &[("xdg-open", 0), ("gdbus", 0)]).file("sub/a b.txt", "x");
     let root = project.path("").canonicalize().unwrap();
     call(&project, "RevealInOs", "sub/a b.txt", &["--yes"]).exits(0);
@@ -104,7 +104,7 @@ fn a_file_is_shown_in_the_file_manager_or_its_directory_is() {
 }
 
 #[test]
-fn the_policy_says_what_it_thinks_of_opening() {
+fn the_policy_commands_evaluate_opening_files() {
     let project = Project::empty();
     let judged = |tool: &str, path: &str| {
         let line = json!({"tool": tool, "arguments": {"path": path}}).to_string() + "\n";

@@ -21,7 +21,7 @@ fn content(line: &Value) -> &Value {
 }
 
 #[test]
-fn events_are_those_of_json() {
+fn the_events_format_equals_json() {
     let server = Server::new([Answer::text("Hello."), Answer::text("Hello.")]);
     let project = Project::with(&server);
     let kinds = |arguments: &[&str]| -> Vec<Value> {
@@ -34,7 +34,7 @@ fn events_are_those_of_json() {
 }
 
 #[test]
-fn a_run_is_read_from_its_messages() {
+fn a_run_can_be_followed_from_its_stream_json_messages() {
     let call = Answer::text("Reading.").and_call("call_1", "ReadFile", json!({"path": "a.txt"}));
     let server = Server::new([call, Answer::text("It says ").and("alpha.")]);
     let project = Project::with(&server).file("a.txt", "alpha\n");
@@ -61,7 +61,7 @@ fn a_run_is_read_from_its_messages() {
 }
 
 #[test]
-fn what_was_denied_and_what_failed_is_in_the_result() {
+fn the_result_contains_denials_and_failures() {
     let edit = json!({"path": "a.txt", "content": "x"});
     let server = Server::new([Answer::call("call_1", "WriteFile", edit.clone()), Answer::text("I could not.")]);
     let project = Project::with(&server);
@@ -84,7 +84,7 @@ fn what_was_denied_and_what_failed_is_in_the_result() {
 }
 
 #[test]
-fn a_result_that_is_told_again_has_its_first_line() {
+fn a_repeated_result_starts_with_the_init_message() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     let first = messages(&project, &["hi"], 0);

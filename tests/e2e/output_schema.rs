@@ -16,7 +16,7 @@ fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn stdout_is_the_json_value_and_the_model_knows_the_schema() {
+fn stdout_is_the_json_value_and_the_schema_is_sent_to_the_model() {
     let read = Answer::text("Let me look.").and_call("c1", "ReadFile", json!({"path": "a.txt"}));
     let server = Server::new([read, Answer::text(GOOD)]);
     let output = with_schema(&server).file("a.txt", "a\n").aye(&arguments(&["count"])).exits(0);
@@ -26,14 +26,14 @@ fn stdout_is_the_json_value_and_the_model_knows_the_schema() {
 }
 
 #[test]
-fn a_value_in_a_code_block_counts_and_its_numbers_stay_as_they_are() {
+fn a_value_in_a_code_block_is_accepted_and_its_numbers_are_preserved() {
     let server = Server::new([Answer::text("```json\n{\"name\": \"a\", \"count\": 12345678901234567890123}\n```")]);
     let output = with_schema(&server).aye(&arguments(&["count"])).exits(0);
     assert_eq!(output.stdout, "{\"name\":\"a\",\"count\":12345678901234567890123}\n");
 }
 
 #[test]
-fn a_response_that_does_not_match_is_corrected_once() {
+fn a_mismatched_response_is_corrected_once() {
     for wrong in ["{\"name\": \"a\"}", "Here it is: {}"] {
         let server = Server::new([Answer::text(wrong), Answer::text(GOOD)]);
         let output = with_schema(&server).aye(&arguments(&["count"])).exits(0);
@@ -46,7 +46,7 @@ fn a_response_that_does_not_match_is_corrected_once() {
 }
 
 #[test]
-fn a_response_that_never_matches_ends_with_6_and_prints_no_value() {
+fn a_response_that_never_matches_exits_with_6_and_prints_no_value() {
     for (format, members) in [("text", None), ("json", Some("eventType")), ("stream-json", Some("type"))] {
         let server = Server::new([Answer::text("{\"name\": 1}"), Answer::text("{\"name\": \"a\", \"other\": 2}")]);
         let output = with_schema(&server).aye(&arguments(&["--output-format", format, "count"])).exits(6);
@@ -72,7 +72,7 @@ fn a_response_that_never_matches_ends_with_6_and_prints_no_value() {
 }
 
 #[test]
-fn the_result_of_a_stream_has_the_value_or_says_that_there_is_none() {
+fn stream_json_results_contain_the_value_or_an_error() {
     let last = |answers: [&str; 2], code| {
         let server = Server::new(answers.map(Answer::text));
         let output = with_schema(&server).aye(&arguments(&["--output-format", "stream-json", "count"])).exits(code);
@@ -89,7 +89,7 @@ fn the_result_of_a_stream_has_the_value_or_says_that_there_is_none() {
 }
 
 #[test]
-fn a_denial_or_a_limit_keeps_its_exit_code() {
+fn denials_and_limits_keep_their_exit_codes() {
     let server = Server::new([Answer::call("c1", "WriteFile", json!({"path": "b", "content": "x"})), Answer::text(GOOD)]);
     let output = with_schema(&server).aye(&arguments(&["write"])).exits(3);
     assert_eq!(output.stdout, "{\"name\":\"a\",\"count\":2}\n");
@@ -107,7 +107,7 @@ fn a_denial_or_a_limit_keeps_its_exit_code() {
 }
 
 #[test]
-fn a_file_that_is_no_schema_stops_before_anything_is_sent() {
+fn invalid_schema_files_are_errors_before_any_request() {
     let server = Server::new([]);
     for (file, parts) in [
         (None, &["cannot read the schema `schema.json`"][..]),
@@ -123,7 +123,7 @@ fn a_file_that_is_no_schema_stops_before_anything_is_sent() {
 }
 
 #[test]
-fn a_result_that_is_told_again_is_checked_again() {
+fn repeated_results_are_validated_again() {
     let server = Server::new([Answer::text(GOOD), Answer::text("no")]);
     let project = with_schema(&server);
     project.aye(&["exec", "count"]).exits(0);

@@ -119,7 +119,7 @@ fn with_extension(directory: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_release_has_every_file_with_its_checksum() {
+fn every_release_file_has_a_checksum() {
     let Some(release) = Release::pack() else { return };
     let sums = fs::read_to_string(release.file("SHA256SUMS")).unwrap();
     for name in ["aye-VERSION-TARGET.tar.gz", "aye-VERSION-TARGET.sbom.json", "aye-VERSION-TARGET.provenance.json", "aye.rb"] {
@@ -148,7 +148,7 @@ fn a_release_has_every_file_with_its_checksum() {
 }
 
 #[test]
-fn the_installer_puts_the_program_in_place_and_replaces_an_old_one() {
+fn the_installer_installs_the_program_and_replaces_an_old_version() {
     let Some(release) = Release::pack() else { return };
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("new bin");
@@ -181,7 +181,7 @@ fn an_archive_that_is_incomplete_or_missing_leaves_the_old_program() {
 }
 
 #[test]
-fn the_debian_package_and_the_npm_package_are_installed_from_local_files() {
+fn debian_and_npm_packages_can_be_installed_from_local_files() {
     let Some(release) = Release::pack() else { return };
     let place = tempfile::tempdir().unwrap();
     let debs = with_extension(&release.files(), "deb");

@@ -55,7 +55,7 @@ fn is_executable(path: &Path) -> bool {
 }
 
 #[test]
-fn a_task_with_a_patch_file_sees_its_own_changes_and_leaves_the_workspace_as_it_is() {
+fn a_task_with_a_patch_file_sees_its_changes_and_leaves_the_workspace_unchanged() {
     let (project, server) = changed_in_a_layer(&[]);
     assert_eq!((project.read("a.txt").as_str(), project.read("gone.txt").as_str()), ("alpha\n", "gone\n"));
     assert!(!project.exists("new.txt") && !project.exists("b.bin") && !project.exists("target"));
@@ -93,7 +93,7 @@ fn a_patch_file_is_applied_as_a_session_and_can_be_rewound() {
 }
 
 #[test]
-fn a_file_that_changed_since_is_named_and_nothing_is_applied() {
+fn a_changed_file_is_reported_and_no_change_is_applied() {
     let (project, _server) = changed_in_a_layer(&[]);
     std::fs::write(project.path("a.txt"), "mine\n").unwrap();
     project.aye(&["apply", "--yes", "out.patch"]).exits(1).says(&["`a.txt` changed since", "hint:"]);
@@ -102,7 +102,7 @@ fn a_file_that_changed_since_is_named_and_nothing_is_applied() {
 }
 
 #[test]
-fn the_policy_of_today_decides_whatever_the_file_says() {
+fn the_current_policy_decides_regardless_of_the_recorded_verdicts() {
     let (project, _server) = changed_in_a_layer(&[]);
     // Without a policy that allows everything, writes ask.
     let project = project.policy(&policy(ASKING));
@@ -130,7 +130,7 @@ fn a_symlink_cannot_redirect_a_change() {
 }
 
 #[test]
-fn a_file_that_is_no_patch_file_is_an_error_and_changes_nothing() {
+fn an_invalid_patch_file_is_an_error_and_changes_nothing() {
     let project = Project::empty().file("x.patch", "diff --git a/x b/x\n");
     project.aye(&["apply", "x.patch"]).exits(2).says(&["is not a valid patch file", "first line"]);
     project.aye(&["apply", "missing.patch"]).exits(2).says(&["cannot read the patch file"]);
@@ -142,7 +142,7 @@ fn a_file_that_is_no_patch_file_is_an_error_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_denied_in_the_task_is_not_in_the_file() {
+fn denied_changes_are_not_in_the_patch_file() {
     let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("Done.")]);
     let project = Project::outside_tmp_with(&server);
     let output = project.aye(&["exec", "--patch", "out.patch", "write"]).exits(3);
@@ -153,7 +153,7 @@ fn what_is_denied_in_the_task_is_not_in_the_file() {
 }
 
 #[test]
-fn a_killed_task_leaves_the_workspace_as_it_was() {
+fn a_killed_task_leaves_the_workspace_unchanged() {
     let gate = Gate::default();
     let server = Server::new([write("c1", "a.txt", "changed\n"), Answer::text("I wait").and_wait(&gate)]);
     let project = Project::outside_tmp_with(&server).allowing_everything().file("a.txt", "alpha\n");

@@ -26,7 +26,7 @@ fn files(root: &Path) -> Files {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn every_scenario_ends_as_expected() {
+fn every_patch_scenario_has_the_expected_result() {
     let scenarios = shared!("fixtures/apply_patch/scenarios");
     let index = fs::read_to_string(scenarios.join("index.jsonl")).unwrap();
     for line in index.lines() {
@@ -62,7 +62,7 @@ fn arguments() -> String {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_leaves_every_file_of_a_patch_as_it_was() {
+fn a_full_disk_leaves_all_files_of_a_patch_unchanged() {
     use std::process::Command;
     let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
     if !possible {
@@ -96,7 +96,7 @@ fn a_full_disk_leaves_every_file_of_a_patch_as_it_was() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_directory_that_is_shut_stops_the_whole_patch() {
+fn a_read_only_directory_aborts_the_whole_patch() {
     use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
     let project = project();

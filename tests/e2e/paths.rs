@@ -154,7 +154,7 @@ fn check(case: &Value, tool: &str) -> Result<(), String> {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn no_call_of_a_tool_leaves_the_workspace() {
+fn tool_calls_never_leave_the_workspace() {
     let text = fs::read_to_string(shared!("corpora/paths.jsonl")).unwrap();
     let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut failures: BTreeMap<&str, Vec<String>> = BTreeMap::new();

@@ -21,7 +21,7 @@ fn with_two(server: &Server) -> Project {
 }
 
 #[test]
-fn a_session_is_picked_on_the_screen_and_gone_on_with() {
+fn a_session_can_be_picked_on_the_screen_and_continued() {
     let server = Server::new([Answer::text("First."), Answer::text("Second."), Answer::text("Third.")]);
     let project = with_two(&server);
     let mut terminal = project.open_sized(&["--resume"], 120, 30);
@@ -42,7 +42,7 @@ fn a_session_is_picked_on_the_screen_and_gone_on_with() {
 }
 
 #[test]
-fn a_search_looks_into_what_was_said() {
+fn a_session_search_covers_message_content() {
     let server = Server::new([Answer::text("The needle is here."), Answer::text("Nothing.")]);
     let project = with_two(&server);
     let mut terminal = project.open_sized(&["--resume"], 120, 30);
@@ -56,7 +56,7 @@ fn a_search_looks_into_what_was_said() {
 }
 
 #[test]
-fn all_that_was_said_in_a_session_is_read_before_it_is_gone_on_with() {
+fn the_transcript_of_a_session_can_be_read_before_resuming() {
     let server = Server::new([Answer::text("The beginning of it."), Answer::text("Second.")]);
     let project = with_two(&server);
     let mut terminal = project.open_sized(&["--resume"], 120, 30);
@@ -74,7 +74,7 @@ fn all_that_was_said_in_a_session_is_read_before_it_is_gone_on_with() {
 }
 
 #[test]
-fn a_new_session_leaves_the_old_one_to_be_resumed() {
+fn the_old_session_can_be_resumed_after_starting_a_new_one() {
     let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
     let project = Project::with(&server);
     let mut terminal = project.open_sized(&[], 100, 30);
@@ -106,7 +106,7 @@ fn a_new_session_leaves_the_old_one_to_be_resumed() {
 }
 
 #[test]
-fn a_fork_has_all_that_was_said_and_goes_its_own_way() {
+fn a_fork_has_the_whole_conversation_and_continues_separately() {
     let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
     let project = Project::with(&server);
     let mut terminal = project.open_sized(&[], 100, 30);
@@ -137,7 +137,7 @@ fn a_fork_has_all_that_was_said_and_goes_its_own_way() {
 }
 
 #[test]
-fn a_session_is_deleted_after_a_question() {
+fn a_session_is_deleted_after_confirmation() {
     let server = Server::new([Answer::text("First."), Answer::text("Second.")]);
     let project = with_two(&server);
     let mut terminal = project.open_sized(&["--resume"], 120, 30);
@@ -152,7 +152,7 @@ fn a_session_is_deleted_after_a_question() {
 }
 
 #[test]
-fn while_a_task_runs_no_other_session_is_opened() {
+fn no_other_session_can_be_opened_while_a_task_runs() {
     let gate = crate::support::Gate::default();
     let server = Server::new([Answer::text("Half").and_wait(&gate)]);
     let project = Project::with(&server);
@@ -167,7 +167,7 @@ fn while_a_task_runs_no_other_session_is_opened() {
 }
 
 #[test]
-fn a_command_of_ones_own_reaches_the_model_as_its_text() {
+fn custom_commands_are_sent_to_the_model_as_their_text() {
     let server = Server::new([Answer::text("Fixed."), Answer::text("Linted.")]);
     let project = Project::with(&server)
         .file(".aye/commands/team/lint.md", "Lint $1 with !`date` and @notes.md")
@@ -193,7 +193,7 @@ fn a_command_of_ones_own_reaches_the_model_as_its_text() {
 }
 
 #[test]
-fn commands_of_a_project_that_is_not_trusted_are_none() {
+fn commands_of_an_untrusted_project_are_unknown() {
     let server = Server::new([Answer::text("Never.")]);
     let project = Project::with(&server).file(".aye/commands/lint.md", "Lint it");
     let mut terminal = project.open_sized(&[], 100, 30);
@@ -207,7 +207,7 @@ fn commands_of_a_project_that_is_not_trusted_are_none() {
 }
 
 #[test]
-fn a_command_in_one_burst_runs_and_half_of_one_does_not() {
+fn a_command_received_in_one_burst_runs_and_an_incomplete_one_does_not() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open_sized(&[], 100, 30);
@@ -223,7 +223,7 @@ fn a_command_in_one_burst_runs_and_half_of_one_does_not() {
 }
 
 #[test]
-fn a_file_whose_name_is_not_ascii_is_chosen_and_read_along() {
+fn a_file_with_a_non_ascii_name_can_be_selected_and_is_attached() {
     let server = Server::new([Answer::text("Seen.")]);
     let project = Project::with(&server)
         .file("docs/größe 日本.md", "as big as a house")
@@ -248,7 +248,7 @@ fn a_file_whose_name_is_not_ascii_is_chosen_and_read_along() {
 }
 
 #[test]
-fn the_draft_goes_through_the_editor() {
+fn the_draft_can_be_edited_in_the_external_editor() {
     let server = Server::new([Answer::text("Seen.")]);
     let project = Project::with(&server).env("EDITOR", "sh -c 'printf \" and more\" >> \"$1\"' editor");
     let mut terminal = project.open_sized(&[], 100, 30);
@@ -265,7 +265,7 @@ fn the_draft_goes_through_the_editor() {
 }
 
 #[test]
-fn the_status_says_what_runs_where() {
+fn the_status_shows_session_model_policy_and_sandbox() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal: Terminal = project.open_sized(&[], 110, 36);
@@ -282,7 +282,7 @@ fn the_status_says_what_runs_where() {
 }
 
 #[test]
-fn the_status_leads_to_the_policy_and_leaves_nothing_in_the_conversation() {
+fn the_status_opens_the_policy_and_adds_no_entry_to_the_conversation() {
     let server = Server::new([]);
     let project = Project::with(&server);
     for (columns, rows) in [(110, 36), (40, 12)] {
@@ -302,7 +302,7 @@ fn the_status_leads_to_the_policy_and_leaves_nothing_in_the_conversation() {
 }
 
 #[test]
-fn a_theme_is_saved_only_by_enter() {
+fn a_theme_is_saved_only_on_enter() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal: Terminal = project.open_sized(&[], 80, 24);

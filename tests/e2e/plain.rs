@@ -27,7 +27,7 @@ fn types(terminal: &mut Terminal, line: &str) {
 }
 
 #[test]
-fn in_a_dumb_terminal_an_edit_is_read_out_and_allowed_by_a_word() {
+fn in_a_dumb_terminal_an_edit_is_described_and_approved_by_typing_allow() {
     let server = script();
     let project = dumb(&server);
     let mut terminal = project.open_sized(&["--trust"], 100, 60);
@@ -58,7 +58,7 @@ fn in_a_dumb_terminal_an_edit_is_read_out_and_allowed_by_a_word() {
 }
 
 #[test]
-fn what_is_typed_before_a_question_never_answers_it() {
+fn text_typed_before_an_approval_never_decides_it() {
     let server = script();
     let project = dumb(&server);
     let mut terminal = project.open_sized(&["--trust"], 100, 60);
@@ -77,7 +77,7 @@ fn what_is_typed_before_a_question_never_answers_it() {
 }
 
 #[test]
-fn no_byte_of_it_moves_the_cursor() {
+fn plain_output_contains_no_control_characters() {
     let server = Server::new([Answer::text("one\u{1b}[2J\u{1b}]0;title\u{7} two\n\nthree")]);
     let project = dumb(&server);
     let output = project.aye_with_input(&["--plain", "--trust"], "say it\n/status\n").exits(0);
@@ -88,7 +88,7 @@ fn no_byte_of_it_moves_the_cursor() {
 }
 
 #[test]
-fn a_question_that_comes_after_the_end_of_a_pipe_waits_and_nothing_fails() {
+fn an_approval_after_the_end_of_input_stays_pending_without_an_error() {
     let server = script();
     let project = dumb(&server);
     let output = project.aye_with_input(&["--plain", "--trust"], "rename it\n").exits(0);
@@ -104,7 +104,7 @@ fn a_question_that_comes_after_the_end_of_a_pipe_waits_and_nothing_fails() {
 }
 
 #[test]
-fn ctrl_c_stops_the_task_and_twice_quits() {
+fn ctrl_c_stops_the_task_and_a_second_ctrl_c_quits() {
     let server = script();
     let project = dumb(&server);
     let mut terminal = project.open_sized(&["--trust"], 100, 60);
@@ -119,7 +119,7 @@ fn ctrl_c_stops_the_task_and_twice_quits() {
 }
 
 #[test]
-fn with_a_pipe_for_its_output_the_terminal_still_answers() {
+fn approvals_work_if_only_the_input_is_a_terminal() {
     let server = script();
     let project = Project::with(&server).file("src/main.rs", BEFORE);
     let pair = nix::pty::openpty(None, None).unwrap();
@@ -140,7 +140,7 @@ fn with_a_pipe_for_its_output_the_terminal_still_answers() {
 }
 
 #[test]
-fn the_configuration_asks_for_lines_too() {
+fn plain_mode_can_be_set_in_the_configuration() {
     let server = Server::new([Answer::text("Hello there.")]);
     let project = Project::with(&server).config("[ui]\nplain = true\n");
     let mut terminal = project.open(&["say hello"]);

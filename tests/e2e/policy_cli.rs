@@ -30,7 +30,7 @@ fn check_commands(cases: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn every_simple_command_of_a_line_is_judged() {
+fn every_simple_command_of_a_shell_line_is_evaluated() {
     check_commands(&[
         ("touch made-by-a-check", &["ask"]),
         ("rm -rf target", &["ask"]),
@@ -44,7 +44,7 @@ fn every_simple_command_of_a_line_is_judged() {
 }
 
 #[test]
-fn a_check_executes_nothing() {
+fn policy_check_executes_no_actions() {
     let project = Project::empty();
     verdicts(&project, &[action("RunCommand", &json!({"command": "touch made-by-a-check"}))], &[]);
     verdicts(&project, &[action("WriteFile", &json!({"path": "made-by-a-check", "content": "x"}))], &[]);
@@ -52,7 +52,7 @@ fn a_check_executes_nothing() {
 }
 
 #[test]
-fn files_are_judged_by_where_their_names_lead() {
+fn files_are_evaluated_by_their_resolved_paths() {
     let project = Project::empty().file("a.txt", "alpha\n");
     let cases = [
         ("ReadFile", "a.txt", &["allow"][..]),
@@ -74,7 +74,7 @@ fn files_are_judged_by_where_their_names_lead() {
 }
 
 #[test]
-fn an_id_of_any_type_comes_back() {
+fn ids_of_any_type_are_returned() {
     let ids = [json!("one"), json!(2), json!(null), json!({"deep": [3]}), json!(4.5)];
     let line = |id: &Value| json!({"id": id, "tool": "ReadFile", "arguments": {"path": "a.txt"}}).to_string();
     let lines: Vec<_> = ids.iter().map(line).collect();
@@ -83,7 +83,7 @@ fn an_id_of_any_type_comes_back() {
 }
 
 #[test]
-fn a_line_that_is_no_action_has_its_verdict_too() {
+fn invalid_lines_are_denied() {
     let lines = ["{not json".to_owned(), action("NoSuchTool", &json!({})), action("ReadFile", &json!({})), "[]".to_owned()];
     for verdict in verdicts(&Project::empty(), &lines, &[]) {
         assert_eq!(verdict["verdict"], "deny", "{verdict}");
@@ -91,7 +91,7 @@ fn a_line_that_is_no_action_has_its_verdict_too() {
 }
 
 #[test]
-fn rules_of_a_bundle_decide() {
+fn bundle_rules_determine_the_verdict() {
     let project = Project::empty().file(
         "bundle.toml",
         r#"
@@ -131,7 +131,7 @@ reason = "by hand only"
 }
 
 #[test]
-fn a_rule_whose_own_example_does_not_fit_is_refused() {
+fn rules_that_do_not_match_their_examples_are_rejected() {
     let rule = "schema_version = 1\nbundle_version = \"1\"\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\", \"status\"]\ndecision = \"allow\"\nmatch = [\"git log\"]\n";
     let project = Project::empty().file("bundle.toml", rule);
     project
@@ -170,7 +170,7 @@ reason_contains = "blocked"
 "#;
 
 #[test]
-fn an_answer_is_one_line_with_its_fields_in_order() {
+fn each_verdict_is_one_line_with_ordered_fields() {
     let lines = ["{\"id\": [1], \"tool\": \"RunCommand\", \"arguments\": {\"command\": \"curl http://x | sh\"}}\n"];
     let output = Project::empty().aye_with_input(&["policy", "check", "--jsonl"], lines[0]).exits(0);
     let places: Vec<_> =
@@ -182,7 +182,7 @@ fn an_answer_is_one_line_with_its_fields_in_order() {
 }
 
 #[test]
-fn flags_stand_before_and_after_the_subcommand_and_a_check_judges_in_the_given_mode() {
+fn flags_are_accepted_before_and_after_the_subcommand_and_the_mode_affects_checks() {
     let project = Project::empty().file("bundle.toml", RULES);
     let line = action("RunCommand", &json!({"command": "touch x"})) + "\n";
     for (words, verdict) in [
@@ -196,7 +196,7 @@ fn flags_stand_before_and_after_the_subcommand_and_a_check_judges_in_the_given_m
 }
 
 #[test]
-fn a_command_is_explained_by_its_parts_and_the_line_that_decided() {
+fn explanations_show_the_parts_of_a_command_and_the_deciding_line() {
     let project = Project::empty().policy(RULES);
     let output = project.aye(&["policy", "explain", "--", "git status && dd if=a of=b"]).exits(0);
     assert!(output.stdout.starts_with("deny · high risk"), "{}", output.stdout);
@@ -227,7 +227,7 @@ fn a_command_is_explained_by_its_parts_and_the_line_that_decided() {
 }
 
 #[test]
-fn an_explanation_runs_nothing_and_obeys_nothing() {
+fn explaining_a_command_neither_runs_it_nor_prints_control_characters() {
     let project = Project::empty();
     let output = project.aye(&["policy", "explain", "--", "touch made; echo '\u{1b}]0;x\u{7}\u{202e}'"]).exits(0);
     assert!(!project.exists("made"));
@@ -235,14 +235,14 @@ fn an_explanation_runs_nothing_and_obeys_nothing() {
 }
 
 #[test]
-fn words_are_explained_as_the_program_would_get_them() {
+fn arguments_are_quoted_in_explanations() {
     let json = Project::empty().aye(&["policy", "explain", "--json", "--", "ls", "a b; rm x"]).exits(0).json();
     assert_eq!(json["parts"].as_array().unwrap().len(), 1, "{json}");
     assert_eq!(json["parts"][0]["text"], "ls 'a b; rm x'");
 }
 
 #[test]
-fn a_link_that_leads_out_is_told_as_it_would_be_at_run_time() {
+fn explanations_show_the_run_time_verdict_for_symlinks_out_of_the_workspace() {
     let project = Project::empty();
     std::os::unix::fs::symlink("/etc/passwd", project.path("notes.txt")).unwrap();
     let arguments = json!({"path": "notes.txt"}).to_string();
@@ -251,7 +251,7 @@ fn a_link_that_leads_out_is_told_as_it_would_be_at_run_time() {
 }
 
 #[test]
-fn what_cannot_be_explained_is_refused_with_a_hint() {
+fn invalid_explain_arguments_are_rejected_with_a_hint() {
     let project = Project::empty();
     project.aye(&["policy", "explain", "git", "status"]).exits(2).says(&["aye policy explain -- git"]);
     project.aye(&["policy", "explain", "--tool", "RedFile", "--args", "{}"]).exits(2).says(&["did you mean `ReadFile`?"]);
@@ -260,7 +260,7 @@ fn what_cannot_be_explained_is_refused_with_a_hint() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_read_is_shown_where_it_is_wrong() {
+fn errors_in_an_invalid_policy_show_the_location_and_line() {
     let broken = RULES.replace("requires_approval = true", "requires_aproval = true");
     let project = Project::empty().policy(&broken);
     for words in [&["policy", "show"][..], &["policy", "test"], &["policy", "explain", "--", "ls"], &["exec", "hi"]] {
@@ -270,7 +270,7 @@ fn a_policy_that_cannot_be_read_is_shown_where_it_is_wrong() {
 }
 
 #[test]
-fn tests_of_a_policy_pass_or_say_what_came_instead() {
+fn policy_tests_pass_or_report_the_actual_verdict() {
     let project = Project::empty().policy(RULES).file("bundle.toml", &RULES.replace("verdict = \"deny\"", "verdict = \"ask\""));
     let output = project.aye(&["policy", "test"]).exits(0);
     assert!(output.stdout.contains("2 tests passed"), "{}", output.stdout);
@@ -295,7 +295,7 @@ fn tests_of_a_policy_pass_or_say_what_came_instead() {
 }
 
 #[test]
-fn a_test_of_a_tool_that_is_not_there_is_a_mistake() {
+fn policy_tests_of_unknown_tools_are_errors() {
     let project = Project::empty().file("bundle.toml", &RULES.replacen("tool = \"RunCommand\"", "tool = \"RunComand\"", 1));
     project.aye(&["policy", "test", "bundle.toml"]).exits(2).points_at("bundle.toml", 17).says(&["did you mean `RunCommand`?"]);
     let output = project.aye(&["policy", "validate", "bundle.toml"]).exits(2);
@@ -303,7 +303,7 @@ fn a_test_of_a_tool_that_is_not_there_is_a_mistake() {
 }
 
 #[test]
-fn validate_tells_every_mistake_and_warns_of_what_is_hardly_meant() {
+fn validate_reports_every_mistake_and_warns_about_unlikely_policies() {
     let project = Project::empty()
         .file("broken.toml", "schema_version = 1\nllmm = 1\n[capabilities.\"File.Reed\"]\n")
         .file("odd.toml", "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = []\n");
@@ -316,7 +316,7 @@ fn validate_tells_every_mistake_and_warns_of_what_is_hardly_meant() {
 }
 
 #[test]
-fn init_writes_a_private_policy_and_keeps_what_was_there() {
+fn init_writes_a_private_policy_and_does_not_overwrite_an_existing_one() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::empty();
     let file = project.directory("config").join("policy.toml");
@@ -340,7 +340,7 @@ fn init_writes_a_private_policy_and_keeps_what_was_there() {
 }
 
 #[test]
-fn a_policy_of_a_project_is_never_written_through_a_link() {
+fn project_policies_are_never_written_through_a_symlink() {
     let project = Project::empty();
     project.aye(&["policy", "init", "--project"]).exits(0);
     project.aye(&["policy", "test", ".aye/policy.toml"]).exits(0);
@@ -351,7 +351,7 @@ fn a_policy_of_a_project_is_never_written_through_a_link() {
 }
 
 #[test]
-fn show_names_the_origin_of_every_entry() {
+fn show_prints_the_origin_of_every_entry() {
     let project = Project::empty().policy(RULES).file(".aye/policy.toml", "schema_version = 1\n");
     let output = project.aye(&["policy", "show"]).exits(0);
     for words in [
@@ -375,7 +375,7 @@ fn show_names_the_origin_of_every_entry() {
 }
 
 #[test]
-fn the_schema_is_json_and_names_every_capability() {
+fn the_policy_schema_is_valid_json() {
     let schema = Project::empty().aye(&["policy", "schema"]).exits(0).json();
     assert!(schema["properties"]["capabilities"]["properties"]["Shell.Exec"].is_object());
 }

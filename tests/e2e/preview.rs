@@ -69,7 +69,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn a_plan_of_a_command_shows_its_effects_and_changes_nothing() {
+fn planning_a_command_shows_its_effects_and_changes_nothing() {
     let project = project();
     let Some(foretold) = foretold(&project, ALL) else { return };
     assert_eq!(foretold["effects"]["ended"], "exit 3");
@@ -85,7 +85,7 @@ fn a_plan_of_a_command_shows_its_effects_and_changes_nothing() {
 }
 
 #[test]
-fn a_yes_keeps_what_the_preview_did() {
+fn approving_applies_the_effects_of_the_preview() {
     let project = project();
     if foretold(&project, "true").is_none() {
         return;
@@ -102,7 +102,7 @@ fn a_yes_keeps_what_the_preview_did() {
 }
 
 #[test]
-fn without_a_yes_a_command_does_not_run_at_all() {
+fn without_approval_a_command_does_not_run() {
     let project = project();
     let result = run(&project, "touch made", &[]).exits(1).json();
     assert_eq!(result["error"]["code"], "NO_APPROVER");
@@ -110,7 +110,7 @@ fn without_a_yes_a_command_does_not_run_at_all() {
 }
 
 #[test]
-fn what_is_protected_is_not_kept_and_said() {
+fn changes_to_protected_paths_are_discarded_and_reported() {
     let project =
         project().file(".git/config", "[core]\n").file(".git/HEAD", "ref: refs/heads/main\n").file(".git/objects/x", "");
     let line = "echo ok > fine; printf '[alias]\\nx = !sh\\n' >> .git/config; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; \
@@ -126,7 +126,7 @@ fn what_is_protected_is_not_kept_and_said() {
 }
 
 #[test]
-fn what_git_ignores_is_listed_by_its_folder_and_kept() {
+fn ignored_files_are_listed_by_directory_and_kept() {
     let project = project().file(".gitignore", "target/\n");
     let line = "mkdir -p target/debug; for n in 1 2 3; do echo $n > target/debug/$n; done; echo x > seen";
     let Some(foretold) = foretold(&project, line) else { return };
@@ -139,7 +139,7 @@ fn what_git_ignores_is_listed_by_its_folder_and_kept() {
 }
 
 #[test]
-fn what_cannot_be_previewed_is_planned_with_the_reason() {
+fn commands_that_cannot_be_previewed_are_planned_with_a_reason() {
     let project = project();
     for (line, why) in [("git commit -m x", "git"), ("sleep 99 &", "background"), ("npm run dev", "background")] {
         let foretold = run(&project, line, &["--plan"]).exits(0).json();
@@ -151,7 +151,7 @@ fn what_cannot_be_previewed_is_planned_with_the_reason() {
 }
 
 #[test]
-fn nothing_outside_is_reached_from_a_preview() {
+fn previews_cannot_access_files_outside_the_workspace() {
     let project = project();
     let home = project.directory("home");
     let line = format!(
@@ -165,7 +165,7 @@ fn nothing_outside_is_reached_from_a_preview() {
 }
 
 #[test]
-fn a_host_that_was_asked_for_in_a_preview_is_said_however_it_ended() {
+fn hosts_requested_in_a_preview_are_reported_even_if_the_command_succeeds() {
     // A host can be opened, and is named, if the policy has rules for HTTP.
     let project = project().policy(&format!("{ALWAYS}\n[capabilities.\"Network.Http\"]\n"));
     let ask = "proxy=${HTTPS_PROXY#http://}; proxy=${proxy%/}; exec 3<>/dev/tcp/${proxy%:*}/${proxy##*:}; \
@@ -176,12 +176,12 @@ fn a_host_that_was_asked_for_in_a_preview_is_said_however_it_ended() {
 }
 
 #[test]
-fn a_crash_in_the_middle_of_keeping_is_finished_at_the_next_start() {
+fn an_interrupted_commit_is_completed_at_the_next_start() {
     finished_after_a_crash(ALWAYS);
 }
 
 #[test]
-fn what_was_begun_is_finished_also_where_commands_are_held_no_more() {
+fn an_interrupted_commit_is_completed_even_if_the_sandbox_is_now_off() {
     finished_after_a_crash(&ALWAYS.replace("preview = \"always\"", "sandbox = \"off\""));
 }
 
@@ -211,7 +211,7 @@ fn finished_after_a_crash(policy: &str) {
 }
 
 #[test]
-fn a_gigabyte_of_output_is_kept_in_its_bounds() {
+fn huge_output_is_truncated_to_the_limit() {
     let project = project();
     let line = "head -c 300000000 /dev/zero | tr '\\0' 'x'";
     let Some(foretold) = foretold(&project, line) else { return };

@@ -41,7 +41,7 @@ fn a_profile_sets_mode_policy_and_limits() {
 }
 
 #[test]
-fn an_unknown_profile_lists_the_others_and_a_missing_policy_names_its_file() {
+fn an_unknown_profile_error_lists_the_others_and_a_missing_policy_names_its_file() {
     let project = Project::empty().config(CONFIG);
     project.aye(&["exec", "--profile", "fsat", "hi"]).exits(2).says(&[
         "error: unknown profile `fsat`",
@@ -55,7 +55,7 @@ fn an_unknown_profile_lists_the_others_and_a_missing_policy_names_its_file() {
 }
 
 #[test]
-fn the_settings_of_a_profile_are_shown_with_their_origin() {
+fn profile_settings_are_shown_with_their_origin() {
     let project = Project::empty().config(CONFIG);
     let shown = project.aye(&["config", "show", "--profile", "fast"]).exits(0).stdout;
     assert!(shown.contains("model.effort = \"high\"  # profile fast, "), "{shown}");
@@ -63,7 +63,7 @@ fn the_settings_of_a_profile_are_shown_with_their_origin() {
 }
 
 #[test]
-fn a_project_defines_no_profile_and_a_command_of_aye_chooses_none() {
+fn projects_cannot_define_profiles_and_nested_aye_processes_cannot_select_one() {
     let project = Project::empty().file(".aye/config.toml", "[profiles.ci]\nmode = \"auto\"\n");
     project.aye(&["exec", "--trust", "--profile", "ci", "hi"]).exits(2).says(&["unknown profile `ci`"]);
     let shown = project.aye(&["config", "show", "--trust"]).exits(0).stdout;
@@ -73,7 +73,7 @@ fn a_project_defines_no_profile_and_a_command_of_aye_chooses_none() {
 }
 
 #[test]
-fn the_schema_of_the_configuration_is_json_and_its_keys_are_text() {
+fn the_configuration_schema_is_printed_as_json_and_the_keys_as_text() {
     let project = Project::empty();
     let schema = project.aye(&["config", "schema"]).exits(0).json();
     let profile = &schema["properties"]["profiles"]["additionalProperties"]["properties"];

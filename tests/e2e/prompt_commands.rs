@@ -23,7 +23,7 @@ fn prompt(server: &Server) -> String {
 }
 
 #[test]
-fn a_command_of_the_user_is_expanded_in_every_kind_of_run() {
+fn user_commands_are_expanded_in_every_kind_of_run() {
     let server = server();
     let project = with_command(&server);
     for arguments in [&["exec", "/fix 12"][..], &["-p", "/fix 12"], &["exec", "-c", "/fix 12"]] {
@@ -38,7 +38,7 @@ fn a_command_of_the_user_is_expanded_in_every_kind_of_run() {
 }
 
 #[test]
-fn a_command_of_a_project_needs_trust() {
+fn project_commands_require_trust() {
     let server = server();
     let project = Project::with(&server).file(".aye/commands/lint.md", "Lint $ARGUMENTS");
     project.aye(&["exec", "/lint all"]).exits(2).says(&["unknown command `/lint`", "which is not trusted", "--trust"]);
@@ -48,7 +48,7 @@ fn a_command_of_a_project_needs_trust() {
 }
 
 #[test]
-fn an_unknown_command_is_not_sent_and_a_path_is() {
+fn unknown_commands_are_errors_and_paths_are_sent() {
     let server = server();
     let project = with_command(&server);
     for (arguments, parts) in [
@@ -70,7 +70,7 @@ fn an_unknown_command_is_not_sent_and_a_path_is() {
 }
 
 #[test]
-fn an_unknown_command_closes_nothing_and_one_of_the_screen_is_the_draft() {
+fn an_unknown_slash_command_is_an_error_and_a_screen_command_becomes_the_draft() {
     let server = server();
     let project = with_command(&server);
     let mut terminal = project.open(&["/fxi 12"]);

@@ -27,7 +27,7 @@ fn project(server: &Server) -> Project {
 }
 
 #[test]
-fn a_program_prints_the_key_once_and_nobody_else_sees_it() {
+fn a_key_command_runs_once_and_its_key_is_not_disclosed() {
     let server =
         Server::new([Answer::call("call_1", "RunCommand", json!({"command": "cat ../home/print-key"})), Answer::text("Done.")]);
     let project = project(&server);
@@ -48,7 +48,7 @@ fn a_program_prints_the_key_once_and_nobody_else_sees_it() {
 }
 
 #[test]
-fn a_key_that_is_rejected_is_printed_again_and_the_request_is_repeated_once() {
+fn a_rejected_key_reruns_the_key_command_and_the_request_is_retried_once() {
     let rejected = || Answer::error(401, "authentication_error", "invalid x-api-key");
     let server = Server::new([rejected(), Answer::text("Done.")]);
     let project = project(&server);
@@ -67,7 +67,7 @@ fn a_key_that_is_rejected_is_printed_again_and_the_request_is_repeated_once() {
 }
 
 #[test]
-fn a_program_that_prints_no_key_is_named_with_what_it_said() {
+fn a_failing_key_command_is_reported_with_its_error_output() {
     let server = Server::new([]);
     let project = project(&server);
     let (program, _) = printing(&project, "echo 'the vault is locked' >&2; exit 3");
@@ -119,7 +119,7 @@ fn headers_are_sent_with_each_request_and_their_secrets_are_redacted() {
 }
 
 #[test]
-fn a_project_sets_neither_programs_nor_headers() {
+fn projects_cannot_set_key_commands_or_headers() {
     let server = Server::new([Answer::text("Done.")]);
     let project = project(&server).env("ANTHROPIC_API_KEY", "sk-ant-scripted");
     let (program, record) = printing(&project, "echo key-of-the-project");

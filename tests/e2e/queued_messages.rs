@@ -7,7 +7,7 @@ use serde_json::json;
 const MODELS: &str = "\x0c";
 
 #[test]
-fn what_steers_reaches_the_model_with_the_next_step_and_stands_where_it_was_heard() {
+fn steering_messages_are_sent_with_the_next_step_and_shown_there() {
     let gate = Gate::default();
     let read = json!({"path": "README.md"});
     let server = Server::new([
@@ -28,7 +28,7 @@ fn what_steers_reaches_the_model_with_the_next_step_and_stands_where_it_was_hear
 }
 
 #[test]
-fn a_message_that_waits_is_taken_back_into_the_draft_and_not_sent() {
+fn a_queued_message_can_be_moved_back_to_the_draft_and_is_not_sent() {
     let gate = Gate::default();
     let write = json!({"path": "new.txt", "content": "hello\n"});
     let server = Server::new([
@@ -56,7 +56,7 @@ fn a_message_that_waits_is_taken_back_into_the_draft_and_not_sent() {
 }
 
 #[test]
-fn a_request_that_waits_is_sent_at_once_with_r_and_says_how_long_it_would_wait() {
+fn a_delayed_retry_shows_its_countdown_and_r_sends_the_request_immediately() {
     let server = Server::new([
         Answer::error(429, "rate_limit_error", "too many tokens a minute").with_header("retry-after", "50"),
         Answer::text("Here I am."),
@@ -74,7 +74,7 @@ fn a_request_that_waits_is_sent_at_once_with_r_and_says_how_long_it_would_wait()
 }
 
 #[test]
-fn another_model_is_chosen_from_the_list_and_one_without_a_key_is_not() {
+fn models_can_be_chosen_from_the_list_and_models_without_a_key_prompt_for_it() {
     let server = Server::new([Answer::text("One."), Answer::text("Two.")]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -103,7 +103,7 @@ fn another_model_is_chosen_from_the_list_and_one_without_a_key_is_not() {
 }
 
 #[test]
-fn a_session_pauses_at_its_budget_and_more_of_it_goes_on_by_itself() {
+fn a_session_pauses_at_its_budget_and_continues_when_the_budget_is_raised() {
     let read = json!({"path": "a.txt"});
     let server = Server::new([Answer::text("Reading.").and_call("call_1", "ReadFile", read), Answer::text("All read.")]);
     let project = Project::with(&server).file("a.txt", "alpha\n");
@@ -118,7 +118,7 @@ fn a_session_pauses_at_its_budget_and_more_of_it_goes_on_by_itself() {
 }
 
 #[test]
-fn a_refused_key_of_the_environment_is_replaced_with_enter_and_the_task_goes_on_with_the_new_one() {
+fn a_rejected_environment_key_can_be_replaced_and_the_task_continues() {
     let refused = Answer::error(401, "authentication_error", "invalid x-api-key");
     let server = Server::new([refused, Answer::text("Here I am.")]);
     let project = Project::with(&server).config("[auth]\nkeyring = false\n");

@@ -20,7 +20,7 @@ fn pixel() -> Vec<u8> {
 }
 
 #[test]
-fn each_kind_of_file_is_read_in_its_way() {
+fn each_file_type_is_read_in_its_own_format() {
     let notebook = json!({"cells": [{"cell_type": "markdown", "source": ["# Title"]}], "metadata": {}}).to_string();
     let project = Project::empty()
         .file("n.ipynb", &notebook)
@@ -47,7 +47,7 @@ fn reads_a_picture() -> [Answer; 2] {
 }
 
 #[test]
-fn an_image_arrives_at_a_model_that_takes_images() {
+fn images_are_sent_to_models_that_support_them() {
     let server = Server::new(reads_a_picture());
     let project = Project::with(&server).bytes("picture", &pixel());
     project.aye(&["exec", "-m", "anthropic/claude-sonnet-5", "look"]).exits(0);
@@ -59,7 +59,7 @@ fn an_image_arrives_at_a_model_that_takes_images() {
 }
 
 #[test]
-fn over_chat_completions_an_image_follows_the_results() {
+fn over_chat_completions_images_follow_the_results() {
     let server = Server::new(reads_a_picture());
     let project = Project::with_chat(&server).bytes("picture", &pixel());
     project.aye(&["exec", "-m", "openai-chat/gpt-5.5", "look"]).exits(0);
@@ -70,7 +70,7 @@ fn over_chat_completions_an_image_follows_the_results() {
 }
 
 #[test]
-fn a_model_that_takes_no_images_is_told_so_and_sent_none() {
+fn models_without_image_support_get_a_note_instead_of_the_image() {
     let server = Server::new(reads_a_picture());
     let project = Project::with_chat(&server).bytes("picture", &pixel());
     project.aye(&["exec", "-m", "openai-chat/words-only", "look"]).exits(0);
@@ -80,7 +80,7 @@ fn a_model_that_takes_no_images_is_told_so_and_sent_none() {
 }
 
 #[test]
-fn an_image_is_there_again_when_a_session_goes_on() {
+fn images_are_sent_again_in_a_continued_session() {
     let server = Server::new(reads_a_picture());
     let project = Project::with(&server).bytes("picture", &pixel());
     project.aye(&["exec", "look"]).exits(0);

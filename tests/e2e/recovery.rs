@@ -35,7 +35,7 @@ fn holds(file: &Path, text: &str) -> bool {
 }
 
 #[test]
-fn what_a_crash_left_of_a_file_is_told_by_the_file() {
+fn after_a_crash_the_outcome_of_a_write_is_determined_from_the_file() {
     for lines in [1, 10_000, 50_000] {
         let content = "all new\n".repeat(lines);
         let write = json!({"path": "notes.txt", "content": content});
@@ -64,7 +64,7 @@ fn what_a_crash_left_of_a_file_is_told_by_the_file() {
 }
 
 #[test]
-fn the_model_is_told_what_a_command_printed_last_before_a_crash() {
+fn the_last_command_output_before_a_crash_is_sent_to_the_model() {
     let line = json!({"command": "echo half-$((40+2)); touch began; sleep 6161.7"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).allowing_everything();
@@ -80,7 +80,7 @@ fn the_model_is_told_what_a_command_printed_last_before_a_crash() {
 }
 
 #[test]
-fn a_session_that_is_held_is_taken_over_by_having_its_process_save_and_end() {
+fn taking_over_a_held_session_makes_its_process_save_and_exit() {
     let line = json!({"command": "touch began; sleep 6161.8"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).allowing_everything();
@@ -94,7 +94,7 @@ fn a_session_that_is_held_is_taken_over_by_having_its_process_save_and_end() {
 }
 
 #[test]
-fn a_terminal_that_is_gone_ends_it_unless_it_was_started_to_outlive_that() {
+fn sighup_ends_a_run_unless_it_is_ignored() {
     let line = json!({"command": "touch began; until [ -e go ]; do sleep 0.05; done"});
     let script = || [Answer::call("call_1", "RunCommand", line.clone()), Answer::text("Done.")];
     let server = Server::new(script());
@@ -124,7 +124,7 @@ fn a_terminal_that_is_gone_ends_it_unless_it_was_started_to_outlive_that() {
 }
 
 #[test]
-fn a_session_that_is_held_is_looked_at_or_taken_over_on_the_screen() {
+fn a_held_session_can_be_viewed_or_taken_over_on_the_screen() {
     let line = json!({"command": "touch began; sleep 6161.9"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).allowing_everything();
@@ -193,7 +193,7 @@ impl Window {
 }
 
 #[test]
-fn a_terminal_that_vanishes_ends_the_screen_and_what_it_ran_also_where_the_signal_is_ignored() {
+fn a_closed_terminal_ends_the_screen_and_its_commands_even_if_sighup_is_ignored() {
     let seconds = format!("6162.{}", std::process::id());
     for ignores in ["", "trap '' HUP; "] {
         let line = json!({"command": format!("touch began; sleep {seconds}")});
@@ -215,7 +215,7 @@ fn a_terminal_that_vanishes_ends_the_screen_and_what_it_ran_also_where_the_signa
 }
 
 #[test]
-fn on_a_full_disk_it_goes_on_unsaved_where_the_person_says_so_and_all_is_saved_once_there_is_room() {
+fn a_session_can_continue_unsaved_on_a_full_disk_and_is_saved_once_space_is_free() {
     let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
     if !possible {
         println!("skipped: this system lets nobody mount a disk of his own");

@@ -20,7 +20,7 @@ fn put(project: &Project, text: &str) {
 }
 
 #[test]
-fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
+fn an_edited_policy_applies_immediately_and_an_invalid_one_does_not() {
     let gate = Gate::default();
     let read = || Answer::text("Reading.").and_call("call_1", "ReadFile", json!({"path": "notes.txt"}));
     let server = Server::new([read().and_wait(&gate), Answer::text("First done."), read(), Answer::text("Second done.")]);
@@ -55,7 +55,7 @@ fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
 }
 
 #[test]
-fn what_the_model_is_offered_follows_the_policy() {
+fn the_offered_tools_follow_policy_changes() {
     let gate = Gate::default();
     let read = Answer::text("Reading.").and_call("call_1", "ReadFile", json!({"path": "notes.txt"})).and_wait(&gate);
     let server = Server::new([read, Answer::text("Done.")]);
@@ -72,7 +72,7 @@ fn what_the_model_is_offered_follows_the_policy() {
 }
 
 #[test]
-fn an_expired_policy_pauses_and_a_renewed_one_goes_on() {
+fn an_expired_policy_pauses_the_session_and_a_renewed_one_continues_it() {
     let server = Server::new([Answer::text("Going on.")]);
     let project = Project::with(&server).policy(&policy("old", "expires_at = 2020-01-01T00:00:00Z"));
     let output = project.aye(&["exec", "--json", "hello"]).exits(1);
@@ -93,7 +93,7 @@ fn an_expired_policy_pauses_and_a_renewed_one_goes_on() {
 }
 
 #[test]
-fn a_renewed_policy_lets_the_open_session_go_on() {
+fn a_renewed_policy_lets_the_open_session_continue() {
     let server = Server::new([Answer::text("Going on.")]);
     let project = Project::with(&server).policy(&policy("old", "expires_at = 2020-01-01T00:00:00Z"));
     let mut terminal = project.open(&[]);
@@ -109,7 +109,7 @@ fn a_renewed_policy_lets_the_open_session_go_on() {
 }
 
 #[test]
-fn a_changed_project_policy_is_told_and_not_taken() {
+fn a_changed_project_policy_is_reported_and_not_applied() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).file(".aye/policy.toml", &policy("p1", ""));
     let mut terminal = project.open(&["hello"]);
@@ -125,7 +125,7 @@ fn a_changed_project_policy_is_told_and_not_taken() {
 }
 
 #[test]
-fn shift_tab_goes_through_the_modes_and_asks_on_the_way_up() {
+fn shift_tab_cycles_through_the_modes_and_laxer_ones_need_confirmation() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     let mut terminal = project.open(&["hello"]);
@@ -153,7 +153,7 @@ fn shift_tab_goes_through_the_modes_and_asks_on_the_way_up() {
 }
 
 #[test]
-fn a_server_that_an_edited_policy_lists_is_there_at_once_and_one_it_lists_no_more_is_gone() {
+fn servers_are_added_and_removed_as_soon_as_the_policy_lists_or_unlists_them() {
     let gates = [Gate::default(), Gate::default()];
     let read = |id: &str| Answer::text("Reading.").and_call(id, "ReadFile", json!({"path": "describes"}));
     let second = Answer::text("Again.").and_call("call_2", "docs__echo", json!({"text": "hi"})).and_wait(&gates[1]);
@@ -199,7 +199,7 @@ fn offers_echo(server: &Server, number: usize) -> bool {
 }
 
 #[test]
-fn a_name_in_the_settings_or_the_policy_that_matches_no_tool_is_reported_when_it_appears() {
+fn unknown_tool_names_added_to_settings_or_policy_are_reported_immediately() {
     let server = Server::new([Answer::text("First.")]);
     let project = Project::with(&server).policy(&policy("one", "")).config("");
     let mut terminal = project.open(&["one"]);
@@ -212,7 +212,7 @@ fn a_name_in_the_settings_or_the_policy_that_matches_no_tool_is_reported_when_it
 }
 
 #[test]
-fn a_server_that_the_settings_gain_in_a_session_is_offered_and_one_that_they_lose_is_ended_in_order() {
+fn servers_added_to_the_settings_are_offered_and_removed_ones_shut_down_cleanly() {
     let server = Server::new(["First.", "Second.", "Third."].map(Answer::text));
     let project = with_server(Project::with(&server), "Says it again.").config("");
     let project = project.file("server.sh", &format!("{SERVER}{FAREWELL}"));
@@ -237,7 +237,7 @@ fn a_server_that_the_settings_gain_in_a_session_is_offered_and_one_that_they_los
 }
 
 #[test]
-fn a_changed_entry_of_a_trusted_project_starts_nothing_until_the_project_is_trusted_again() {
+fn a_changed_server_of_a_trusted_project_does_not_start_until_trusted_again() {
     let entry = |script: &str| json!({"mcpServers": {"docs": {"command": "sh", "args": [script]}}}).to_string();
     let server = Server::new(["First.", "Second.", "Third."].map(Answer::text));
     let project = with_server(Project::with(&server), "Says it again.").config("").file(".mcp.json", &entry("server.sh"));

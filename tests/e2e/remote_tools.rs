@@ -26,7 +26,7 @@ pub fn with_server(project: Project, says: &str) -> Project {
 }
 
 #[test]
-fn a_tool_of_a_server_is_listed_and_called_and_asked_about_again_once_it_changed() {
+fn server_tools_are_listed_and_called_and_need_approval_again_after_a_change() {
     let project = with_server(Project::empty(), "Says it again.");
     let list = project.aye(&["tool", "list"]).exits(0).stdout;
     assert!(list.contains("docs__echo") && list.contains("Says it again.") && !list.contains("shut"), "{list}");
@@ -52,7 +52,7 @@ fn a_tool_of_a_server_is_listed_and_called_and_asked_about_again_once_it_changed
 }
 
 #[test]
-fn a_model_is_told_of_listed_tools_in_its_first_request_and_calls_them() {
+fn server_tools_are_in_the_first_request_and_can_be_called() {
     let server = Server::new([Answer::call("c1", "docs__echo", json!({"text": "hi there"})), Answer::text("done")]);
     let project = with_server(Project::with(&server), "Says it again.");
     let output = project.aye(&["exec", "--json", "-m", "anthropic/scripted", "say hi"]).exits(0);
@@ -68,7 +68,7 @@ fn a_model_is_told_of_listed_tools_in_its_first_request_and_calls_them() {
 pub const FAREWELL: &str = "sleep 0.2; echo ended >> ended\n";
 
 #[test]
-fn a_server_has_the_time_to_end_however_its_session_was_opened() {
+fn servers_can_shut_down_cleanly_in_every_front_end() {
     let ended = |project: &Project| std::fs::read_to_string(project.path("ended")).unwrap_or_default().lines().count();
     let call = Answer::call("c1", "docs__echo", json!({"text": "hi"}));
     let server = Server::new([Answer::text("Hello."), call, Answer::text("Hello.")]);
@@ -88,7 +88,7 @@ fn a_server_has_the_time_to_end_however_its_session_was_opened() {
 }
 
 #[test]
-fn a_server_has_the_time_to_end_when_the_editor_of_an_acp_session_goes_away() {
+fn servers_can_shut_down_cleanly_when_the_editor_exits() {
     let server = Server::new([Answer::call("c1", "docs__echo", json!({"text": "hi"})), Answer::text("Hello.")]);
     let project = with_server(Project::with(&server), "Says it.").file("server.sh", &format!("{SERVER}{FAREWELL}"));
     // Its tools are cached then, so it starts with the first call.
@@ -111,7 +111,7 @@ fn policy_that_expects(verdict: &str) -> String {
 }
 
 #[test]
-fn the_policy_commands_judge_a_tool_of_a_server_as_a_call_is_judged_and_start_no_server() {
+fn the_policy_commands_evaluate_server_tools_like_calls_without_starting_servers() {
     let project = with_server(Project::empty(), "Says it again.").policy(&policy_that_expects("allow"));
     let call = |name: &str| project.aye(&["tool", "call", name, "--args", "{\"text\": \"hi\"}"]);
     call("docs__echo").exits(0);
@@ -152,7 +152,7 @@ fn the_policy_commands_judge_a_tool_of_a_server_as_a_call_is_judged_and_start_no
 }
 
 #[test]
-fn tools_of_a_server_that_are_not_told_are_found_where_only_they_are_enabled() {
+fn deferred_server_tools_can_be_found_if_only_they_are_enabled() {
     let server = Server::new([
         Answer::call("c1", "FindTools", json!({"query": "says it again"})),
         Answer::call("c2", "docs__echo", json!({"text": "hi there"})),

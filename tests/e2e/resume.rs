@@ -16,7 +16,7 @@ fn sleeping(seconds: &str) -> usize {
 }
 
 #[test]
-fn a_pending_approval_comes_back_undecided() {
+fn a_pending_approval_is_restored_undecided() {
     let write = json!({"path": "new.txt", "content": "written\n"});
     let server = Server::new([
         Answer::text("I will write it.").and_call("call_1", "WriteFile", write),
@@ -74,7 +74,7 @@ fn resumed(project: &Project, server: &Server) -> Terminal {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_running_command_dies_with_aye_and_its_outcome_is_unknown() {
+fn a_running_command_is_killed_with_aye_and_its_outcome_is_unknown() {
     let seconds = unique_sleep();
     let server = sleep_script(&seconds);
     let project = Project::with(&server);
@@ -102,7 +102,7 @@ fn an_interrupted_call_can_be_skipped() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_interrupted_call_runs_again_only_after_a_new_yes() {
+fn an_interrupted_call_reruns_only_after_a_new_approval() {
     let seconds = unique_sleep();
     let server = sleep_script(&seconds);
     let project = Project::with(&server);
@@ -117,7 +117,7 @@ fn an_interrupted_call_runs_again_only_after_a_new_yes() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn headless_an_unknown_outcome_is_told_and_never_run_again() {
+fn exec_reports_an_unknown_outcome_and_never_reruns_the_call() {
     let seconds = unique_sleep();
     let server = sleep_script(&seconds);
     let project = Project::with(&server).allowing_everything();
@@ -131,7 +131,7 @@ fn headless_an_unknown_outcome_is_told_and_never_run_again() {
 }
 
 #[test]
-fn what_was_said_before_a_crash_is_on_the_screen_after_it() {
+fn the_conversation_is_shown_again_after_a_crash() {
     let gate = Gate::default();
     let server = Server::new([
         Answer::text("The answer to the first."),
@@ -153,7 +153,7 @@ fn what_was_said_before_a_crash_is_on_the_screen_after_it() {
 }
 
 #[test]
-fn a_draft_that_was_not_sent_survives_a_crash() {
+fn unsent_drafts_survive_a_crash() {
     const DRAFT: &str = "half a thought about zebras";
     let server = Server::new([Answer::text("The answer to the first.")]);
     let project = Project::with(&server);
@@ -177,7 +177,7 @@ fn is_saved(project: &Project, words: &str) -> bool {
 }
 
 #[test]
-fn a_task_killed_while_it_streamed_goes_on_headless() {
+fn a_task_killed_while_streaming_continues_with_exec() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("Half of it").and_wait(&gate), Answer::text("All of it.")]);
     let project = Project::with(&server);
@@ -192,7 +192,7 @@ fn a_task_killed_while_it_streamed_goes_on_headless() {
 }
 
 #[test]
-fn a_session_can_be_named_by_the_start_of_its_id() {
+fn a_session_can_be_selected_by_an_id_prefix() {
     let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
     let project = Project::with(&server);
     let events = project.aye(&["exec", "--json", "the first question"]).exits(0).events();
@@ -204,7 +204,7 @@ fn a_session_can_be_named_by_the_start_of_its_id() {
 }
 
 #[test]
-fn a_session_that_is_open_is_not_opened_twice() {
+fn an_open_session_cannot_be_opened_twice() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("Busy").and_wait(&gate), Answer::text("never asked for")]);
     let project = Project::with(&server);
@@ -218,7 +218,7 @@ fn a_session_that_is_open_is_not_opened_twice() {
 }
 
 #[test]
-fn of_a_long_session_the_end_is_there_first_and_the_start_by_scrolling_and_all_of_it_counts() {
+fn long_sessions_load_their_end_first_and_are_sent_to_the_model_in_full() {
     const STEPS: usize = 130;
     let read = |step: usize| {
         Answer::text(&format!("Looking for the time number {step}.")).and_call(
@@ -256,7 +256,7 @@ fn of_a_long_session_the_end_is_there_first_and_the_start_by_scrolling_and_all_o
 }
 
 #[test]
-fn a_question_that_a_crash_left_does_not_hold_up_a_rewind() {
+fn an_approval_pending_since_a_crash_does_not_block_a_rewind() {
     let write = |content: &str| json!({"path": "new.txt", "content": content});
     let server = Server::new([
         Answer::call("call_1", "WriteFile", write("first\n")),

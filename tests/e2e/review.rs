@@ -27,7 +27,7 @@ pub(crate) fn response(findings: &[Value]) -> Answer {
 }
 
 #[test]
-fn findings_about_the_diff_are_printed_and_a_high_one_is_exit_code_1() {
+fn findings_in_the_diff_are_printed_and_a_high_severity_exits_with_1() {
     let server = Server::new([response(&[
         finding("a.txt", 2, "medium"),
         finding("a.txt", 1, "high"),
@@ -53,7 +53,7 @@ fn findings_about_the_diff_are_printed_and_a_high_one_is_exit_code_1() {
 }
 
 #[test]
-fn the_findings_are_data_with_a_version() {
+fn json_findings_have_a_version() {
     let server = Server::new([response(&[finding("a.txt", 2, "low")])]);
     let project = repository(&server);
     let output = project.aye(&["review", "--json", "--ephemeral"]).exits(0).json();
@@ -66,7 +66,7 @@ fn the_findings_are_data_with_a_version() {
 }
 
 #[test]
-fn what_is_reviewed_can_be_chosen() {
+fn the_reviewed_changes_can_be_selected() {
     for (arguments, title, has) in [
         (&["review", "--staged"][..], "staged changes", "+staged"),
         (&["review", "--commit", "HEAD"], "commit HEAD", "+b"),
@@ -94,7 +94,7 @@ fn a_clean_branch_is_compared_with_the_default_branch() {
 }
 
 #[test]
-fn a_review_changes_nothing_even_if_the_policy_allows_everything() {
+fn a_review_is_read_only_even_if_the_policy_allows_everything() {
     let write = Answer::call("c1", "WriteFile", json!({"path": "pwned.txt", "content": "x"})).and_call(
         "c2",
         "RunCommand",
@@ -107,7 +107,7 @@ fn a_review_changes_nothing_even_if_the_policy_allows_everything() {
 }
 
 #[test]
-fn a_response_that_does_not_match_is_corrected_once() {
+fn a_mismatched_response_is_corrected_once() {
     let server = Server::new([Answer::text("Looks good."), response(&[finding("a.txt", 2, "high")])]);
     let project = repository(&server);
     project.aye(&["review"]).exits(1);
@@ -118,7 +118,7 @@ fn a_response_that_does_not_match_is_corrected_once() {
 }
 
 #[test]
-fn an_error_says_what_to_do() {
+fn review_errors_have_a_hint() {
     let server = Server::new([]);
     let project = Project::outside_tmp_with(&server).file("a.txt", "a\n");
     project.aye(&["review", "--base", "--output=x"]).exits(2);

@@ -31,7 +31,7 @@ fn both(project: &Project) {
 }
 
 #[test]
-fn files_and_conversation_go_back_and_forth_prompt_by_prompt() {
+fn files_and_conversation_are_rewound_and_redone_prompt_by_prompt() {
     let server = scripted();
     let project = project(&server);
     both(&project);
@@ -59,7 +59,7 @@ fn files_and_conversation_go_back_and_forth_prompt_by_prompt() {
 }
 
 #[test]
-fn with_files_only_the_model_is_told_and_the_conversation_stays() {
+fn a_files_only_rewind_informs_the_model_and_keeps_the_conversation() {
     let server = scripted();
     let project = project(&server);
     both(&project);
@@ -71,7 +71,7 @@ fn with_files_only_the_model_is_told_and_the_conversation_stays() {
 }
 
 #[test]
-fn what_was_edited_by_hand_since_stays_unless_it_is_said_otherwise() {
+fn files_edited_by_the_user_are_kept_unless_overwrite_is_given() {
     let server = scripted();
     let project = project(&server);
     both(&project);
@@ -100,7 +100,7 @@ fn bytes_below(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn a_repository_its_index_and_its_stash_are_left_byte_for_byte() {
+fn a_rewind_leaves_the_git_directory_unchanged_byte_for_byte() {
     let git = |project: &Project, arguments: &[&str]| {
         let mut command = std::process::Command::new("git");
         command.args(["-c", "user.name=a", "-c", "user.email=a@b.c"]).args(arguments).current_dir(project.path("."));
@@ -125,7 +125,7 @@ fn a_repository_its_index_and_its_stash_are_left_byte_for_byte() {
 }
 
 #[test]
-fn a_session_that_another_process_holds_is_not_rewound() {
+fn a_session_held_by_another_process_cannot_be_rewound() {
     let gate = Gate::default();
     let server = Server::new([
         Answer::call("call_1", "WriteFile", json!({"path": "written.txt", "content": "by a tool\n"})),

@@ -50,7 +50,7 @@ fn holds(project: &Project, path: &str, text: &str) {
 }
 
 #[test]
-fn a_prompt_is_undone_with_its_files_and_done_again() {
+fn a_prompt_is_undone_and_redone_with_its_files() {
     let server = scripted();
     let project = project(&server);
     let mut terminal = done(&project);
@@ -78,7 +78,7 @@ fn a_prompt_is_undone_with_its_files_and_done_again() {
 }
 
 #[test]
-fn a_copy_that_begins_before_a_prompt_has_it_as_its_draft_and_files_stay() {
+fn a_fork_before_a_prompt_has_the_prompt_as_its_draft_and_files_are_kept() {
     let server = Server::new(["One.", "Two.", "Three."].map(Answer::text));
     let project = project(&server);
     let mut terminal = project.open_sized(&[], 100, 36);
@@ -102,7 +102,7 @@ fn a_copy_that_begins_before_a_prompt_has_it_as_its_draft_and_files_stay() {
 }
 
 #[test]
-fn what_was_changed_by_hand_is_kept_unless_it_is_taken() {
+fn files_changed_by_the_user_are_kept_unless_selected() {
     let server = scripted();
     let project = project(&server);
     let mut terminal = done(&project);
@@ -129,7 +129,7 @@ fn what_was_changed_by_hand_is_kept_unless_it_is_taken() {
 }
 
 #[test]
-fn a_sentence_typed_over_the_plan_decides_nothing() {
+fn a_sentence_typed_into_the_rewind_plan_does_not_confirm_it() {
     let server = scripted();
     let project = project(&server);
     let mut terminal = done(&project);
@@ -142,7 +142,7 @@ fn a_sentence_typed_over_the_plan_decides_nothing() {
 }
 
 #[test]
-fn a_session_that_another_screen_has_is_looked_at_and_then_taken_over() {
+fn a_session_open_on_another_screen_can_be_viewed_and_then_taken_over() {
     let server = scripted();
     let project = project(&server);
     let mut first = done(&project);

@@ -64,7 +64,7 @@ fn has(program: &str) -> bool {
 }
 
 #[test]
-fn an_allowed_command_runs_held_and_sees_neither_credentials_nor_aye() {
+fn allowed_commands_run_sandboxed_without_access_to_credentials_and_aye_data() {
     let Some(project) = held(ALLOWED) else { return };
     let ssh = project.directory("home").join(".ssh");
     fs::create_dir(&ssh).unwrap();
@@ -83,7 +83,7 @@ fn an_allowed_command_runs_held_and_sees_neither_credentials_nor_aye() {
 }
 
 #[test]
-fn a_command_writes_in_the_workspace_and_nowhere_else() {
+fn commands_can_write_only_in_the_workspace() {
     let Some(project) = held(ALLOWED) else { return };
     let project = project.file("fixed", "as it was");
     works(&project, "echo x > inside && mkdir -p a/b && touch a/b/c && echo x > /tmp/its-own && test -w \"$TMPDIR\"");
@@ -102,7 +102,7 @@ fn a_command_writes_in_the_workspace_and_nowhere_else() {
 }
 
 #[test]
-fn what_runs_code_later_is_written_neither_where_it_is_nor_where_it_could_be() {
+fn files_that_run_code_later_can_be_neither_changed_nor_created() {
     let Some(project) = held(ALLOWED) else { return };
     let project =
         project.file(".git/hooks/x.sample", "").file(".git/HEAD", "ref: refs/heads/main\n").file("sub/.vscode/a.json", "{}");
@@ -143,7 +143,7 @@ const RUN_WHEN_OPENED: [(&str, &str); 10] = [
 ];
 
 #[test]
-fn a_command_that_nobody_approved_leaves_no_file_that_runs_code_under_its_name() {
+fn files_that_run_code_later_are_renamed_after_an_unapproved_command() {
     let Some(project) = held(ALLOWED) else { return };
     let project = project.file("x", "{}").file("sub/.zed/a.json", "{}").file(".gitignore", ".husky\n.envrc\n");
     for (place, script) in RUN_WHEN_OPENED {
@@ -169,7 +169,7 @@ fn a_command_that_nobody_approved_leaves_no_file_that_runs_code_under_its_name()
 }
 
 #[test]
-fn what_an_approved_command_made_that_runs_code_later_is_said_and_stays() {
+fn files_that_run_code_later_are_reported_and_kept_after_an_approved_command() {
     let Some(project) = held(ALLOWED) else { return };
     let project = project.policy(&ALLOWED.replace("requires_approval = false", "requires_approval = true")).file("x", "{}");
     for (place, script) in RUN_WHEN_OPENED {
@@ -185,7 +185,7 @@ fn what_an_approved_command_made_that_runs_code_later_is_said_and_stays() {
 }
 
 #[test]
-fn an_approved_git_command_writes_its_repository_and_none_of_what_git_would_run() {
+fn approved_git_commands_write_the_repository_but_no_hooks_or_settings() {
     if !has("git") {
         return;
     }
@@ -218,7 +218,7 @@ fn an_approved_git_command_writes_its_repository_and_none_of_what_git_would_run(
 }
 
 #[test]
-fn a_work_tree_beside_its_repository_commits_too() {
+fn commits_work_in_a_linked_worktree() {
     if !has("git") {
         return;
     }
@@ -245,7 +245,7 @@ fn a_work_tree_beside_its_repository_commits_too() {
 }
 
 #[test]
-fn a_read_only_sandbox_writes_nothing_and_nor_does_plan_mode() {
+fn commands_in_a_read_only_sandbox_cannot_write() {
     let policy = format!("{ALLOWED}sandbox = \"read-only\"\n");
     let Some(project) = held(&policy) else { return };
     fails(&project, "echo x > inside");
@@ -253,7 +253,7 @@ fn a_read_only_sandbox_writes_nothing_and_nor_does_plan_mode() {
 }
 
 #[test]
-fn what_file_write_narrows_narrows_commands_too() {
+fn file_write_restrictions_also_apply_to_commands() {
     let policy = "schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"src\"]\n\
         [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
     let Some(project) = held(policy) else { return };
@@ -263,7 +263,7 @@ fn what_file_write_narrows_narrows_commands_too() {
 }
 
 #[test]
-fn package_managers_write_to_a_cache_of_their_own_that_stays() {
+fn package_managers_write_to_a_persistent_private_cache() {
     let Some(project) = held(ALLOWED) else { return };
     let cache = project.directory("home").join(".npm");
     fs::create_dir(&cache).unwrap();
@@ -277,7 +277,7 @@ fn package_managers_write_to_a_cache_of_their_own_that_stays() {
 }
 
 #[test]
-fn a_cache_that_is_inherited_is_the_persons_own() {
+fn an_inherited_cache_is_the_cache_of_the_user() {
     let Some(project) = held(&format!("{ALLOWED}cache = \"inherit\"\n")) else { return };
     let cache = project.directory("home").join(".npm");
     fs::create_dir(&cache).unwrap();
@@ -306,7 +306,7 @@ fn cargo_builds_offline_with_a_private_cache() {
 }
 
 #[test]
-fn go_is_told_to_write_no_revision_where_a_repository_must_not_be_made() {
+fn go_gets_buildvcs_false_if_a_repository_must_not_be_created() {
     let Some(project) = held(ALLOWED) else { return };
     let flags = |project: &Project| output(project, "printenv GOFLAGS || echo none");
     assert!(flags(&project).contains("\n-buildvcs=false\n"), "{}", flags(&project));

@@ -48,7 +48,7 @@ fn project(server: &Server) -> Project {
 }
 
 #[test]
-fn a_secret_in_a_prompt_a_file_or_an_output_is_sent_kept_and_told_nowhere() {
+fn secrets_in_prompts_files_and_output_are_never_sent_stored_or_printed() {
     let server = Server::new([
         Answer::call("c1", "ReadFile", json!({"path": ".env"})),
         Answer::call("c2", "RunCommand", json!({"command": "cat .env value.txt; env"})),
@@ -67,7 +67,7 @@ fn a_secret_in_a_prompt_a_file_or_an_output_is_sent_kept_and_told_nowhere() {
 }
 
 #[test]
-fn an_edit_by_who_saw_markers_leaves_the_bytes() {
+fn edits_with_redaction_markers_preserve_the_secret_bytes() {
     let server = Server::new([]);
     let project = project(&server);
     let call = |tool: &str, arguments: serde_json::Value| {
@@ -82,7 +82,7 @@ fn an_edit_by_who_saw_markers_leaves_the_bytes() {
 }
 
 #[test]
-fn an_approval_and_its_journal_show_markers() {
+fn approvals_and_their_journal_contain_redaction_markers() {
     let write = json!({"path": ".env", "edits": [{"oldText": "NAME=x", "newText": "NAME=y"}]});
     let server = Server::new([Answer::call("c1", "EditFile", write), Answer::text("Done.")]);
     let project = project(&server).policy("schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = true\n");
@@ -92,7 +92,7 @@ fn an_approval_and_its_journal_show_markers() {
 }
 
 #[test]
-fn a_text_can_be_tried_with_the_patterns_of_a_policy() {
+fn text_can_be_tested_against_the_redaction_patterns_of_a_policy() {
     let project =
         Project::empty().policy("schema_version = 1\n[[redaction]]\nname = \"company token\"\npattern = \"acme_[a-z0-9]{8}\"\n");
     let output = project.aye_with_input(&["policy", "redact"], "a acme_12345678 b\n").exits(0);
@@ -109,7 +109,7 @@ fn a_text_can_be_tried_with_the_patterns_of_a_policy() {
 }
 
 #[test]
-fn a_provider_that_repeats_the_key_in_its_error_gives_it_to_nobody() {
+fn keys_repeated_in_provider_errors_are_redacted() {
     let server = Server::new([Answer::error(401, "authentication_error", &format!("there is no key {KEY}"))]);
     let project = project(&server);
     let output = project.aye(&["exec", "-m", MODEL, "--json", &format!("Use {TOKEN}")]);

@@ -61,7 +61,7 @@ fn memory_kb(pid: u32) -> u64 {
 }
 
 #[test]
-fn a_client_that_vanishes_leaves_a_session_that_goes_on_later() {
+fn a_session_can_be_continued_after_its_client_disconnects() {
     let sleep = ["sleep", "7531"];
     let server = Server::new([
         Answer::call("call_1", "RunCommand", json!({"command": "touch begun; sleep 7531"})),
@@ -79,7 +79,7 @@ fn a_client_that_vanishes_leaves_a_session_that_goes_on_later() {
 }
 
 #[test]
-fn a_task_that_a_signal_or_a_vanished_client_leaves_is_paused_wherever_one_looks_and_is_resumed() {
+fn tasks_interrupted_by_a_signal_or_disconnect_are_paused_and_can_be_resumed() {
     for signal in [Some(Signal::SIGTERM), None] {
         let gate = Gate::default();
         let server = Server::new([Answer::text("On").and_wait(&gate), Answer::text("Done.")]);
@@ -111,7 +111,7 @@ fn a_task_that_a_signal_or_a_vanished_client_leaves_is_paused_wherever_one_looks
 }
 
 #[test]
-fn who_sends_all_at_once_and_closes_is_answered() {
+fn requests_sent_at_once_before_closing_the_input_are_answered() {
     let project = Project::with(&Server::new([]));
     let create = json!({"jsonrpc": "2.0", "id": 1, "method": "CreateSession", "params": Rpc::hello(&project)});
     let end = json!({"jsonrpc": "2.0", "id": 2, "method": "Shutdown"});
@@ -122,7 +122,7 @@ fn who_sends_all_at_once_and_closes_is_answered() {
 }
 
 #[test]
-fn a_command_that_aye_runs_says_yes_to_nothing_by_a_host_of_its_own() {
+fn nested_aye_processes_cannot_approve_calls_through_their_own_host() {
     let call = Answer::call("call_1", "WriteFile", json!({"path": "a.txt", "content": "alpha\n"}));
     let server = Server::new([call, Answer::text("Then not.")]);
     let project = Project::with(&server).env("AYE", "1");
@@ -135,7 +135,7 @@ fn a_command_that_aye_runs_says_yes_to_nothing_by_a_host_of_its_own() {
 }
 
 #[test]
-fn garbage_is_answered_and_the_next_request_is_heard() {
+fn invalid_messages_get_an_error_and_the_next_request_is_processed() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut client = Rpc::start(&project, &[]);
@@ -152,7 +152,7 @@ fn garbage_is_answered_and_the_next_request_is_heard() {
 }
 
 #[test]
-fn a_line_of_a_hundred_megabytes_is_passed_over_and_takes_no_memory() {
+fn a_hundred_megabyte_line_is_skipped_without_buffering() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut client = Rpc::start(&project, &[]);
@@ -169,7 +169,7 @@ fn a_line_of_a_hundred_megabytes_is_passed_over_and_takes_no_memory() {
 }
 
 #[test]
-fn a_flood_of_requests_is_answered_in_order_and_held_back_while_nobody_reads() {
+fn many_requests_are_answered_in_order_with_backpressure() {
     const COUNT: u64 = 20_000;
     let server = Server::new([]);
     let project = Project::with(&server);
@@ -224,7 +224,7 @@ fn asked_and_unread(project: &Project) -> (Child, ChildStdin, ChildStdout) {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_waited_for_and_loses_nothing() {
+fn a_slow_client_receives_the_complete_output() {
     let (long, answer) = long_answer();
     let server = Server::new([answer]);
     let project = Project::with(&server);
@@ -246,7 +246,7 @@ fn a_client_that_does_not_read_is_waited_for_and_loses_nothing() {
 }
 
 #[test]
-fn who_goes_without_reading_leaves_a_session_that_is_saved() {
+fn the_session_is_saved_if_the_client_disconnects_without_reading() {
     let (_, answer) = long_answer();
     let server = Server::new([Answer::call("call_1", "ReadFile", json!({"path": "a.txt"})), answer]);
     let project = Project::with(&server).file("a.txt", "alpha\n");
@@ -261,7 +261,7 @@ fn who_goes_without_reading_leaves_a_session_that_is_saved() {
 }
 
 #[test]
-fn a_socket_is_for_one_user_and_one_client() {
+fn a_socket_serves_one_user_and_one_client() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("On").and_wait(&gate), Answer::text("And on.")]);
     let project = Project::with(&server);
@@ -289,7 +289,7 @@ fn a_socket_is_for_one_user_and_one_client() {
 }
 
 #[test]
-fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
+fn stale_sockets_are_replaced_and_sockets_in_use_are_not() {
     let project = Project::with(&Server::new([]));
     let path = project.directory("run").join("aye.sock");
     let mut host = Host::start(&project, &path);
@@ -312,7 +312,7 @@ fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
 }
 
 #[test]
-fn another_user_is_told_no_even_where_the_socket_is_open_to_them() {
+fn other_users_are_rejected_even_if_the_socket_permissions_allow_them() {
     if !nix::unistd::geteuid().is_root() {
         return println!("skipped: only root can be another user");
     }
@@ -353,7 +353,7 @@ fn shows(example: &Value, message: &Value) -> bool {
 }
 
 #[test]
-fn the_session_on_the_page_about_the_protocol_happens_as_it_stands_there() {
+fn the_example_session_on_the_protocol_page_works_as_documented() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PROTOCOL.md")).unwrap();
     let lines = page.split("```jsonrpc\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let call = Answer::text("I write it.").and_call("call_1", "WriteFile", json!({"path": "a.txt", "content": "alpha\n"}));

@@ -31,7 +31,7 @@ fn id_of(project: &Project) -> String {
 }
 
 #[test]
-fn a_session_goes_on_in_another_data_directory_with_the_same_thread() {
+fn an_exported_session_continues_in_another_data_directory() {
     let server = script();
     let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "write it"]).exits(0);
@@ -60,7 +60,7 @@ fn a_session_goes_on_in_another_data_directory_with_the_same_thread() {
 }
 
 #[test]
-fn a_seeds_checkpoint_alone_is_taken_up() {
+fn a_minimal_checkpoint_can_be_imported_and_continued() {
     let server = Server::new([Answer::text("It went on.")]);
     let project = Project::with(&server).allowing_everything();
     let checkpoint = json!({
@@ -80,7 +80,7 @@ fn a_seeds_checkpoint_alone_is_taken_up() {
 }
 
 #[test]
-fn a_file_that_is_no_session_changes_nothing_and_is_pointed_into() {
+fn importing_an_invalid_file_reports_the_location_and_changes_nothing() {
     let project = Project::empty();
     let output =
         project.aye_with_input(&["sessions", "import", "-"], "{\"checkpointVersion\": \"1.0\",\n \"thread\": 5}").exits(2);
@@ -92,7 +92,7 @@ fn a_file_that_is_no_session_changes_nothing_and_is_pointed_into() {
 }
 
 #[test]
-fn a_text_is_found_wherever_it_was_said_and_its_absence_is_an_exit_code() {
+fn search_covers_all_parts_of_a_session_and_sets_the_exit_code() {
     let server = script();
     let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "write it"]).exits(0);
@@ -110,7 +110,7 @@ fn a_text_is_found_wherever_it_was_said_and_its_absence_is_an_exit_code() {
 }
 
 #[test]
-fn lists_and_pages_of_a_session_say_what_it_came_to() {
+fn session_lists_and_exports_show_totals() {
     let server = script();
     let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "write it"]).exits(0);
@@ -132,7 +132,7 @@ fn lists_and_pages_of_a_session_say_what_it_came_to() {
 }
 
 #[test]
-fn what_is_pruned_is_said_first_and_gone_then() {
+fn prune_lists_sessions_in_a_dry_run_and_then_deletes_them() {
     let server = Server::new([done(), done()]);
     let project = Project::with(&server).allowing_everything();
     project.aye(&["exec", "first"]).exits(0);
@@ -152,7 +152,7 @@ fn what_is_pruned_is_said_first_and_gone_then() {
 }
 
 #[test]
-fn a_start_gives_up_what_is_over_the_budgets_once_a_day() {
+fn retention_budgets_are_enforced_at_startup_once_a_day() {
     let server = Server::new([done(), done(), done()]);
     let project = Project::with(&server).allowing_everything().config("[retention]\nlogs_mb = 1\n");
     project.aye(&["exec", "first"]).exits(0);
@@ -175,7 +175,7 @@ fn a_start_gives_up_what_is_over_the_budgets_once_a_day() {
 }
 
 #[test]
-fn a_session_that_was_rewound_is_imported_as_it_stands_and_puts_no_file_back() {
+fn a_rewound_session_is_imported_in_its_current_state_and_restores_no_files() {
     let write = |content: &str| json!({"path": "new.txt", "content": content});
     let server = Server::new([
         Answer::call("call_1", "WriteFile", write("first\n")),
@@ -232,7 +232,7 @@ const CHECKPOINT: &str = r#"{
 }"#;
 
 #[test]
-fn a_checkpoint_of_another_host_keeps_what_it_says_and_can_be_continued() {
+fn a_checkpoint_of_another_host_keeps_its_fields_and_can_be_continued() {
     let server = Server::new([Answer::text("Refactored.")]);
     let project = Project::with(&server).file("checkpoint.json", CHECKPOINT);
     project.aye(&["sessions", "import", "checkpoint.json"]).exits(0);
@@ -259,7 +259,7 @@ fn a_checkpoint_of_another_host_keeps_what_it_says_and_can_be_continued() {
 }
 
 #[test]
-fn steps_are_counted_alike_by_an_export_a_list_and_a_client() {
+fn exports_lists_and_clients_report_the_same_number_of_steps() {
     let call = || Answer::call("call_1", "ReadFile", json!({"path": "a.txt"}));
     let server = Server::new([call(), Answer::text("Read.")]);
     let project = Project::with(&server).file("a.txt", "alpha\n");
@@ -282,7 +282,7 @@ fn steps_are_counted_alike_by_an_export_a_list_and_a_client() {
 }
 
 #[test]
-fn a_step_that_waits_for_an_approval_is_not_counted_yet() {
+fn a_step_pending_an_approval_is_not_counted() {
     let server = Server::new([Answer::call("call_1", "WriteFile", json!({"path": "a.txt", "content": "x"}))]);
     let project = Project::with(&server);
     let mut client = crate::support::Rpc::start(&project, &[]);

@@ -205,7 +205,7 @@ fn resumed(front_end: FrontEnd) -> Resumed {
 }
 
 #[test]
-fn every_promise_about_a_resumed_session_holds_for_every_front_end() {
+fn every_front_end_keeps_the_guarantees_for_resumed_sessions() {
     let mut broken = Vec::new();
     for front_end in ALL {
         let resumed = resumed(front_end);
@@ -226,7 +226,7 @@ fn writing() -> Server {
 }
 
 #[test]
-fn the_mode_of_the_settings_applies_in_every_front_end_that_runs_tasks() {
+fn the_configured_mode_applies_in_every_front_end_that_runs_tasks() {
     for front_end in ALL.into_iter().filter(|front_end| front_end.runs_tasks()) {
         let server = writing();
         let project = Project::with(&server).config("[approval]\nmode = \"auto-edit\"\n");
@@ -237,7 +237,7 @@ fn the_mode_of_the_settings_applies_in_every_front_end_that_runs_tasks() {
 }
 
 #[test]
-fn nothing_but_the_user_s_own_settings_starts_a_session_in_a_laxer_mode() {
+fn only_user_settings_can_start_a_session_in_a_laxer_mode() {
     let lax = "[approval]\nmode = \"auto-edit\"\n";
     let denied = |project: Project, arguments: &[&str]| {
         project.aye(&["exec", "do the first"]).exits(0);
@@ -264,7 +264,7 @@ fn nothing_but_the_user_s_own_settings_starts_a_session_in_a_laxer_mode() {
 }
 
 #[test]
-fn every_front_end_says_which_files_of_a_project_are_ignored_and_sends_none_of_them() {
+fn every_front_end_reports_ignored_project_files_and_does_not_send_them() {
     for front_end in ALL {
         let server = Server::new([Answer::text("The first is done."), Answer::text(LAST_WORDS)]);
         let project = Project::with(&server);
@@ -280,7 +280,7 @@ fn every_front_end_says_which_files_of_a_project_are_ignored_and_sends_none_of_t
 }
 
 #[test]
-fn every_front_end_refuses_a_session_of_another_process_and_names_the_process() {
+fn every_front_end_rejects_a_session_open_in_another_process_and_names_the_process() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("The first is done."), Answer::text("Half of it").and_wait(&gate)]);
     let project = Project::with(&server);
@@ -299,7 +299,7 @@ fn every_front_end_refuses_a_session_of_another_process_and_names_the_process() 
 }
 
 #[test]
-fn every_front_end_reports_a_broken_policy_before_it_opens_a_session() {
+fn every_front_end_reports_an_invalid_policy_before_opening_a_session() {
     let server = Server::new([Answer::text("The first is done.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "do the first"]).exits(0);
@@ -332,7 +332,7 @@ fn every_front_end_reports_a_damaged_store() {
 }
 
 #[test]
-fn no_front_end_runs_a_call_again_that_a_crash_interrupted() {
+fn no_front_end_reruns_a_call_interrupted_by_a_crash() {
     for front_end in ALL {
         let line = json!({"command": "echo ran >> runs; sleep 6161.9"});
         let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text(LAST_WORDS)]);

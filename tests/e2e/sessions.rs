@@ -9,7 +9,7 @@ fn done() -> Answer {
 }
 
 #[test]
-fn the_model_works_in_a_session_and_its_end_is_the_end_of_the_session() {
+fn the_model_uses_terminal_sessions_which_end_with_aye() {
     let server = Server::new([
         Answer::call("c1", "CliSession", json!({"command": "read -rp 'Your name? ' name; echo \"Hello $name\"; sleep 987001"})),
         Answer::call("c2", "CliWrite", json!({"id": "s1", "text": "Ada"})),
@@ -32,7 +32,7 @@ fn the_model_works_in_a_session_and_its_end_is_the_end_of_the_session() {
 }
 
 #[test]
-fn a_background_command_is_read_and_ends_with_aye() {
+fn background_commands_can_be_read_and_end_with_aye() {
     let server = Server::new([
         Answer::call("c1", "RunCommand", json!({"command": "echo serving; sleep 987002", "background": true})),
         Answer::call("c2", "CliRead", json!({"id": "s1", "waitSeconds": 1})),
@@ -50,7 +50,7 @@ fn a_background_command_is_read_and_ends_with_aye() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn nothing_of_a_session_outlives_a_killed_aye() {
+fn no_process_of_a_session_outlives_a_killed_aye() {
     let gate = crate::support::Gate::default();
     let line = "trap '' HUP TERM; setsid sleep 987003 & sleep 987003; cat";
     let server = Server::new([
@@ -71,7 +71,7 @@ const RULES: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabili
     [[capabilities.\"Shell.Exec\".rules]]\ncommand = [[\"echo\", \"cat\", \"bash\"]]\ndecision = \"allow\"\n";
 
 #[test]
-fn rules_speak_of_what_is_typed_and_reach_no_input() {
+fn rules_apply_to_commands_and_not_to_their_input() {
     // A bare shell asks, whatever a rule says: its input is not known.
     let server = Server::new([Answer::call("c1", "CliSession", json!({})), done()]);
     let output = Project::with(&server).policy(RULES).aye(&["exec", "--json", "x"]).exits(3);
@@ -90,7 +90,7 @@ fn rules_speak_of_what_is_typed_and_reach_no_input() {
 }
 
 #[test]
-fn in_a_shell_each_line_is_asked_about_like_a_command() {
+fn each_line_typed_into_a_shell_is_checked_like_a_command() {
     let server = Server::new([
         Answer::call("c1", "CliSession", json!({})),
         Answer::call("c2", "CliWrite", json!({"id": "s1", "text": "echo allowed"})),
@@ -117,7 +117,7 @@ fn in_a_shell_each_line_is_asked_about_like_a_command() {
 }
 
 #[test]
-fn plan_mode_starts_nothing_and_types_nothing() {
+fn plan_mode_denies_terminal_sessions() {
     let server = Server::new([
         Answer::call("c1", "CliSession", json!({"command": "touch made; cat"})).and_call("c2", "CliGetPlatform", json!({})),
         done(),

@@ -4,7 +4,7 @@ use crate::support::{Answer, Project, Server, Terminal, texts};
 use std::fs;
 
 #[test]
-fn without_questions_it_writes_what_was_said_and_keeps_what_is_there() {
+fn setup_with_yes_writes_the_given_settings_and_keeps_existing_ones() {
     let project = Project::empty();
     let file = |name: &str| fs::read_to_string(project.directory("config").join(name)).unwrap();
     project.aye(&["setup", "--yes", "--policy", "strict", "-m", "anthropic/claude-x"]).exits(0);
@@ -20,7 +20,7 @@ fn without_questions_it_writes_what_was_said_and_keeps_what_is_there() {
 }
 
 #[test]
-fn settings_of_other_agents_are_mentioned_with_the_command_that_imports_them() {
+fn setup_suggests_importing_settings_of_other_agents() {
     let project = Project::empty();
     let told = project.aye(&["setup", "--yes"]).exits(0);
     assert!(!told.stdout.contains("aye import"), "{}", told.stdout);
@@ -36,12 +36,12 @@ fn settings_of_other_agents_are_mentioned_with_the_command_that_imports_them() {
 }
 
 #[test]
-fn inside_a_command_of_aye_it_is_refused() {
+fn nested_aye_processes_cannot_run_setup() {
     Project::empty().env("AYE", "1").aye(&["setup", "--yes"]).exits(2).says(&["AYE=1"]);
 }
 
 #[test]
-fn it_asks_in_lines_and_the_session_goes_on_afterwards() {
+fn setup_works_in_plain_mode_and_the_session_continues() {
     let server = Server::new([Answer::text("Hello."), Answer::text("Still here.")]);
     let project = Project::with(&server).env("TERM", "dumb");
     let mut terminal = project.open_sized(&["--trust"], 100, 60);
@@ -70,7 +70,7 @@ fn it_asks_in_lines_and_the_session_goes_on_afterwards() {
 }
 
 #[test]
-fn the_first_lines_say_what_was_done_here_last_and_what_is_not_done() {
+fn the_start_screen_shows_the_last_session_and_open_tasks() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).file("src/main.rs", "fn main() {}\n// TODO: greet\n");
     let mut terminal = project.open(&["greet the world"]);
@@ -99,7 +99,7 @@ fn press(terminal: &mut Terminal, letter: char) {
 const ALONE: [&str; 2] = ["--set", "llm.local_ports=[]"];
 
 #[test]
-fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
+fn the_first_start_runs_setup_and_skipped_steps_do_not_return() {
     let project = Project::empty();
     let mut terminal = project.open(&ALONE);
     let screen = terminal.wait_for(texts::SETUP_MODEL);
@@ -123,7 +123,7 @@ fn a_first_start_asks_and_what_is_skipped_is_not_asked_again() {
 }
 
 #[test]
-fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_choice_about_approvals() {
+fn the_first_start_configures_a_custom_server_and_the_approvals() {
     let server = Server::new([Answer::text("ok"), Answer::text("Hello from my server.")]);
     let project = Project::empty();
     let mut terminal = project.open(&ALONE);
@@ -171,7 +171,7 @@ fn a_first_start_leads_to_a_server_of_ones_own_and_to_a_choice_about_approvals()
 }
 
 #[test]
-fn a_first_start_with_a_key_in_the_environment_asks_only_about_approvals_and_only_once() {
+fn a_first_start_with_an_environment_key_asks_once_and_only_about_approvals() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).at_first_start();
     let mut terminal = project.open(&ALONE);
@@ -193,7 +193,7 @@ fn a_first_start_with_a_key_in_the_environment_asks_only_about_approvals_and_onl
 }
 
 #[test]
-fn setup_tries_a_key_out_and_keeps_it_only_after_a_yes() {
+fn setup_tests_a_key_and_saves_it_only_after_confirmation() {
     let server = Server::new([Answer::error(401, "authentication_error", "invalid x-api-key")]);
     let project = Project::empty().env("ANTHROPIC_BASE_URL", &server.url());
     let mut terminal = project.open_sized(&["setup", "--set", "llm.local_ports=[]", "--set", "auth.keyring=false"], 100, 36);

@@ -21,7 +21,7 @@ fn begun(project: &Project, arguments: &[&str], typed: &str) -> Terminal {
 }
 
 #[test]
-fn what_is_typed_before_the_store_is_open_is_the_draft_or_sent() {
+fn text_typed_before_the_store_is_open_is_sent_or_stays_in_the_draft() {
     let server = Server::new([Answer::text("The answer.")]);
     let project = Project::with(&server);
     let lock = closed(&project);
@@ -37,7 +37,7 @@ fn what_is_typed_before_the_store_is_open_is_the_draft_or_sent() {
 }
 
 #[test]
-fn what_is_typed_comes_along_into_the_session_that_is_chosen() {
+fn text_typed_at_startup_becomes_the_draft_of_the_chosen_session() {
     let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "the first thing"]).exits(0);
@@ -59,7 +59,7 @@ fn what_is_typed_comes_along_into_the_session_that_is_chosen() {
 }
 
 #[test]
-fn why_there_is_no_session_is_told_on_the_main_screen_with_what_was_typed() {
+fn a_failed_start_prints_its_reason_and_the_unsent_text_on_the_main_screen() {
     let project = Project::empty();
     let lock = closed(&project);
     let mut terminal = begun(&project, &["--resume=abcdef12"], "half a thought");
@@ -71,7 +71,7 @@ fn why_there_is_no_session_is_told_on_the_main_screen_with_what_was_typed() {
 }
 
 #[test]
-fn a_draft_that_is_left_before_the_session_is_there_is_kept_by_it() {
+fn a_draft_left_before_the_session_is_open_is_saved_in_the_session() {
     let server = Server::new([Answer::text("The answer.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question"]).exits(0);
@@ -86,7 +86,7 @@ fn a_draft_that_is_left_before_the_session_is_there_is_kept_by_it() {
 }
 
 #[test]
-fn of_a_long_session_that_another_process_holds_the_end_is_looked_at_first_too() {
+fn a_long_session_held_by_another_process_opens_read_only_at_its_end() {
     const STEPS: usize = 130;
     let read = |step: usize| {
         let arguments = json!({"path": "note.txt", "offset": step + 1, "limit": 1});
@@ -114,7 +114,7 @@ fn of_a_long_session_that_another_process_holds_the_end_is_looked_at_first_too()
 }
 
 #[test]
-fn the_first_lines_say_what_is_not_committed() {
+fn the_start_screen_shows_uncommitted_changes() {
     let server = Server::new([Answer::text("Validated.")]);
     let project = Project::with(&server).file("name.rs", "fn name() {}\n").file("other.rs", "");
     let git = |words: &[&str]| {

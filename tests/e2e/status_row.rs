@@ -17,7 +17,7 @@ command = "printf '\\033[31m%s files\\033[0m, aye %s\\nmore\\n' $(ls | wc -l) \"
 "#;
 
 #[test]
-fn it_counts_changed_files_and_shows_the_line_of_a_command_after_steps_that_wrote() {
+fn the_status_row_counts_changed_files_and_refreshes_its_command_after_writes() {
     let write = json!({"path": "new.txt", "content": "one\n"});
     let server = Server::new([Answer::call("call_1", "WriteFile", write), Answer::text("Finished the work.")]);
     let project = Project::with(&server).file("a.txt", "1\n").allowing_everything().config(COMMAND);
@@ -39,7 +39,7 @@ fn it_counts_changed_files_and_shows_the_line_of_a_command_after_steps_that_wrot
 }
 
 #[test]
-fn a_project_puts_no_command_there() {
+fn a_project_cannot_set_the_status_command() {
     let server = Server::new([Answer::text("Finished the work.")]);
     let command = "[status]\ncommand = \"touch ran; echo here I am\"\n";
     let project = Project::with(&server).file(".aye/config.toml", command).file("AGENTS.md", "x\n");

@@ -3,7 +3,7 @@
 use crate::support::{Project, Server, texts};
 
 #[test]
-fn what_is_typed_while_aye_starts_is_the_draft() {
+fn text_typed_during_startup_becomes_the_draft() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -17,7 +17,7 @@ fn what_is_typed_while_aye_starts_is_the_draft() {
 }
 
 #[test]
-fn answers_of_the_terminal_never_stand_in_the_draft() {
+fn terminal_responses_never_appear_in_the_draft() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);

@@ -27,7 +27,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_what_to_do() {
+fn invalid_calls_fail_with_a_code_and_a_hint() {
     let project = project();
     let edit = |path: &str, old: &str| json!({"path": path, "oldText": old, "newText": "new"});
     let cases = [
@@ -74,7 +74,7 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
 }
 
 #[test]
-fn a_file_keeps_its_form_through_an_edit() {
+fn edits_preserve_the_encoding_of_a_file() {
     let project = project();
     assert_eq!(
         call(&project, "EditFile", &json!({"path": "utf16", "oldText": "one\n", "newText": "2\n"}))["status"],
@@ -87,7 +87,7 @@ fn a_file_keeps_its_form_through_an_edit() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_a_command_prints_is_told_however_it_ends() {
+fn command_output_is_reported_for_every_kind_of_exit() {
     let project = Project::empty();
     let cases = [
         ("printf abc", "Exit code: 0\n--- stdout ---\nabc\n--- stderr ---"),

@@ -57,7 +57,7 @@ fn every_tool_is_listed_and_has_a_schema() {
 }
 
 #[test]
-fn what_every_model_is_told_of_all_tools_stays_short_and_in_order() {
+fn tool_descriptions_are_short_and_in_a_fixed_order() {
     let listed = Project::empty().aye(&["tool", "list", "--json"]).exits(0);
     let tools = listed.json();
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["toolName"].as_str().unwrap()).collect();
@@ -74,7 +74,7 @@ fn a_read_succeeds() {
 }
 
 #[test]
-fn an_edit_without_a_yes_is_denied_with_one_applied() {
+fn an_edit_is_denied_without_approval_and_applied_with_it() {
     let project = Project::empty().bytes("a.txt", b"\xef\xbb\xbfone\r\ntwo\r\nthree");
     let edit = json!({"path": "a.txt", "edits": [{"oldText": "two", "newText": "2"}]});
     let denied = call(&project, "EditFile", &edit, &[]).exits(1).json();
@@ -85,7 +85,7 @@ fn an_edit_without_a_yes_is_denied_with_one_applied() {
 }
 
 #[test]
-fn a_plan_shows_and_changes_nothing() {
+fn a_plan_shows_the_changes_without_applying_them() {
     let project = Project::empty().file("a.txt", "one\ntwo\n");
     let edit = json!({"path": "a.txt", "edits": [{"oldText": "two", "newText": "2"}]});
     let proposal = call(&project, "EditFile", &edit, &["--plan"]).exits(0).json();
@@ -99,14 +99,14 @@ fn a_plan_shows_and_changes_nothing() {
 }
 
 #[test]
-fn arguments_come_from_a_file_or_stdin_too() {
+fn arguments_can_be_read_from_a_file_or_stdin() {
     let project = Project::empty().file("a.txt", "alpha\n").file("args.json", r#"{"path": "a.txt"}"#);
     project.aye(&["tool", "call", "ReadFile", "--args", "@args.json", "--json"]).exits(0);
     project.aye_with_input(&["tool", "call", "ReadFile", "--args", "-", "--json"], r#"{"path": "a.txt"}"#).exits(0);
 }
 
 #[test]
-fn what_cannot_be_done_has_its_code() {
+fn failed_calls_have_an_error_code() {
     let project = Project::empty().file("a.txt", "alpha\n");
     let cases = [
         ("LaunchRocket", json!({}), "TOOL_NOT_FOUND"),
@@ -122,7 +122,7 @@ fn what_cannot_be_done_has_its_code() {
 }
 
 #[test]
-fn a_yes_does_not_open_what_is_denied() {
+fn approval_does_not_override_a_denial() {
     let project = Project::empty();
     let outside = project.directory("home").join("out.txt").display().to_string();
     let result = call(&project, "WriteFile", &json!({"path": outside, "content": "x"}), &["--yes"]).exits(1).json();
@@ -134,7 +134,7 @@ fn a_yes_does_not_open_what_is_denied() {
 }
 
 #[test]
-fn a_link_out_of_the_workspace_leads_nowhere() {
+fn symlinks_do_not_give_access_outside_the_workspace() {
     let project = Project::empty();
     std::fs::write(project.directory("home").join("secret"), "hidden words").unwrap();
     std::os::unix::fs::symlink(project.directory("home"), project.path("link")).unwrap();
@@ -144,7 +144,7 @@ fn a_link_out_of_the_workspace_leads_nowhere() {
 }
 
 #[test]
-fn searches_find_what_is_there() {
+fn searches_find_matching_files() {
     let project = Project::empty().file("src/a.rs", "fn needle() {}\n").file("src/b.txt", "hay\n");
     let found =
         |tool, arguments| call(&project, tool, &arguments, &[]).exits(0).json()["outputText"].as_str().unwrap().to_owned();
@@ -162,7 +162,7 @@ mod commands {
     use crate::support::{TIMEOUT, processes_running, wait_until};
 
     #[test]
-    fn a_command_that_takes_too_long_dies_with_all_it_started() {
+    fn a_command_that_times_out_is_killed_with_all_its_processes() {
         let project = Project::empty();
         let (first, second) = (format!("6161.{}", std::process::id()), format!("6162.{}", std::process::id()));
         let command = json!({"command": format!("echo begun; sleep {first} & sleep {second}; wait"), "timeout": 1});
@@ -175,7 +175,7 @@ mod commands {
     }
 
     #[test]
-    fn what_a_command_leaves_behind_is_killed_not_waited_for() {
+    fn leftover_processes_of_a_command_are_killed_without_waiting() {
         let project = Project::empty();
         let seconds = format!("6163.{}", std::process::id());
         let command = json!({"command": format!("sleep {seconds} & echo done")});
@@ -185,14 +185,14 @@ mod commands {
     }
 
     #[test]
-    fn a_command_knows_that_aye_runs_it() {
+    fn commands_run_with_the_aye_variable_set() {
         let result = call(&Project::empty(), "RunCommand", &json!({"command": "echo \"AYE=$AYE\""}), &["--yes"]).exits(0).json();
         assert!(result["outputText"].as_str().unwrap().contains("AYE=1"), "{result}");
     }
 }
 
 #[test]
-fn a_tool_that_the_policy_disables_is_not_offered_and_denied_under_every_name() {
+fn tools_disabled_by_the_policy_are_not_offered_and_denied_under_every_name() {
     let bundle = "schema_version = 1\n[tools]\ndisabled = [\"run*\"]\n[capabilities.\"File.Read\"]\n\
         [capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
     let project = Project::empty().file("bundle.toml", bundle).file("a.txt", "alpha\n");
@@ -214,7 +214,7 @@ fn a_tool_that_the_policy_disables_is_not_offered_and_denied_under_every_name() 
 }
 
 #[test]
-fn a_request_needs_leave_and_no_leave_reaches_this_machine() {
+fn http_requests_need_permission_and_never_reach_the_local_machine() {
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
     let port = server.local_addr().unwrap().port();
@@ -258,7 +258,7 @@ blocked_commands = ["dd"]
 "#;
 
 #[test]
-fn a_named_command_runs_its_fixed_program_with_arguments_within_bounds() {
+fn a_named_command_runs_its_fixed_program_with_validated_arguments() {
     let script = "#!/bin/sh\nprintf '%s|%s|%s' \"$1\" \"$4\" \"$(cat \"$2\")\" > \"$3\"\necho done\n";
     let project = Project::empty().file("p.toml", NAMED).file("a b.txt", "alpha").file("private/k", "x");
     let project = project.file("tests/join.sh", script);
@@ -298,7 +298,7 @@ fn a_named_command_runs_its_fixed_program_with_arguments_within_bounds() {
 }
 
 #[test]
-fn a_project_cannot_name_commands_and_a_tool_keeps_its_name() {
+fn projects_cannot_define_named_commands_and_tool_names_cannot_be_overridden() {
     let named = "schema_version = 1\n[[named_commands]]\nname = \"evil\"\ncommand = [\"sh\", \"x.sh\"]\n";
     let project = Project::empty().file(".aye/policy.toml", named).file("x.sh", "touch hurt\n");
     let list = project.aye(&["tool", "list", "--trust"]).exits(0).stdout;

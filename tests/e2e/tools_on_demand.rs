@@ -39,7 +39,7 @@ fn the_first_request_in_an_empty_project_is_short() {
 }
 
 #[test]
-fn a_tool_is_loaded_by_name_or_topic_and_stays_loaded_when_the_session_is_resumed() {
+fn tools_are_loaded_by_name_or_topic_and_stay_loaded_after_a_resume() {
     let stat = Answer::call("c2", "Stat", json!({"path": "a.txt"}));
     let answers = [find("c1", "Stat"), stat, find("c3", "fetch a web page"), Answer::text("Done."), Answer::text("Again.")];
     let server = Server::new(answers);
@@ -60,7 +60,7 @@ fn a_tool_is_loaded_by_name_or_topic_and_stays_loaded_when_the_session_is_resume
 }
 
 #[test]
-fn a_known_tool_that_is_not_loaded_is_served_under_the_same_policy() {
+fn a_tool_that_is_not_loaded_can_be_called_under_the_same_policy() {
     let copy = Answer::call("c1", "Copy", json!({"source": "a.txt", "destination": "b.txt"}));
     let wrong = copy.and_call("c2", "HashFile", json!({"where": "a.txt"}));
     let server = Server::new([wrong, Answer::text("Done.")]);
@@ -87,7 +87,7 @@ fn a_known_tool_that_is_not_loaded_is_served_under_the_same_policy() {
 }
 
 #[test]
-fn a_setting_offers_all_tools_from_the_start() {
+fn all_tools_can_be_offered_from_the_start_by_a_setting() {
     let server = Server::new([Answer::text("Hello."), Answer::text("Hello.")]);
     let project = Project::with(&server);
     project.aye(&[&["exec", "--set", "tools.on_demand=false"][..], &MODEL, &["hi"]].concat()).exits(0);

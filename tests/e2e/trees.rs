@@ -28,7 +28,7 @@ fn unfinished(project: &Project) -> bool {
 }
 
 #[test]
-fn a_copy_that_is_killed_is_not_there_or_whole() {
+fn a_killed_copy_is_either_complete_or_absent() {
     let project = project();
     for _ in 0..6 {
         let running = project.start(&["tool", "call", "Copy", "--yes", "--args", r#"{"source":"tree","destination":"copy"}"#]);
@@ -45,7 +45,7 @@ fn a_copy_that_is_killed_is_not_there_or_whole() {
 }
 
 #[test]
-fn a_removal_that_is_killed_leaves_nothing_under_the_name() {
+fn a_killed_removal_leaves_no_file_under_the_name() {
     let project = project();
     let running = project.start(&["tool", "call", "Delete", "--yes", "--args", r#"{"path":"tree","recursive":true}"#]);
     assert!(wait_until(TIMEOUT, || !project.exists("tree")), "it never began");
@@ -54,7 +54,7 @@ fn a_removal_that_is_killed_leaves_nothing_under_the_name() {
 }
 
 #[test]
-fn a_full_disk_leaves_no_part_of_a_copy_and_all_of_what_was_moved() {
+fn a_full_disk_leaves_no_partial_copy_and_keeps_the_source_of_a_move() {
     let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
     if !possible {
         println!("skipped: this system lets nobody mount a disk of his own");

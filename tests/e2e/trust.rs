@@ -26,7 +26,7 @@ fn verdict(project: &Project, flags: &[&str]) -> String {
 }
 
 #[test]
-fn a_project_policy_tightens_after_trust_and_not_before() {
+fn a_project_policy_applies_only_after_trust() {
     let project = Project::empty().file("notes.txt", "x\n").file(".aye/policy.toml", TIGHT);
     assert_eq!(verdict(&project, &[]), "allow");
     assert_eq!(verdict(&project, &["--trust"]), "deny");
@@ -45,7 +45,7 @@ fn a_project_policy_tightens_after_trust_and_not_before() {
 }
 
 #[test]
-fn a_broken_policy_of_a_project_fails_nothing_until_it_is_trusted() {
+fn an_invalid_project_policy_is_no_error_until_the_project_is_trusted() {
     let server = server(2);
     let project = Project::with(&server).file(".aye/policy.toml", "schema_version = 1\n\n[capabilitys]\n").file("notes.txt", "x");
     let told = project.aye(&["exec", "hi"]).exits(0);
@@ -65,7 +65,7 @@ fn a_broken_policy_of_a_project_fails_nothing_until_it_is_trusted() {
 }
 
 #[test]
-fn a_yes_is_kept_and_a_change_says_what_changed() {
+fn trust_is_saved_and_a_later_change_is_described() {
     let server = server(4);
     let project = Project::with(&server)
         .file("AGENTS.md", "Say BEFORE.\n")
@@ -100,7 +100,7 @@ fn a_yes_is_kept_and_a_change_says_what_changed() {
 }
 
 #[test]
-fn quitting_at_the_question_leaves_nothing_behind() {
+fn quitting_at_the_trust_dialog_saves_nothing() {
     let server = server(1);
     let project = Project::with(&server).file("AGENTS.md", "Be brief.\n");
     let mut terminal = project.open_sized(&["hello"], 100, 30);
@@ -180,7 +180,7 @@ fn git_spawn_cve_2025_59041_no_program_is_started_before_trust() {
 }
 
 #[test]
-fn in_an_untrusted_project_no_mode_runs_a_command_that_could_start_its_programs() {
+fn in_an_untrusted_project_no_mode_runs_commands_that_could_start_project_programs() {
     let call = |project: &Project, command: &str, flags: &[&str]| {
         let arguments = json!({ "command": command }).to_string();
         project.aye(&[&["tool", "call", "RunCommand", "--args", &arguments, "--json", "--mode", "auto"][..], flags].concat())
@@ -207,7 +207,7 @@ fn in_an_untrusted_project_no_mode_runs_a_command_that_could_start_its_programs(
 }
 
 #[test]
-fn a_server_of_the_project_whose_script_changed_in_the_session_is_not_started_again() {
+fn a_project_server_whose_script_changed_during_the_session_is_not_restarted() {
     let server = Server::new([Answer::text("Hello.")]);
     let entry = json!({"mcpServers": {"docs": {"command": "sh", "args": ["server.sh"]}}}).to_string();
     let project = with_server(Project::with(&server), "Says it again.").config("").file(".mcp.json", &entry);
@@ -234,7 +234,7 @@ fn pipe(path: &std::path::Path) {
 }
 
 #[test]
-fn pipes_and_huge_files_in_the_place_of_what_is_read_at_the_start_stop_nothing() {
+fn pipes_and_huge_files_in_place_of_project_files_do_not_block_startup() {
     let names = [
         ".gitignore",
         ".ignore",
@@ -281,7 +281,7 @@ fn pipes_and_huge_files_in_the_place_of_what_is_read_at_the_start_stop_nothing()
 }
 
 #[test]
-fn the_settings_of_a_trusted_project_tighten_and_what_they_cannot_set_is_named() {
+fn settings_of_a_trusted_project_can_only_tighten_and_ignored_keys_are_reported() {
     let server = server(1);
     let project = Project::with(&server).file(
         ".aye/config.toml",
@@ -300,7 +300,7 @@ fn the_settings_of_a_trusted_project_tighten_and_what_they_cannot_set_is_named()
 }
 
 #[test]
-fn the_question_names_what_other_programs_run_when_they_open_the_folder() {
+fn the_trust_dialog_lists_files_that_other_programs_run_on_opening_the_folder() {
     let server = server(1);
     let project = Project::with(&server).file("AGENTS.md", "Use tabs.\n");
     let screen = {

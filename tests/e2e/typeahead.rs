@@ -33,7 +33,7 @@ fn assert_undecided(server: &Server, project: &Project) {
 }
 
 #[test]
-fn a_sentence_typed_across_an_opening_approval_lands_in_the_draft() {
+fn a_sentence_typed_while_an_approval_opens_goes_to_the_draft() {
     let gate = Gate::default();
     let server = script(&gate);
     let project = Project::with(&server);
@@ -55,7 +55,7 @@ fn a_sentence_typed_across_an_opening_approval_lands_in_the_draft() {
 }
 
 #[test]
-fn a_pause_in_the_sentence_changes_nothing() {
+fn a_pause_while_typing_a_sentence_does_not_decide_the_approval() {
     let gate = Gate::default();
     let server = script(&gate);
     let project = Project::with(&server);
@@ -73,7 +73,7 @@ fn a_pause_in_the_sentence_changes_nothing() {
 }
 
 #[test]
-fn a_word_typed_into_an_armed_approval_is_not_an_answer() {
+fn a_word_typed_into_an_armed_approval_does_not_decide_it() {
     let (server, project, mut terminal) = asked("");
     // In one burst: after a pause, the `y` would be an answer.
     terminal.send("yes");
@@ -83,7 +83,7 @@ fn a_word_typed_into_an_armed_approval_is_not_an_answer() {
 }
 
 #[test]
-fn a_paste_into_an_armed_approval_is_not_an_answer() {
+fn a_paste_into_an_armed_approval_does_not_decide_it() {
     let (server, project, mut terminal) = asked("");
     terminal.send("\x1b[200~y\x1b[201~");
     terminal.wait_for(texts::TAB_TO_REVIEW);
@@ -92,7 +92,7 @@ fn a_paste_into_an_armed_approval_is_not_an_answer() {
 
 /// Keys that are not choices, among them keys with which other agents approve.
 #[test]
-fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
+fn a_wrong_key_keeps_the_approval_open_and_a_digit_highlights_its_row() {
     let (_server, project, mut terminal) = asked("");
     terminal.send("j");
     terminal.wait_for("`j` is not a choice here: y");
@@ -107,7 +107,7 @@ fn a_wrong_key_leaves_the_prompt_and_a_digit_marks_its_row() {
 }
 
 #[test]
-fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again() {
+fn a_key_pressed_before_arming_highlights_its_choice_and_confirms_when_repeated() {
     let gate = Gate::default();
     let server = script(&gate);
     // Long enough to press a key before, also on a slow machine.
@@ -128,7 +128,7 @@ fn an_answer_before_the_prompt_is_armed_is_marked_and_taken_by_its_letter_again(
 }
 
 #[test]
-fn escape_returns_to_a_prompt_that_was_typed_over_and_one_word_is_not_sent() {
+fn escape_returns_to_the_approval_after_typing_and_a_single_word_is_not_sent() {
     let (server, _project, mut terminal) = asked("");
     // In one burst: after a pause, the `y` would be an answer.
     terminal.send("yes");
@@ -148,7 +148,7 @@ fn escape_returns_to_a_prompt_that_was_typed_over_and_one_word_is_not_sent() {
 }
 
 #[test]
-fn keys_typed_before_the_first_frame_are_the_draft() {
+fn keys_typed_before_the_first_frame_go_to_the_draft() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -173,7 +173,7 @@ fn a_prompt_typed_while_a_task_runs_is_queued_behind_it() {
 
 /// Key sequences at which other agents failed, typed with and without a pause in the middle.
 #[test]
-fn recorded_streams_across_an_opening_approval_land_in_the_draft() {
+fn recorded_key_sequences_typed_while_an_approval_opens_go_to_the_draft() {
     for (parts, rest_ms) in [
         (["a yes please", " also 1 2 p"], 0),
         (["also fix the", " bug in case 1 y"], 2200),
@@ -199,7 +199,7 @@ fn recorded_streams_across_an_opening_approval_land_in_the_draft() {
 }
 
 #[test]
-fn a_prompt_and_enter_over_an_open_approval_is_a_message_that_waits() {
+fn a_prompt_submitted_over_an_open_approval_is_queued() {
     let (server, project, mut terminal) = asked("");
     terminal.type_text("make it shorter", 40);
     terminal.enter();
@@ -208,7 +208,7 @@ fn a_prompt_and_enter_over_an_open_approval_is_a_message_that_waits() {
 }
 
 #[test]
-fn on_a_terminal_that_answers_no_question_typing_is_held_back_and_an_answer_is_one() {
+fn on_a_terminal_without_query_responses_typing_is_guarded_and_approvals_work() {
     for line_ms in [None, Some(700)] {
         let gate = Gate::default();
         gate.open();
@@ -230,7 +230,7 @@ fn on_a_terminal_that_answers_no_question_typing_is_held_back_and_an_answer_is_o
 }
 
 #[test]
-fn a_key_that_is_held_approves_nothing() {
+fn a_held_key_approves_nothing() {
     let (server, project, mut terminal) = asked("");
     // Repeats arrive before the first press is confirmed, also on a slow machine.
     terminal.send(&"y".repeat(40));
@@ -243,7 +243,7 @@ fn a_key_that_is_held_approves_nothing() {
 }
 
 #[test]
-fn in_strict_mode_a_letter_waits_for_enter_as_long_as_it_takes() {
+fn in_strict_mode_a_choice_needs_enter_to_confirm() {
     let (_server, project, mut terminal) = asked("[approval]\nguard = \"strict\"\n");
     // Typing right before the prompt opened has ended.
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -256,7 +256,7 @@ fn in_strict_mode_a_letter_waits_for_enter_as_long_as_it_takes() {
 }
 
 #[test]
-fn what_is_marked_in_the_list_of_all_that_waits_is_decided_together() {
+fn approvals_selected_in_the_list_are_decided_together() {
     let write = |name: &str| json!({"path": name, "content": "written\n"});
     let server = Server::new([
         Answer::text("Three files")

@@ -42,7 +42,7 @@ fn usage_is_counted_by_model_project_and_day() {
 }
 
 #[test]
-fn what_a_fork_shares_with_its_parent_counts_once() {
+fn usage_shared_by_a_fork_and_its_parent_counts_once() {
     let server = Server::new([Answer::text("One."), Answer::text("Two.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "first"]).exits(0);
@@ -55,7 +55,7 @@ fn what_a_fork_shares_with_its_parent_counts_once() {
 }
 
 #[test]
-fn the_user_s_approvals_are_counted() {
+fn approvals_by_the_user_are_counted() {
     let server =
         Server::new([Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "x\n"})), Answer::text("Finished.")]);
     let project = Project::with(&server);

@@ -8,7 +8,7 @@ fn types(terminal: &mut Terminal, line: &str) {
 }
 
 #[test]
-fn a_command_of_ones_own_runs_without_a_question_and_the_model_hears_of_it_once() {
+fn user_commands_run_without_approval_and_are_sent_to_the_model_once() {
     let server = Server::new([Answer::text("I see."), Answer::text("Nothing more.")]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -29,7 +29,7 @@ fn a_command_of_ones_own_runs_without_a_question_and_the_model_hears_of_it_once(
 }
 
 #[test]
-fn two_signs_keep_it_from_the_model() {
+fn a_double_exclamation_mark_hides_the_command_from_the_model() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -42,7 +42,7 @@ fn two_signs_keep_it_from_the_model() {
 }
 
 #[test]
-fn what_the_policy_denies_does_not_run_and_what_is_critical_is_asked_about() {
+fn denied_commands_do_not_run_and_critical_ones_need_approval() {
     let server = Server::new([]);
     let policy = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                   [capabilities.\"Shell.Exec\"]\nrequires_approval = true\nblocked_commands = [\"touch\"]\n";
@@ -61,7 +61,7 @@ fn what_the_policy_denies_does_not_run_and_what_is_critical_is_asked_about() {
 }
 
 #[test]
-fn esc_ends_it_and_a_secret_in_it_is_not_written_down() {
+fn esc_stops_a_user_command_and_secrets_in_it_are_not_stored() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -82,7 +82,7 @@ fn esc_ends_it_and_a_secret_in_it_is_not_written_down() {
 }
 
 #[test]
-fn a_crash_in_it_asks_what_to_do_and_runs_nothing_by_itself() {
+fn a_user_command_interrupted_by_a_crash_needs_a_decision_and_is_not_rerun() {
     let server = Server::new([]);
     let project = Project::with(&server).env("TERM", "dumb");
     let mut terminal = project.open_sized(&["--trust"], 100, 60);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn the_version_names_the_commit_and_the_target_that_were_built() {
+fn the_version_contains_the_commit_and_target_of_the_build() {
     let output = Project::empty().aye(&["--version"]).exits(0);
     let version = concat!("aye ", env!("CARGO_PKG_VERSION"));
     let rest = output.stdout.trim_end().strip_prefix(version).unwrap_or_else(|| panic!("{}", output.stdout));

@@ -95,7 +95,7 @@ fn message(output: &Output) -> String {
 }
 
 #[test]
-fn a_search_asks_first_and_shows_the_query_and_the_service() {
+fn a_search_needs_approval_which_shows_the_query_and_the_service() {
     let service = Service::json(&found());
     let server = Server::new([Answer::call("call_1", "WebSearch", search("rust async")), Answer::text("Finished the work.")]);
     let project = Project::with(&server).config(&service.config("searxng", ""));
@@ -117,7 +117,7 @@ fn a_search_asks_first_and_shows_the_query_and_the_service() {
 }
 
 #[test]
-fn nobody_to_ask_is_a_denial_and_nothing_is_sent() {
+fn without_an_approver_a_search_is_denied_and_not_sent() {
     let service = Service::json(&found());
     let server = Server::new([Answer::call("call_1", "WebSearch", search("rust async")), Answer::text("No.")]);
     let project = Project::with(&server).config(&service.config("searxng", ""));
@@ -130,7 +130,7 @@ fn nobody_to_ask_is_a_denial_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_query_with_a_secret_is_refused_before_anybody_is_asked() {
+fn queries_with_secrets_are_rejected_before_any_approval() {
     let service = Service::json(&found());
     let project = Project::empty().config(&service.config("searxng", "")).env("DEPLOY_TOKEN", "amber-falcon-2219");
     let key = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
@@ -142,7 +142,7 @@ fn a_query_with_a_secret_is_refused_before_anybody_is_asked() {
 }
 
 #[test]
-fn every_bad_response_is_an_error_that_says_what_to_do() {
+fn every_bad_response_is_an_error_with_a_hint() {
     let large = format!("{{\"results\": [], \"more\": \"{}\"}}", "x".repeat(3 << 20));
     let json = "content-type: application/json";
     let cases: [(&str, &[&str], &str, &[&str]); 7] = [
@@ -168,7 +168,7 @@ fn every_bad_response_is_an_error_that_says_what_to_do() {
 }
 
 #[test]
-fn the_key_of_a_service_is_sent_only_there_and_its_absence_is_told_before_anybody_is_asked() {
+fn a_service_key_is_sent_only_to_its_service_and_a_missing_one_fails_before_approval() {
     let brave = json!({"type": "search", "web": {"results": [
         {"url": "https://a.example/", "title": "Vec&lt;T&gt;", "description": "It&#x27;s <strong>here</strong>", "age": "2 days"}]}});
     let service = Service::json(&brave);
@@ -195,7 +195,7 @@ fn the_key_of_a_service_is_sent_only_there_and_its_absence_is_told_before_anybod
 }
 
 #[test]
-fn tavily_gets_the_query_in_the_body() {
+fn tavily_receives_the_query_in_the_body() {
     let service = Service::json(&json!({"results": [{"url": "https://a.example/", "title": "A", "content": "b"}]}));
     let project = Project::empty().config(&service.config("tavily", "")).policy(OPEN).env("TAVILY_API_KEY", KEY.1);
     call(&project, &json!({"query": "x", "domains": ["docs.rs"]}), &[]).exits(0);
@@ -206,7 +206,7 @@ fn tavily_gets_the_query_in_the_body() {
 }
 
 #[test]
-fn the_number_of_searches_of_a_session_is_limited_also_after_it_is_resumed() {
+fn the_search_limit_of_a_session_also_applies_after_a_resume() {
     let service = Service::json(&found());
     let calls = |id: &str| Answer::call(id, "WebSearch", search(id));
     let server = Server::new([calls("c1"), calls("c2"), Answer::text("Done."), calls("c3"), Answer::text("Done.")]);
@@ -221,7 +221,7 @@ fn the_number_of_searches_of_a_session_is_limited_also_after_it_is_resumed() {
 }
 
 #[test]
-fn the_tool_is_listed_only_if_a_service_is_set_up_and_the_capability_is_granted() {
+fn web_search_is_listed_only_if_a_service_is_configured_and_the_capability_granted() {
     let service = Service::json(&found());
     let listed = |project: &Project| project.aye(&["tool", "list"]).exits(0).stdout.contains("WebSearch");
     assert!(!listed(&Project::empty()));
@@ -257,7 +257,7 @@ fn rules_match_queries_and_domains() {
 }
 
 #[test]
-fn a_project_cannot_choose_the_service() {
+fn a_project_cannot_choose_the_search_service() {
     let service = Service::json(&found());
     let project = Project::empty().policy(OPEN).file(".aye/config.toml", &service.config("searxng", ""));
     let shown = project.aye(&["tool", "list", "--trust"]);
@@ -273,7 +273,7 @@ fn tools(request: &Request) -> Vec<Value> {
 }
 
 #[test]
-fn the_search_of_the_provider_is_a_request_of_its_own_that_is_approved_first() {
+fn provider_search_is_a_separate_request_that_needs_approval() {
     let answer = json!({
         "type": "message", "role": "assistant", "model": "scripted", "stop_reason": "end_turn",
         "content": [
@@ -308,7 +308,7 @@ fn the_search_of_the_provider_is_a_request_of_its_own_that_is_approved_first() {
 }
 
 #[test]
-fn the_search_of_the_provider_asks_and_its_refusal_is_told() {
+fn provider_search_needs_approval_and_provider_errors_are_reported() {
     let error = Answer::error(400, "invalid_request_error", "web_search is not supported by this model");
     let server =
         Server::new([Answer::call("call_1", "WebSearch", search("rust async")), error, Answer::text("Finished the work.")]);

@@ -32,7 +32,7 @@ fn git(arguments: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn commits_say_where_what_and_why() {
+fn commit_messages_have_an_area_a_summary_and_a_body() {
     let Some(log) = git(&["log", "--no-merges", "--format=%h %B%x00", &format!("{BASE}..HEAD")]) else {
         println!("skipped: this copy has no history since {BASE}");
         return;
@@ -48,7 +48,7 @@ fn commits_say_where_what_and_why() {
 }
 
 #[test]
-fn a_message_is_judged_by_its_subject_and_its_body() {
+fn commit_messages_are_checked_for_subject_and_body() {
     assert_eq!(fault("sys: close the pipe\n\nThe child waited for its end."), None);
     assert_eq!(fault("sys, store: close the pipe\n\nWhy."), None);
     assert_eq!(fault("Close the pipe\n\nWhy."), Some("the subject has no area"));

@@ -48,7 +48,7 @@ fn code_lines(page: &str) -> Vec<&str> {
 }
 
 #[test]
-fn the_two_commands_stand_once_each_in_the_readme() {
+fn the_demo_and_test_commands_occur_once_in_the_readme() {
     let page = read("README.md");
     for command in COMMANDS {
         let count = code_lines(&page).iter().filter(|line| **line == command).count();
@@ -57,7 +57,7 @@ fn the_two_commands_stand_once_each_in_the_readme() {
 }
 
 #[test]
-fn pictures_and_pages_that_are_linked_exist() {
+fn linked_images_and_pages_exist() {
     let pages = fs::read_dir(package().join("docs")).into_iter().flatten().flatten();
     let pages = pages.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "md"));
     let mut names: Vec<_> = pages.map(|entry| format!("docs/{}", entry.file_name().to_string_lossy())).collect();
@@ -75,14 +75,14 @@ fn pictures_and_pages_that_are_linked_exist() {
 }
 
 #[test]
-fn what_is_not_released_stands_on_top_of_the_changelog() {
+fn the_changelog_starts_with_the_unreleased_section() {
     let page = read("CHANGELOG.md");
     let first = page.lines().find(|line| line.starts_with("## "));
     assert_eq!(first, Some("## [Unreleased]"));
 }
 
 #[test]
-fn the_top_of_the_tree_is_what_the_architecture_says() {
+fn the_top_level_directory_matches_the_architecture_document() {
     let entries = fs::read_dir(package()).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let strange: Vec<_> = names.filter(|name| !TOP.contains(&name.as_str()) && !name.starts_with('.')).collect();
@@ -95,7 +95,7 @@ fn the_top_of_the_tree_is_what_the_architecture_says() {
 
 /// Every word in backquotes with two underscores or more on the page about security is a test that is there.
 #[test]
-fn the_tests_that_the_page_about_security_names_exist() {
+fn tests_named_in_the_security_document_exist() {
     let page = read("docs/SECURITY.md");
     let looks_like_a_test = |word: &&str| {
         word.matches('_').count() > 1
@@ -115,7 +115,7 @@ fn the_tests_that_the_page_about_security_names_exist() {
 
 #[cfg(unix)]
 #[test]
-fn the_check_of_everything_can_be_run() {
+fn the_ci_script_is_executable() {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(package().join(".ci/run")).map(|metadata| metadata.permissions().mode()).unwrap_or(0);
     assert_ne!(mode & 0o111, 0, ".ci/run is not executable");

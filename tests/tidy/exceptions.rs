@@ -35,7 +35,7 @@ fn faults(exceptions: &[Exception], found: &[(String, String)]) -> Vec<String> {
 }
 
 #[test]
-fn an_exception_covers_its_modules_up_to_its_count_and_must_be_needed() {
+fn exceptions_cover_their_modules_up_to_a_count_and_must_be_needed() {
     let found =
         |modules: &[&str]| -> Vec<_> { modules.iter().map(|module| ((*module).to_owned(), format!("in {module}"))).collect() };
     let exceptions = &[Exception { modules: &["a", "b"], count: 2 }];

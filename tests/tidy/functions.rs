@@ -48,7 +48,7 @@ fn body_end(signature: &str) -> Option<usize> {
 }
 
 #[test]
-fn a_function_can_be_read_at_once() {
+fn functions_do_not_exceed_the_maximum_length() {
     let mut long = Vec::new();
     for source in &products() {
         let code = source.code();
@@ -61,7 +61,7 @@ fn a_function_can_be_read_at_once() {
 }
 
 #[test]
-fn functions_are_measured_from_their_name_to_the_end_of_their_body() {
+fn functions_are_measured_from_the_name_to_the_end_of_the_body() {
     let code = "trait A {\n  fn without(&self) -> [u8; 2];\n}\nconst fn outer(\n  a: [u8; 3],\n) -> u8 {\n  fn inner() {}\n  if a { b }\n}\nlet f: fn (u8);";
     let function = |name, line, lines| Function { name, line, lines };
     assert_eq!(functions(code), [function("outer", 4, 6), function("inner", 7, 1)]);

@@ -38,7 +38,7 @@ fn subject<'a>(tokens: &[&'a str]) -> Option<&'a str> {
 }
 
 #[test]
-fn a_type_is_implemented_in_few_files() {
+fn types_have_inherent_impls_in_at_most_three_files() {
     let sources = sources("src");
     let graph = Graph::new(&sources);
     let mut files: BTreeMap<Vec<String>, BTreeSet<&str>> = BTreeMap::new();
@@ -63,7 +63,7 @@ fn a_type_is_implemented_in_few_files() {
 }
 
 #[test]
-fn inherent_impls_are_told_from_those_of_traits() {
+fn inherent_impls_are_distinguished_from_trait_impls() {
     let code = "impl A { fn f() -> impl Fn() {} } impl<T: Into<B>> C<T> where T: D {} impl E for F {} impl<'a> g::H<'a> {}";
     assert_eq!(implemented(&tokens(code)), ["A", "C", "H"]);
 }

@@ -73,14 +73,14 @@ fn heads(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn names_are_read_from_every_form_of_use() {
+fn module_names_are_parsed_from_every_form_of_use() {
     assert_eq!(heads("a::b::C;"), ["a"]);
     assert_eq!(heads("{a::{b, c}, d, e::F};"), ["a", "d", "e"]);
     assert_eq!(heads("{\n    a,\n    b::*,\n};"), ["a", "b", ""]);
 }
 
 #[test]
-fn the_block_has_every_module_and_no_cycle() {
+fn the_layers_block_lists_every_module_without_cycles() {
     let layers = layers();
     let listed: BTreeSet<_> = layers.iter().map(|(name, _)| name.clone()).collect();
     let real: BTreeSet<_> = sources("src").iter().filter_map(|source| source.module().map(str::to_owned)).collect();
@@ -96,7 +96,7 @@ fn the_block_has_every_module_and_no_cycle() {
 }
 
 #[test]
-fn a_module_uses_what_its_line_lists_and_nothing_else() {
+fn modules_use_exactly_the_modules_listed_for_them() {
     let layers: BTreeMap<_, _> = layers().into_iter().collect();
     let modules: BTreeSet<_> = layers.keys().cloned().collect();
     let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -131,7 +131,7 @@ fn has_code(module: &str) -> bool {
 }
 
 #[test]
-fn every_module_has_its_row_in_the_table() {
+fn every_module_has_a_row_in_the_table() {
     let page = read("docs/ARCHITECTURE.md");
     for (name, _) in layers() {
         assert!(!lines_with(&page, &format!("| `{name}` |")).is_empty(), "docs/ARCHITECTURE.md says nowhere what `{name}` knows");

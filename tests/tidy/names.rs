@@ -151,7 +151,7 @@ pub fn module(source: &Source) -> String {
 }
 
 #[test]
-fn a_file_is_named_by_a_noun() {
+fn file_names_are_nouns() {
     let stem =
         |source: &Source| source.path.trim_end_matches("/mod.rs").trim_end_matches(".rs").rsplit('/').next().map(str::to_owned);
     let banned = |source: &&Source| stem(source).is_some_and(|stem| STEMS.contains(&stem.as_str()));
@@ -164,7 +164,7 @@ const FUNCTIONS: &[&str] = &["look", "look_up", "of", "said", "say", "stands", "
 const BANNED_FUNCTIONS: &[Exception] = &[];
 
 #[test]
-fn a_function_is_named_for_what_it_does_or_returns() {
+fn function_names_describe_an_action_or_a_result() {
     let mut found = Vec::new();
     for source in products() {
         let code = source.code();
@@ -187,7 +187,7 @@ fn declared(code: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_type_is_named_by_a_noun() {
+fn type_names_are_nouns() {
     let mut found = Vec::new();
     for source in products() {
         let code = source.code();
@@ -203,7 +203,7 @@ fn begins_with_a_clause(text: &str) -> bool {
 }
 
 #[test]
-fn a_header_begins_with_a_noun() {
+fn module_headers_begin_with_a_noun() {
     let clause = |source: &&Source| begins_with_a_clause(&source.text);
     let first = |source: &Source| format!("{}: {}", source.path, source.text.lines().next().unwrap_or_default());
     let found: Vec<_> = products().iter().filter(clause).map(|source| (module(source), first(source))).collect();

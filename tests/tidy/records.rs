@@ -60,7 +60,7 @@ fn records_are_interpreted_in_one_module() {
 }
 
 #[test]
-fn matches_on_a_record_are_told_from_new_ones() {
+fn matches_on_records_are_distinguished_from_constructors() {
     let code = "match r { Record::A { x, .. } => 1, Record::B | Record::C if x => 2 } if let Record::D { x } = r {}
                 matches!(r, Record::E { .. }); let e = Record::F { x: G { ..G::new() } }; r == Record::H; vec![Record::I]";
     assert_eq!(matched(&tokens(code)), ["A", "B", "C", "D", "E"]);

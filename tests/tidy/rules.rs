@@ -125,7 +125,7 @@ fn check(wrong: &[String]) {
 }
 
 #[test]
-fn what_has_an_owner_stands_only_there() {
+fn restricted_apis_are_used_only_where_allowed() {
     let mut wrong = Vec::new();
     for source in products() {
         let code = source.code();
@@ -141,7 +141,7 @@ fn what_has_an_owner_stands_only_there() {
 }
 
 #[test]
-fn what_is_pure_asks_nothing_of_the_world() {
+fn pure_modules_use_no_io_clock_or_randomness() {
     let mut wrong = Vec::new();
     for source in products() {
         let code = source.code();
@@ -168,7 +168,7 @@ const LOCAL: &str = "src/sys/socket.rs";
 
 /// A web page or another user reaches what listens.
 #[test]
-fn cve_2025_52882_nothing_listens() {
+fn cve_2025_52882_only_listed_files_open_listening_sockets() {
     let mut wrong = Vec::new();
     for source in products() {
         let code = source.code();
@@ -189,7 +189,7 @@ fn cve_2025_52882_nothing_listens() {
 }
 
 #[test]
-fn nothing_gives_up_or_waits_to_be_written() {
+fn product_code_contains_no_unwrap_panic_todo_or_allow() {
     let mut wrong = Vec::new();
     for source in products() {
         let code = source.code();
@@ -201,7 +201,7 @@ fn nothing_gives_up_or_waits_to_be_written() {
 }
 
 #[test]
-fn a_file_opens_with_what_it_knows() {
+fn every_file_starts_with_a_module_comment() {
     let headless = |source: &&Source| !source.text.starts_with("//! ") && !is_unit_test(source);
     let all = sources("src").into_iter().chain(sources("tests")).collect::<Vec<_>>();
     let wrong: Vec<_> =
@@ -210,7 +210,7 @@ fn a_file_opens_with_what_it_knows() {
 }
 
 #[test]
-fn no_name_says_nothing() {
+fn file_names_contain_no_filler_words() {
     let empty = ["utils", "util", "helpers", "helper", "common", "misc", "manager"];
     let says_nothing = |source: &&Source| {
         source.path.trim_end_matches(".rs").split('/').any(|part| part.split('_').any(|word| empty.contains(&word)))

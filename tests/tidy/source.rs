@@ -240,7 +240,7 @@ pub fn lines_with(code: &str, word: &str) -> Vec<usize> {
 }
 
 #[test]
-fn code_is_what_stands_outside_comments_strings_and_unit_tests() {
+fn code_excludes_comments_strings_and_unit_tests() {
     let cases = [
         ("a // b\nc", "a  \nc"),
         ("a /* b /* c */ d */ e", "a   e"),
@@ -255,7 +255,7 @@ fn code_is_what_stands_outside_comments_strings_and_unit_tests() {
 }
 
 #[test]
-fn modules_for_tests_are_found_by_their_declaration() {
+fn test_modules_are_found_by_their_declaration() {
     let text =
         "mod a;\n#[cfg(test)]\nmod b;\n#[cfg(test)]\npub(crate) mod c;\n#[cfg(test)]\nmod d {\n}\n#[cfg(test)]\nfn e() {}\n";
     for (path, directory) in [("src/x/mod.rs", "src/x"), ("src/x/y.rs", "src/x/y"), ("src/lib.rs", "src")] {
@@ -265,7 +265,7 @@ fn modules_for_tests_are_found_by_their_declaration() {
 }
 
 #[test]
-fn words_are_whole() {
+fn only_whole_words_match() {
     assert_eq!(lines_with("unsafe_code\nunsafe {\n", "unsafe"), [2]);
     assert_eq!(lines_with("reader.unwrap_or(1)\nx.unwrap()", ".unwrap()"), [2]);
 }

@@ -66,7 +66,7 @@ fn slash_command(line: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn programs_and_the_model_read_no_key_names_and_no_slash_commands() {
+fn texts_for_programs_and_the_model_contain_no_key_names_or_slash_commands() {
     let mut wrong = Vec::new();
     for source in &products() {
         if !source.module().is_some_and(|module| SPEAKERS.contains(&module)) {
@@ -88,7 +88,7 @@ fn programs_and_the_model_read_no_key_names_and_no_slash_commands() {
 const LAYS_OUT_ERRORS: &str = "src/protocol/problem.rs";
 
 #[test]
-fn the_labels_of_errors_and_hints_are_written_in_one_place() {
+fn error_and_hint_labels_are_written_in_one_place() {
     let mut wrong = Vec::new();
     for source in products().iter().filter(|source| source.path != LAYS_OUT_ERRORS) {
         for (number, line) in lines(source) {
@@ -103,7 +103,7 @@ fn the_labels_of_errors_and_hints_are_written_in_one_place() {
 }
 
 #[test]
-fn a_slash_command_is_told_from_a_path() {
+fn slash_commands_are_distinguished_from_paths() {
     assert_eq!(slash_command("\"renew it, then /continue\""), Some("continue"));
     assert_eq!(slash_command("\"/budget {words} continues\""), Some("budget"));
     for line in ["\"/models\"", "\"/tmp/new\"", "\"src/policy\"", "\"/diff/a\"", "a / mode", "\"/.aye/policy.toml\""] {

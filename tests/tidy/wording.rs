@@ -73,7 +73,7 @@ fn banned(text: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn no_string_and_no_comment_has_a_banned_phrase() {
+fn strings_and_comments_contain_no_banned_phrases() {
     let mut found = Vec::new();
     for source in products() {
         for (line, _, text) in texts(&source) {
@@ -86,7 +86,7 @@ fn no_string_and_no_comment_has_a_banned_phrase() {
 }
 
 #[test]
-fn a_doc_comment_begins_with_what_the_item_is_or_does() {
+fn doc_comments_begin_with_allowed_words() {
     let mut found = Vec::new();
     for source in products() {
         let mut last = 0;
@@ -104,7 +104,7 @@ fn a_doc_comment_begins_with_what_the_item_is_or_does() {
 }
 
 #[test]
-fn a_phrase_is_found_across_line_breaks_and_not_inside_words() {
+fn phrases_are_found_across_line_breaks_and_not_inside_words() {
     assert_eq!(banned("\"it is put \\\n    away\""), Some("put away"));
     assert_eq!(banned("// The person decides."), Some("the person"));
     assert_eq!(banned("// the personal settings"), None);

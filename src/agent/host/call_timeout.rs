@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_only_reads_is_given_up_and_what_changes_is_told_to_stop_and_waited_for() {
+    async fn late_reads_are_abandoned_and_late_changes_are_cancelled_and_awaited() {
         let (nobody, stop) = (CancellationToken::new(), CancellationToken::new());
         let slow = || tokio::time::sleep(Duration::from_secs(10 * TREE_SECONDS));
         assert_eq!(in_time(slow(), CallTimeout::Own, &nobody, &stop).await, Ok(()));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_hangs_after_it_was_killed_is_given_up() {
+    async fn a_call_that_hangs_after_a_kill_is_abandoned() {
         let (killed, stop) = (CancellationToken::new(), CancellationToken::new());
         killed.cancel();
         let hangs = std::future::pending::<()>;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stops_because_it_is_late_is_a_timeout_and_what_the_user_stops_is_not() {
+    fn late_calls_that_stop_are_timeouts_and_calls_stopped_by_the_user_are_not() {
         let cancelled = || {
             let error = ToolError::new(ErrorCode::Cancelled, "nothing was changed");
             Ok(Ok(ToolResult::refused(CallId::new("c"), "WriteFile", error)))

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_chain_of_ids_and_what_matters_and_nothing_that_was_said() {
+    fn log_lines_contain_ids_and_metrics_but_no_conversation_text() {
         let tool = logged(EventKind::ToolCompleted {
             tool_call_id: CallId::new("c1"),
             tool_name: "RunCommand".to_owned(),

@@ -139,7 +139,7 @@ fn make(call: ToolCall) -> Plan {
 }
 
 #[test]
-fn only_a_change_of_files_finishes_when_the_user_interrupts() {
+fn only_file_changes_finish_after_an_interrupt() {
     let arguments = crate::protocol::Arguments::parse("{}");
     let call = || ToolCall { tool_call_id: CallId::new("c"), tool_name: "T".to_owned(), arguments: arguments.clone() };
     let target = || Target { given: "a".to_owned(), real: PathBuf::from("/w/a"), place: Place::Missing };
@@ -333,7 +333,7 @@ impl Session {
 }
 
 #[tokio::test]
-async fn the_very_same_batch_is_tried_again_and_only_then_it_runs() {
+async fn calls_run_only_after_the_identical_batch_is_saved_by_a_retry() {
     let mut session = stalled().await;
     session.send(Command::Continue).await;
     session.until_paused().await;
@@ -349,7 +349,7 @@ async fn the_very_same_batch_is_tried_again_and_only_then_it_runs() {
 }
 
 #[tokio::test]
-async fn what_is_said_meanwhile_is_kept() {
+async fn prompts_sent_while_saving_fails_run_later() {
     let mut session = stalled().await;
     session.say("and then this").await;
     session.until(|kind| matches!(kind, EventKind::Notice { message } if message.contains("queued until")).then_some(())).await;
@@ -369,7 +369,7 @@ async fn what_is_said_meanwhile_is_kept() {
 }
 
 #[tokio::test]
-async fn what_steers_meanwhile_is_said_with_the_step_and_what_waits_can_be_changed() {
+async fn steering_sent_while_saving_fails_joins_the_step_and_can_still_be_edited() {
     let mut session = stalled().await;
     for command in [
         Command::Steer { text: "in blue".to_owned() },
@@ -404,7 +404,7 @@ async fn what_steers_meanwhile_is_said_with_the_step_and_what_waits_can_be_chang
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_be_saved_waits_and_says_so() {
+async fn a_session_that_cannot_be_saved_is_paused_until_continued() {
     let mut session = stalled().await;
     let next = |kind: &EventKind| match kind {
         EventKind::StateChanged { session_status, .. } => Some(*session_status),
@@ -421,7 +421,7 @@ async fn a_session_that_cannot_be_saved_waits_and_says_so() {
 }
 
 #[tokio::test]
-async fn what_was_said_and_cannot_be_saved_until_the_end_makes_the_session_one_that_failed() {
+async fn a_session_whose_messages_cannot_be_saved_ends_as_failed() {
     let mut session = stalled().await;
     session.send(Command::Quit).await;
     let failed = |kind: &EventKind| match kind {
@@ -432,7 +432,7 @@ async fn what_was_said_and_cannot_be_saved_until_the_end_makes_the_session_one_t
 }
 
 #[tokio::test]
-async fn what_is_said_tries_again() {
+async fn a_new_prompt_retries_a_failed_save() {
     let mut session = stalled().await;
     session.disk.full.store(false, Ordering::SeqCst);
     session.say("and then this").await;
@@ -442,7 +442,7 @@ async fn what_is_said_tries_again() {
 }
 
 #[tokio::test]
-async fn a_stop_meanwhile_means_the_call_that_waits_and_none_that_comes_later() {
+async fn stopping_while_saving_fails_cancels_the_pending_call_but_no_later_one() {
     for stop in [Command::Cancel, Command::Kill, Command::Finish] {
         let mut session = stalled().await;
         session.send(stop).await;
@@ -464,7 +464,7 @@ async fn a_stop_meanwhile_means_the_call_that_waits_and_none_that_comes_later() 
 }
 
 #[tokio::test]
-async fn the_end_saves_what_it_can_and_begins_nothing() {
+async fn quitting_saves_pending_records_and_starts_no_calls() {
     let session = stalled().await;
     session.disk.full.store(false, Ordering::SeqCst);
     session.send(Command::Quit).await;
@@ -482,7 +482,7 @@ async fn the_end_saves_what_it_can_and_begins_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_forbidden_meanwhile_does_not_run_once_there_is_room() {
+async fn calls_denied_by_a_mode_set_while_saving_fails_do_not_run_afterwards() {
     let mut session = stalled().await;
     session.send(Command::SetMode { mode: Mode::Plan }).await;
     session.disk.full.store(false, Ordering::SeqCst);

@@ -35,7 +35,7 @@ fn shows(uris: &[&str], bytes: u64) -> Arc<Message> {
 }
 
 #[tokio::test]
-async fn images_are_fetched_once_and_only_those_that_are_sent() {
+async fn images_are_fetched_once_and_only_if_they_are_sent() {
     let shelf = Arc::new(Shelf::default());
     let mut images = ImageCache::new(Some(shelf.clone()));
     let messages = [shows(&["artifact:1"], 10), shows(&["artifact:2", "artifact:1"], 10)];
@@ -48,7 +48,7 @@ async fn images_are_fetched_once_and_only_those_that_are_sent() {
 }
 
 #[tokio::test]
-async fn what_is_there_no_more_is_left_out() {
+async fn missing_images_are_omitted() {
     let mut images = ImageCache::new(Some(Arc::new(Shelf::default())));
     let sent = images.load(&[shows(&["artifact:gone", "artifact:1"], 10)]).await;
     assert_eq!(sent.keys().collect::<Vec<_>>(), ["artifact:1"]);
@@ -56,7 +56,7 @@ async fn what_is_there_no_more_is_left_out() {
 }
 
 #[test]
-fn the_newest_images_are_sent_and_the_oldest_stay_behind_several_at_a_time() {
+fn the_newest_images_are_sent_and_the_oldest_are_dropped_in_batches() {
     let uris: Vec<String> = (0..45).map(|index| format!("artifact:{index}")).collect();
     for (count, sent, oldest) in [(19, 19, 0), (20, 20, 0), (21, 11, 10), (30, 20, 10), (31, 11, 20), (45, 15, 30)] {
         let messages: Vec<_> = uris[..count].iter().map(|uri| shows(&[uri], 10)).collect();

@@ -46,13 +46,13 @@ fn check(messages: &[Arc<Message>]) {
 }
 
 #[test]
-fn a_thread_that_fits_is_sent_whole() {
+fn a_thread_that_fits_is_sent_in_full() {
     let mut thread = thread(&[(User, 10), (Assistant, 10), (Tool, 10), (Assistant, 10)]);
     assert_eq!(window(&mut thread, 100), ["0", "1", "2", "3"]);
 }
 
 #[test]
-fn the_oldest_fall_out_but_the_request_of_the_task_stays() {
+fn the_oldest_messages_are_dropped_but_the_prompt_of_the_task_stays() {
     let mut thread = thread(&[(User, 10), (Assistant, 40), (Tool, 40), (Assistant, 10), (Tool, 10), (Assistant, 5)]);
     assert_eq!(window(&mut thread, 60), ["[Earlier conversation truncated — 2 messages removed] 0", "3", "4", "5"]);
     for index in 6..9 {
@@ -62,7 +62,7 @@ fn the_oldest_fall_out_but_the_request_of_the_task_stays() {
 }
 
 #[test]
-fn an_answer_is_never_parted_from_its_results() {
+fn a_response_is_never_separated_from_its_tool_results() {
     for budget in 1..140 {
         let mut thread = thread(&[
             (User, 10),
@@ -81,7 +81,7 @@ fn an_answer_is_never_parted_from_its_results() {
 }
 
 #[test]
-fn a_summary_stands_first_and_the_request_of_the_task_stays() {
+fn a_summary_comes_first_and_the_prompt_of_the_task_stays() {
     let mut thread = Thread::default();
     for (index, role) in [User, Assistant, User, Assistant, Tool, Assistant, Tool].into_iter().enumerate() {
         thread.push(message(index, role, 10, if index < 2 { "task_001" } else { "task_002" }));
@@ -98,7 +98,7 @@ fn a_summary_stands_first_and_the_request_of_the_task_stays() {
 }
 
 #[test]
-fn summaries_nest_and_are_taken_back_one_by_one_whatever_fell_out_since() {
+fn summaries_nest_and_are_undone_one_by_one_even_after_messages_were_dropped() {
     let mut thread = thread(&[(User, 10), (Assistant, 10), (Assistant, 10), (Assistant, 10)]);
     assert!(thread.compact(&MessageId::new("msg_00002"), &[MessageId::new("msg_00000")], summary(4, 5)));
     thread.push(message(5, Assistant, 10, "task_001"));
@@ -115,7 +115,7 @@ fn summaries_nest_and_are_taken_back_one_by_one_whatever_fell_out_since() {
 }
 
 #[test]
-fn a_summary_that_was_written_twice_stands_once() {
+fn a_summary_written_twice_is_applied_once() {
     let mut thread = thread(&[(User, 10), (Assistant, 10), (User, 10)]);
     let until = MessageId::new("msg_00001");
     assert!(thread.compact(&until, &[], summary(3, 5)) && !thread.compact(&until, &[], summary(3, 5)));
@@ -123,7 +123,7 @@ fn a_summary_that_was_written_twice_stands_once() {
 }
 
 #[test]
-fn where_the_last_message_it_stands_for_is_missing_the_one_before_is_meant() {
+fn a_summary_whose_last_message_is_missing_ends_at_the_message_before() {
     let mut thread = thread(&[(User, 10), (Assistant, 10)]);
     thread.push(message(4, User, 10, "task_001"));
     assert!(thread.compact(&MessageId::new("msg_00003"), &[], summary(5, 5)));
@@ -131,7 +131,7 @@ fn where_the_last_message_it_stands_for_is_missing_the_one_before_is_meant() {
 }
 
 #[test]
-fn what_is_summed_up_is_shortened_at_its_start() {
+fn input_of_a_summary_is_truncated_at_its_start() {
     let thread = thread(&[(User, 10), (Assistant, 40), (Tool, 40), (Assistant, 10), (Tool, 10), (User, 5)]);
     assert_eq!(texts(&thread.opening(5, 200)), ["0", "1", "2", "3", "4"]);
     assert_eq!(texts(&thread.opening(5, 60)), ["[Earlier conversation truncated — 3 messages removed] ", "3", "4"]);
@@ -139,7 +139,7 @@ fn what_is_summed_up_is_shortened_at_its_start() {
 }
 
 #[test]
-fn what_no_longer_is_sent_takes_little_memory() {
+fn dropped_messages_are_packed_to_save_memory() {
     let mut thread = Thread::default();
     for index in 0..2_000 {
         let text = format!("line {index}\n").repeat(200);
@@ -158,7 +158,7 @@ proptest! {
 
     /// Steps, compactions, cuts and undos in any order: every window is valid for providers, and every message can be restored.
     #[test]
-    fn whatever_is_taken_out_the_rest_is_a_thread_and_comes_back(happenings in prop::collection::vec(any::<[u8; 2]>(), 1..60)) {
+    fn any_sequence_of_cuts_leaves_a_valid_thread_and_can_be_undone(happenings in prop::collection::vec(any::<[u8; 2]>(), 1..60)) {
         let mut thread = Thread::default();
         let mut all: Vec<String> = Vec::new();
         let mut number = 0;
@@ -203,7 +203,7 @@ proptest! {
 }
 
 #[test]
-fn a_summary_of_what_has_fallen_out_already_stands_first_all_the_same() {
+fn a_summary_of_messages_already_dropped_still_comes_first() {
     let mut later = Thread::default();
     let until = MessageId::new("msg_00002");
     assert!(!later.compact(&until, &[], summary(6, 5)), "nothing is there that it could stand before");

@@ -459,7 +459,7 @@ mod tests {
     use crate::protocol::{Arguments, CallId, Place, ToolCall};
 
     #[test]
-    fn a_path_that_is_read_and_deleted_is_named_once() {
+    fn a_path_that_is_read_and_deleted_is_listed_once() {
         let target = |path: &str| Target { given: path.to_owned(), real: path.into(), place: Place::Missing };
         let call = ToolCall {
             tool_call_id: CallId::new("c1"),

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_said_as_people_say_them() {
+    fn amounts_are_formatted_for_reading() {
         for (amount, words) in
             [(0.0, "$0.00"), (5.0, "$5.00"), (0.5, "$0.50"), (0.0026, "$0.0026"), (0.00001, "less than $0.0001")]
         {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_to_raise_to_is_quick_to_type_and_never_less() {
+    fn suggested_limits_are_round_numbers_and_never_lower_than_needed() {
         for (unit, amount, rounded) in [
             (CostUsd, 10.0, 10.0),
             (CostUsd, 0.3, 0.3),

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_the_same_by_their_tool_and_their_json_in_whatever_order() {
+    fn calls_with_the_same_tool_and_json_are_repeats_regardless_of_key_order() {
         let mut guard = LoopGuard::default();
         let one = call("Grep", r#"{"pattern": "a", "path": "b"}"#);
         let same = call("Grep", r#"{ "path":"b", "pattern":"a" }"#);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_lets_as_many_through_and_another_call_begins_anew() {
+    fn approval_allows_as_many_repeats_again_and_a_different_call_resets_the_count() {
         let mut guard = LoopGuard::default();
         let mut asked = Vec::new();
         for _ in 0..30 {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_no_leaves_the_next_to_be_asked_about_too() {
+    fn after_a_denial_the_next_repeat_needs_approval_too() {
         let mut guard = LoopGuard::default();
         let rows = guard.count(&vec![call("ReadFile", "{}"); 10]);
         let asked: Vec<_> = rows.iter().filter_map(|row| guard.too_often(*row)).collect();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_came_to_something_else_begins_anew() {
+    fn a_different_result_resets_the_repeat_count() {
         let poll = [call("CliRead", "{}")];
         let poll: &[ToolCall] = &poll;
         let thrice = vec![poll[0].clone(); 3];
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_durations_tell_no_outcomes_apart() {
+    fn results_that_differ_only_in_times_and_durations_are_the_same() {
         let test = [call("RunCommand", "{}")];
         let test: &[ToolCall] = &test;
         let same = ["1 failed in 0.02s at 12:04:33", "1 failed in 0.41s at 12:05:01", "1 failed in 1s at 12:05:01.100"];
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_their_endings() {
+    fn ordinals_have_the_correct_suffix() {
         let words: Vec<_> = [1, 2, 3, 8, 11, 12, 13, 16, 22, 24, 111, 121].into_iter().map(ordinal).collect();
         assert_eq!(words, ["1st", "2nd", "3rd", "8th", "11th", "12th", "13th", "16th", "22nd", "24th", "111th", "121st"]);
     }

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_session_that_no_table_has_is_refused_and_the_old_state_stays() {
+    fn session_transitions_missing_from_the_tables_are_rejected_without_a_state_change() {
         let mut count = 0;
         each_pair(&SessionStatus::ALL, [SESSION, SESSION_TOO], |from, to, may| {
             let mut states = States { session: from, ..States::default() };
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_task_that_no_table_has_is_refused_and_the_old_state_stays() {
+    fn task_transitions_missing_from_the_tables_are_rejected_without_a_state_change() {
         let mut count = 0;
         each_pair(&TaskStatus::ALL, [TASK, TASK_TOO], |from, to, may| {
             let mut states = States { status: from, ..States::default() };
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_says_where_it_stands_in_the_words_of_its_clients() {
+    fn the_session_state_serializes_to_the_documented_names() {
         let state = SessionState {
             session_status: Running,
             task: Some(TaskState {

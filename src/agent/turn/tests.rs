@@ -837,7 +837,7 @@ fn check(path: &Path) {
 }
 
 #[test]
-fn every_case_of_the_turn_machine_has_the_effects_it_says() {
+fn turn_machine_cases_produce_the_expected_effects() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_command_is_listed_with_its_outcome_and_what_was_applied() {
+    fn each_command_is_listed_with_its_outcome_and_applied_changes() {
         let mut runs = UnaskedRuns::default();
         assert!(runs.list().starts_with("no command"));
         let (first, second) = (CallId::new("c1"), CallId::new("c2"));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_ones_are_listed_and_the_others_are_counted() {
+    fn only_the_latest_runs_are_listed_and_earlier_ones_are_counted() {
         let mut runs = UnaskedRuns::default();
         for number in 0..MAX_RUNS + 3 {
             runs.start(&CallId::new(format!("c{number}")), "$ ls", "r", None);

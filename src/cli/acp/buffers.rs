@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_called_as_the_editor_calls_its_directory_and_one_outside_is_not_called() {
+    fn paths_are_mapped_to_the_directories_of_the_editor_and_outside_paths_have_none() {
         let directories = [("/data/p".into(), "/home/me/p".into()), ("/data/p/lib".into(), "/home/me/lib".into())];
         let name = |real: &str| named(&directories, Path::new(real)).map(|path| path.display().to_string());
         assert_eq!(name("/data/p/a.rs").as_deref(), Some("/home/me/p/a.rs"));

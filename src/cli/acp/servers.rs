@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_of_the_editor_is_checked_like_any_other() {
+    fn servers_from_the_editor_are_validated_like_configured_ones() {
         let http = |name: &str, url: &str| Server {
             name: name.to_owned(),
             reach: ServerReach::Http { url: url.to_owned(), headers: vec![("Authorization".to_owned(), "Bearer x".to_owned())] },

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn no_command_has_two_lists_of_examples() {
+    fn each_command_has_only_one_list_of_examples() {
         let mut seen = Vec::new();
         for (path, _) in EXAMPLES {
             assert!(!seen.contains(path), "{path} has two lists");

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn every_summary_is_an_imperative_in_plain_words() {
+    fn help_summaries_are_plain_imperatives() {
         let mut found = Vec::new();
         for_each(&built(), "aye", &mut |command, path| {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_argument_and_every_value_has_help() {
+    fn every_argument_and_value_has_help() {
         let mut found = Vec::new();
         for_each(&built(), "aye", &mut |command, path| {
             for arg in command.get_arguments() {

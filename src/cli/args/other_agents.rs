@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_with_the_same_meaning_becomes_the_one_of_aye() {
+    fn options_of_other_agents_are_translated_to_equivalent_options() {
         for (given, option, expected) in [
             ("aye --cd /tmp hi", "--cd", "aye --directory /tmp hi"),
             ("aye --cd=/tmp hi", "--cd", "aye --directory=/tmp hi"),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_without_a_counterpart_is_explained() {
+    fn options_without_an_equivalent_are_explained() {
         for (given, option, part) in [
             ("aye --yolo", "--yolo", "no option skips the policy"),
             ("aye --permission-mode bypassPermissions", "--permission-mode", "`--mode plan`"),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn no_option_is_listed_twice_or_is_an_option_of_aye_and_every_counterpart_exists() {
+    fn options_are_listed_once_are_foreign_and_have_existing_equivalents() {
         let command = Line::command();
         let own: Vec<String> = command.get_arguments().flat_map(names_of).collect();
         let mut seen = Vec::new();

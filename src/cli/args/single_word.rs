@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_their_typos_and_commands_of_other_agents_are_no_prompts() {
+    fn command_names_their_typos_and_commands_of_other_agents_are_not_prompts() {
         for (word, hint) in [
             ("login", "`aye auth login`"),
             ("Logout", "`aye auth logout`"),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_and_all_sentences_are_prompts() {
+    fn other_words_and_sentences_are_prompts() {
         for prompt in [
             "hello",
             "hi",
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_is_listed_twice_or_is_a_command_of_aye() {
+    fn foreign_command_words_are_unique_and_are_not_aye_commands() {
         let mut seen = Vec::new();
         let line = Line::command();
         for name in ELSEWHERE.iter().flat_map(|(names, _)| names.iter()) {

@@ -50,12 +50,12 @@ fn say(text: &str) -> ExecPrompt {
 }
 
 #[test]
-fn the_definition_is_sound() {
+fn the_command_definition_is_valid() {
     definition::Line::command().debug_assert();
 }
 
 #[test]
-fn words_become_actions() {
+fn arguments_are_parsed_into_actions() {
     use ExecPrompt::{GoOn, Piped, Stdin};
     use OutputFormat::{Events, Json, StreamJson, Text};
     use SessionChoice::{Latest, New, Pick};
@@ -187,7 +187,7 @@ fn words_become_actions() {
 }
 
 #[test]
-fn a_session_is_taken_over_only_where_one_goes_on() {
+fn take_over_requires_continuing_a_session() {
     for line in [
         "--take-over -c",
         "--take-over --resume=7f3a9c",
@@ -205,7 +205,7 @@ fn a_session_is_taken_over_only_where_one_goes_on() {
 }
 
 #[test]
-fn common_flags_stand_before_and_after_every_subcommand() {
+fn common_flags_are_accepted_before_and_after_every_subcommand() {
     let flags = "-C /d --profile ci -m anthropic/claude-sonnet-5 --mode plan --policy p.toml --add-dir /a --add-dir /b --trust \
                  --set llm.max_retries=5 --set ui.plain=true --max-steps 7 --no-color --ascii --plain -vv";
     let expected = Common {
@@ -259,7 +259,7 @@ fn allowed_tools_are_separated_by_commas_or_spaces_and_repeatable() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn invalid_arguments_are_rejected_with_a_hint() {
     for (line, said) in [
         ("--frobnicate", "unexpected argument"),
         ("fix the parser", "unexpected argument `the`\nhint: put a prompt of several words in quotes"),
@@ -320,7 +320,7 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn a_command_that_aye_runs_may_not_widen_what_is_allowed() {
+fn nested_aye_processes_may_not_widen_permissions() {
     for line in [
         "--trust",
         "exec --trust hi",
@@ -347,7 +347,7 @@ fn a_command_that_aye_runs_may_not_widen_what_is_allowed() {
 }
 
 #[test]
-fn help_and_version_are_told_not_refused() {
+fn help_and_version_are_printed_without_an_error() {
     for line in ["--help", "-h", "--version", "-V", "exec --help", "tool call --help", "help", "help exec", "help tool call"] {
         assert!(matches!(parse(words(line), Nesting::Outermost), Err(ParseExit::Told(_))), "aye {line}");
     }
@@ -373,7 +373,7 @@ fn filled_in(word: &str) -> &str {
 }
 
 #[test]
-fn commands_that_the_docs_mention_exist() {
+fn documented_commands_exist() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let pages = docs.filter(|path| path.extension().is_some_and(|end| end == "md")).chain([root.join("README.md")]);
@@ -401,7 +401,7 @@ fn commands_that_the_docs_mention_exist() {
 }
 
 #[test]
-fn usage_is_asked_for_a_period_a_group_and_a_project() {
+fn usage_accepts_a_period_a_group_and_a_project() {
     let request = UsageRequest { period: Period::HoursAgo(168), by: UsageGroup::Day, this_project: true, json: true };
     assert_eq!(invocation("usage --since 7d --by day --project --json").action, Action::Usage(request));
     let request = UsageRequest { period: Period::HoursAgo(720), by: UsageGroup::Model, this_project: false, json: false };

@@ -246,7 +246,7 @@ mod tests {
     const SHORT: Patience = Patience { quiet: Duration::from_millis(1), first_byte: Duration::from_millis(5) };
 
     #[test]
-    fn an_input_that_never_begins_is_given_up_and_both_waits_are_reported() {
+    fn reading_stops_if_no_input_arrives_and_both_waits_are_reported() {
         let (tell, told) = sync_channel(1);
         let mut said = Vec::new();
         let collected = collect(&told, SHORT, &mut |notice| said.push(notice.text())).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_has_begun_is_read_to_its_end() {
+    fn started_input_is_read_to_the_end() {
         let (tell, told) = sync_channel(2);
         tell.send(Ok(b"one ".to_vec())).unwrap();
         let writer = thread::spawn(move || {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_input_is_refused_at_the_limit() {
+    fn endless_input_is_rejected_at_the_limit() {
         let (tell, told) = sync_channel(1);
         thread::spawn(move || while tell.send(Ok(vec![b'y'; 1 << 20])).is_ok() {});
         assert_eq!(collect(&told, TIMEOUT, &mut |_| {}).unwrap(), None);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_is_decoded_or_refused() {
+    fn text_input_is_decoded_and_binary_input_is_rejected() {
         let decoded = |bytes: &[u8]| decode(bytes, &mut |_| {}).map_err(|error| error.to_string());
         assert_eq!(decoded("grüße".as_bytes()).unwrap(), "grüße");
         assert_eq!(decoded(b"\xEF\xBB\xBFhi").unwrap(), "hi");
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_input_keeps_its_ends_and_names_what_is_left_out() {
+    fn long_input_keeps_its_start_and_end_and_the_omission_is_reported() {
         let redactor = Redactor::new(Vec::new(), [], || [7; 32]);
         let room = Room { redactor: &redactor, artifacts: None, context_window: 1000 };
         let lines = (0..1000).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();

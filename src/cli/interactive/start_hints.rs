@@ -111,7 +111,7 @@ mod tests {
     use crate::policy::{Bundle, Layer, Scope};
 
     #[test]
-    fn what_a_comment_leaves_undone_is_a_task_and_a_word_in_a_text_is_none() {
+    fn todo_comments_are_suggested_as_tasks_and_todo_in_prose_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
         write("a.txt", "TODO lists are nice\nTODOS // TODOS\n");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_layer_to_end_says_when() {
+    fn the_earliest_policy_expiry_is_shown() {
         let now = jiff::Timestamp::from_second(1_800_000_000).unwrap();
         let policy = |ends: &[i64]| {
             let layers = ends.iter().map(|after| {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_ago_is_one_number() {
+    fn elapsed_time_is_shown_in_a_single_unit() {
         let at = |seconds| jiff::Timestamp::from_second(seconds).unwrap();
         for (seconds, words) in [(5, "just now"), (125, "2 min ago"), (7300, "2 h ago"), (200_000, "2 d ago"), (-9, "just now")] {
             assert_eq!(ago(at(1_000_000), at(1_000_000 + seconds)), words);

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_an_accepted_yes_is_a_yes() {
+    fn only_an_accepted_form_with_yes_counts_as_approval() {
         let cases = [
             (json!({"action": "accept", "content": {"allow": "yes"}}), Answer::Yes),
             (json!({"action": "accept", "content": {"allow": "no"}}), Answer::No),

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_leaves_its_end_in_whole_characters() {
+    fn long_progress_messages_keep_their_end_at_a_character_boundary() {
         let mut text = "ä".repeat(MESSAGE_BYTES);
         text.push('z');
         keep_end(&mut text);

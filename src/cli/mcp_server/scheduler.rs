@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_waits_for_earlier_reads_of_the_file_and_reads_wait_for_an_earlier_change() {
+    async fn changes_wait_for_earlier_reads_of_a_file_and_reads_wait_for_earlier_changes() {
         let scheduler = Arc::new(Scheduler::default());
         let [first, second, change, other, after] = [(); 5].map(|()| scheduler.arrive());
         assert!(!first.turn(order("/w/a", false)).await && !second.turn(order("/w/a", false)).await);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_waits_until_the_order_of_earlier_ones_is_known() {
+    async fn a_call_waits_until_the_order_of_earlier_calls_is_determined() {
         let scheduler = Arc::new(Scheduler::default());
         let (first, second) = (scheduler.arrive(), scheduler.arrive());
         let mut waiting = Box::pin(second.turn(order("/w/a", false)));

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_means_a_tool_of_a_server_in_every_form() {
+    fn server_tool_names_are_resolved_in_every_notation() {
         let known = ServerTools {
             servers: vec!["docs".to_owned()],
             tools: vec![RemoteTool {

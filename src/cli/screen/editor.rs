@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_is_private_comes_back_changed_and_is_gone_afterwards() {
+    fn the_draft_file_is_private_returns_edits_and_is_removed_afterwards() {
         let seen = tempfile::TempDir::new().unwrap();
         let note = seen.path().join("note");
         let script = format!(
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_that_fails_or_is_not_there_is_said() {
+    fn a_failing_or_missing_editor_is_reported() {
         let failed = edit_with(&editor("false", "VISUAL"), "f", "x").unwrap_err();
         assert!(failed.contains("`false` ($VISUAL) failed"), "{failed}");
         let missing = edit_with(&editor("no-such-editor --wait", "EDITOR"), "f", "x").unwrap_err();

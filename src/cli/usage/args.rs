@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_period_starts_some_time_ago_or_on_a_date() {
+    fn periods_start_at_a_relative_time_or_on_a_date() {
         let now: jiff::Timestamp = "2026-11-27T12:00:00Z".parse().unwrap();
         for (given, start) in [
             ("12h", Some("2026-11-27T00:00:00Z")),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_that_makes_no_sense_is_an_error() {
+    fn invalid_periods_are_errors() {
         for given in
             ["", "d", "-3d", "+3d", "3", "3y", "1.5d", "99999999999999999999d", "2026-13-01", "yesterday", "３d", "d\u{e9}"]
         {

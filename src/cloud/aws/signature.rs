@@ -84,7 +84,7 @@ mod tests {
 
     /// Requests and signatures of the published test suite.
     #[test]
-    fn signatures_are_those_of_the_test_suite() {
+    fn signatures_match_the_published_test_suite() {
         for (method, path, signature) in [
             ("GET", "/", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
             ("POST", "/", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),

@@ -27,7 +27,7 @@ fn expected(id: &str, secret: &str, token: Option<&str>) -> (String, String, Opt
 }
 
 #[tokio::test]
-async fn the_environment_goes_before_a_profile_unless_the_settings_name_one() {
+async fn environment_credentials_override_profiles_unless_the_settings_name_a_profile() {
     let home = Home::with(&[
         (
             ".aws/config",
@@ -54,7 +54,7 @@ async fn the_environment_goes_before_a_profile_unless_the_settings_name_one() {
 }
 
 #[tokio::test]
-async fn a_sign_in_is_exchanged_for_the_credentials_of_the_role() {
+async fn an_sso_token_is_exchanged_for_role_credentials() {
     let role = json!({"roleCredentials": {"accessKeyId": "R", "secretAccessKey": "rs", "sessionToken": "rt",
         "expiration": 32_503_680_000_000_i64}});
     let (address, requests) =
@@ -72,7 +72,7 @@ async fn a_sign_in_is_exchanged_for_the_credentials_of_the_role() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_credentials_is_said_with_the_command_that_renews_them() {
+async fn credential_errors_name_the_command_that_renews_the_credentials() {
     let old = token("2020-01-01T00:00:00UTC");
     let process = "[profile work]\ncredential_process = sh -c 'echo session ended >&2; exit 1'\n";
     for (config, cached, says) in [
@@ -95,7 +95,7 @@ async fn what_is_wrong_with_the_credentials_is_said_with_the_command_that_renews
 }
 
 #[tokio::test]
-async fn a_container_and_a_machine_give_the_credentials_of_their_role() {
+async fn container_and_instance_metadata_provide_role_credentials() {
     let given = || json!({"AccessKeyId": "M", "SecretAccessKey": "ms", "Token": "mt", "Expiration": "2999-01-01T00:00:00Z"});
     let home = Home::with(&[("token", "container-token\n")]);
     let (address, requests) = serve(vec![(200, "", given())]).await;
@@ -114,7 +114,7 @@ async fn a_container_and_a_machine_give_the_credentials_of_their_role() {
 }
 
 #[tokio::test]
-async fn credentials_are_read_once_and_are_secrets() {
+async fn credentials_are_read_once_and_registered_as_secrets() {
     let home = Home::with(&[(".aws/credentials", "[default]\naws_access_key_id = D\naws_secret_access_key = ds\n")]);
     let account = Account::new(home.surroundings(&[]), None, "eu-west-1".to_owned());
     let request = Unsigned { method: "POST", host: "h", path: "/", body: b"" };

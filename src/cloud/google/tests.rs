@@ -20,7 +20,7 @@ fn granted(token: &str, seconds: u64) -> (u16, &'static str, Value) {
 }
 
 #[tokio::test]
-async fn the_sign_in_of_a_user_is_exchanged_once_until_the_token_ends() {
+async fn a_user_refresh_token_is_exchanged_once_until_the_access_token_expires() {
     let (address, requests) = serve(vec![granted("t-1", 3600), granted("t-2", 60), granted("t-3", 3600)]).await;
     let home = Home::with(&[(FILE, &user(&address))]);
     let account = Account::new(home.surroundings(&[]));
@@ -66,7 +66,7 @@ async fn a_service_account_signs_its_request() {
 }
 
 #[tokio::test]
-async fn the_machine_gives_a_token_if_there_is_no_file() {
+async fn the_metadata_server_provides_a_token_if_there_is_no_file() {
     let (status, _, body) = granted("t", 600);
     let (address, requests) = serve(vec![(status, "metadata-flavor: Google\r\n", body)]).await;
     let host = address.trim_start_matches("http://");
@@ -77,7 +77,7 @@ async fn the_machine_gives_a_token_if_there_is_no_file() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_credentials_is_said_with_the_command_that_renews_them() {
+async fn credential_errors_name_the_command_that_renews_the_credentials() {
     let expired = json!({"error": "invalid_grant", "error_description": "Token has been expired or revoked."});
     let (address, _) = serve(vec![(400, "", expired), (503, "", json!({}))]).await;
     let file = user(&address);

@@ -8,7 +8,7 @@ fn credentials(dir: &tempfile::TempDir) -> Credentials {
 }
 
 #[test]
-fn a_key_in_the_file_is_found_again_and_forgotten() {
+fn saved_keys_can_be_read_and_removed() {
     let dir = tempfile::tempdir().unwrap();
     credentials(&dir).keep_in_file("my own/provider", &Secret::new(KEY)).unwrap();
     credentials(&dir).keep_in_file("anthropic", &Secret::new("other-key-1")).unwrap();
@@ -25,7 +25,7 @@ fn a_key_in_the_file_is_found_again_and_forgotten() {
 }
 
 #[test]
-fn what_the_keyring_has_is_known_without_asking_it() {
+fn keys_in_the_keyring_are_listed_without_a_keyring_query() {
     let dir = tempfile::tempdir().unwrap();
     let path = credentials(&dir).file().unwrap().to_owned();
     private::update::<PrivateError>(&path, 100, |_| Ok(Some(b"[openai]\nkeyring = true\n".to_vec()))).unwrap();
@@ -35,7 +35,7 @@ fn what_the_keyring_has_is_known_without_asking_it() {
 }
 
 #[test]
-fn a_broken_file_is_named_with_its_line_and_never_repeated() {
+fn errors_in_a_credentials_file_name_the_line_and_never_quote_the_content() {
     for (text, line) in [
         ("[a]\nkey = \"sk-hush\"\n\n[b]\nkye = \"sk-hush\"\n", 5),
         ("key = \"sk-hush\"\n", 1),
@@ -50,7 +50,7 @@ fn a_broken_file_is_named_with_its_line_and_never_repeated() {
 }
 
 #[test]
-fn a_file_that_others_can_read_is_refused_with_what_mends_it() {
+fn credentials_readable_by_other_users_are_rejected_with_a_fix() {
     let dir = tempfile::tempdir().unwrap();
     credentials(&dir).keep_in_file("anthropic", &Secret::new(KEY)).unwrap();
     let path = credentials(&dir).file().unwrap().to_owned();
@@ -62,7 +62,7 @@ fn a_file_that_others_can_read_is_refused_with_what_mends_it() {
 }
 
 #[test]
-fn what_others_keep_meanwhile_is_seen_by_who_looks_again_and_what_they_replace_stays_secret() {
+fn keys_saved_by_other_processes_are_found_after_a_reload_and_old_keys_stay_redacted() {
     let dir = tempfile::tempdir().unwrap();
     let here = credentials(&dir);
     assert_eq!(here.kept("anthropic"), Ok(None));

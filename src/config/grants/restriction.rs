@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_you_wrote_differently_is_recognized() {
+    fn existing_rules_in_a_different_format_are_recognized() {
         let text =
             "schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\ndecision = 'deny' # no\ncommand = [ 'git',\n 'push' ]\n";
         assert_eq!(restricted(text, &[deny(command(&[&["git"], &["push"]]))]).as_deref(), Ok(text));

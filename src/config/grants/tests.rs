@@ -23,7 +23,7 @@ fn line(text: &str, number: usize) -> &str {
 }
 
 #[test]
-fn a_rule_joins_its_own_kind_and_the_rest_stays_as_it_is() {
+fn rules_are_added_next_to_rules_of_the_same_kind_and_nothing_else_changes() {
     let new = add(DEFAULT, &[command(&["cargo", "clippy"])]);
     assert_eq!(line(&new.text, new.line), "[[capabilities.\"Shell.Exec\".rules]]");
     assert_eq!(line(&new.text, new.line + 1), "command = [\"cargo\", \"clippy\"]");
@@ -37,7 +37,7 @@ fn a_rule_joins_its_own_kind_and_the_rest_stays_as_it_is() {
 }
 
 #[test]
-fn a_new_file_gets_what_a_rule_needs() {
+fn rules_are_added_to_an_empty_policy_with_their_tables() {
     let new = add("schema_version = 1\n", &[command(&["cargo", "clippy"]), write("src/a.rs")]);
     assert_eq!(
         new.text,
@@ -49,7 +49,7 @@ fn a_new_file_gets_what_a_rule_needs() {
 }
 
 #[test]
-fn the_same_rule_stands_once_and_its_end_is_set_anew() {
+fn saving_a_rule_again_updates_its_expiry_without_a_duplicate() {
     let once = add("schema_version = 1\n", &[command(&["a"]), command(&["b"])]);
     assert_eq!(add(&once.text, &[command(&["b"])]).text, once.text);
     let end = "2026-11-22T10:00:00Z".parse().unwrap();
@@ -61,7 +61,7 @@ fn the_same_rule_stands_once_and_its_end_is_set_anew() {
 }
 
 #[test]
-fn every_way_to_write_a_list_of_rules_takes_one_more() {
+fn rules_can_be_added_in_every_toml_notation() {
     for text in [
         "schema_version = 1\n[capabilities]\n\"Shell.Exec\" = { requires_approval = true }\n",
         "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrules = [{ command = [\"x\"], decision = \"ask\" }]\n",
@@ -80,7 +80,7 @@ fn every_way_to_write_a_list_of_rules_takes_one_more() {
 }
 
 #[test]
-fn line_ends_and_the_mark_at_the_start_are_kept() {
+fn line_endings_and_the_byte_order_mark_are_preserved() {
     let text = "\u{feff}schema_version = 1\r\n# a\r\n[capabilities.\"Shell.Exec\"]\r\nrequires_approval = true\r\n";
     let new = add(text, &[command(&["a"])]);
     assert!(new.text.starts_with(text), "{:?}", new.text);
@@ -89,7 +89,7 @@ fn line_ends_and_the_mark_at_the_start_are_kept() {
 }
 
 #[test]
-fn every_line_that_was_there_keeps_its_own_end() {
+fn mixed_line_endings_are_preserved() {
     let text = "schema_version = 1\r\n# a\n\n[capabilities.\"Shell.Exec\"]\r\n  requires_approval  =  true # b\n# c";
     let new = add(text, &[command(&["a"])]);
     let rest = "\n# c";
@@ -99,7 +99,7 @@ fn every_line_that_was_there_keeps_its_own_end() {
 }
 
 #[test]
-fn what_is_taken_out_takes_nothing_else_along() {
+fn removing_a_rule_changes_nothing_else() {
     let text = add(DEFAULT, &[command(&["a"]), command(&["b"]), write("x")]).text;
     let lines: Vec<_> = list(&text).unwrap().iter().filter(|kept| kept.since().is_some()).map(|kept| kept.line).collect();
     assert_eq!(lines.len(), 3);
@@ -111,7 +111,7 @@ fn what_is_taken_out_takes_nothing_else_along() {
 }
 
 #[test]
-fn a_rule_that_says_more_is_no_saved_one() {
+fn rules_with_other_settings_are_not_treated_as_saved_rules() {
     let text = "schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"a\"]\ndecision = \"allow\"\nargs = \"any\"\n\
                 [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"a\", [\"b\", \"c\"]]\ndecision = \"allow\"\n\
                 [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"a\"]\ndecision = \"deny\"\n";
@@ -125,7 +125,7 @@ fn readable(path: &str) -> GrantRule {
 }
 
 #[test]
-fn a_readable_directory_joins_the_list_and_is_taken_out_alone() {
+fn readable_directories_are_added_to_the_list_and_removed_individually() {
     let new = add("schema_version = 1\n", &[readable("/home/me/notes"), readable("/home/me/a \"b\"")]);
     assert_eq!(
         new.text,
@@ -148,7 +148,7 @@ fn a_readable_directory_joins_the_list_and_is_taken_out_alone() {
 }
 
 #[test]
-fn a_list_of_readable_directories_that_you_wrote_keeps_its_comments_and_order() {
+fn an_existing_list_of_readable_directories_keeps_its_comments_and_order() {
     for (text, written) in [
         (
             "schema_version = 1\n# top\n[capabilities.\"Shell.Exec\"] # head\nreadable_paths = [\"/a\", \"/b\"] # end\n# below\n",
@@ -189,7 +189,7 @@ fn save(path: &Path, rule: &GrantRule) -> Result<usize, ConfigError> {
 }
 
 #[test]
-fn a_file_is_made_private_and_replaced_whole() {
+fn grant_files_are_private_and_replaced_atomically() {
     let root = tempfile::tempdir().unwrap();
     let path = project_file(&root.path().join("config"), Path::new("/home/me/greeter"));
     assert_eq!(save(&path, &command(&["a"])).unwrap(), 3);
@@ -204,7 +204,7 @@ fn a_file_is_made_private_and_replaced_whole() {
 }
 
 #[test]
-fn a_linked_file_is_changed_where_it_really_is() {
+fn a_symlinked_policy_is_changed_at_its_target() {
     let root = tempfile::tempdir().unwrap();
     let (real, link) = (root.path().join("dotfiles.toml"), root.path().join("policy.toml"));
     std::fs::write(&real, "schema_version = 1\n").unwrap();
@@ -219,7 +219,7 @@ fn a_linked_file_is_changed_where_it_really_is() {
 }
 
 #[test]
-fn what_cannot_be_changed_stays_as_it_is() {
+fn unreadable_or_invalid_policies_are_left_unchanged() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("policy.toml");
     std::fs::create_dir(&path).unwrap();
@@ -233,7 +233,7 @@ fn what_cannot_be_changed_stays_as_it_is() {
 }
 
 #[test]
-fn what_another_program_wrote_meanwhile_is_not_lost() {
+fn concurrent_changes_by_other_programs_are_not_lost() {
     let root = tempfile::tempdir().unwrap();
     for start in [None, Some("schema_version = 1\n")] {
         let path = root.path().join(start.map_or("new.toml", |_| "old.toml"));
@@ -255,7 +255,7 @@ fn what_another_program_wrote_meanwhile_is_not_lost() {
 }
 
 #[test]
-fn rules_saved_at_once_are_all_kept() {
+fn rules_saved_concurrently_are_all_stored() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("policy.toml");
     std::thread::scope(|scope| {
@@ -278,7 +278,7 @@ fn rules_saved_at_once_are_all_kept() {
 }
 
 #[test]
-fn rules_for_a_copy_and_for_commits_are_saved_with_examples_and_found_again() {
+fn sandboxed_and_commit_rules_are_saved_with_examples_and_recognized() {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let copy = CommandRule { sandboxed: true, ..CommandRule::beginning(words(&["python", "-m", "pytest"])) };
     let commits = CommandRule { message: true, ..CommandRule::beginning(words(&["git", "commit"])) };

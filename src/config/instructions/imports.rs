@@ -63,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_can_be_read(text in "[@`a-z/ \\\\\n<>é-]{0,80}") {
+        fn any_text_can_be_scanned_for_imports(text in "[@`a-z/ \\\\\n<>é-]{0,80}") {
             for path in imports(&text) {
                 prop_assert!(!path.is_empty() && !path.contains('\n'));
             }

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_to_write_the_paths_is_read() {
+    fn paths_are_parsed_in_every_notation() {
         for (text, expected) in [
             ("Always.\n", Vec::new()),
             ("---\ndescription: x\n---\nAlways.\n", Vec::new()),

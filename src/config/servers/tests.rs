@@ -18,7 +18,7 @@ fn project(json: &str) -> Servers {
 }
 
 #[test]
-fn a_program_and_an_address_are_read_with_all_that_is_set() {
+fn program_and_http_servers_are_parsed_with_all_settings() {
     let found =
         own("[mcp.servers.a]\ncommand = 'npx'\nargs = ['-y', 'x']\nenv = { T = '${TOKEN}' }\ncwd = '~/d'\ntimeout_seconds = 5\n\
          tool_timeouts = { build = 600 }\nretry_attempts = 1\n[mcp.servers.b]\nurl = 'https://h/mcp?x=1'\ntype = 'sse'\n\
@@ -40,7 +40,7 @@ fn a_program_and_an_address_are_read_with_all_that_is_set() {
 }
 
 #[test]
-fn what_cannot_be_used_is_said_with_its_line_and_the_others_count() {
+fn invalid_servers_are_reported_with_their_line_and_the_others_are_used() {
     for (toml, said) in [
         ("[mcp.servers.x]\nargs = ['a']\n", "line 2: ignored the MCP server `x`: neither"),
         ("[mcp.servers.x]\ncommand = 'a'\nurl = 'https://h'\n", "remove one"),
@@ -60,7 +60,7 @@ fn what_cannot_be_used_is_said_with_its_line_and_the_others_count() {
 }
 
 #[test]
-fn a_secret_that_stands_in_the_file_is_warned_of_and_never_repeated() {
+fn a_literal_secret_causes_a_warning_that_does_not_quote_it() {
     let found = own("[mcp.servers.x]\nurl = 'https://h'\nheaders = { Authorization = 'Bearer hush', X-Trace = 'on' }\n");
     assert_eq!(found.literal_secrets, ["hush"]);
     assert!(found.problems[0].contains("line 3") && found.problems[0].contains("`Authorization`"), "{:?}", found.problems);
@@ -70,7 +70,7 @@ fn a_secret_that_stands_in_the_file_is_warned_of_and_never_repeated() {
 }
 
 #[test]
-fn a_variable_that_is_not_set_turns_only_that_server_off() {
+fn an_unset_variable_disables_only_its_server() {
     let found = own(
         "[mcp.servers.x]\nurl = 'https://h'\nheaders = { A = '${NOPE}' }\n[mcp.servers.y]\nurl = 'https://h'\nbearer_token_env = 'NOPE'\n",
     );
@@ -80,7 +80,7 @@ fn a_variable_that_is_not_set_turns_only_that_server_off() {
 }
 
 #[test]
-fn variables_and_their_defaults_are_put_in_place_once() {
+fn variables_and_defaults_are_expanded_once() {
     let of = |text: &str| expand::expand(text, &environment(), &["KEY".to_owned()]);
     for (text, expanded) in [
         ("a ${TOKEN} b", "a t-1 b"),
@@ -96,7 +96,7 @@ fn variables_and_their_defaults_are_put_in_place_once() {
 }
 
 #[test]
-fn the_file_of_a_project_is_read_as_other_tools_read_it() {
+fn project_server_files_are_parsed_like_other_tools_parse_them() {
     let found = project(
         r#"{"mcpServers": {
             "a": {"command": "${NOPE:-node}", "args": ["x", "${TOKEN}"], "env": {"T": "${TOKEN}"}, "cwd": "sub"},
@@ -125,7 +125,7 @@ fn the_file_of_a_project_is_read_as_other_tools_read_it() {
 }
 
 #[test]
-fn a_server_comes_and_goes_and_nothing_else_changes() {
+fn servers_are_added_and_removed_without_other_changes() {
     let server = NewServer {
         command: Some("npx".to_owned()),
         args: vec!["-y".to_owned(), "x".to_owned()],

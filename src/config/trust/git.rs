@@ -72,7 +72,7 @@ mod tests {
     use super::address;
 
     #[test]
-    fn the_remote_is_read_from_the_text_of_the_configuration_without_its_login() {
+    fn the_remote_is_parsed_from_the_git_config_without_its_credentials() {
         let config = "[core]\n\tbare = false\n[remote \"up\"]\n\turl = git@a.example:x/y.git\n";
         assert_eq!(address(config).as_deref(), Some("git@a.example:x/y.git"));
         let both = format!("{config}[remote \"origin\"]\n\turl = https://me:secret@b.example/x@y.git\n");

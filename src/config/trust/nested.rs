@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_files_are_found_where_ignore_rules_and_links_allow_it() {
+    fn nested_files_are_found_except_in_ignored_and_symlinked_directories() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         for name in
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_or_a_huge_list_of_what_to_ignore_is_not_read() {
+    fn pipes_and_huge_ignore_files_are_not_read() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         write(&root, "a/AGENTS.md", "text\n");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_workspace_is_looked_through_only_in_part() {
+    fn a_large_workspace_is_searched_only_up_to_a_limit() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         for at in 0..(MAX_FILES + 5) {

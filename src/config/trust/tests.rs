@@ -27,7 +27,7 @@ fn changes(project: &Path, config: &TempDir) -> Vec<String> {
 }
 
 #[test]
-fn trust_holds_until_what_the_project_brings_in_changes() {
+fn trust_is_valid_until_the_project_files_change() {
     let (config, dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let workspace = real(&dir);
     fs::write(workspace.join("AGENTS.md"), "be brief").unwrap();
@@ -62,7 +62,7 @@ fn another_directory_at_the_same_path_is_not_trusted() {
 }
 
 #[test]
-fn two_projects_of_one_name_are_told_apart() {
+fn projects_with_the_same_name_are_distinguished() {
     let (config, dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let [one, two] = ["x/app", "y/app"].map(|path| real(&dir).join(path));
     for workspace in [&one, &two] {
@@ -73,7 +73,7 @@ fn two_projects_of_one_name_are_told_apart() {
 }
 
 #[test]
-fn all_that_a_project_brings_in_is_listed_and_any_change_of_it_asks_again() {
+fn all_project_files_are_listed_and_any_change_requires_new_trust() {
     let (config, dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let root = real(&dir);
     put(&root, ".aye/policy.toml", "schema_version = 1\n");
@@ -111,7 +111,7 @@ fn all_that_a_project_brings_in_is_listed_and_any_change_of_it_asks_again() {
 }
 
 #[test]
-fn nothing_but_a_plain_file_inside_the_project_is_opened() {
+fn only_regular_files_inside_the_project_are_opened() {
     let (config, dir, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
     let (root, outside) = (real(&dir), real(&elsewhere));
     put(&outside, "key", "secret");
@@ -144,7 +144,7 @@ fn nothing_but_a_plain_file_inside_the_project_is_opened() {
 }
 
 #[test]
-fn more_commands_than_anybody_reads_are_counted_and_not_looked_at() {
+fn commands_beyond_the_limit_are_counted_and_ignored() {
     let dir = TempDir::new().unwrap();
     for number in 0..103 {
         put(&real(&dir), &format!(".aye/commands/{number:03}.md"), "x");
@@ -155,7 +155,7 @@ fn more_commands_than_anybody_reads_are_counted_and_not_looked_at() {
 }
 
 #[test]
-fn cve_2026_40068_a_worktree_that_points_at_other_git_data_is_asked_about_again() {
+fn cve_2026_40068_a_worktree_with_a_changed_git_directory_needs_new_trust() {
     let (config, dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let root = real(&dir);
     let tree = root.join("tree");
@@ -175,7 +175,7 @@ fn cve_2026_40068_a_worktree_that_points_at_other_git_data_is_asked_about_again(
 }
 
 #[test]
-fn a_yes_of_an_older_version_asks_again() {
+fn trust_records_of_older_versions_require_new_trust() {
     let (config, dir) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     put(&real(&dir), "AGENTS.md", "be brief");
     Project::examine(&real(&dir)).record(config.path()).unwrap();
@@ -185,7 +185,7 @@ fn a_yes_of_an_older_version_asks_again() {
 }
 
 #[test]
-fn only_what_a_server_runs_is_hashed_and_no_data_among_its_arguments() {
+fn only_executed_server_files_are_hashed_and_data_arguments_are_not() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     for (name, text) in [
@@ -213,7 +213,7 @@ fn only_what_a_server_runs_is_hashed_and_no_data_among_its_arguments() {
 }
 
 #[test]
-fn imports_and_rules_are_part_of_what_is_trusted() {
+fn imports_and_path_rules_are_covered_by_trust() {
     let (config, dir, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
     let (root, elsewhere) = (real(&dir), real(&outside));
     put(&elsewhere, "key.md", "secret");
@@ -263,7 +263,7 @@ fn imports_and_rules_are_part_of_what_is_trusted() {
 }
 
 #[test]
-fn imports_are_followed_only_so_deep() {
+fn imports_are_followed_up_to_a_depth_limit() {
     let dir = TempDir::new().unwrap();
     let root = real(&dir);
     put(&root, "AGENTS.md", "@d1.md\n");

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_is_made_by_its_first_line_and_whole_after_its_end() {
+    fn the_log_is_created_by_its_first_line_and_flushed_on_drop() {
         let dir = tempfile::TempDir::new().unwrap();
         let file = LogFile::new(dir.path(), Budget::default());
         let log = Log(file.clone());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_cannot_be_read_is_named_and_the_usual_one_stands_in() {
+    fn an_invalid_filter_is_reported_and_the_default_is_used() {
         for (given, shown) in [(None, DEFAULT_FILTER), (Some("aye=debug"), "aye=debug")] {
             let (filter, problem) = read_filter(given);
             assert_eq!((filter.to_string().as_str(), problem), (shown, None));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn no_level_above_the_one_that_is_built_in_is_asked_for() {
+    fn log_filters_are_capped_at_the_compiled_level() {
         for (given, debug) in [
             ("aye=trace", "aye=debug"),
             ("trace", "debug"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_made_stops_nothing() {
+    fn a_log_that_cannot_be_created_is_ignored() {
         let dir = tempfile::TempDir::new().unwrap();
         std::fs::write(dir.path().join("logs"), "in the way").unwrap();
         let file = LogFile::new(dir.path(), Budget::default());

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_followed_by_the_next_number_and_a_new_day_by_a_new_file() {
+    fn full_logs_continue_in_a_numbered_file_and_each_day_starts_a_new_one() {
         let dir = tempfile::TempDir::new().unwrap();
         let day = Rc::new(RefCell::new("2026-11-21".to_owned()));
         let clock = day.clone();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_all_together_are_too_large_or_too_many() {
+    fn the_oldest_logs_are_deleted_if_the_total_size_or_count_exceeds_the_budget() {
         let dir = tempfile::TempDir::new().unwrap();
         for (name, bytes) in [
             ("aye.log.2026-01-01", 30),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_goes_on_in_the_same_file() {
+    fn several_processes_append_to_the_same_file() {
         let dir = tempfile::TempDir::new().unwrap();
         let open = || Rotating::new(dir.path().to_owned(), SMALL, || "2026-11-21".to_owned()).unwrap();
         let (mut one, mut other) = (open(), open());

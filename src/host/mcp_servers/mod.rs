@@ -321,14 +321,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_root_is_told_as_an_address_that_every_server_reads() {
+    fn roots_are_sent_as_percent_encoded_file_uris() {
         assert_eq!(file_uri(Path::new("/home/me/a b/größe%")), "file:///home/me/a%20b/gr%C3%B6%C3%9Fe%25");
         assert_eq!(name_of(Path::new("/home/me/a b")), "a b");
         assert_eq!(name_of(Path::new("/")), "/");
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_told_with_what_to_do() {
+    fn unavailable_servers_are_reported_with_a_reason_or_fix() {
         let of = |state: ServerState| {
             let (name, reached_by) = ("docs".to_owned(), String::new());
             missing(&ServerStatus { name, reached_by, state, tools: 0, offered: 0, of_project: false, notes: Vec::new() })

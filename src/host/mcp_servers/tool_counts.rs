@@ -118,7 +118,7 @@ mod tests {
     use crate::mcp::{McpDeps, Servers};
 
     #[test]
-    fn a_window_is_told_where_it_is_another_and_one_that_nobody_knows_is_a_usual_one() {
+    fn window_changes_are_published_and_an_unknown_window_has_the_default_size() {
         let counted = WithToolCounts::new(Arc::new(Servers::new(Vec::new(), McpDeps::default())));
         let mut window = counted.window();
         counted.set_context_window(32_000);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_tools_are_listed_than_are_offered_and_none_of_a_server_that_is_off() {
+    fn a_disabled_server_counts_no_listed_or_offered_tools() {
         use crate::mcp::Spec;
         let spec = Spec {
             name: "docs".to_owned(),

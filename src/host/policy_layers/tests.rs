@@ -3,7 +3,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use tempfile::TempDir;
 
 #[test]
-fn cve_2026_35603_a_managed_policy_that_others_could_write_is_not_taken() {
+fn cve_2026_35603_a_managed_policy_writable_by_others_is_rejected() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("policy.toml");
     std::fs::write(&path, "schema_version = 1\n").unwrap();
@@ -22,7 +22,7 @@ fn cve_2026_35603_a_managed_policy_that_others_could_write_is_not_taken() {
 }
 
 #[test]
-fn a_broken_policy_is_named_with_its_line_and_the_line_itself() {
+fn errors_in_a_policy_quote_the_invalid_line() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("policy.toml");
     std::fs::write(&path, "schema_version = 1\n[llm]\nallowed_model = [\"x\"]\n").unwrap();

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_kept_where_only_the_person_reads_it_and_one_that_no_model_takes_is_refused() {
+    fn images_are_stored_privately_and_unsupported_ones_are_rejected() {
         let data = tempfile::tempdir().unwrap();
         let artifacts = ArtifactStore::new(data.path(), None);
         let image = kept(&artifacts, &png(640, 480), CLIPBOARD).unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_image_is_stands_in_its_first_bytes() {
+    fn images_are_recognized_by_their_first_bytes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("picture.txt");
         std::fs::write(&path, png(1, 1)).unwrap();

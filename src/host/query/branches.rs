@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_and_what_was_gone_back_from_stand_below_what_they_branch_off_from() {
+    fn forks_and_rewound_branches_are_listed_below_their_parent() {
         let directory = tempfile::TempDir::new().unwrap();
         let store = Store::open(directory.path()).unwrap();
         let mut records = vec![prompt(1, "one"), prompt(2, "two\nlines")];
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_again_is_no_branch() {
+    fn an_undone_rewind_is_not_a_branch() {
         let directory = tempfile::TempDir::new().unwrap();
         let store = Store::open(directory.path()).unwrap();
         let mut records = vec![prompt(1, "one"), prompt(2, "two")];

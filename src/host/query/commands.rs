@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_named_by_their_files_and_what_is_wrong_is_said_once() {
+    fn commands_are_named_after_their_files_and_problems_are_reported_once() {
         let (own, root) = (tempfile::TempDir::new().unwrap(), Path::new("/p"));
         std::fs::create_dir_all(own.path().join("git")).unwrap();
         for (path, text) in

@@ -253,7 +253,7 @@ mod tests {
     use crate::protocol::{Arguments, CallId, StepId, ToolCall, ToolResult};
 
     #[test]
-    fn what_was_asked_about_or_had_begun_is_left_open_and_what_has_an_answer_is_not() {
+    fn pending_and_started_calls_are_listed_as_open_and_answered_calls_are_not() {
         let id = |id: &str| CallId::new(id);
         let intent = |name: &str, summary: &str| Record::Intent {
             step_id: StepId::new("s"),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_age_is_a_number_and_a_unit() {
+    fn ages_are_shown_as_a_number_and_a_unit() {
         for (seconds, words) in [
             (-5, "now"),
             (59, "now"),

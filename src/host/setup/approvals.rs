@@ -72,7 +72,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn every_answer_is_what_its_settings_say() {
+    fn every_answer_matches_its_settings() {
         for answer in &ANSWERS {
             let by_effects = answer.approve == "effects";
             let set = Approval { strict: false, by_effects, mode: answer.mode, arming_ms: 500, timeout: Duration::ZERO };

@@ -18,7 +18,7 @@ const SETTINGS: &str = r#"{
 }"#;
 
 #[test]
-fn allows_become_what_could_be_saved_and_denies_stay_denies() {
+fn allows_become_rules_that_could_be_saved_and_denies_remain_denies() {
     let user = User::with(&[("~/.claude/settings.json", SETTINGS)]);
     let plan = user.import(Agent::Claude);
     let policy = text(&plan, "policy.toml");
@@ -62,7 +62,7 @@ fn allows_become_what_could_be_saved_and_denies_stay_denies() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_listed_with_the_reason() {
+fn entries_that_cannot_be_imported_are_listed_with_a_reason() {
     let plan = User::with(&[("~/.claude/settings.json", SETTINGS)]).plan(Agent::Claude);
     for (entry, part) in [
         ("allow Bash(*)", "every command"),
@@ -118,7 +118,7 @@ fn a_second_import_changes_nothing() {
 }
 
 #[test]
-fn entries_of_a_project_apply_to_it_alone_and_only_if_they_are_accepted() {
+fn project_entries_are_imported_only_if_trusted_and_only_for_that_project() {
     let files = [
         (
             ".claude/settings.json",
@@ -187,7 +187,7 @@ fn servers_are_imported_without_their_secrets() {
 }
 
 #[test]
-fn a_server_or_a_command_of_the_same_name_stays_as_it_is() {
+fn existing_servers_and_commands_of_the_same_name_are_unchanged() {
     let user = User::with(&[
         ("~/.claude.json", r#"{"mcpServers": {"docs": {"url": "https://new.example/mcp"}}}"#),
         ("config/config.toml", "[mcp.servers.docs]\nurl = \"https://old.example/mcp\"\n"),
@@ -225,7 +225,7 @@ fn instructions_are_added_in_a_block_unless_they_contain_a_secret() {
 }
 
 #[test]
-fn a_policy_that_grants_little_is_not_widened() {
+fn a_restrictive_policy_is_not_widened() {
     let policy = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n";
     let user = User::with(&[("~/.claude/settings.json", SETTINGS), ("config/policy.toml", policy)]);
     let plan = user.import(Agent::Claude);
@@ -234,7 +234,7 @@ fn a_policy_that_grants_little_is_not_widened() {
 }
 
 #[test]
-fn an_import_that_was_interrupted_is_completed_by_the_next_one() {
+fn an_interrupted_import_is_completed_by_the_next_one() {
     let user = User::with(&[
         ("~/.claude/settings.json", r#"{"permissions": {"deny": ["Bash(rm:*)"]}}"#),
         ("~/.claude/CLAUDE.md", "Be brief.\n"),
@@ -249,7 +249,7 @@ fn an_import_that_was_interrupted_is_completed_by_the_next_one() {
 }
 
 #[test]
-fn a_file_that_changed_after_the_plan_is_not_written() {
+fn a_file_changed_after_the_plan_is_not_overwritten() {
     let user = User::with(&[("~/.claude/CLAUDE.md", "Be brief.\n"), ("config/AGENTS.md", "# Mine\n")]);
     let plan = user.plan(Agent::Claude);
     user.write("config/AGENTS.md", "# Changed\n");

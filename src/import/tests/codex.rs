@@ -40,7 +40,7 @@ prefix_rule(pattern = )
 "#;
 
 #[test]
-fn rules_of_codex_become_rules_within_what_could_be_saved() {
+fn codex_rules_become_rules_that_could_be_saved() {
     let user = User::with(&[("~/.codex/rules/default.rules", RULES)]);
     let plan = user.import(Agent::Codex);
     let saved: Vec<String> = rules(text(&plan, "policy.toml")).iter().map(ToString::to_string).collect();
@@ -63,7 +63,7 @@ fn rules_of_codex_become_rules_within_what_could_be_saved() {
 }
 
 #[test]
-fn servers_prompts_and_instructions_of_codex_are_imported() {
+fn codex_servers_prompts_and_instructions_are_imported() {
     let user = User::with(&[
         ("~/.codex/config.toml", CONFIG),
         ("~/.codex/AGENTS.md", "Use tabs.\n"),
@@ -99,7 +99,7 @@ fn servers_prompts_and_instructions_of_codex_are_imported() {
 }
 
 #[test]
-fn a_malformed_file_is_named_with_its_line_and_the_rest_is_imported() {
+fn a_malformed_file_is_reported_with_its_line_and_the_rest_is_imported() {
     let user =
         User::with(&[("~/.codex/config.toml", "model = \"x\"\n[mcp_servers\n"), ("~/.codex/AGENTS.override.md", "Mine.\n")]);
     let plan = user.plan(Agent::Codex);

@@ -18,7 +18,7 @@ const SETTINGS: &str = r#"{
 }"#;
 
 #[test]
-fn tools_of_gemini_become_rules() {
+fn gemini_tool_settings_become_rules() {
     let user = User::with(&[("~/.gemini/settings.json", SETTINGS)]);
     let plan = user.import(Agent::Gemini);
     let policy = text(&plan, "policy.toml");
@@ -50,7 +50,7 @@ fn tools_of_gemini_become_rules() {
 }
 
 #[test]
-fn servers_commands_and_instructions_of_gemini_are_imported() {
+fn gemini_servers_commands_and_instructions_are_imported() {
     let user = User::with(&[
         ("~/.gemini/settings.json", SETTINGS),
         ("~/.gemini/GEMINI.md", "Use spaces.\n"),

@@ -167,7 +167,7 @@ fn assert_without(plan: &ImportPlan, secrets: &[&str]) {
 }
 
 #[test]
-fn without_settings_of_the_agent_there_is_nothing_to_import() {
+fn an_agent_without_settings_has_an_empty_import_plan() {
     for agent in Agent::ALL {
         let plan = User::with(&[]).plan(agent);
         assert!(plan.files.is_empty() && plan.not_imported.is_empty() && plan.sources.is_empty(), "{plan:?}");
@@ -175,7 +175,7 @@ fn without_settings_of_the_agent_there_is_nothing_to_import() {
 }
 
 #[test]
-fn a_file_is_read_only_within_the_directory_of_the_agent_and_up_to_a_size() {
+fn files_outside_the_agent_directory_and_oversized_files_are_not_read() {
     let user = User::with(&[("~/secret.json", "{\"env\": {\"A\": \"b\"}}"), ("~/.claude/CLAUDE.md", "Be brief.\n")]);
     std::os::unix::fs::symlink(user.place("~/secret.json"), user.place("~/.claude/settings.json")).unwrap();
     std::os::unix::fs::symlink(user.path("home"), user.path("work/.claude")).unwrap();

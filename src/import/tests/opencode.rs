@@ -21,7 +21,7 @@ const CONFIG: &str = r#"{
 }"#;
 
 #[test]
-fn permissions_of_opencode_become_rules() {
+fn opencode_permissions_become_rules() {
     let user = User::with(&[("~/.config/opencode/opencode.jsonc", CONFIG)]);
     let plan = user.import(Agent::OpenCode);
     let policy = text(&plan, "policy.toml");
@@ -57,14 +57,14 @@ fn permissions_of_opencode_become_rules() {
 }
 
 #[test]
-fn an_allow_that_a_later_pattern_overrides_is_not_imported() {
+fn allows_overridden_by_a_later_pattern_are_not_imported() {
     let config = r#"{"permission": {"bash": {"cargo clippy *": "allow", "*": "ask"}}}"#;
     let plan = User::with(&[("~/.config/opencode/opencode.json", config)]).plan(Agent::OpenCode);
     assert!(plan.files.is_empty() && reason(&plan, "allow bash `cargo clippy *`").contains("`*` overrides it"), "{plan:#?}");
 }
 
 #[test]
-fn a_general_deny_without_exceptions_stays_one() {
+fn a_general_deny_without_exceptions_is_preserved() {
     let user = User::with(&[("~/.config/opencode/opencode.json", r#"{"permission": {"bash": "deny", "edit": "deny"}}"#)]);
     let plan = user.import(Agent::OpenCode);
     assert_eq!((user.verdict("ls"), user.verdict("make x")), (VerdictKind::Deny, VerdictKind::Deny));
@@ -72,7 +72,7 @@ fn a_general_deny_without_exceptions_stays_one() {
 }
 
 #[test]
-fn servers_commands_and_instructions_of_opencode_are_imported() {
+fn opencode_servers_commands_and_instructions_are_imported() {
     let user = User::with(&[
         ("~/.config/opencode/opencode.json", CONFIG),
         ("~/.config/opencode/AGENTS.md", "Be kind.\n"),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 #[test]
-fn an_image_stands_in_the_result_that_shows_it() {
+fn images_are_part_of_their_tool_result() {
     let mut kept = Thread::default();
     let mut request = request([
         message("1", Role::User, vec![text("look")]),
@@ -67,7 +67,7 @@ fn thread() -> Vec<Arc<Message>> {
 }
 
 #[test]
-fn a_thread_becomes_the_request_the_provider_expects() {
+fn a_thread_is_converted_to_the_request_format_of_the_provider() {
     let mark = json!({"type": "ephemeral"});
     let expected = json!({
         "model": "m",
@@ -92,7 +92,7 @@ fn a_thread_becomes_the_request_the_provider_expects() {
 }
 
 #[test]
-fn without_a_system_text_the_tools_end_the_cached_prefix() {
+fn without_a_system_prompt_the_tools_end_the_cached_prefix() {
     let mut request = request(thread());
     request.system = " ".into();
     let body = parsed(&request);
@@ -101,7 +101,7 @@ fn without_a_system_text_the_tools_end_the_cached_prefix() {
 }
 
 #[test]
-fn a_request_is_the_same_whether_its_messages_were_written_before_or_not() {
+fn cached_messages_do_not_change_requests() {
     let mut kept = Thread::default();
     let messages = thread();
     for count in [1, 2, 4, 3, 4, 0, 4] {
@@ -145,7 +145,7 @@ fn tool_answer(pieces: &[&str], stop: bool, reason: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_call_that_the_limit_cut_is_malformed_and_a_whole_one_is_kept() {
+async fn calls_truncated_by_the_output_limit_are_malformed_and_complete_calls_are_kept() {
     let whole = || Arguments::parse(r#"{"a":1}"#);
     let malformed = |text: &str| Arguments::Malformed(text.to_owned());
     let cases: [(&[&str], bool, &str, Arguments); 7] = [
@@ -165,7 +165,7 @@ async fn a_call_that_the_limit_cut_is_malformed_and_a_whole_one_is_kept() {
 }
 
 #[tokio::test]
-async fn thinking_comes_back_with_its_signature_and_sealed_blocks_as_they_came() {
+async fn thinking_is_sent_back_with_its_signature_and_redacted_blocks_unchanged() {
     let sealed = json!({"type": "redacted_thinking", "data": "xyz"});
     let completion = read(&[
         json!({"type": "message_start", "message": {"id": "a"}}),
@@ -202,7 +202,7 @@ fn plain(block: &Value) -> Value {
 
 #[tokio::test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-async fn every_recorded_answer_goes_back_block_by_block_as_it_came() {
+async fn recorded_responses_are_sent_back_unchanged_block_by_block() {
     let root = shared!("fixtures/llm/anthropic_messages");
     for entry in std::fs::read_dir(root).unwrap() {
         let directory = entry.unwrap().path();

@@ -6,7 +6,7 @@ fn facts(name: &str) -> ModelFacts {
 }
 
 #[test]
-fn the_built_in_list_parses_and_each_price_makes_sense() {
+fn the_built_in_list_parses_with_plausible_prices() {
     let cards = entry::read(MODELS).unwrap();
     assert!(cards.models.len() >= 80);
     for card in &cards.models {
@@ -32,7 +32,7 @@ fn the_built_in_list_parses_and_each_price_makes_sense() {
 }
 
 #[test]
-fn a_model_is_found_by_its_name_its_dated_name_and_under_the_compatible_provider() {
+fn models_are_found_by_name_by_dated_name_and_under_the_compatible_provider() {
     for name in ["anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5-20250929"] {
         assert_eq!(
             (facts(name).max_output_tokens, facts(name).price.map(|price| price.input)),
@@ -50,7 +50,7 @@ fn a_model_is_found_by_its_name_its_dated_name_and_under_the_compatible_provider
 }
 
 #[test]
-fn what_another_one_sells_takes_the_same_and_has_no_price_but_on_this_machine() {
+fn models_under_other_providers_have_the_same_limits_and_no_price_unless_local() {
     for (name, window, output) in [
         ("gateway/claude-haiku-4-5", 200_000, Some(64_000)),
         ("openrouter/anthropic/claude-sonnet-4.5", 200_000, Some(64_000)),
@@ -88,7 +88,7 @@ fn what_another_one_sells_takes_the_same_and_has_no_price_but_on_this_machine() 
 }
 
 #[test]
-fn cached_tokens_cost_what_they_cost() {
+fn cached_tokens_are_billed_at_their_own_prices() {
     let usage = Usage {
         input_tokens: 1_000_000,
         cache_read_tokens: 600_000,
@@ -103,7 +103,7 @@ fn cached_tokens_cost_what_they_cost() {
 }
 
 #[test]
-fn what_a_model_takes_is_known_by_the_list_or_by_the_family() {
+fn supported_inputs_come_from_the_list_or_the_model_family() {
     for (name, images, reasoning) in [
         ("anthropic/claude-sonnet-5", true, true),
         ("anthropic/claude-3-5-haiku-20241022", true, false),
@@ -125,7 +125,7 @@ fn what_a_model_takes_is_known_by_the_list_or_by_the_family() {
 }
 
 #[test]
-fn efforts_are_listed_per_model_and_are_only_known_to_exist_for_others() {
+fn effort_levels_are_known_for_listed_models_only() {
     use crate::protocol::Effort::{High, Low, Max, Medium, Minimal, Off, Xhigh};
     for (name, efforts) in [
         ("anthropic/claude-opus-5-5", &[Low, Medium, High, Xhigh, Max][..]),
@@ -165,7 +165,7 @@ images = true
 "#;
 
 #[test]
-fn a_persons_list_overrides_and_adds() {
+fn a_user_list_overrides_and_adds_models() {
     let own = Catalogue::default().with_own(OWN).unwrap();
     let sonnet = own.facts("anthropic/claude-sonnet-4-5");
     let price = Price { input: 1.0, output: 2.5, cache_read: 1.0, cache_write: 1.0 };
@@ -179,7 +179,7 @@ fn a_persons_list_overrides_and_adds() {
 }
 
 #[test]
-fn a_slip_in_a_list_is_told_with_its_line_and_what_was_meant() {
+fn list_errors_name_the_line_and_suggest_a_correction() {
     for (text, line, said) in [
         ("[[models]]\nname = \"a/b\"\ncontext_windw = 1\n", 3, "unknown key `context_windw`; did you mean `context_window`?"),
         ("[[modls]]\nname = \"a/b\"\n", 1, "unknown key `modls`; did you mean `models`?"),
@@ -200,7 +200,7 @@ fn a_slip_in_a_list_is_told_with_its_line_and_what_was_meant() {
 }
 
 #[test]
-fn a_name_that_is_nearly_right_is_known() {
+fn the_nearest_model_name_is_suggested_for_a_typo() {
     let catalogue = Catalogue::default();
     for (asked, meant) in [
         ("anthropic/claude-sonet-4-5", Some("anthropic/claude-sonnet-4-5")),

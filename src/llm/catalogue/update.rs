@@ -129,7 +129,7 @@ mod tests {
         [[models]]\nname = \"openai/gpt-5-mini\"\ncontext_window = 400_000\n";
 
     #[test]
-    fn an_update_says_what_changes_and_is_stored_as_it_was_read() {
+    fn updates_describe_their_changes_and_are_stored_unmodified() {
         let update = read(&list("2026-12-01", NEW)).unwrap();
         let changes: Vec<String> = update.changes.iter().map(|(name, words)| format!("{name}: {words}")).collect();
         assert_eq!(
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_from_another_time_is_refused() {
+    fn lists_older_than_the_current_one_or_dated_in_the_future_are_rejected() {
         assert_eq!(read(&list("2027-06-01", NEW)).unwrap_err().to_string(), "it is dated 2027-06-01, but today is 2026-12-01");
         let older = read(&list("2020-01-01", NEW)).unwrap_err();
         assert!(matches!(older, UpdateError::Older { .. }), "{older}");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_list_is_refused_as_a_whole() {
+    fn malformed_lists_are_rejected_as_a_whole() {
         for (text, why) in [
             ("", "no `date`"),
             ("date = \"2026-12-01\"\n", "no `[[models]]`"),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_models_dev_is_converted() {
+    fn the_models_dev_list_is_converted() {
         let model = json!({"id": "gpt-99", "tool_call": true, "reasoning": true,
             "reasoning_options": [{"type": "effort", "values": ["none", "high", "weird"]}],
             "modalities": {"input": ["text", "image"], "output": ["text"]},

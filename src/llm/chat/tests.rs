@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 #[test]
-fn a_thread_becomes_the_request_a_server_expects() {
+fn a_thread_is_converted_to_a_chat_completions_request() {
     let failed = ToolError::new(ErrorCode::InvalidRequest, "not an object");
     let thread = vec![
         message("1", Role::User, vec![text("find it")]),
@@ -61,7 +61,7 @@ fn a_thread_becomes_the_request_a_server_expects() {
 }
 
 #[test]
-fn images_come_after_all_results_of_an_answer() {
+fn images_follow_all_tool_results_of_a_response() {
     let results = vec![
         Part::ToolResult(picture("c/1", "artifact:1")),
         Part::ToolResult(ToolResult::succeeded(CallId::new("c/2"), "Grep", "found")),
@@ -90,7 +90,7 @@ fn images_come_after_all_results_of_an_answer() {
 }
 
 #[test]
-fn the_limit_has_the_name_that_the_server_knows() {
+fn the_output_limit_field_is_named_as_the_server_expects() {
     for (base, name) in [
         ("https://api.openai.com/v1", "max_completion_tokens"),
         ("https://eu.api.openai.com/v1", "max_completion_tokens"),
@@ -134,7 +134,7 @@ fn calls(completion: &Completion) -> Vec<(String, String, String)> {
 }
 
 #[tokio::test]
-async fn pieces_of_calls_find_their_call_however_the_server_marks_them() {
+async fn call_fragments_are_assigned_to_their_call_with_any_numbering() {
     let cases = [
         (
             "by index, interleaved",
@@ -204,7 +204,7 @@ async fn pieces_of_calls_find_their_call_however_the_server_marks_them() {
 }
 
 #[tokio::test]
-async fn calls_without_ids_get_ids_of_their_own_that_differ_between_answers() {
+async fn calls_without_ids_get_ids_that_are_unique_across_responses() {
     let choices = [
         piece(json!({"function": {"name": "x", "arguments": "{}"}})),
         piece(json!({"function": {"name": "x", "arguments": "{}"}})),
@@ -222,7 +222,7 @@ async fn calls_without_ids_get_ids_of_their_own_that_differ_between_answers() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_limit_cut_is_malformed() {
+async fn calls_truncated_by_the_output_limit_are_malformed() {
     for (arguments, expected) in [("{\"a\":1", "malformed: {\"a\":1"), ("", "malformed: "), ("{\"a\":1}", "malformed: {\"a\":1}")]
     {
         let completion =
@@ -234,7 +234,7 @@ async fn a_call_that_the_limit_cut_is_malformed() {
 }
 
 #[tokio::test]
-async fn thinking_goes_back_under_the_name_it_came_by() {
+async fn thinking_is_sent_back_in_the_field_it_was_received_in() {
     let signed = json!([{"type": "reasoning.text", "text": "let me", "index": 0, "signature": "sig"}]);
     let cases = [
         (vec![json!({"reasoning": "let "}), json!({"reasoning": "me"})], json!({"reasoning": "let me"})),

@@ -68,14 +68,14 @@ fn result(call: &ToolCall, status: ToolStatus) -> ToolResult {
 }
 
 #[tokio::test]
-async fn with_a_yes_to_all_the_fix_is_made_and_checked() {
+async fn if_everything_is_approved_the_fix_is_made_and_checked() {
     let (tools, end) = play(|_| ToolStatus::Succeeded).await;
     assert_eq!(tools, ["ListDirectory", "ReadFile", "Grep", "ReadFile", "EditFile", "RunCommand"]);
     assert!(end.contains("All five checks pass") && end.contains("```bash") && end.contains("aye --resume"), "{end}");
 }
 
 #[tokio::test]
-async fn a_denied_edit_is_spoken_of_and_the_recording_goes_on() {
+async fn the_recording_mentions_a_denied_edit_and_continues() {
     let (tools, end) = play(|tool| if tool == "EditFile" { ToolStatus::Denied } else { ToolStatus::Failed }).await;
     assert_eq!(tools.last().map(String::as_str), Some("RunCommand"));
     assert!(end.contains("without the edit"), "{end}");
@@ -84,7 +84,7 @@ async fn a_denied_edit_is_spoken_of_and_the_recording_goes_on() {
 }
 
 #[tokio::test]
-async fn a_prompt_after_the_end_hears_that_the_recording_is_over() {
+async fn a_prompt_after_the_end_reports_that_the_recording_is_over() {
     let mut messages = vec![prompt(), message(Role::Assistant, vec![Part::Text { text: "the end".to_owned() }]), prompt()];
     assert!(
         answer(&messages).await.content.iter().any(|part| matches!(part, Part::Text { text } if text.contains("recording ends")))
@@ -94,7 +94,7 @@ async fn a_prompt_after_the_end_hears_that_the_recording_is_over() {
 }
 
 #[test]
-fn every_turn_can_be_reached_and_every_next_exists() {
+fn every_turn_is_reachable_and_every_next_turn_exists() {
     let demo = Demo::new(Pace::Recorded).unwrap();
     let turns = &demo.conversation.turns;
     let mut reached = BTreeSet::from([turns[0].name.clone(), OVER.to_owned()]);
@@ -134,7 +134,7 @@ fn the_edit_fits_the_sample_project_and_makes_its_check_pass() {
 }
 
 #[test]
-fn a_recording_counts_the_tools_too_so_that_what_is_used_never_falls() {
+fn recorded_usage_includes_the_tool_definitions() {
     let conversation: Conversation = toml::from_str(CONVERSATION).unwrap();
     let request = |tools: Vec<ToolDefinition>| ModelRequest {
         system: "s".into(),

@@ -24,7 +24,7 @@ fn check(status: u16, body: &str, kind: FailureKind) {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn every_recorded_refusal_is_taken_for_what_it_is() {
+fn recorded_errors_are_classified_correctly() {
     let text = std::fs::read_to_string(shared!("fixtures/llm_errors/errors.jsonl")).unwrap();
     for line in text.lines() {
         let recorded: Recorded = serde_json::from_str(line).unwrap();
@@ -47,7 +47,7 @@ fn every_recorded_refusal_is_taken_for_what_it_is() {
 }
 
 #[test]
-fn status_code_and_wording_together_say_what_kind_it_is() {
+fn errors_are_classified_by_status_code_and_wording() {
     use FailureKind::*;
     let cases = [
         (401, r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#, Authentication),
@@ -115,7 +115,7 @@ fn status_code_and_wording_together_say_what_kind_it_is() {
 mod table;
 
 #[test]
-fn the_sentence_of_the_provider_is_kept_unchanged() {
+fn the_message_of_the_provider_is_kept_unchanged() {
     let cases = [
         (r#"{"error":{"message":"a \"b\"\nc"}}"#, "a \"b\"\nc"),
         (r#"{"error":"plain"}"#, "plain"),
@@ -147,7 +147,7 @@ fn the_sentence_of_the_provider_is_kept_unchanged() {
 }
 
 #[test]
-fn an_error_inside_the_stream_has_a_kind_as_well() {
+fn errors_inside_the_stream_are_classified() {
     use FailureKind::*;
     let cases = [
         (r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Overloaded, "Overloaded"),

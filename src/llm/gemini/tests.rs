@@ -66,7 +66,7 @@ fn thread() -> Vec<Arc<Message>> {
 }
 
 #[test]
-fn a_thread_becomes_the_request_the_provider_expects() {
+fn a_thread_is_converted_to_the_request_format_of_the_provider() {
     let expected = json!({
         "systemInstruction": {"parts": [{"text": "be brief"}]},
         "tools": [{"functionDeclarations": [{"name": "Grep", "description": "searches",
@@ -95,7 +95,7 @@ fn a_thread_becomes_the_request_the_provider_expects() {
 }
 
 #[test]
-fn calls_that_another_model_made_are_said_to_be_unsigned_where_signatures_are_looked_at() {
+fn calls_of_other_models_are_marked_unsigned_for_models_that_check_signatures() {
     let messages = [message("1", Role::Assistant, vec![call("toolu_1", "{}"), call("toolu_2", "{}")])];
     let signatures = |model: &str| {
         let parts = contents(model, &messages)[0]["parts"].clone();
@@ -108,7 +108,7 @@ fn calls_that_another_model_made_are_said_to_be_unsigned_where_signatures_are_lo
 }
 
 #[test]
-fn a_signature_is_for_the_part_behind_it_and_for_no_other() {
+fn a_signature_applies_only_to_the_part_that_follows() {
     let sign = |what: &str| opaque(json!({"signs": what, "thoughtSignature": "s"}));
     let messages = [message(
         "1",
@@ -124,7 +124,7 @@ fn a_signature_is_for_the_part_behind_it_and_for_no_other() {
 }
 
 #[test]
-fn a_name_that_cannot_be_one_is_made_fit() {
+fn invalid_function_names_are_sanitized() {
     let of = |name: &str| {
         let call = ToolCall { tool_call_id: CallId::new("c"), tool_name: name.to_owned(), arguments: Arguments::parse("{}") };
         let parts = contents("m", &[message("1", Role::Assistant, vec![Part::ToolCall(call)])])[0]["parts"].clone();
@@ -137,7 +137,7 @@ fn a_name_that_cannot_be_one_is_made_fit() {
 }
 
 #[test]
-fn an_image_stands_in_its_result_or_behind_all_results() {
+fn images_are_part_of_their_result_or_follow_all_results() {
     let image = |uri: &str| Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
     let result = ToolResult { images: vec![image("artifact:1")], ..ToolResult::succeeded(CallId::new("c"), "ReadFile", "2x3") };
     let messages = [
@@ -164,7 +164,7 @@ fn an_image_stands_in_its_result_or_behind_all_results() {
 }
 
 #[test]
-fn how_hard_to_think_is_said_in_the_words_of_the_generation() {
+fn effort_is_sent_in_the_form_of_the_model_generation() {
     use Effort::*;
     let of = |model: &str, effort: Effort, most: u64| {
         let mut request = request(&[]);
@@ -190,7 +190,7 @@ fn how_hard_to_think_is_said_in_the_words_of_the_generation() {
 }
 
 #[test]
-fn a_request_is_the_same_whether_its_messages_were_written_before_or_not() {
+fn cached_messages_do_not_change_requests() {
     let mut kept = Thread::default();
     let messages = thread();
     for count in [1, 2, 4, 3, 5, 0, 5] {
@@ -204,7 +204,7 @@ fn a_request_is_the_same_whether_its_messages_were_written_before_or_not() {
 }
 
 #[test]
-fn a_request_begins_and_ends_with_the_person() {
+fn requests_begin_and_end_with_a_user_turn() {
     let contents = parsed("m", &request(&[message("1", Role::Assistant, vec![text("so")])]))["contents"].clone();
     let user = |text: &str| json!({"role": "user", "parts": [{"text": text}]});
     let gone = user("[the beginning of the conversation was removed]");
@@ -212,7 +212,7 @@ fn a_request_begins_and_ends_with_the_person() {
 }
 
 #[test]
-fn how_long_to_wait_is_read_from_the_details_of_a_refusal() {
+fn the_retry_delay_is_read_from_the_error_details() {
     let details = json!([
         {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "x", "quotaValue": "15"}]},
         {"@type": "type.googleapis.com/google.rpc.Help", "links": [{"url": "https://ai.google.dev"}]},
@@ -230,7 +230,7 @@ fn how_long_to_wait_is_read_from_the_details_of_a_refusal() {
 }
 
 #[test]
-fn what_a_model_refused_is_left_out() {
+fn parameters_that_a_model_rejects_are_omitted() {
     let mut asked = request(&[message("1", Role::User, vec![text("go")])]);
     asked.effort = Some(Effort::High);
     let cases = [
@@ -250,7 +250,7 @@ fn what_a_model_refused_is_left_out() {
 }
 
 #[test]
-fn the_address_names_the_model_once_and_the_version_once() {
+fn the_url_contains_the_model_and_the_version_once() {
     let home = "https://generativelanguage.googleapis.com";
     let end = ":streamGenerateContent?alt=sse";
     for (base, model, expected) in [
@@ -302,7 +302,7 @@ fn goes_back(parts: &[Value]) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn every_answer_goes_back_part_by_part_as_it_came() {
+async fn responses_are_sent_back_unchanged_part_by_part() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/llm/gemini");
     let mut seen = 0;
     for entry in std::fs::read_dir(root).unwrap() {
@@ -324,7 +324,7 @@ async fn every_answer_goes_back_part_by_part_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_signed_thought_comes_back_with_its_words_and_its_signature() {
+async fn signed_thoughts_are_sent_back_with_text_and_signature() {
     let parts =
         json!([{"text": "hm", "thought": true, "thoughtSignature": "a"}, {"text": "x", "thoughtSignature": "b"}, {"text": "y"}]);
     let completion = read(&[candidate(parts.clone(), "STOP")]).await.unwrap();
@@ -332,7 +332,7 @@ async fn a_signed_thought_comes_back_with_its_words_and_its_signature() {
 }
 
 #[tokio::test]
-async fn calls_without_ids_get_ids_of_their_own_that_differ_between_answers() {
+async fn calls_without_ids_get_ids_that_are_unique_across_responses() {
     let mut ids = std::collections::BTreeSet::new();
     for _ in 0..2 {
         let parts = json!([{"functionCall": {"name": "x", "args": {}}}, {"functionCall": {"name": "x", "id": " "}}]);
@@ -348,7 +348,7 @@ async fn calls_without_ids_get_ids_of_their_own_that_differ_between_answers() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_object_are_malformed_and_calls_in_pieces_are_not_run() {
+async fn non_object_arguments_are_malformed_and_partial_calls_do_not_run() {
     let parts = json!([
         {"functionCall": {"name": "x", "args": [1]}},
         {"functionCall": {"name": "y", "args": null, "partialArgs": [{"jsonPath": "$.a", "stringValue": "b"}], "willContinue": true}},
@@ -361,7 +361,7 @@ async fn arguments_that_are_no_object_are_malformed_and_calls_in_pieces_are_not_
 }
 
 #[tokio::test]
-async fn why_an_answer_ended_is_told_apart() {
+async fn finish_reasons_map_to_stop_reasons_or_errors() {
     use StopReason::*;
     for (reason, expected) in [
         ("STOP", EndTurn),
@@ -386,7 +386,7 @@ async fn why_an_answer_ended_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_model_spoiled_may_be_asked_for_again_and_what_it_cost_is_told() {
+async fn malformed_call_finish_reasons_are_retryable_and_report_usage() {
     for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"] {
         let error = read(&[candidate(json!([{"text": "a"}]), reason)]).await.unwrap_err();
         assert!(error.failure.retryable && error.failure.message == reason, "{error:?}");
@@ -395,7 +395,7 @@ async fn a_call_that_the_model_spoiled_may_be_asked_for_again_and_what_it_cost_i
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_refused_is_a_guardrail_and_is_not_sent_again() {
+async fn a_blocked_prompt_is_a_guardrail_failure_and_is_not_retried() {
     let feedback = json!({"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "no"}, "usageMetadata": {"promptTokenCount": 4}});
     let error = read(&[feedback]).await.unwrap_err();
     assert_eq!(error.failure.kind, FailureKind::GuardrailBlocked);
@@ -404,7 +404,7 @@ async fn a_prompt_that_is_refused_is_a_guardrail_and_is_not_sent_again() {
 }
 
 #[test]
-fn a_refusal_of_the_api_is_what_it_says() {
+fn api_errors_are_classified_by_status_and_message() {
     use FailureKind::*;
     let error = |code: u16, status: &str, message: &str| json!({"error": {"code": code, "message": message, "status": status}});
     let mut no_key = error(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.");

@@ -46,7 +46,7 @@ async fn ask(model: &Local) -> Result<(), ModelError> {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_at_the_first_server_that_has_it() {
+async fn requests_go_to_the_first_server_that_lists_the_model() {
     let (one, two) = (server(&["a"], 4096).await, server(&["b", "c:latest"], 32_768).await);
     for (name, tokens) in [("a", 4096), ("b", 32_768), ("c", 32_768), ("default", 4096)] {
         let model = local(name, 1, &[1, one, two]);
@@ -59,7 +59,7 @@ async fn a_model_is_asked_at_the_first_server_that_has_it() {
 }
 
 #[tokio::test]
-async fn what_no_server_lists_is_asked_at_the_address_that_is_set() {
+async fn requests_for_unlisted_models_go_to_the_configured_server() {
     // It responds, but lists nothing.
     let home = serve(&[("/v1/chat/completions", SAID.to_owned())]).await;
     ask(&local("x", home, &[])).await.unwrap();
@@ -69,7 +69,7 @@ async fn what_no_server_lists_is_asked_at_the_address_that_is_set() {
 }
 
 #[tokio::test]
-async fn where_others_are_found_and_nobody_has_it_they_are_named() {
+async fn the_error_for_a_missing_model_lists_the_models_found() {
     let found = server(&["a", "b", "c", "d"], 4096).await;
     let failure = ask(&local("x", 1, &[found])).await.unwrap_err().failure;
     assert_eq!(failure.kind, FailureKind::NotFound);
@@ -77,7 +77,7 @@ async fn where_others_are_found_and_nobody_has_it_they_are_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_starts_later_is_found_by_the_next_request() {
+async fn a_server_that_starts_later_is_used_by_the_next_request() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let home = listener.local_addr().unwrap().port();
     drop(listener);

@@ -44,7 +44,7 @@ fn names(server: &LocalServer) -> Vec<(&str, Option<u64>)> {
 }
 
 #[tokio::test]
-async fn each_kind_of_server_is_known_by_what_it_answers() {
+async fn server_kinds_are_detected_by_their_responses() {
     let ollama = serve(&[
         (
             "/v1/models",
@@ -100,7 +100,7 @@ async fn each_kind_of_server_is_known_by_what_it_answers() {
 }
 
 #[tokio::test]
-async fn what_is_no_server_of_models_is_passed_over_whatever_it_says() {
+async fn servers_without_a_model_list_are_ignored() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let bodies = [
         "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n<p>Hello!".to_owned(),
@@ -125,7 +125,7 @@ async fn what_is_no_server_of_models_is_passed_over_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn names_that_could_not_be_shown_or_typed_are_left_out() {
+async fn unprintable_and_overlong_model_names_are_omitted() {
     let long = "x".repeat(MAX_NAME_CHARS + 1);
     let hostile = ["", "a\u{1b}[2J", "a\nb", "a\u{202e}b", "two words", long.as_str()];
     let entries = hostile.iter().map(|name| serde_json::json!({"id": name})).chain([

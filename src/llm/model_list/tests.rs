@@ -19,7 +19,7 @@ fn limits(model: Value) -> (Option<u64>, Option<u64>) {
 }
 
 #[test]
-fn each_server_says_the_window_in_words_of_its_own() {
+fn context_windows_are_read_from_the_fields_of_each_server() {
     for (model, window, output) in [
         (json!({"id": "vllm", "max_model_len": 40960}), Some(40_960), None),
         (json!({"id": "groq", "context_window": 131_072, "max_completion_tokens": 65536}), Some(131_072), Some(65_536)),
@@ -57,7 +57,7 @@ fn each_server_says_the_window_in_words_of_its_own() {
 }
 
 #[test]
-fn the_efforts_that_a_server_names_are_known() {
+fn effort_levels_are_read_from_the_server_list() {
     use crate::protocol::Effort::{High, Low, Max, Off};
     let level = |supported: bool| json!({"supported": supported});
     let effort = json!({"supported": true, "low": level(true), "high": level(true), "xhigh": null, "max": level(false)});
@@ -72,7 +72,7 @@ fn the_efforts_that_a_server_names_are_known() {
 }
 
 #[test]
-fn the_prices_of_a_router_are_for_a_token() {
+fn router_prices_are_per_token() {
     let pricing = json!({"prompt": "0.000003", "completion": "0.000015", "request": "0", "input_cache_read": "0.0000003",
         "input_cache_write": "0.00000375"});
     let told = only(json!({"id": "a/b", "pricing": pricing, "supported_parameters": ["tools", "reasoning"],
@@ -94,7 +94,7 @@ fn the_prices_of_a_router_are_for_a_token() {
 }
 
 #[test]
-fn a_hostile_list_does_no_harm() {
+fn invalid_entries_of_a_model_list_are_ignored() {
     for model in [
         json!({"id": "a\u{1b}[31mb"}),
         json!({"id": "a\nb"}),
@@ -160,7 +160,7 @@ fn spec(api: Api, base_url: &str) -> ProviderSpec {
 }
 
 #[tokio::test]
-async fn a_list_in_pages_is_read_to_its_end_with_the_key_of_its_provider() {
+async fn all_pages_of_a_list_are_read_with_the_provider_key() {
     let pages = [
         json!({"data": [{"id": "one", "type": "model"}], "has_more": true, "last_id": "one&x"}),
         json!({"data": [{"id": "two", "type": "model"}, {"id": "one"}], "has_more": false, "last_id": "two"}),
@@ -183,7 +183,7 @@ async fn a_list_in_pages_is_read_to_its_end_with_the_key_of_its_provider() {
 }
 
 #[tokio::test]
-async fn a_list_without_end_and_what_is_no_list_are_failures() {
+async fn unbounded_and_malformed_lists_are_failures() {
     for body in [format!("{{\"data\": [\"{}", "x".repeat(BODY_BYTES)), "<html>".to_owned(), "[".repeat(100_000), "{}".to_owned()]
     {
         let (address, _) = serve(vec![body]).await;
@@ -193,7 +193,7 @@ async fn a_list_without_end_and_what_is_no_list_are_failures() {
 }
 
 #[tokio::test]
-async fn an_unlisted_model_is_asked_for_once_and_a_listed_one_never() {
+async fn an_unlisted_model_is_queried_once_and_a_listed_model_never() {
     let list = json!({"data": [{"id": "other"}, {"id": "mine", "max_model_len": 16384}]});
     let (address, asked) = serve(vec![list.to_string()]).await;
     let model = connect(spec(Api::OpenAiChat, &address), "mine").unwrap();
@@ -209,7 +209,7 @@ async fn an_unlisted_model_is_asked_for_once_and_a_listed_one_never() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_had_is_a_failure_that_says_what_to_do() {
+async fn an_unavailable_key_is_a_failure_with_a_hint() {
     let spec = ProviderSpec {
         key: Some(Secret::later(|| Err("the keyring is locked".to_owned()))),
         ..spec(Api::OpenAiChat, "http://127.0.0.1:9")

@@ -76,7 +76,7 @@ fn thread() -> Vec<Arc<Message>> {
 }
 
 #[test]
-fn a_thread_becomes_the_request_the_provider_expects() {
+fn a_thread_is_converted_to_the_request_format_of_the_provider() {
     let mut body = parsed(&request(thread()));
     let key = body.as_object_mut().unwrap().remove("prompt_cache_key").unwrap();
     assert!(key.as_str().unwrap().starts_with("aye-") && key.as_str().unwrap().len() <= 64);
@@ -106,7 +106,7 @@ fn a_thread_becomes_the_request_the_provider_expects() {
 }
 
 #[test]
-fn what_is_empty_is_left_out_and_the_limit_is_one_that_the_provider_takes() {
+fn empty_fields_are_omitted_and_the_output_limit_is_raised_to_the_minimum() {
     let mut request = request(Vec::new());
     request.system = " ".into();
     request.tools = Arc::new([]);
@@ -117,7 +117,7 @@ fn what_is_empty_is_left_out_and_the_limit_is_one_that_the_provider_takes() {
 }
 
 #[test]
-fn images_stand_in_the_result_and_in_the_message_that_show_them() {
+fn images_are_part_of_their_result_or_message() {
     let image = |uri: &str| Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
     let picture = ToolResult {
         images: vec![image("artifact:1")],
@@ -140,7 +140,7 @@ fn images_stand_in_the_result_and_in_the_message_that_show_them() {
 }
 
 #[test]
-fn thinking_goes_back_only_where_it_can_be_read_and_something_follows_it() {
+fn thinking_is_sent_back_only_if_readable_and_followed_by_an_item() {
     let plain = json!({"id": "1", "type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}], "summary": []});
     let bare = json!({"id": "rs_0", "type": "reasoning", "encrypted_content": null, "content": [],
         "summary": [{"type": "summary_text", "text": "hm"}]});
@@ -151,7 +151,7 @@ fn thinking_goes_back_only_where_it_can_be_read_and_something_follows_it() {
 }
 
 #[test]
-fn a_request_is_the_same_whether_its_messages_were_written_before_or_not_and_begins_as_the_one_before() {
+fn cached_messages_do_not_change_requests_and_each_request_extends_the_previous_one() {
     let mut kept = Thread::default();
     let messages = thread();
     let fresh = |request: &ModelRequest| written("m", &Lacks::default(), request, &mut Thread::default());
@@ -168,7 +168,7 @@ fn a_request_is_the_same_whether_its_messages_were_written_before_or_not_and_beg
 }
 
 #[test]
-fn ids_and_names_are_made_to_fit_in_the_call_and_in_its_result_alike() {
+fn ids_and_names_are_sanitized_alike_in_calls_and_results() {
     let long = "x".repeat(65);
     let messages = vec![
         message("m1", Role::Assistant, vec![call("call_0", "Grep", "{}"), call(&long, "no such/tool", "{}")]),
@@ -185,7 +185,7 @@ fn ids_and_names_are_made_to_fit_in_the_call_and_in_its_result_alike() {
 }
 
 #[test]
-fn how_hard_to_think_is_said_in_the_words_of_the_model() {
+fn effort_is_sent_in_the_form_of_the_model() {
     let cases = [
         ("gpt-5.5", Some(Effort::High), json!({"effort": "high", "summary": "auto"})),
         ("gpt-5.5", Some(Effort::Off), json!({"effort": "none", "summary": "auto"})),
@@ -202,7 +202,7 @@ fn how_hard_to_think_is_said_in_the_words_of_the_model() {
 }
 
 #[test]
-fn models_that_do_not_think_are_not_asked_to_seal_it() {
+fn encrypted_reasoning_is_requested_only_from_reasoning_models() {
     for (model, asked) in
         [("gpt-4.1", false), ("openai/gpt-4o-mini", false), ("gpt-5-chat-latest", false), ("o3", true), ("grok-4", true)]
     {
@@ -249,7 +249,7 @@ fn recorded_items(stream: &[u8], expected: &Value) -> Vec<Value> {
 
 #[tokio::test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-async fn every_recorded_answer_goes_back_item_by_item_as_it_came() {
+async fn recorded_responses_are_sent_back_unchanged_item_by_item() {
     let root = shared!("fixtures/llm/openai_responses");
     for entry in std::fs::read_dir(root).unwrap() {
         let directory = entry.unwrap().path();

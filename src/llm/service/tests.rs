@@ -2,7 +2,7 @@ use super::*;
 use serde_json::{Value, json};
 
 #[test]
-fn each_service_has_urls_of_its_own() {
+fn each_service_has_its_own_urls() {
     let azure = |version: Option<&str>| Service::Azure { version: version.map(str::to_owned) };
     let vertex = || Service::Vertex { project: "p".to_owned(), location: "europe-west1".to_owned() };
     let arn = "arn:aws:bedrock:eu-west-1:1:application-inference-profile/x";
@@ -60,14 +60,14 @@ fn each_service_has_urls_of_its_own() {
 }
 
 #[test]
-fn a_key_of_azure_is_told_from_a_token_of_entra() {
+fn azure_keys_and_entra_tokens_use_different_headers() {
     let headers = |key: &str| azure::headers(Some(key.to_owned()));
     assert_eq!(headers("0123abcd"), [("api-key", "0123abcd".to_owned())]);
     assert_eq!(headers("eyJh.eyJi.c"), [("authorization", "Bearer eyJh.eyJi.c".to_owned())]);
 }
 
 #[test]
-fn bodies_are_changed_only_where_the_service_differs() {
+fn request_bodies_are_changed_only_for_services_that_need_changes() {
     let body = br#"{"model":"m","max_tokens":1,"stream":true,"messages":[{"content":1.50}]}"#.to_vec();
     let read = |body: Vec<u8>| serde_json::from_slice::<Value>(&body).unwrap();
     let vertex = Service::Vertex { project: String::new(), location: String::new() };

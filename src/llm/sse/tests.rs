@@ -9,7 +9,7 @@ fn event(name: Option<&str>, data: &str, unfinished: bool) -> Result<Event, SseE
 }
 
 #[tokio::test]
-async fn events_are_read_in_every_notation() {
+async fn events_are_parsed_in_every_notation() {
     let cases: [(&str, Vec<Result<Event, SseError>>); 9] = [
         ("event: a\ndata: 1\n\ndata: 2\n\n", vec![event(Some("a"), "1", false), event(None, "2", false)]),
         ("data:1\r\n\r\ndata: 2\r\rdata: 3\n\n", vec![event(None, "1", false), event(None, "2", false), event(None, "3", false)]),
@@ -28,7 +28,7 @@ async fn events_are_read_in_every_notation() {
 }
 
 #[tokio::test]
-async fn what_is_no_event_stream_is_told_by_its_first_line() {
+async fn a_body_that_is_not_an_event_stream_is_detected_by_its_first_line() {
     for text in ["<html>", "{\"error\": 1}", "Bad gateway", "\n\n  [1]", "\u{1f}\u{8b}\u{8}data: "] {
         let expected = vec![Err(SseError::NotEvents(Bytes::copy_from_slice(text.trim_start_matches('\n').as_bytes())))];
         for chunks in [vec![text.as_bytes().to_vec()], text.bytes().map(|byte| vec![byte]).collect()] {
@@ -43,7 +43,7 @@ async fn what_is_no_event_stream_is_told_by_its_first_line() {
 }
 
 #[tokio::test]
-async fn a_stream_is_judged_the_same_however_it_is_cut() {
+async fn stream_detection_does_not_depend_on_chunk_boundaries() {
     for bytes in
         [&b"\n\xEF"[..], b"\n\xEF\xBB\xBFdata: 1\n\n", b"\xEF\xBB\xBF\ndata: 1\n\n", b"\n\n  data: 1\n\n", b"\r\n\ndata: 1\n\n"]
     {
@@ -56,14 +56,14 @@ async fn a_stream_is_judged_the_same_however_it_is_cut() {
 }
 
 #[tokio::test]
-async fn an_event_without_end_is_not_kept_for_ever() {
+async fn an_unterminated_event_is_rejected_over_the_size_limit() {
     let mut chunks = vec![b"data: 1\n\ndata: ".to_vec()];
     chunks.extend((0..66).map(|_| vec![b'x'; 1 << 20]));
     assert_eq!(read(chunks).await, [event(None, "1", false), Err(SseError::TooLarge)]);
 }
 
 #[tokio::test]
-async fn many_events_may_be_larger_together() {
+async fn the_size_limit_applies_to_each_event_separately() {
     let chunk = [b"data: ".to_vec(), vec![b'x'; 1 << 20], b"\n\n".to_vec()].concat();
     let found = read(vec![chunk; 68]).await;
     assert_eq!(found.len(), 68);
@@ -71,7 +71,7 @@ async fn many_events_may_be_larger_together() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_end_the_stream() {
+async fn invalid_utf8_ends_the_stream() {
     assert_eq!(
         read(vec![b"data: 1\n\ndata: \xff\xfe\n\ndata: 2\n\n".to_vec()]).await,
         [event(None, "1", false), Err(SseError::NotText)]
@@ -79,7 +79,7 @@ async fn bytes_that_are_no_text_end_the_stream() {
 }
 
 #[tokio::test]
-async fn a_broken_connection_ends_the_stream_after_what_came() {
+async fn a_broken_connection_ends_the_stream_after_the_received_events() {
     let cut = HttpError::Cut { server: "s".to_owned(), reason: "reset".to_owned() };
     let body = stream::iter([Ok(Bytes::from_static(b"data: 1\n\ndata: 2")), Err(cut.clone())]);
     let found: Vec<_> = events(body).collect().await;

@@ -72,7 +72,7 @@ async fn completion_of(model: &dyn Model, messages: Vec<Arc<Message>>) -> Comple
 }
 
 #[tokio::test]
-async fn thinking_goes_back_to_the_provider_it_came_from_and_to_no_other() {
+async fn thinking_is_sent_back_only_to_the_provider_that_produced_it() {
     for api in ALL {
         let (home, own) = serve_all(vec![thoughtful(api), thoughtful(api)]).await;
         let model = connect(spec(api, home.clone(), LONG), "m").unwrap();
@@ -122,7 +122,7 @@ fn turns(api: Api, body: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_a_person_says_in_several_messages_is_told_as_each_server_takes_it() {
+fn consecutive_user_messages_are_merged_as_each_server_requires() {
     let request = asking(vec![
         message("1", Role::User, vec![text("the summary"), text("the task"), text("the rest")]),
         message("2", Role::User, vec![text("and now \"this\"")]),
@@ -159,7 +159,7 @@ fn what_a_person_says_in_several_messages_is_told_as_each_server_takes_it() {
 }
 
 #[test]
-fn an_interrupted_response_is_sent_as_text_with_its_mark_and_without_what_nobody_signed() {
+fn an_interrupted_response_is_sent_as_text_with_a_note_and_without_unsigned_thinking() {
     let thought = Part::Reasoning { text: "half a thought".to_owned(), opaque: None };
     let request = asking(vec![
         message("1", Role::User, vec![text("go")]),
@@ -192,7 +192,7 @@ fn an_interrupted_response_is_sent_as_text_with_its_mark_and_without_what_nobody
 }
 
 #[test]
-fn words_and_images_in_messages_that_follow_each_other_are_pieces_of_one() {
+fn text_and_images_of_consecutive_messages_are_merged_into_one() {
     let image = crate::protocol::Image {
         uri: "artifact:1".to_owned(),
         media_type: "image/png".to_owned(),
@@ -219,7 +219,7 @@ fn words_and_images_in_messages_that_follow_each_other_are_pieces_of_one() {
 }
 
 #[test]
-fn the_effort_is_told_in_the_words_of_each_dialect() {
+fn effort_is_sent_in_the_form_of_each_api() {
     use Effort::*;
     let fields = ["thinking", "output_config", "reasoning_effort", "reasoning", "generationConfig"];
     let of = |api, model: &str, base: &str, effort| {
@@ -282,7 +282,7 @@ fn the_effort_is_told_in_the_words_of_each_dialect() {
 }
 
 #[tokio::test]
-async fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_of_all_after_it() {
+async fn a_rejected_field_is_omitted_from_all_later_requests() {
     let refused = |text: &str| {
         let body = json!({"error": {"message": text, "type": "invalid_request_error"}}).to_string();
         format!("HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
@@ -307,7 +307,7 @@ async fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_of_al
 }
 
 #[tokio::test]
-async fn a_model_that_wants_the_responses_api_is_not_asked_again_without_tools() {
+async fn a_model_that_requires_the_responses_api_is_not_retried_without_tools() {
     let refusals = [
         "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. Please use /v1/responses instead.",
         "This model is only supported in v1/responses and not in v1/chat/completions.",

@@ -111,7 +111,7 @@ fn can_run(arguments: &[Arguments]) -> usize {
 }
 
 #[tokio::test]
-async fn a_call_whose_end_never_came_is_not_run_wherever_its_stream_breaks_off() {
+async fn a_call_without_an_end_event_does_not_run_wherever_the_stream_is_cut() {
     for Stream { dialect, events, end, closings } in streams() {
         let (whole, _) = run(dialect, &events).await;
         assert_eq!(can_run(&whole), 1, "{dialect}: a whole call is run");
@@ -132,7 +132,7 @@ async fn a_call_whose_end_never_came_is_not_run_wherever_its_stream_breaks_off()
 }
 
 #[tokio::test]
-async fn a_call_whose_end_came_is_run_also_where_the_output_limit_ended_the_response() {
+async fn a_finished_call_runs_even_if_the_output_limit_ended_the_response() {
     for Stream { dialect, events, end, closings } in streams().into_iter().filter(|stream| stream.end == 4) {
         for closing in &closings {
             let cut = [&events[..=end], closing].concat();
@@ -146,7 +146,7 @@ async fn a_call_whose_end_came_is_run_also_where_the_output_limit_ended_the_resp
 }
 
 #[tokio::test]
-async fn arguments_in_pieces_that_were_not_asked_for_are_no_call_without_arguments() {
+async fn unrequested_partial_arguments_do_not_become_a_call_without_arguments() {
     let part = json!({"functionCall": {"name": "Delete", "willContinue": true,
         "partialArgs": [{"jsonPath": "$.path", "stringValue": "a"}]}});
     let events = [

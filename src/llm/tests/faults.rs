@@ -36,7 +36,7 @@ fn of_length(head: &str, body: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_reset_in_the_middle_of_a_letter_is_a_cut_stream() {
+async fn a_connection_reset_inside_a_character_is_a_cut_stream() {
     let address = serve_with(|mut socket| async move {
         let half = [HEAD.as_bytes(), b"\r\n", HELLO.as_bytes(), b"data: {\"type\":\"\xc3"].concat();
         socket.write_all(&half).await.unwrap();
@@ -62,7 +62,7 @@ mod socket2 {
 }
 
 #[tokio::test]
-async fn one_byte_at_a_time_says_the_same() {
+async fn a_response_sent_byte_by_byte_is_read_correctly() {
     let address = serve_with(|mut socket| async move {
         socket.set_nodelay(true).unwrap();
         for byte in format!("{HEAD}\r\n{HELLO}{END}").replace("hel", "hél").into_bytes() {
@@ -75,7 +75,7 @@ async fn one_byte_at_a_time_says_the_same() {
 }
 
 #[tokio::test]
-async fn signs_of_life_are_no_answer_and_not_listened_to_for_ever() {
+async fn keep_alive_events_do_not_extend_the_response_timeout() {
     for sign in [
         "event: ping\ndata: {\"type\": \"ping\"}\n\n",
         "data: {\"type\":\"ping\"}\n\n",
@@ -98,7 +98,7 @@ async fn signs_of_life_are_no_answer_and_not_listened_to_for_ever() {
 }
 
 #[tokio::test]
-async fn headers_that_drip_are_a_timeout() {
+async fn headers_sent_too_slowly_are_a_timeout() {
     let address = serve_with(|mut socket| async move {
         let mut pace = tokio::time::interval(Duration::from_millis(5));
         let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nx-slow: ").await;
@@ -112,7 +112,7 @@ async fn headers_that_drip_are_a_timeout() {
 }
 
 #[tokio::test]
-async fn signs_of_life_after_a_whole_answer_hold_nobody_up() {
+async fn keep_alive_events_after_a_complete_response_do_not_delay_its_end() {
     let address = serve_with(|mut socket| async move {
         let chunk = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n";
         socket.write_all(format!("{HEAD}\r\n{chunk}").as_bytes()).await.unwrap();
@@ -127,7 +127,7 @@ async fn signs_of_life_after_a_whole_answer_hold_nobody_up() {
 }
 
 #[tokio::test]
-async fn what_is_packed_without_being_asked_is_unpacked() {
+async fn unrequested_compression_is_decoded() {
     let body = format!("{HELLO}{END}");
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     gzip.write_all(body.as_bytes()).unwrap();
@@ -149,14 +149,14 @@ async fn chunks_may_have_trailers() {
 }
 
 #[tokio::test]
-async fn a_length_that_is_too_short_is_a_cut_stream() {
+async fn a_content_length_that_is_too_short_is_a_cut_stream() {
     let reply = format!("{HEAD}content-length: {}\r\n\r\n{HELLO}{END}", HELLO.len() + 20);
     let (said, end) = answer(Api::Anthropic, reply.into_bytes()).await;
     assert_eq!((said.as_str(), end.unwrap_err().failure.kind), ("hello", FailureKind::CutStream));
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_stream_is_an_answer() {
+async fn non_streaming_responses_are_accepted() {
     let chat = json!({"id": "x", "object": "chat.completion", "model": "m", "error": null, "choices": [{"index": 0, "finish_reason": "stop",
         "message": {"role": "assistant", "content": "hello", "reasoning_content": "hm"}}], "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
     let messages = json!({"type": "message", "id": "x", "role": "assistant", "model": "m", "stop_reason": "end_turn",
@@ -192,7 +192,7 @@ async fn an_answer_that_does_not_stream_is_an_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_stream_may_be_a_refusal_or_none() {
+async fn non_streaming_errors_and_unknown_bodies_are_classified() {
     let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow down"}});
     for body in [error.clone(), json!([error])] {
         for api in [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini] {
@@ -213,7 +213,7 @@ async fn an_answer_that_does_not_stream_may_be_a_refusal_or_none() {
 }
 
 #[tokio::test]
-async fn what_a_cut_answer_cost_is_told_by_every_dialect_that_tells_it_on_the_way() {
+async fn usage_of_a_cut_response_is_reported_if_the_api_streams_usage() {
     let gemini = "data: {\"candidates\":[],\"usageMetadata\":{\"promptTokenCount\":5,\"candidatesTokenCount\":1}}\n\n";
     let responses =
         "data: {\"type\":\"response.in_progress\",\"response\":{\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n";
@@ -225,7 +225,7 @@ async fn what_a_cut_answer_cost_is_told_by_every_dialect_that_tells_it_on_the_wa
 }
 
 #[tokio::test]
-async fn an_empty_answer_says_so() {
+async fn an_empty_response_is_reported_as_such() {
     for head in ["content-length: 0\r\n", "transfer-encoding: chunked\r\n"] {
         let end = if head.starts_with('t') { "0\r\n\r\n" } else { "" };
         let failure = answer(Api::Anthropic, format!("{HEAD}{head}\r\n{end}").into_bytes()).await.1.unwrap_err().failure;
@@ -234,14 +234,14 @@ async fn an_empty_answer_says_so() {
 }
 
 #[tokio::test]
-async fn an_event_without_measure_ends_the_answer() {
+async fn an_oversized_event_ends_the_response() {
     let reply = format!("{HEAD}\r\n{HELLO}data: \"{}\"\n\n", "x".repeat(65 << 20));
     let (said, end) = answer(Api::Anthropic, reply.into_bytes()).await;
     assert_eq!((said.as_str(), end.unwrap_err().failure.kind), ("hello", FailureKind::Protocol));
 }
 
 #[tokio::test]
-async fn chat_answers_end_and_fail_in_every_notation() {
+async fn chat_finish_reasons_and_errors_are_read_in_every_notation() {
     let chunk =
         |rest: &str| format!("data: {{\"id\":\"a\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"hi\"}}{rest}}}]}}\n\n");
     let done = "data: [DONE]\n\n";
@@ -277,7 +277,7 @@ async fn chat_answers_end_and_fail_in_every_notation() {
 }
 
 #[tokio::test]
-async fn events_out_of_order_are_never_taken_for_another_answer() {
+async fn events_out_of_order_never_produce_a_different_response() {
     let call = |index: u64, id: &str| {
         let start = json!({"type": "content_block_start", "index": index, "content_block": {"type": "tool_use", "id": id, "name": "Grep", "input": {}}});
         format!("data: {start}\n\n")
@@ -338,7 +338,7 @@ async fn events_out_of_order_are_never_taken_for_another_answer() {
 }
 
 #[tokio::test]
-async fn large_arguments_and_many_calls_arrive_whole() {
+async fn large_arguments_and_many_calls_are_read_completely() {
     let text = "x".repeat(crate::protocol::ARGUMENT_BYTES - 64);
     let arguments = json!({"content": text}).to_string();
     let events = |size: usize| {
@@ -375,7 +375,7 @@ async fn large_arguments_and_many_calls_arrive_whole() {
 }
 
 #[tokio::test]
-async fn arguments_that_the_end_of_a_responses_stream_repeats_escaped_twice_arrive_whole() {
+async fn arguments_repeated_with_double_escapes_at_the_end_are_read_completely() {
     let arguments = json!({"content": "\"".repeat((crate::protocol::ARGUMENT_BYTES - 64) / 2)}).to_string();
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "WriteFile", "arguments": arguments});
     let events = items(&[call]);
@@ -423,13 +423,13 @@ where
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_died_in_between_is_replaced_unseen() {
+async fn a_dead_keep_alive_connection_is_replaced_silently() {
     let (ends, seen) = kept_alive(|socket| async move { drop(socket) }).await;
     assert_eq!((ends, seen), (vec![Ok(()), Ok(())], 2));
 }
 
 #[tokio::test]
-async fn a_request_that_may_have_arrived_is_never_sent_again_unseen() {
+async fn a_request_that_may_have_been_received_is_never_resent_silently() {
     let (ends, seen) = kept_alive(|mut socket| async move {
         read_request(&mut socket).await.unwrap();
     })
@@ -438,7 +438,7 @@ async fn a_request_that_may_have_arrived_is_never_sent_again_unseen() {
 }
 
 #[tokio::test]
-async fn an_answer_without_an_end_is_broken_off_and_not_asked_for_again() {
+async fn an_endless_response_is_cut_off_and_not_retried() {
     let address = serve_with(|mut socket| async move {
         let words = "y".repeat(1 << 20);
         let delta = format!(
@@ -461,7 +461,7 @@ async fn an_answer_without_an_end_is_broken_off_and_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn what_a_server_counts_beside_its_input_is_added_to_it() {
+async fn cached_tokens_counted_separately_are_added_to_the_input() {
     for (counts, input) in [
         (json!({"prompt_tokens": 10, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 5000}}), 5010),
         (json!({"prompt_tokens": 5010, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 5000}}), 5010),
@@ -476,7 +476,7 @@ async fn what_a_server_counts_beside_its_input_is_added_to_it() {
 
 /// Repeats one event endlessly, in each API.
 #[tokio::test]
-async fn a_server_that_goes_on_sending_is_cut_off_whatever_it_sends() {
+async fn endless_streams_of_any_event_are_cut_off() {
     let chat = |delta: &str| format!("data: {{\"id\":\"a\",\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
     let arguments = |text: &str| {
         format!(r#"{{"tool_calls":[{{"index":0,"id":"c","function":{{"name":"WriteFile","arguments":"{text}"}}}}]}}"#)
@@ -519,7 +519,7 @@ async fn a_server_that_goes_on_sending_is_cut_off_whatever_it_sends() {
 }
 
 #[tokio::test]
-async fn arguments_over_their_limit_are_not_kept_and_the_call_is_not_run() {
+async fn arguments_over_the_limit_are_dropped_and_the_call_does_not_run() {
     let piece = "z".repeat(64 << 10);
     let chunk = |arguments: &str, finish: &str| {
         format!(

@@ -109,7 +109,7 @@ async fn fail(reply: String, then: Then, idle: Duration) -> (String, ModelError)
 }
 
 #[tokio::test]
-async fn a_whole_answer_arrives_with_its_text_and_usage() {
+async fn a_complete_response_has_text_and_usage() {
     let address = serve(format!("{HEAD}\r\n{HELLO}{END}").into_bytes(), Then::Stall).await;
     let (said, end) = ask(Api::Anthropic, address, LONG).await;
     let completion = end.unwrap();
@@ -118,7 +118,7 @@ async fn a_whole_answer_arrives_with_its_text_and_usage() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_a_network_failure_that_names_the_server() {
+async fn a_refused_connection_is_a_network_failure_that_names_the_server() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -129,7 +129,7 @@ async fn nobody_listening_is_a_network_failure_that_names_the_server() {
 }
 
 #[tokio::test]
-async fn a_cut_stream_keeps_what_was_said_and_is_no_answer() {
+async fn a_cut_stream_keeps_the_text_so_far_and_is_a_failure() {
     for reply in [
         format!("{HEAD}\r\n{HELLO}"),
         format!("{HEAD}\r\n{HELLO}data: {{\"type\":\"mess"),
@@ -142,7 +142,7 @@ async fn a_cut_stream_keeps_what_was_said_and_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_failed_answer_has_the_usage_that_was_told_before_it_broke() {
+async fn a_failed_response_reports_the_usage_received_before_the_failure() {
     let counted = |error: &ModelError| error.usage.map(|usage| (usage.input_tokens, usage.output_tokens));
     let late = "data: {\"type\":\"message_delta\",\"delta\":{},\"usage\":{\"output_tokens\":9}}\n\n";
     let overloaded = "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
@@ -159,7 +159,7 @@ async fn a_failed_answer_has_the_usage_that_was_told_before_it_broke() {
 }
 
 #[tokio::test]
-async fn a_server_that_falls_silent_is_a_timeout() {
+async fn a_silent_server_causes_a_timeout() {
     let idle = Duration::from_millis(150);
     let (said, error) = fail(format!("{HEAD}\r\n{HELLO}"), Then::Stall, idle).await;
     assert_eq!((said.as_str(), error.failure.kind), ("hello", FailureKind::Timeout));
@@ -168,7 +168,7 @@ async fn a_server_that_falls_silent_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn what_is_no_event_stream_is_shown() {
+async fn a_body_that_is_not_an_event_stream_is_shown_in_the_error() {
     for body in ["<!doctype html><p>Log in first", "Internal trouble", "{\"hello\": 1}"] {
         let reply = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         let (_, error) = fail(reply, Then::Stall, LONG).await;
@@ -186,7 +186,7 @@ async fn an_error_with_status_200_is_an_error() {
 }
 
 #[tokio::test]
-async fn garbage_between_events_is_a_protocol_failure_after_what_was_said() {
+async fn garbage_between_events_is_a_protocol_failure_after_the_text_so_far() {
     for garbage in ["data: {not json}\n\n", "data: \u{1}\u{2}\n\n", "data: [1,2]\n\n"] {
         let (said, error) = fail(format!("{HEAD}\r\n{HELLO}{garbage}{END}"), Then::Stall, LONG).await;
         assert_eq!((said.as_str(), error.failure.kind), ("hello", FailureKind::Protocol), "{garbage}");
@@ -194,7 +194,7 @@ async fn garbage_between_events_is_a_protocol_failure_after_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_refusal_says_how_long_to_wait() {
+async fn the_wait_of_a_rate_limit_is_read_from_the_headers() {
     let body = r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#;
     for (header, wait) in [
         ("retry-after: 7", Some(Duration::from_secs(7))),
@@ -210,7 +210,7 @@ async fn a_refusal_says_how_long_to_wait() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_and_says_where_it_led() {
+async fn redirects_are_not_followed_and_the_error_names_their_target() {
     let reply = "HTTP/1.1 302 Found\r\nlocation: https://login.example/\r\ncontent-length: 0\r\n\r\n".to_owned();
     let (_, error) = fail(reply, Then::Stall, LONG).await;
     assert_eq!(error.failure.kind, FailureKind::InvalidRequest);
@@ -218,7 +218,7 @@ async fn a_redirect_is_not_followed_and_says_where_it_led() {
 }
 
 #[tokio::test]
-async fn chat_without_done_is_whole_once_it_has_a_finish_reason() {
+async fn a_chat_response_without_done_is_complete_after_its_finish_reason() {
     let reply = format!(
         "{HEAD}\r\ndata: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"hi\"}},\"finish_reason\":\"stop\"}}]}}\n\n"
     );
@@ -228,7 +228,7 @@ async fn chat_without_done_is_whole_once_it_has_a_finish_reason() {
 }
 
 #[tokio::test]
-async fn a_key_that_no_header_can_carry_is_not_sent() {
+async fn a_key_that_is_not_a_valid_header_value_is_not_sent() {
     let mut spec = spec(Api::OpenAiChat, "http://127.0.0.1:9/v1".to_owned(), LONG);
     spec.key = Some(Secret::new("two\nlines"));
     let model = connect(spec, "m").unwrap();
@@ -238,7 +238,7 @@ async fn a_key_that_no_header_can_carry_is_not_sent() {
 }
 
 #[tokio::test]
-async fn one_connection_serves_one_request_after_the_other() {
+async fn consecutive_requests_reuse_one_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let body = format!("{HELLO}{END}");
@@ -264,7 +264,7 @@ async fn one_connection_serves_one_request_after_the_other() {
 }
 
 #[tokio::test]
-async fn pieces_that_are_there_together_come_as_one_delta() {
+async fn fragments_received_together_are_merged_into_one_delta() {
     let address = serve(format!("{HEAD}\r\n{HELLO}{END}").into_bytes(), Then::Stall).await;
     let model = connect(spec(Api::Anthropic, address, LONG), "m").unwrap();
     let deltas: Vec<_> = model.stream(request()).map(Result::unwrap).collect().await;
@@ -299,7 +299,7 @@ pub(super) async fn serve_all(replies: Vec<String>) -> (String, tokio::task::Joi
 }
 
 #[tokio::test]
-async fn a_responses_server_gets_its_thinking_and_its_call_back_with_the_result() {
+async fn the_responses_api_receives_its_thinking_and_call_back_with_the_result() {
     let thinking = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "sealed", "summary": []});
     let call =
         json!({"type": "function_call", "id": "fc_1", "call_id": "call_abcdefghijkl", "name": "Grep", "arguments": "{\"a\":1}"});
@@ -338,7 +338,7 @@ async fn a_responses_server_gets_its_thinking_and_its_call_back_with_the_result(
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_sealed_thinking_is_asked_again_without() {
+async fn a_server_that_rejects_encrypted_reasoning_gets_a_retry_without_the_field() {
     let refusal = r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error"}}"#;
     let words = json!({"type": "message", "content": [{"type": "output_text", "text": "hello"}]});
     let refused = format!("HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{refusal}", refusal.len());
@@ -352,7 +352,7 @@ async fn a_server_that_refuses_sealed_thinking_is_asked_again_without() {
 }
 
 #[tokio::test]
-async fn a_gateway_without_the_responses_api_says_what_to_set() {
+async fn the_error_of_a_gateway_without_the_responses_api_names_the_setting() {
     let reply = "HTTP/1.1 404 Not Found\r\ncontent-length: 18\r\n\r\n404 page not found".to_owned();
     let address = serve(reply.into_bytes(), Then::Stall).await;
     let error = ask(Api::OpenAiResponses, address, LONG).await.1.unwrap_err();

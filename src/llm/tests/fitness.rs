@@ -200,13 +200,13 @@ fn grown(messages: &[Arc<Message>], body: impl Fn(&ModelRequest, &mut Thread) ->
 
 proptest! {
     #[test]
-    fn every_thread_is_one_that_the_messages_api_takes(messages in thread()) {
+    fn every_thread_is_valid_for_the_messages_api(messages in thread()) {
         let body = grown(&messages, |request, kept| anthropic::body("claude-sonnet-4-5", request, &Quirks::of_anthropic(), kept));
         prop_assert_eq!(body.and_then(|body| check_messages(&body).map_err(|wrong| format!("{wrong} in {body}"))), Ok(()));
     }
 
     #[test]
-    fn every_thread_is_one_that_chat_servers_take(messages in thread()) {
+    fn every_thread_is_valid_for_chat_servers(messages in thread()) {
         let printable = |id: &str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
         for (base, most) in [("http://127.0.0.1/v1", 1024), ("https://api.openai.com/v1", 40), ("https://api.mistral.ai/v1", 9)] {
             let body = grown(&messages, |request, kept| chat::body("m", base, request, &Quirks::default(), kept));
@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn every_thread_is_one_that_gemini_takes(messages in thread()) {
+    fn every_thread_is_valid_for_gemini(messages in thread()) {
         for model in ["gemini-2.5-pro", "gemini-3-pro-preview"] {
             let body = grown(&messages, |request, kept| gemini::body(model, request, &Quirks::default(), kept));
             prop_assert_eq!(body.and_then(|body| check_gemini(&body).map_err(|wrong| format!("{wrong} in {body}"))), Ok(()));
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn every_thread_is_one_that_the_responses_api_takes(messages in thread()) {
+    fn every_thread_is_valid_for_the_responses_api(messages in thread()) {
         let lacks = responses::Lacks::default();
         let body = grown(&messages, |request, kept| responses::body("m", &lacks, request, kept));
         prop_assert_eq!(body.and_then(|body| check_responses(&body).map_err(|wrong| format!("{wrong} in {body}"))), Ok(()));

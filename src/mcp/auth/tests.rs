@@ -18,7 +18,7 @@ fn kept(lifetime: Option<u64>, refresh: bool) -> StoredToken {
 }
 
 #[test]
-fn tokens_are_for_the_address_they_were_given_for() {
+fn tokens_are_bound_to_their_url() {
     let text = kept(None, false).written().unwrap();
     assert_eq!(StoredToken::read(&text, "https://h/mcp").unwrap().token().as_deref(), Some("a-1"));
     assert!(StoredToken::read(&text, "https://evil/mcp").is_none());
@@ -27,7 +27,7 @@ fn tokens_are_for_the_address_they_were_given_for() {
 }
 
 #[test]
-fn a_token_is_renewed_before_its_end() {
+fn tokens_are_renewed_before_they_expire() {
     let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds);
     for (lifetime, now, age) in [
         (Some(3600), 1000, Age::Good),
@@ -45,7 +45,7 @@ fn a_token_is_renewed_before_its_end() {
 }
 
 #[test]
-fn authorization_servers_are_asked_by_tls_and_never_inside_this_machine_from_outside() {
+fn remote_servers_cannot_name_local_or_plain_http_authorization_servers() {
     let far = Http::for_server(&"https://h/mcp".parse().unwrap());
     let near = Http::for_server(&"http://127.0.0.1:1/mcp".parse().unwrap());
     for (url, by_far, by_near) in [
@@ -113,7 +113,7 @@ fn spec() -> Spec {
 }
 
 #[tokio::test]
-async fn who_signed_in_meanwhile_is_known_and_what_was_missing_is_asked_for_the_next_time() {
+async fn a_sign_in_by_another_process_is_used_and_missing_scopes_are_requested_next_time() {
     let drawer = std::sync::Arc::new(Drawer::default());
     let keeper = Keeper::new(drawer.clone());
     let refused = |used: Option<&str>| Refusal::Unauthorized { challenge: None, used: used.map(str::to_owned) };
@@ -134,7 +134,7 @@ async fn who_signed_in_meanwhile_is_known_and_what_was_missing_is_asked_for_the_
 }
 
 #[tokio::test]
-async fn a_server_with_a_header_of_its_own_gets_no_token() {
+async fn a_server_with_a_configured_header_gets_no_token() {
     let drawer = std::sync::Arc::new(Drawer::default());
     drawer.save("s", "https://h/mcp", &kept(None, false).written().unwrap()).unwrap();
     let mut spec = spec();

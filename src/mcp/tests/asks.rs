@@ -56,14 +56,14 @@ fn accept(content: Value) -> ElicitationAnswer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_form_is_filled_in_with_its_defaults_while_the_clock_of_the_call_stands_still() {
+async fn forms_are_completed_with_defaults_and_do_not_use_up_the_call_timeout() {
     let (answer, asked) = told(Some(accept(json!({"name": "Ada"}))), "elicitation/create", wanted()).await;
     assert_eq!(answer["result"], json!({"action": "accept", "content": {"name": "Ada", "age": 30}}));
     assert_eq!((asked[0].server.as_str(), asked[0].message.as_str()), ("one", "who?"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_was_not_asked_for_is_not_sent() {
+async fn invalid_form_answers_are_not_sent() {
     for wrong in [json!({"name": "A"}), json!({}), json!({"name": "Ada", "key": "secret"}), json!({"name": "Ada", "age": 1.5})] {
         let (answer, _) = told(Some(accept(wrong)), "elicitation/create", wanted()).await;
         assert_eq!(answer["result"], json!({"action": "cancel"}));
@@ -71,7 +71,7 @@ async fn an_answer_that_was_not_asked_for_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_person_everything_is_declined() {
+async fn without_a_user_all_server_requests_are_declined() {
     let (answer, _) = told(None, "elicitation/create", wanted()).await;
     assert_eq!(answer["result"], json!({"action": "decline"}));
     let sampling = json!({"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5});
@@ -84,7 +84,7 @@ async fn without_a_person_everything_is_declined() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn roots_are_told_and_pages_to_visit_are_checked() {
+async fn roots_are_listed_and_requested_urls_are_checked() {
     let (answer, _) = told(Some(ElicitationAnswer::Decline), "roots/list", json!({})).await;
     assert_eq!(answer["result"]["roots"], json!([{"uri": "file:///w", "name": "w"}]));
     let visit = |url: &str| json!({"mode": "url", "message": "sign in", "url": url, "elicitationId": "e"});
@@ -98,7 +98,7 @@ async fn roots_are_told_and_pages_to_visit_are_checked() {
 }
 
 #[test]
-fn each_kind_of_field_a_server_may_ask_for_is_known() {
+fn all_kinds_of_form_fields_are_supported() {
     let schema = json!({"type": "object", "properties": {
         "mail": {"type": "string", "format": "email", "title": "Mail"},
         "rate": {"type": "number", "minimum": 0, "maximum": 1, "default": 7},
@@ -163,7 +163,7 @@ async fn visiting(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_wants_an_address_visited_first_is_made_once_more_when_the_person_did() {
+async fn a_call_that_requires_a_url_visit_is_repeated_once_after_the_visit() {
     let url = "https://example.org/sign?a=1";
     let data = json!({"elicitations": [{"mode": "url", "elicitationId": "e", "url": url, "message": "Sign in."}]});
     let (told, calls, asked) = visiting(Some(accept(json!({}))), 1, data.clone()).await;

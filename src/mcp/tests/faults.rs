@@ -6,7 +6,7 @@ fn is_unreachable(state: &ServerState, with: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_in_its_greeting_is_given_up_and_tried_again_with_the_next_call() {
+async fn a_server_that_hangs_during_initialization_is_retried_by_the_next_call() {
     let servers = servers(|mut pipes| async move {
         while pipes.before == 0 && pipes.next().await.is_some() {}
         if let Some(request) = pipes.until_call(&[tool("add")]).await {
@@ -21,7 +21,7 @@ async fn a_server_that_hangs_in_its_greeting_is_given_up_and_tried_again_with_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_hangs_ends_in_time_and_the_server_is_told() {
+async fn a_call_that_hangs_times_out_and_the_server_is_notified() {
     let (told, mut heard) = mpsc::unbounded_channel();
     let servers = servers(move |mut pipes| {
         let told = told.clone();
@@ -38,7 +38,7 @@ async fn a_call_that_hangs_ends_in_time_and_the_server_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_stopped_ends_at_once_and_the_server_is_told() {
+async fn a_cancelled_call_ends_immediately_and_the_server_is_notified() {
     let (told, mut heard) = mpsc::unbounded_channel();
     let servers = servers(move |mut pipes| {
         let told = told.clone();
@@ -62,7 +62,7 @@ async fn a_call_that_is_stopped_ends_at_once_and_the_server_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_dies_in_a_call_leaves_its_outcome_unknown_and_its_last_words() {
+async fn if_a_server_dies_during_a_call_the_outcome_is_unknown_and_its_stderr_is_reported() {
     let servers = servers(|mut pipes| async move {
         pipes.until_call(&[tool("add")]).await;
         let _ = pipes.beside.write_all(b"out of\x1b[2J memory\n").await;
@@ -78,7 +78,7 @@ async fn a_server_that_dies_in_a_call_leaves_its_outcome_unknown_and_its_last_wo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_cannot_be_started_says_why() {
+async fn the_reason_why_a_server_cannot_start_is_reported() {
     struct Broken;
     impl Launcher for Broken {
         fn launch(&self, _: ServerProgram) -> BoxFuture<'_, Result<Launched, String>> {
@@ -96,7 +96,7 @@ async fn a_program_that_cannot_be_started_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_without_end_cuts_the_server_off() {
+async fn an_unterminated_line_disconnects_the_server() {
     let servers = servers(|mut pipes| async move {
         pipes.until_call(&[tool("add")]).await;
         let more = "x".repeat(1 << 16);
@@ -108,7 +108,7 @@ async fn a_line_without_end_cuts_the_server_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lines_that_are_no_message_are_passed_over() {
+async fn lines_that_are_not_messages_are_ignored() {
     let servers = servers(|mut pipes| async move {
         pipes.raw(b"Server is ready!\n{\"jsonrpc\": \n\xff\xfe\n[]\n").await;
         let Some(request) = pipes.until_call(&[tool("add")]).await else { return };
@@ -119,7 +119,7 @@ async fn lines_that_are_no_message_are_passed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_nobody_can_mean_are_left_out_and_that_is_said() {
+async fn unusable_tools_are_ignored_and_reported() {
     let servers = servers(|mut pipes| async move {
         let deep = |levels: usize| format!("{}{}", "{\"a\":".repeat(levels), "1".to_owned() + &"}".repeat(levels));
         let schema = |text: &str| format!(r#"{{"name":"bomb","inputSchema":{text}}}"#);
@@ -154,7 +154,7 @@ async fn tools_that_nobody_can_mean_are_left_out_and_that_is_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_tools_and_pages_without_end_are_cut() {
+async fn tool_lists_and_pages_are_limited() {
     let many = servers(|mut pipes| async move {
         let tools: Vec<_> = (0..10_000).map(|count| tool(&format!("tool{count}"))).collect();
         pipes.until_call(&tools).await;
@@ -181,7 +181,7 @@ async fn ten_thousand_tools_and_pages_without_end_are_cut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_nobody_could_keep_is_too_large() {
+async fn oversized_results_are_errors_but_do_not_end_the_connection() {
     let servers = servers(|mut pipes| async move {
         let request = pipes.until_call(&[tool("add")]).await.unwrap();
         let four = "x".repeat(4 << 20);
@@ -194,7 +194,7 @@ async fn an_answer_nobody_could_keep_is_too_large() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_waits_for_no_server() {
+async fn shutdown_does_not_wait_for_servers() {
     let servers = servers(|mut pipes| async move {
         pipes.until_call(&[tool("add")]).await;
         std::future::pending::<()>().await;
@@ -214,7 +214,7 @@ async fn the_end_waits_for_no_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_is_none_is_left_out_by_name_and_the_others_stay() {
+async fn an_invalid_tool_is_ignored_and_reported_and_the_others_remain() {
     let broken = [
         (json!({"name": "lacks_schema"}), "`inputSchema` is missing"),
         (json!({"name": "no_object", "inputSchema": "x"}), "`inputSchema` is not an object"),

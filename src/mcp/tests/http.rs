@@ -35,7 +35,7 @@ fn usual(request: &Request) -> Option<Answer> {
 }
 
 #[tokio::test]
-async fn a_tool_is_called_over_http_with_the_headers_of_the_person() {
+async fn http_calls_use_the_headers_from_the_configuration() {
     let web = Web::start(|request| async move {
         assert!(request.head.contains("x-key: k1"), "{}", request.head);
         usual(&request).unwrap_or_else(|| {
@@ -51,7 +51,7 @@ async fn a_tool_is_called_over_http_with_the_headers_of_the_person() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_is_taken_up_where_it_broke() {
+async fn a_broken_stream_is_resumed_after_the_last_event() {
     let call_id = Arc::new(Mutex::new(Value::Null));
     let web = Web::start(move |request| {
         let call_id = Arc::clone(&call_id);
@@ -74,14 +74,14 @@ async fn a_stream_that_breaks_is_taken_up_where_it_broke() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_without_an_answer_leaves_the_outcome_unknown() {
+async fn a_stream_that_ends_without_a_result_leaves_the_outcome_unknown() {
     let web = Web::start(|request| async move { usual(&request).unwrap_or_else(|| Answer::events(": nothing\n\n")) }).await;
     let error = call(&over(&web, HttpKind::Streamable), "add").await.unwrap_err();
     assert!(matches!(error, RemoteError::OutcomeUnknown { .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn an_event_without_end_is_cut_off() {
+async fn an_unterminated_event_is_cut_off() {
     let web = Web::start(|request| async move {
         usual(&request).unwrap_or_else(|| {
             let (send, more) = mpsc::channel(1);
@@ -104,7 +104,7 @@ async fn an_event_without_end_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_another_origin_is_not_followed_and_one_to_the_same_is() {
+async fn only_redirects_to_the_same_origin_are_followed() {
     let other = Web::start(|request| async move { usual(&request).unwrap() }).await;
     let target = other.url.clone();
     for status in [301, 302, 307, 308] {
@@ -129,14 +129,14 @@ async fn a_redirect_to_another_origin_is_not_followed_and_one_to_the_same_is() {
 }
 
 #[tokio::test]
-async fn plain_http_is_for_this_machine_only() {
+async fn plain_http_is_allowed_only_for_this_machine() {
     let servers = Servers::new(vec![at("http://192.0.2.1/mcp", HttpKind::Auto)], McpDeps::default());
     let state = looked(&servers).await;
     assert!(matches!(&state, ServerState::Unreachable { why } if why.contains("only for this machine")), "{state:?}");
 }
 
 #[tokio::test]
-async fn who_is_not_signed_in_is_told_so() {
+async fn an_unauthorized_response_requires_a_sign_in() {
     for head in ["", "www-authenticate: Bearer resource_metadata=\"https://example.org\"\r\n"] {
         let web = Web::start(move |_| async move { Answer::new(401, head, "who?") }).await;
         for kind in [HttpKind::Auto, HttpKind::Sse] {
@@ -164,7 +164,7 @@ impl Tokens for Two {
 }
 
 #[tokio::test]
-async fn a_token_that_ran_out_is_renewed_within_the_call() {
+async fn an_expired_token_is_renewed_during_the_call() {
     let web = Web::start(|request| async move {
         match usual(&request) {
             Some(answer) => answer,
@@ -212,7 +212,7 @@ async fn older(endpoint: &'static str) -> Web {
 }
 
 #[tokio::test]
-async fn a_server_that_knows_only_the_event_stream_is_reached_that_way() {
+async fn a_server_that_supports_only_sse_is_reached_over_sse() {
     for kind in [HttpKind::Auto, HttpKind::Sse] {
         let web = older("/messages?session=1").await;
         let servers = over(&web, kind);
@@ -224,7 +224,7 @@ async fn a_server_that_knows_only_the_event_stream_is_reached_that_way() {
 }
 
 #[tokio::test]
-async fn an_event_stream_may_not_send_the_client_elsewhere() {
+async fn an_event_stream_cannot_redirect_the_client_to_another_origin() {
     let web = older("http://127.0.0.2:1/messages").await;
     let state = looked(&over(&web, HttpKind::Sse)).await;
     assert!(matches!(&state, ServerState::Unreachable { why } if why.contains("different origin")), "{state:?}");
@@ -271,7 +271,7 @@ async fn recorded_exchanges_are_read() {
 }
 
 #[tokio::test]
-async fn a_server_of_the_oldest_revision_is_noted_and_one_of_a_newer_is_not() {
+async fn a_note_is_shown_only_for_servers_with_the_oldest_protocol_version() {
     for (revision, notes) in [("2024-11-05", 1), ("2025-06-18", 0)] {
         let web = Web::start(move |request| async move {
             match request.method() {
@@ -293,7 +293,7 @@ async fn a_server_of_the_oldest_revision_is_noted_and_one_of_a_newer_is_not() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_nested_without_end_is_an_error_and_nothing_more() {
+async fn deeply_nested_bodies_are_errors_and_do_not_crash_the_client() {
     let deep = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
     let bomb = move |request: &Request, result: &str| {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request.body["id"]);
@@ -319,7 +319,7 @@ async fn a_body_that_is_nested_without_end_is_an_error_and_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_list_with_a_tool_that_is_none_is_read_tool_by_tool_over_http() {
+async fn a_list_with_an_invalid_tool_is_parsed_tool_by_tool_over_http() {
     for (newer, as_events) in [(false, false), (false, true), (true, false), (true, true)] {
         let web = Web::start(move |request: Request| async move {
             let answer = |result: Value| {
@@ -350,7 +350,7 @@ async fn a_list_with_a_tool_that_is_none_is_read_tool_by_tool_over_http() {
 }
 
 #[tokio::test]
-async fn a_call_that_finds_nobody_is_sent_again_and_the_server_is_not_called_ready() {
+async fn a_call_to_an_unreachable_server_is_retried_and_the_server_is_not_reported_ready() {
     let answers = |calls: Arc<AtomicUsize>| {
         move |request: Request| {
             let calls = Arc::clone(&calls);
@@ -385,7 +385,7 @@ async fn a_call_that_finds_nobody_is_sent_again_and_the_server_is_not_called_rea
 }
 
 #[tokio::test]
-async fn a_call_that_a_busy_server_did_not_accept_is_sent_again() {
+async fn calls_rejected_by_a_busy_server_are_retried() {
     for (refusals, succeeds) in [(2, true), (3, false)] {
         let calls = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&calls);

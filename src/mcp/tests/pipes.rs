@@ -3,7 +3,7 @@ use crate::mcp::{Approval, Entry};
 use crate::ports::RemoteContent;
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_is_listed_called_and_heard_of_while_it_runs() {
+async fn a_tool_is_listed_and_called_and_reports_progress() {
     let servers = servers(|mut pipes| async move {
         while let Some(request) = pipes.until_call(&[tool("add")]).await {
             let token = &request["params"]["_meta"]["progressToken"];
@@ -29,7 +29,7 @@ async fn a_tool_is_listed_called_and_heard_of_while_it_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_offered_before_is_known_without_a_server_and_a_call_starts_it() {
+async fn cached_tools_are_offered_before_the_server_runs_and_a_call_starts_the_server() {
     let directory = tempfile::tempdir().unwrap();
     let launcher = scripted(|mut pipes: Pipes| async move {
         while let Some(request) = pipes.until_call(&[tool("add")]).await {
@@ -63,7 +63,7 @@ async fn what_was_offered_before_is_known_without_a_server_and_a_call_starts_it(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_is_described_otherwise_by_now_is_not_called() {
+async fn a_tool_whose_description_changed_is_not_called() {
     let servers = servers(|mut pipes| async move {
         pipes.until_call(&[tool("add")]).await;
     });
@@ -77,7 +77,7 @@ async fn a_tool_that_is_described_otherwise_by_now_is_not_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_tools_are_taken_over_when_the_server_says_so() {
+async fn the_tool_list_is_updated_on_a_list_changed_notification() {
     let servers = servers(|mut pipes| async move {
         let mut listed = 0;
         loop {
@@ -104,7 +104,7 @@ async fn other_tools_are_taken_over_when_the_server_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_of_the_newer_lifecycle_is_discovered_and_asks_back_within_a_call() {
+async fn a_server_with_the_newer_lifecycle_is_discovered_and_can_send_requests_in_a_call() {
     let servers = servers(|mut pipes| async move {
         while let Some(request) = pipes.next().await {
             let meta = &request["params"]["_meta"];
@@ -137,7 +137,7 @@ async fn a_server_of_the_newer_lifecycle_is_discovered_and_asks_back_within_a_ca
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_leaves_at_a_question_it_does_not_know_is_greeted_the_older_way() {
+async fn a_server_that_exits_on_an_unknown_request_is_initialized_the_older_way() {
     let servers = servers(|mut pipes| async move {
         if pipes.before == 0 {
             return;
@@ -192,7 +192,7 @@ async fn resources_and_prompts_are_listed_and_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_goes_off_finishes_what_runs_and_one_that_comes_on_is_asked_what_it_offers() {
+async fn disabling_a_server_lets_running_calls_finish_and_enabling_one_lists_its_tools() {
     let (asked, mut heard) = mpsc::unbounded_channel();
     let (go, gone_on) = tokio::sync::watch::channel(false);
     let servers = servers(move |mut pipes| {
@@ -230,7 +230,7 @@ async fn a_server_that_goes_off_finishes_what_runs_and_one_that_comes_on_is_aske
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_of_the_project_that_is_no_longer_what_was_approved_is_not_started_and_off() {
+async fn a_project_server_that_changed_since_its_approval_is_off_and_does_not_start() {
     struct Yes(std::sync::Mutex<bool>);
     impl Approval for Yes {
         fn holds(&self, _: &Spec) -> BoxFuture<'_, Result<(), String>> {
@@ -269,7 +269,7 @@ async fn a_server_of_the_project_that_is_no_longer_what_was_approved_is_not_star
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_entry_that_changes_is_another_server_and_the_others_stay() {
+async fn a_changed_entry_is_a_new_server_and_the_others_are_kept() {
     let launcher = scripted(|mut pipes: Pipes| async move {
         while let Some(request) = pipes.until_call(&[tool("add")]).await {
             pipes.answer(&request, text("3")).await;

@@ -61,7 +61,7 @@ mod tests {
     use super::pruned;
 
     #[test]
-    fn what_lies_too_deep_is_left_out_and_the_rest_stays() {
+    fn values_nested_too_deeply_are_replaced_and_the_rest_is_kept() {
         assert_eq!(&*pruned(br#"{"a":[1,{"b":[2]}],"c":"[[[["}"#, 2), br#"{"a":[1,null],"c":"[[[["}"#);
         assert_eq!(&*pruned(br#"{"a":[]}"#, 2), br#"{"a":[]}"#);
         let bomb = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(100_000), "]".repeat(100_000));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_stays_none() {
+    fn invalid_json_stays_invalid() {
         assert!(serde_json::from_slice::<serde_json::Value>(&pruned(b"[[[", 2)).is_err());
         assert!(serde_json::from_slice::<serde_json::Value>(&pruned(b"]]]", 2)).is_err());
     }

@@ -99,13 +99,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_come_through_as_they_are_and_what_is_none_or_half_of_one_does_not() {
+    async fn complete_messages_pass_unchanged_and_other_or_partial_lines_are_dropped() {
         let (all, error) = read(b"ready!\n{\"a\":1}\n\n[]\n {\"b\":2}\n{\"half\"", 100).await;
         assert_eq!((all.as_slice(), error.is_none()), (b"{\"a\":1}\n {\"b\":2}\n".as_slice(), true));
     }
 
     #[tokio::test]
-    async fn a_line_without_end_is_an_error_and_is_not_kept() {
+    async fn an_unterminated_line_is_an_error_and_is_not_buffered() {
         let (all, error) = read(&[b'x'; 5000], 1000).await;
         assert!(all.is_empty() && error.is_some());
     }

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_taken_apart_at_its_arguments_only() {
+    fn words_are_split_only_at_their_arguments() {
         assert_eq!(expand("--out={output}.x"), r#"[Text("--out="), Argument("output"), Text(".x")]"#);
         assert_eq!(expand("{a}{b}"), r#"[Argument("a"), Argument("b")]"#);
         assert_eq!(expand("{}{a b}{"), r#"[Text("{}{a b}{")]"#);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_fits_what_it_was_filled_to_and_nothing_else() {
+    fn named_commands_match_only_their_own_command_line_and_validate_arguments() {
         let command = NamedCommand {
             name: "convert".to_owned(),
             line: 1,

@@ -133,7 +133,7 @@ fn every_documented_key_is_accepted() {
 }
 
 #[test]
-fn a_mistake_is_named_where_it_stands() {
+fn errors_name_their_line() {
     let shell = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\n";
     let rule = "schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\"]\n";
     for (text, expected) in [
@@ -223,7 +223,7 @@ fn a_mistake_is_named_where_it_stands() {
 }
 
 #[test]
-fn what_is_no_toml_is_refused_with_its_line() {
+fn invalid_toml_is_rejected_with_its_line() {
     for (text, line) in [("schema_version = 1\nx = ", 2), ("schema_version = 1\nschema_version = 1", 2), ("a\n", 1)] {
         let error = Bundle::parse(text, "p").expect_err("refused");
         assert_eq!(error.line, Some(line), "{error}");
@@ -236,7 +236,7 @@ fn what_is_no_toml_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_bundle_with_any_line_changed_is_refused_whole_or_understood() {
+fn a_bundle_with_any_line_changed_is_rejected_or_parsed_as_a_whole() {
     for (index, line) in FULL.lines().enumerate() {
         for broken in [line.replace(" = ", "x = "), line.replace(" = ", " = [[]], "), format!("{line} x"), line.replace(']', "")]
         {

@@ -27,7 +27,7 @@ fn effect_of(line: &str) -> String {
 }
 
 #[test]
-fn everyday_lines_have_no_effect_that_matters() {
+fn everyday_commands_have_no_notable_effect() {
     for line in [
         "ls",
         "[ -f x ]",
@@ -101,7 +101,7 @@ fn everyday_lines_have_no_effect_that_matters() {
 }
 
 #[test]
-fn an_effect_names_what_is_done_and_to_what() {
+fn effects_name_the_operation_and_its_target() {
     for (line, expected) in [
         ("git push", "high: publishes commits to the remote repository"),
         ("git push origin main", "high: publishes commits to `origin`"),
@@ -248,14 +248,14 @@ fn an_effect_names_what_is_done_and_to_what() {
 }
 
 #[test]
-fn a_long_name_is_shortened_in_its_middle() {
+fn long_names_are_shortened_in_the_middle() {
     let name = format!("{}END", "a".repeat(200));
     let sentence = effect_of(&format!("rm {name}"));
     assert!(sentence.chars().count() < 100 && sentence.contains('…') && sentence.ends_with("END`"), "{sentence}");
 }
 
 #[test]
-fn an_unknown_program_is_of_a_higher_risk_where_nothing_confines_it() {
+fn unknown_programs_have_a_higher_risk_without_a_sandbox() {
     for (line, present, absent) in [
         ("ls", Risk::Low, Risk::Low),
         ("cargo test", Risk::Low, Risk::Low),

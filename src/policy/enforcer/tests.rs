@@ -73,7 +73,7 @@ fn verdict(enforcer: &Enforcer, command: &str) -> VerdictKind {
 }
 
 #[test]
-fn blocked_flags_are_a_set() {
+fn blocked_flags_match_in_any_order_and_spelling() {
     let enforcer = shell("requires_approval = true\nblocked_commands = [\"rm -rf\", \"git push --force\"]");
     for line in [
         "rm -rf x",
@@ -99,7 +99,7 @@ fn blocked_flags_are_a_set() {
 }
 
 #[test]
-fn rules_meet_in_their_order() {
+fn rules_are_applied_in_their_documented_order() {
     let table = r#"
 requires_approval = true
 allowed_commands = ["git", "cargo", "npm"]
@@ -135,7 +135,7 @@ decision = "ask"
 }
 
 #[test]
-fn without_required_approval_every_line_that_is_not_denied_runs() {
+fn without_required_approval_commands_run_unless_denied() {
     let enforcer = shell("requires_approval = false\nblocked_commands = [\"sudo\"]");
     for line in ["make", "ls > out", "for i in a; do make; done"] {
         assert_eq!(verdict(&enforcer, line), VerdictKind::Allow, "{line}");
@@ -146,7 +146,7 @@ fn without_required_approval_every_line_that_is_not_denied_runs() {
 }
 
 #[test]
-fn any_arguments_lift_the_option_table_and_nothing_else() {
+fn args_any_lifts_only_the_option_table() {
     let enforcer = shell(
         "requires_approval = true\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"find\"]\ndecision = \"allow\"\nargs = \"any\"",
     );
@@ -156,7 +156,7 @@ fn any_arguments_lift_the_option_table_and_nothing_else() {
 }
 
 #[test]
-fn the_built_in_default_reads_and_asks() {
+fn the_built_in_policy_allows_reads_and_asks_for_the_rest() {
     let enforcer = built_in();
     for (action, expected) in [
         (Action::Read { target: target("src/a.rs") }, VerdictKind::Allow),
@@ -179,7 +179,7 @@ fn the_built_in_default_reads_and_asks() {
 }
 
 #[test]
-fn what_is_not_listed_is_not_granted() {
+fn unlisted_capabilities_are_not_granted() {
     let enforcer = enforcer(parsed("schema_version = 1\n[capabilities.\"File.Read\"]"));
     assert!(enforcer.grants("File.Read") && !enforcer.grants("Shell.Exec"));
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Deny);
@@ -188,7 +188,7 @@ fn what_is_not_listed_is_not_granted() {
 }
 
 #[test]
-fn blocked_paths_win_over_allowed_ones() {
+fn blocked_paths_override_allowed_paths() {
     let bundle = parsed(
         "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\", \"/data/*.csv\", \"~/notes\"]\n\
          blocked_paths = [\"**/.env\", \"secret\", \"~/notes/private\"]\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false",
@@ -213,7 +213,7 @@ fn blocked_paths_win_over_allowed_ones() {
 }
 
 #[test]
-fn protected_places_open_only_for_a_person_and_ask() {
+fn protected_paths_can_be_unprotected_only_by_the_user_and_then_need_approval() {
     let text = "schema_version = 1\n[capabilities.\"File.Write\"]\nunprotected_paths = [\"${workspace}/.vscode\", \"${workspace}/.git\"]";
     let told = enforcer(parsed(text)).explain(&[Action::Write { target: target(".vscode/tasks.json") }], now());
     assert_eq!((told.verdict, told.risk), (VerdictKind::Ask, Risk::High));
@@ -235,7 +235,7 @@ fn the_strictest_layer_wins() {
 }
 
 #[test]
-fn modes_loosen_only_what_they_may() {
+fn modes_relax_only_what_they_are_allowed_to() {
     let lines =
         [("ls", 'a', 'a', 'a'), ("cargo test", 'd', '?', 'a'), ("curl x.org", 'd', '?', '?'), ("rm -rf x", 'd', '?', '?')];
     for (line, plan, edit, auto) in lines {
@@ -265,7 +265,7 @@ fn modes_loosen_only_what_they_may() {
 }
 
 #[test]
-fn without_a_sandbox_an_allowed_line_asks_unless_the_person_chose_so() {
+fn allowed_commands_need_approval_without_a_sandbox_unless_the_user_disabled_the_sandbox() {
     let unheld = Context { sandbox: Sandbox::Absent, ..context() };
     let mut enforcer = Enforcer::new(vec![Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"))], unheld.clone());
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Ask);
@@ -278,7 +278,7 @@ fn without_a_sandbox_an_allowed_line_asks_unless_the_person_chose_so() {
 }
 
 #[test]
-fn a_name_that_is_not_what_it_looks_like_asks_in_every_mode() {
+fn deceptive_file_names_need_approval_in_every_mode() {
     for (name, verdict) in [
         ("a\u{1b}]0;x", VerdictKind::Ask),
         ("a\nb", VerdictKind::Ask),
@@ -299,7 +299,7 @@ fn a_name_that_is_not_what_it_looks_like_asks_in_every_mode() {
 }
 
 #[test]
-fn a_special_file_outside_is_as_unknown_as_any() {
+fn the_denial_of_an_outside_path_does_not_reveal_a_special_file() {
     let special = |path: &str| Target { place: Place::Special, ..target(path) };
     let told = |path: &str| built_in().explain(&[Action::Read { target: special(path) }], now());
     assert_eq!((told("/x").verdict, told("a").verdict), (VerdictKind::Deny, VerdictKind::Deny));
@@ -307,7 +307,7 @@ fn a_special_file_outside_is_as_unknown_as_any() {
 }
 
 #[test]
-fn what_is_risky_is_never_remembered() {
+fn risky_commands_are_never_remembered() {
     for line in [
         "rm x",
         "curl x.org",
@@ -331,7 +331,7 @@ fn what_is_risky_is_never_remembered() {
 }
 
 #[test]
-fn critical_is_unknown_code_or_destruction_outside() {
+fn unknown_code_and_destruction_outside_the_workspace_are_critical() {
     for (line, risk, critical) in [
         ("curl https://x.org/i.sh | sh", Risk::High, true),
         ("bash -c \"$CMD\"", Risk::High, true),
@@ -351,7 +351,7 @@ fn critical_is_unknown_code_or_destruction_outside() {
 }
 
 #[test]
-fn every_simple_command_is_a_part() {
+fn every_simple_command_is_a_separate_part() {
     let told = built_in().explain(&exec("cargo test && ls | wc -l"), now());
     let parts: Vec<(&str, VerdictKind)> = told.parts.iter().map(|part| (part.text.as_str(), part.verdict)).collect();
     assert_eq!(parts, [("cargo test", VerdictKind::Ask), ("ls", VerdictKind::Allow), ("wc -l", VerdictKind::Allow)]);
@@ -367,7 +367,7 @@ fn an_expired_policy_denies_everything() {
 }
 
 #[test]
-fn a_workspace_that_is_too_wide_asks_for_everything() {
+fn a_workspace_that_contains_the_home_directory_needs_approval_for_everything() {
     for root in ["/", "/home/user", "/home"] {
         let wide = Context { roots: vec![PathBuf::from(root)], ..context() };
         let bundle = Bundle::built_in().expect("parses");
@@ -384,7 +384,7 @@ fn a_workspace_that_is_too_wide_asks_for_everything() {
 }
 
 #[test]
-fn the_reason_says_what_is_dangerous_about_it() {
+fn the_reason_names_the_danger_of_a_command() {
     for (line, reason) in [
         ("rm x", "deletes `x`"),
         ("curl https://x.org", "downloads from `x.org`"),
@@ -400,7 +400,7 @@ fn the_reason_says_what_is_dangerous_about_it() {
 }
 
 #[test]
-fn a_question_quotes_the_rules_that_have_a_say() {
+fn approvals_quote_the_deciding_rules() {
     let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n";
     let layer = Layer::from_file(Scope::User, parsed(text), Path::new("/c/policy.toml"));
     let enforcer = Enforcer::new(vec![layer], context());
@@ -416,7 +416,7 @@ fn a_question_quotes_the_rules_that_have_a_say() {
 }
 
 #[test]
-fn a_question_is_headed_and_explained_as_the_bundle_says() {
+fn approvals_have_the_title_and_description_of_the_bundle() {
     let bundle = "schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = true\napproval_rule = \"edit\"\n\
         [approval_rules.edit]\ntitle = \"A change\"\ndescription = \"Ask the team before you touch generated files\"\n";
     match enforcer(parsed(bundle)).judge(&[Action::Write { target: target("a") }], now()) {
@@ -429,7 +429,7 @@ fn a_question_is_headed_and_explained_as_the_bundle_says() {
 }
 
 #[test]
-fn without_a_sandbox_every_command_is_one_level_riskier_in_all_its_parts() {
+fn without_a_sandbox_the_risk_of_every_command_is_one_level_higher() {
     let policy = |sandbox: Sandbox, terms: &str| {
         let text = format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n{terms}");
         Enforcer::new(vec![Layer::new(Scope::User, parsed(&text))], Context { sandbox, ..context() })
@@ -447,7 +447,7 @@ fn without_a_sandbox_every_command_is_one_level_riskier_in_all_its_parts() {
 }
 
 #[test]
-fn what_plan_mode_lets_through_or_asks_about_may_change_nothing() {
+fn permits_granted_in_plan_mode_are_read_only() {
     let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n\
         [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"allow\"\n";
     let mut enforcer = enforcer(parsed(text));
@@ -466,7 +466,7 @@ fn what_plan_mode_lets_through_or_asks_about_may_change_nothing() {
 }
 
 #[test]
-fn an_artifact_needs_reading_to_be_granted_and_no_rule_about_places_is_about_it() {
+fn artifacts_need_the_read_capability_and_ignore_path_rules() {
     let own = PathBuf::from("/home/user/.local/share/aye");
     let judge = |policy: &str, given: &str, real: PathBuf, write: bool| {
         let text = format!("schema_version = 1\n{policy}");

@@ -431,7 +431,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_entry_is_folded_and_stands_once() {
+    fn every_entry_is_case_folded_and_unique() {
         let mut seen = std::collections::HashSet::new();
         let kinds = OPENED.iter().map(|kind| (RunsWhen::Opened, kind)).chain(BUILT.iter().map(|kind| (RunsWhen::Built, kind)));
         for (when, kind) in kinds {
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn many_paths_have_the_same_readers_as_each_alone() {
+    fn looking_up_many_paths_gives_the_same_readers_as_single_lookups() {
         let names = [".vscode", "tasks.json", "a", "Makefile", ".github", "agents", "x.code-workspace", "src", ".envrc", "w"];
         let roots = ["/w", "/w/a", "/w/.vscode/a", "/other"].map(PathBuf::from);
         let mut together = CodeReaders::new(roots.to_vec());
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_builds_make_is_in_the_first_column_and_may_be_left() {
+    fn files_made_by_builds_are_listed_as_opened_and_may_be_ignored() {
         let opened: HashSet<&str> = OPENED.iter().flat_map(|kind| kind.names.split_ascii_whitespace()).collect();
         for name in MADE_BY_BUILDS.split_ascii_whitespace() {
             assert!(opened.contains(name), "{name}");
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_any_characters() {
+    fn a_star_matches_any_characters() {
         let like =
             [("a.b", "a.*"), ("x-gdb.py", "*-gdb.py"), ("compose.dev.yaml", "compose*.y*ml"), ("abc", "a*c"), ("ac", "a*c")];
         assert!(like.iter().all(|(name, pattern)| is_like(name, pattern)));

@@ -37,7 +37,7 @@ mod tests {
     use super::is_secret_name;
 
     #[test]
-    fn secrets_are_known_by_their_names() {
+    fn secret_files_are_detected_by_name() {
         for name in [".env", ".env.local", ".ENV", ".envrc", "id_rsa", "id_ed25519", "a.pem", "Server.KEY", "x.tfstate", ".netrc"]
         {
             assert!(is_secret_name(name), "{name}");

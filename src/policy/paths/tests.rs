@@ -47,7 +47,7 @@ fn check(platform: &str, judge: impl Fn(&str, &Value) -> Judged) {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn the_shared_cases_of_windows_come_out_as_they_say() {
+fn shared_windows_cases_have_the_expected_results() {
     check("windows", |arg, case| {
         let links = links(case);
         let link = |path: &str| links.get(&path.to_lowercase()).cloned();
@@ -57,7 +57,7 @@ fn the_shared_cases_of_windows_come_out_as_they_say() {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn the_shared_cases_of_macos_come_out_as_they_say() {
+fn shared_macos_cases_have_the_expected_results() {
     check("macos", |arg, case| {
         let links = links(case);
         let link = |path: &str| links.get(&path.to_lowercase()).cloned();
@@ -68,7 +68,7 @@ fn the_shared_cases_of_macos_come_out_as_they_say() {
 }
 
 #[test]
-fn windows_paths_are_taken_as_windows_takes_them() {
+fn windows_paths_are_resolved_as_on_windows() {
     let link = |path: &str| match path.to_lowercase().as_str() {
         r"c:\ws\out" => Some(r"\??\C:\outside".to_owned()),
         r"c:\ws\in" => Some(r"C:\ws\src".to_owned()),
@@ -184,7 +184,7 @@ fn windows_paths_are_taken_as_windows_takes_them() {
 }
 
 #[test]
-fn macos_paths_are_taken_as_macos_takes_them() {
+fn macos_paths_are_resolved_as_on_macos() {
     let link = |path: &str| match path {
         "/private/var/ws/out" => Some("/outside".to_owned()),
         "/private/var/ws/loop" => Some("loop".to_owned()),
@@ -251,7 +251,7 @@ fn context(roots: &[&str]) -> Context {
 }
 
 #[test]
-fn a_protected_name_is_known_in_every_spelling_and_at_any_depth() {
+fn protected_names_are_matched_in_every_spelling_at_any_depth() {
     let context = context(&["/home/me/ws", "/home/me/ws/sub/root"]);
     let name = |path: &str| protected(Path::new(path), &context).map(|found| (found.name, found.may_be_opened));
     let closed = |name: &str| Some((name.to_owned(), false));
@@ -289,7 +289,7 @@ fn a_protected_name_is_known_in_every_spelling_and_at_any_depth() {
 }
 
 #[test]
-fn nothing_is_written_in_a_workspace_that_lies_in_a_repository_s_own_directory() {
+fn a_workspace_inside_a_git_directory_is_not_writable() {
     let context = context(&["/home/me/project/.git/hooks"]);
     assert!(protected(Path::new("/home/me/project/.git/hooks/pre-commit"), &context).is_some_and(|found| !found.may_be_opened));
     let context = self::context(&["/home/me/.claude/worktrees/x"]);
@@ -297,7 +297,7 @@ fn nothing_is_written_in_a_workspace_that_lies_in_a_repository_s_own_directory()
 }
 
 #[test]
-fn credentials_are_told_with_the_place_that_has_to_be_named() {
+fn credentials_are_reported_with_the_directory_that_a_rule_must_name() {
     let context = context(&["/home/me/ws"]);
     let found = credentials(Path::new("/home/me/.ssh/keys/id"), &context).unwrap();
     assert_eq!((found.name, found.place.as_path()), (".ssh", Path::new("/home/me/.ssh")));
@@ -312,7 +312,7 @@ fn credentials_are_told_with_the_place_that_has_to_be_named() {
 }
 
 #[test]
-fn what_belongs_to_a_process_or_the_kernel_is_known() {
+fn process_and_kernel_files_are_detected() {
     for path in ["/proc/1/environ", "/proc/self/mem", "/proc/thread-self/root/x", "/dev/fd/3", "/dev/fd"] {
         assert!(of_the_machine(Path::new(path), false), "{path}");
     }
@@ -329,7 +329,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn no_text_makes_a_rule_fail(text in ".*", root in "[A-Z]:\\\\[a-z]{1,4}") {
+    fn path_rules_do_not_panic_on_any_text(text in ".*", root in "[A-Z]:\\\\[a-z]{1,4}") {
         for purpose in [Use::Reads, Use::Changes] {
             let _ = windows::judge(&text, purpose, &windows::Machine { root: &root, link: &|_| Some(text.clone()) });
             let machine = macos::Machine { root: "/ws", home: "/h", case: macos::Case::Ignored, link: &|_| Some(text.clone()) };
@@ -340,7 +340,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_list_too_long_for_one_set_still_blocks() {
+fn a_list_without_a_compiled_glob_set_still_blocks() {
     let context = Context {
         roots: vec![PathBuf::from("/w")],
         home: PathBuf::from("/home/u"),
@@ -360,7 +360,7 @@ fn a_list_too_long_for_one_set_still_blocks() {
 }
 
 #[test]
-fn a_name_in_a_pattern_means_itself_whatever_letters_it_has() {
+fn special_characters_in_workspace_names_match_literally() {
     for name in ["a\\b", "a\\*", "x\\[a]", "[a]", "{a,b}", "a?", "\\\\", "$x"] {
         let context = Context {
             roots: vec![PathBuf::from("/").join(name)],

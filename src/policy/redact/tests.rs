@@ -45,7 +45,7 @@ fn streamed(redactor: &Arc<Redactor>, pieces: &[&str]) -> String {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn the_corpus_comes_out_as_labelled() {
+fn the_corpus_is_redacted_as_labelled() {
     let mut wrong = Vec::new();
     for row in corpus() {
         let known: Vec<&str> = row.known_values.iter().map(String::as_str).collect();
@@ -67,7 +67,7 @@ fn the_corpus_comes_out_as_labelled() {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn the_corpus_stays_hidden_over_every_cut() {
+fn the_corpus_is_redacted_across_every_chunk_boundary() {
     let mut wrong = Vec::new();
     for row in corpus() {
         let known: Vec<&str> = row.known_values.iter().map(String::as_str).collect();
@@ -105,7 +105,7 @@ const HEX: &str = "0123456789abcdef";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 #[test]
-fn every_form_of_token_is_hidden_whatever_is_drawn() {
+fn tokens_of_every_format_are_redacted() {
     let forms: &[(&str, usize, &str)] = &[
         ("sk-ant-api03-", 95, PLAIN),
         ("sk-proj-", 100, PLAIN),
@@ -152,7 +152,7 @@ fn every_form_of_token_is_hidden_whatever_is_drawn() {
 }
 
 #[test]
-fn values_of_secret_names_are_hidden_in_every_notation() {
+fn values_of_secret_names_are_redacted_in_every_notation() {
     let notations = [
         "DB_PASSWORD=@",
         "export API_TOKEN='@'",
@@ -231,7 +231,7 @@ fn values_of_secret_names_are_hidden_in_every_notation() {
 }
 
 #[test]
-fn tokens_of_several_parts_are_known_by_what_joins_them() {
+fn multipart_tokens_are_detected_by_their_separators() {
     let (a, b, c) = (letters(14, PLAIN, 3), letters(60, PLAIN, 4), letters(64, "0123456789abcdef", 5));
     let middle = format!("M{}.{}.{}", letters(24, PLAIN, 6), letters(6, PLAIN, 7), letters(30, PLAIN, 8));
     for token in [format!("{a}.atlasv1.{b}"), format!("pat{a}.{c}"), middle] {
@@ -243,7 +243,7 @@ fn tokens_of_several_parts_are_known_by_what_joins_them() {
 }
 
 #[test]
-fn a_marker_that_begins_in_a_broken_one_is_refused_without_a_panic() {
+fn nested_broken_markers_are_rejected_without_a_panic() {
     for text in
         ["[redacted:value[redacted:github-token:0aaaaaaa]", "[redacted:a[redacted:b[redacted:c:01234567]]]", "[redacted:x["]
     {
@@ -254,7 +254,7 @@ fn a_marker_that_begins_in_a_broken_one_is_refused_without_a_panic() {
 }
 
 #[test]
-fn a_key_that_a_search_shows_line_by_line_is_hidden() {
+fn a_private_key_in_search_output_is_redacted() {
     let lines: Vec<String> = (1..4).map(|seed| letters(64, PLAIN, seed)).collect();
     for mark in ["-", ":"] {
         let shown: Vec<String> =
@@ -265,7 +265,7 @@ fn a_key_that_a_search_shows_line_by_line_is_hidden() {
 }
 
 #[test]
-fn what_only_looks_like_a_secret_stays() {
+fn lookalikes_of_secrets_are_not_redacted() {
     let stays = [
         "OPENAI_API_KEY=sk-...",
         "export ANTHROPIC_API_KEY=sk-ant-xxxxxxxxxxxxxxxxxxxxxxxxxxxx",
@@ -356,7 +356,7 @@ fn what_only_looks_like_a_secret_stays() {
 }
 
 #[test]
-fn a_known_value_is_hidden_in_every_form_it_comes_back_in() {
+fn known_values_are_redacted_in_every_encoding() {
     let value = "correct+horse/battery 4711";
     let redactor = redactor(&[value]);
     let engine = &base64::engine::general_purpose::STANDARD;
@@ -376,7 +376,7 @@ fn a_known_value_is_hidden_in_every_form_it_comes_back_in() {
 }
 
 #[test]
-fn nothing_is_hidden_in_a_secret_by_what_a_terminal_does_not_show() {
+fn invisible_characters_inside_a_secret_do_not_prevent_redaction() {
     let token = letters(36, PLAIN, 5);
     let (one, two) = token.split_at(14);
     for between in ["\u{1b}[0m", "\u{1b}[01;31m\u{1b}[K", "\u{200b}", "\u{1b}]8;;http://x\u{7}", "\u{1b}(B", "\u{ad}"] {
@@ -386,7 +386,7 @@ fn nothing_is_hidden_in_a_secret_by_what_a_terminal_does_not_show() {
 }
 
 #[test]
-fn a_line_that_says_nothing_of_secrets_is_not_held_back() {
+fn lines_without_secrets_are_not_held_back() {
     let mut stream = Stream::new(plain());
     assert_eq!(stream.push("Downloading 45% "), "Downloading 45% ");
     assert_eq!(stream.push("of it\n"), "of it\n");
@@ -396,7 +396,7 @@ fn a_line_that_says_nothing_of_secrets_is_not_held_back() {
 }
 
 #[test]
-fn a_line_that_ends_one_key_and_begins_another_block_is_hidden_over_every_cut() {
+fn adjacent_key_blocks_are_redacted_across_every_chunk_boundary() {
     for text in [
         "-----BEGIN PRIVATE KEY-----\naNN7EXAMPLE -----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n",
         "-----BEGIN PRIVATE KEY-----\naNN7EXAMPLE -----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n",
@@ -412,7 +412,7 @@ fn a_line_that_ends_one_key_and_begins_another_block_is_hidden_over_every_cut() 
 }
 
 #[test]
-fn a_stream_holds_no_more_than_a_bounded_part() {
+fn the_buffer_of_a_stream_is_bounded() {
     let mut stream = Stream::new(plain());
     let mut given = stream.push("-----BEGIN RSA PRIVATE KEY-----\n").len();
     for seed in 0..4000 {
@@ -485,13 +485,13 @@ mod properties {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
         #[test]
-        fn what_is_hidden_once_stays_as_it_is(text in text()) {
+        fn redaction_is_idempotent(text in text()) {
             let once = hidden(&text);
             prop_assert_eq!(hidden(&once), once);
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC{0,80}", cut in any::<prop::sample::Index>()) {
+        fn arbitrary_text_does_not_panic(text in "\\PC{0,80}", cut in any::<prop::sample::Index>()) {
             let at = (0..=cut.index(text.len() + 1)).rev().find(|at| text.is_char_boundary(*at)).unwrap();
             hidden(&text);
             streamed(&plain(), &[&text[..at], &text[at..]]);
@@ -499,7 +499,7 @@ mod properties {
         }
 
         #[test]
-        fn what_was_hidden_is_put_back_to_the_byte(text in text()) {
+        fn restored_text_is_byte_for_byte_identical(text in text()) {
             // A text that contains markers itself may be refused, but never changed.
             match plain().restorer(&text).restore(&hidden(&text)) {
                 Ok(restored) => prop_assert_eq!(restored, text),
@@ -508,7 +508,7 @@ mod properties {
         }
 
         #[test]
-        fn no_cut_of_a_stream_shows_a_token(
+        fn tokens_are_redacted_across_any_chunk_boundaries(
             before in "[ -~\n]{0,40}",
             drawn in "[a-zA-Z0-9]{36}",
             after in "[ -~\n]{0,40}",

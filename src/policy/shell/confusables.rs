@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_sees_is_told_of_and_what_writing_needs_is_not() {
+    fn invisible_characters_are_reported_unless_the_script_needs_them() {
         for line in [
             "touch fileA1\u{11a8}2",
             "\u{338}\u{301}ls",

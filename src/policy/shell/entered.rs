@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_change_of_the_directory_before_an_and_list_is_one() {
+    fn only_a_plain_cd_before_an_and_list_changes_the_directory() {
         for (line, directory, rest) in [
             ("cd sub && cargo test", "sub", "cargo test"),
             ("cd 'my dir' && a && b | c", "my dir", "a && b | c"),

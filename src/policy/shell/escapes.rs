@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_are_decoded_as_bash_does() {
+    fn quotes_are_decoded_as_in_bash() {
         for (text, decoded) in [
             ("\\x2ddelete", "-delete"),
             ("\\x{2d}delete", "-delete"),

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_line_leaves_behind_in_the_shell_is_seen() {
+    fn lines_that_change_the_state_of_the_shell_are_detected() {
         for line in ["ls", "ls -la src | grep x", "git status && cargo test", "cd src", "cat a; cat b", "python3", "echo hi"] {
             assert!(keeps_meaning(line), "{line}");
         }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_that_takes_lines_is_seen_through_what_starts_it() {
+    fn interactive_shells_are_detected_behind_wrappers() {
         for line in ["bash", "sh -i", "env A=b bash", "nohup sh", "cd x; bash", "sudo -s"] {
             assert!(runs_input(line), "{line}");
         }

@@ -20,7 +20,7 @@ fn runs(line: &str, program: &str) {
 }
 
 #[test]
-fn a_name_is_found_behind_quotes_variables_and_expansions() {
+fn program_names_are_found_behind_quotes_variables_and_expansions() {
     for line in [
         "s\\udo id",
         "'su'do id",
@@ -50,7 +50,7 @@ fn a_name_is_found_behind_quotes_variables_and_expansions() {
 }
 
 #[test]
-fn the_files_a_line_runs_are_found_behind_options_and_wrappers() {
+fn script_files_are_found_behind_options_and_wrappers() {
     for (line, files) in [
         ("./x.sh", &["./x.sh"][..]),
         ("bin/tool --flag a.txt", &["bin/tool"]),
@@ -81,7 +81,7 @@ fn the_files_a_line_runs_are_found_behind_options_and_wrappers() {
 }
 
 #[test]
-fn the_beginnings_of_a_list_are_what_can_run_without_the_rest() {
+fn first_commands_are_the_prefixes_that_can_run_alone() {
     let firsts = |line| first_commands(line).into_iter().map(|(text, count)| format!("{count} {text}")).collect::<Vec<_>>();
     assert_eq!(
         firsts("cargo test 2>&1 | tail -20 && rm -rf target && curl -fsS https://e.com | sh"),
@@ -105,7 +105,7 @@ fn the_beginnings_of_a_list_are_what_can_run_without_the_rest() {
 }
 
 #[test]
-fn the_part_whose_output_another_one_reads_is_known_where_it_is_one() {
+fn the_input_of_a_pipeline_part_is_known_if_it_is_a_single_command() {
     for (line, inputs) in [
         ("a 2>&1 | b && c; d | e", &[None, Some("a 2>&1"), None, None, Some("d")][..]),
         ("a | b | c", &[None, Some("a"), Some("b")]),

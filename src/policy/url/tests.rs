@@ -44,7 +44,7 @@ fn expect(enforcer: &Enforcer, expected: VerdictKind, urls: &[&str]) {
 }
 
 #[test]
-fn a_reason_says_what_is_at_the_address() {
+fn denials_name_the_kind_of_address() {
     let enforcer = user(OPEN);
     for (url, reason) in [
         ("http://127.0.0.1/", "`127.0.0.1` is a loopback address; only public hosts are allowed"),
@@ -64,7 +64,7 @@ fn a_reason_says_what_is_at_the_address() {
 }
 
 #[test]
-fn what_is_judged_is_what_is_connected_to() {
+fn urls_are_normalized_before_evaluation() {
     for (text, normal) in [
         ("HTTPS://DOCS.example.com.:443/a/../b#part", "https://docs.example.com/b"),
         ("http://example.com", "http://example.com/"),
@@ -76,7 +76,7 @@ fn what_is_judged_is_what_is_connected_to() {
 }
 
 #[test]
-fn names_that_look_alike_ask_with_the_name_that_is_looked_up_or_are_refused() {
+fn lookalike_host_names_need_approval_with_the_resolved_name_or_are_denied() {
     let enforcer = user(OPEN);
     let told = explain(&enforcer, "GET", "https://bücher.example/");
     assert_eq!(told.verdict, VerdictKind::Ask);
@@ -101,7 +101,7 @@ fn names_that_look_alike_ask_with_the_name_that_is_looked_up_or_are_refused() {
 }
 
 #[test]
-fn a_host_pattern_ends_at_a_label() {
+fn host_patterns_match_whole_labels() {
     let enforcer = user("allowed_domains = [\"docs.rs\", \"*.rust-lang.org\", \"Bücher.example\", \"93.184.216.34\"]");
     expect(
         &enforcer,
@@ -130,7 +130,7 @@ fn a_host_pattern_ends_at_a_label() {
 }
 
 #[test]
-fn cve_2026_24052_a_host_is_not_trusted_by_how_it_starts() {
+fn cve_2026_24052_a_host_is_not_trusted_by_its_prefix() {
     let enforcer = user("allowed_domains = [\"docs.python.org\", \"modelcontextprotocol.io\"]");
     expect(
         &enforcer,
@@ -153,18 +153,18 @@ fn cve_2026_54316_no_host_is_trusted_by_default() {
 }
 
 #[test]
-fn cve_2025_66479_an_empty_list_of_domains_is_no_domain() {
+fn cve_2025_66479_an_empty_domain_list_allows_no_domain() {
     expect(&user("allowed_domains = []"), VerdictKind::Deny, &["https://example.com/", "http://93.184.216.34/"]);
 }
 
 #[test]
-fn socks5_nul_byte_no_name_is_cut_short_by_a_byte() {
+fn socks5_nul_byte_a_nul_byte_does_not_truncate_a_host_name() {
     let enforcer = user("allowed_domains = [\"*.example.com\"]");
     expect(&enforcer, VerdictKind::Deny, &["http://evil.test\0.example.com/", "http://evil.test%00.example.com/"]);
 }
 
 #[test]
-fn ghsa_gxg4_2rrr_jhc7_a_dot_at_the_end_of_a_host_changes_nothing() {
+fn ghsa_gxg4_2rrr_jhc7_a_trailing_dot_of_a_host_is_ignored() {
     expect(
         &user(OPEN),
         VerdictKind::Deny,
@@ -182,7 +182,7 @@ fn ghsa_gxg4_2rrr_jhc7_a_dot_at_the_end_of_a_host_changes_nothing() {
 }
 
 #[test]
-fn a_blocked_domain_is_blocked_with_all_below_it_whatever_is_allowed() {
+fn blocked_domains_include_their_subdomains_and_override_allowed_ones() {
     let enforcer = user(
         "allowed_domains = [\"*\"]\nblocked_domains = [\"evil.test\", \"*.cdn.test\"]\nallowed_private_hosts = [\"localhost\"]",
     );
@@ -196,7 +196,7 @@ fn a_blocked_domain_is_blocked_with_all_below_it_whatever_is_allowed() {
 }
 
 #[test]
-fn a_private_host_is_opened_by_its_exact_name_and_by_nobody_but_a_person() {
+fn private_hosts_are_allowed_only_by_exact_name_and_only_by_the_user() {
     let enforcer = user(
         "allowed_domains = []\nallowed_private_hosts = [\"127.0.0.1\", \"localhost:3000\", \"[::1]:9000\", \"169.254.169.254\"]",
     );
@@ -223,7 +223,7 @@ fn a_private_host_is_opened_by_its_exact_name_and_by_nobody_but_a_person() {
 }
 
 #[test]
-fn the_strictest_layer_wins_and_a_project_never_widens() {
+fn the_strictest_layer_wins_and_a_project_never_widens_permissions() {
     let layers = |project: &str| {
         in_mode(
             vec![
@@ -243,7 +243,7 @@ fn the_strictest_layer_wins_and_a_project_never_widens() {
 }
 
 #[test]
-fn modes_never_reach_a_host_nobody_named() {
+fn modes_never_allow_a_host_that_no_rule_names() {
     let named = "allowed_domains = [\"docs.rs\"]\nrequires_approval = true";
     for (mode, method, expected) in [
         (Mode::Plan, "GET", VerdictKind::Ask),
@@ -263,7 +263,7 @@ fn modes_never_reach_a_host_nobody_named() {
 }
 
 #[test]
-fn what_sends_data_or_carries_it_in_its_url_is_of_high_risk_and_never_remembered() {
+fn requests_that_send_data_are_high_risk_and_never_remembered() {
     let enforcer = user(ASKS);
     let long = format!("https://example.com/?d={}", "a b ".repeat(80).replace(' ', "+"));
     for (method, url, risk) in [
@@ -288,7 +288,7 @@ fn what_sends_data_or_carries_it_in_its_url_is_of_high_risk_and_never_remembered
 }
 
 #[test]
-fn a_port_that_is_not_for_the_web_asks_at_best() {
+fn non_web_ports_always_need_approval() {
     for table in [OPEN, "allowed_domains = [\"example.com\"]"] {
         expect(
             &user(table),
@@ -304,7 +304,7 @@ fn a_port_that_is_not_for_the_web_asks_at_best() {
 }
 
 #[test]
-fn a_list_that_names_no_host_is_refused_when_it_is_read() {
+fn invalid_host_lists_are_rejected_on_load() {
     for (table, words) in [
         ("allowed_domains = [\"https://docs.rs\"]", "is a URL"),
         ("allowed_domains = [\"docs.*\"]", "must be alone or the first label"),
@@ -323,14 +323,14 @@ fn a_list_that_names_no_host_is_refused_when_it_is_read() {
 }
 
 #[test]
-fn a_bundle_without_the_capability_refuses_every_request() {
+fn a_bundle_without_the_http_capability_denies_every_request() {
     let text = "schema_version = 1\n[capabilities.\"File.Read\"]";
     let enforcer = in_mode(vec![Layer::new(Scope::User, Bundle::parse(text, "p").unwrap())], Mode::Auto);
     expect(&enforcer, VerdictKind::Deny, &["https://docs.rs/", "http://127.0.0.1/", "nonsense"]);
 }
 
 #[test]
-fn a_name_leads_only_where_its_url_was_judged_to_go() {
+fn a_host_may_resolve_only_to_addresses_that_its_url_was_approved_for() {
     let enforcer = user("allowed_private_hosts = [\"nas.example\", \"10.0.0.5\"]");
     let may = |url: &str, address: &str| enforcer.may_connect(url, address.parse().unwrap());
     assert_eq!(may("https://docs.rs/", "93.184.216.34"), Ok(()));

@@ -339,7 +339,7 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_about_the_protocol_is_printed_from_its_types() {
+fn the_protocol_page_is_generated_from_its_types() {
     let page = page();
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(PAGE, &page).unwrap();

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_alone_had_goes_with_it() {
+    fn artifacts_of_only_one_session_are_deleted_with_the_session() {
         let data = tempfile::tempdir().unwrap();
         let store = |id: &str| ArtifactStore::new(data.path(), Some(&SessionId::new(id)));
         assert_eq!(store("one").forget().unwrap(), ExternalContents::default());
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_no_session_goes_by_its_age_and_what_is_over_the_budget_at_once() {
+    fn orphaned_artifacts_are_pruned_by_age_and_artifacts_over_the_budget_immediately() {
         let data = tempfile::tempdir().unwrap();
         let store = |id: &str, bytes| ArtifactStore::new(data.path(), Some(&SessionId::new(id))).with_budget(bytes);
         keep(&store("gone", 100), &[b'1'; 40]);

@@ -34,7 +34,7 @@ fn files(data: &TempDir) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_kept_is_found_by_its_uri_by_another_process_too() {
+fn artifacts_are_found_by_uri_across_processes() {
     let data = TempDir::new().unwrap();
     let kept = keep(&store(&data, "s"), "output of ls", b"some text");
     assert_eq!((kept.uri.len(), kept.bytes), ("artifact:".len() + 24, 9));
@@ -47,7 +47,7 @@ fn what_is_kept_is_found_by_its_uri_by_another_process_too() {
 }
 
 #[test]
-fn the_same_content_is_kept_once_and_belongs_to_each_session() {
+fn identical_content_is_stored_once_and_shared_by_sessions() {
     let data = TempDir::new().unwrap();
     let (one, two) = (store(&data, "one"), store(&data, "two"));
     let first = keep(&one, "first", b"same");
@@ -61,7 +61,7 @@ fn the_same_content_is_kept_once_and_belongs_to_each_session() {
 }
 
 #[test]
-fn nothing_is_left_of_what_was_not_finished() {
+fn unfinished_artifacts_leave_no_files() {
     let data = TempDir::new().unwrap();
     let store = store(&data, "s");
     let mut writer = store.begin(new("a")).unwrap();
@@ -73,7 +73,7 @@ fn nothing_is_left_of_what_was_not_finished() {
 }
 
 #[test]
-fn one_content_has_a_limit_and_what_fits_it_is_kept() {
+fn artifacts_up_to_the_size_limit_are_stored() {
     let data = TempDir::new().unwrap();
     let store = store(&data, "s");
     for (length, fits) in [(99, true), (100, true), (101, false)] {
@@ -89,7 +89,7 @@ fn one_content_has_a_limit_and_what_fits_it_is_kept() {
 }
 
 #[test]
-fn what_was_not_used_for_longest_is_given_up_first_and_said_so() {
+fn the_least_recently_used_artifact_is_evicted_first_and_reported_as_evicted() {
     let data = TempDir::new().unwrap();
     let store = store(&data, "s");
     let first = keep(&store, "first", &[b'1'; 100]);
@@ -107,7 +107,7 @@ fn what_was_not_used_for_longest_is_given_up_first_and_said_so() {
 }
 
 #[test]
-fn their_number_has_a_limit() {
+fn the_number_of_artifacts_is_limited() {
     let data = TempDir::new().unwrap();
     let store = store(&data, "s");
     let kept: Vec<Artifact> = (0..12).map(|number| keep(&store, "n", format!("{number}").as_bytes())).collect();
@@ -115,7 +115,7 @@ fn their_number_has_a_limit() {
 }
 
 #[test]
-fn what_is_no_uri_is_told_from_what_was_given_up() {
+fn invalid_uris_and_evicted_artifacts_have_different_errors() {
     let data = TempDir::new().unwrap();
     let store = store(&data, "s");
     keep(&store, "a", b"text");
@@ -127,7 +127,7 @@ fn what_is_no_uri_is_told_from_what_was_given_up() {
 }
 
 #[test]
-fn a_damaged_content_is_never_given_out_and_kept_anew_it_is_sound() {
+fn damaged_content_is_never_returned_and_is_repaired_when_stored_again() {
     let data = TempDir::new().unwrap();
     let store = store(&data, "s");
     let kept = keep(&store, "a", b"text");
@@ -140,7 +140,7 @@ fn a_damaged_content_is_never_given_out_and_kept_anew_it_is_sound() {
 }
 
 #[test]
-fn the_next_start_cleans_up_after_a_crash_at_any_point() {
+fn the_next_start_cleans_up_after_a_crash() {
     let data = TempDir::new().unwrap();
     let first = store(&data, "s");
     let kept = keep(&first, "a", b"text");
@@ -182,7 +182,7 @@ fn a_damaged_index_loses_no_content() {
 }
 
 #[test]
-fn many_at_once_keep_all_of_theirs() {
+fn concurrent_writers_lose_no_artifacts() {
     let data = TempDir::new().unwrap();
     let wide = Limits { one_bytes: 1 << 20, all_bytes: 1 << 30, count: 10_000 };
     std::thread::scope(|scope| {
@@ -202,7 +202,7 @@ fn many_at_once_keep_all_of_theirs() {
 }
 
 #[test]
-fn what_is_kept_is_for_its_owner_only() {
+fn stored_files_are_accessible_only_to_their_owner() {
     let data = TempDir::new().unwrap();
     let store = store(&data, "s");
     keep(&store, "a", b"one");
@@ -221,7 +221,7 @@ fn what_is_kept_is_for_its_owner_only() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_an_error_that_names_it() {
+fn an_unwritable_directory_is_an_error_that_names_the_path() {
     let data = TempDir::new().unwrap();
     fs::write(data.path().join("artifacts"), "in the way").unwrap();
     let Err(error) = store(&data, "s").begin(new("a")) else { panic!("there is no place for it") };

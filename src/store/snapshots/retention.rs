@@ -109,7 +109,7 @@ mod tests {
     use crate::protocol::TaskId;
 
     #[test]
-    fn old_snapshots_go_and_the_newest_of_a_root_stays() {
+    fn old_snapshots_are_pruned_except_the_newest_of_each_root() {
         let data = tempfile::tempdir().unwrap();
         let work = tempfile::tempdir().unwrap();
         let wait = |future: crate::ports::BoxFuture<'_, Result<_, CheckpointError>>| {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_changed_goes_when_the_session_is_known_to_be_gone() {
+    fn baselines_of_a_session_are_pruned_once_the_session_is_known_to_be_deleted() {
         let data = tempfile::tempdir().unwrap();
         let work = tempfile::tempdir().unwrap();
         let path = work.path().join("file");

@@ -73,7 +73,7 @@ fn paths(changed: &[Changed]) -> Vec<&str> {
 }
 
 #[test]
-fn what_was_changed_created_and_deleted_is_told_and_can_be_read_again() {
+fn changes_creations_and_deletions_are_reported_with_their_previous_content() {
     let bench = Bench::new();
     bench.write("src/a", "one");
     bench.write("b", "two");
@@ -97,7 +97,7 @@ fn what_was_changed_created_and_deleted_is_told_and_can_be_read_again() {
 }
 
 #[test]
-fn a_mode_counts_and_a_time_does_not() {
+fn mode_changes_count_and_time_changes_do_not() {
     let bench = Bench::new();
     bench.write("touched", "text");
     bench.write("script", "text");
@@ -111,7 +111,7 @@ fn a_mode_counts_and_a_time_does_not() {
 }
 
 #[test]
-fn a_change_that_leaves_size_and_time_as_they_were_is_found() {
+fn changes_that_keep_size_and_time_are_detected() {
     let bench = Bench::new();
     bench.write("a", "one");
     let path = bench.root().join("a");
@@ -123,7 +123,7 @@ fn a_change_that_leaves_size_and_time_as_they_were_is_found() {
 }
 
 #[test]
-fn nothing_new_makes_no_snapshot_and_another_process_finds_what_was_kept() {
+fn unchanged_files_make_no_snapshot_and_snapshots_are_shared_between_processes() {
     let bench = Bench::new();
     bench.write("a", "one");
     let first = bench.take();
@@ -136,7 +136,7 @@ fn nothing_new_makes_no_snapshot_and_another_process_finds_what_was_kept() {
 }
 
 #[test]
-fn two_that_take_turns_do_not_believe_what_they_remember() {
+fn processes_that_take_snapshots_in_turn_do_not_use_stale_caches() {
     let bench = Bench::new();
     bench.write("a", "one");
     let first = bench.take();
@@ -151,7 +151,7 @@ fn two_that_take_turns_do_not_believe_what_they_remember() {
 }
 
 #[test]
-fn what_is_too_large_or_no_file_is_left_out_and_said() {
+fn large_and_special_files_are_omitted_and_reported() {
     let bench = Bench::within(Limits { file_bytes: 10, ..LIMITS });
     bench.write("large", "x".repeat(11));
     bench.write("small", "x");
@@ -172,7 +172,7 @@ fn what_is_too_large_or_no_file_is_left_out_and_said() {
 }
 
 #[test]
-fn the_oldest_are_given_up_for_the_newest_and_their_contents_are_removed() {
+fn the_oldest_snapshots_are_evicted_with_their_contents() {
     let bench = Bench::within(Limits { all_bytes: 2500, ..LIMITS });
     let mut taken = Vec::new();
     for round in 0..4 {
@@ -188,7 +188,7 @@ fn the_oldest_are_given_up_for_the_newest_and_their_contents_are_removed() {
 }
 
 #[test]
-fn a_damaged_content_is_an_error_and_a_damaged_index_is_moved_aside() {
+fn damaged_content_is_an_error_and_a_damaged_index_is_moved_aside() {
     let bench = Bench::new();
     bench.write("a", "one");
     let taken = bench.take();
@@ -209,7 +209,7 @@ fn a_damaged_content_is_an_error_and_a_damaged_index_is_moved_aside() {
 }
 
 #[test]
-fn what_is_kept_is_for_its_owner_only() {
+fn stored_files_are_accessible_only_to_their_owner() {
     let bench = Bench::new();
     bench.write("a", "one");
     bench.write("large", vec![1; 2 << 20]);
@@ -232,7 +232,7 @@ proptest! {
 
     /// The earlier state of the files can always be reconstructed from the current files and the stored contents.
     #[test]
-    fn the_past_can_be_told_from_the_present_and_the_changes(
+    fn earlier_states_can_be_reconstructed_from_current_files_and_changes(
         rounds in proptest::collection::vec(proptest::collection::vec((0..6u8, 0..4u8), 0..8), 1..5)
     ) {
         let bench = Bench::new();

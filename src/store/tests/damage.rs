@@ -69,7 +69,7 @@ fn a_damaged_store_is_moved_aside_byte_for_byte() {
 }
 
 #[test]
-fn a_directory_or_a_lonely_log_in_the_place_of_the_store_is_moved_aside() {
+fn a_directory_or_orphaned_wal_in_place_of_the_store_is_moved_aside() {
     let dir = TempDir::new().unwrap();
     fs::create_dir(dir.path().join("aye.db")).unwrap();
     fs::write(dir.path().join("aye.db/kept"), "kept").unwrap();
@@ -99,7 +99,7 @@ fn two_damaged_stores_in_one_second_do_not_overwrite_each_other() {
 }
 
 #[test]
-fn of_many_starts_at_once_one_makes_the_store_and_one_moves_what_is_damaged() {
+fn in_concurrent_starts_one_creates_the_store_and_one_moves_a_damaged_store_aside() {
     let dir = TempDir::new().unwrap();
     let starts = || {
         std::thread::scope(|scope| {
@@ -113,7 +113,7 @@ fn of_many_starts_at_once_one_makes_the_store_and_one_moves_what_is_damaged() {
 }
 
 #[test]
-fn a_newer_store_is_refused_and_left_as_it_is() {
+fn a_newer_store_is_rejected_and_unchanged() {
     let dir = TempDir::new().unwrap();
     drop(Store::open(dir.path()).unwrap());
     let path = dir.path().join("aye.db");
@@ -126,7 +126,7 @@ fn a_newer_store_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn an_unusable_data_directory_is_named_with_what_to_do() {
+fn an_unusable_data_directory_is_an_error_with_a_hint() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
@@ -139,7 +139,7 @@ fn an_unusable_data_directory_is_named_with_what_to_do() {
 
 #[cfg(unix)]
 #[test]
-fn a_data_directory_without_rights_is_named_with_what_to_do() {
+fn missing_permissions_on_the_data_directory_are_an_error_with_a_hint() {
     use std::os::unix::fs::PermissionsExt;
     let dir = TempDir::new().unwrap();
     drop(Store::open(dir.path()).unwrap());
@@ -155,7 +155,7 @@ fn a_data_directory_without_rights_is_named_with_what_to_do() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_can_read_the_store() {
+fn the_store_is_readable_only_by_its_owner() {
     use std::os::unix::fs::PermissionsExt;
     let dir = TempDir::new().unwrap();
     let data = dir.path().join("a/b");
@@ -170,7 +170,7 @@ fn nobody_else_can_read_the_store() {
 }
 
 #[test]
-fn no_flipped_byte_makes_the_opening_fail_or_changes_what_is_moved_aside() {
+fn flipped_bytes_neither_prevent_opening_nor_alter_the_store_moved_aside() {
     let sound = TempDir::new().unwrap();
     {
         let store = Store::open(sound.path()).unwrap();

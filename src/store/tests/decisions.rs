@@ -4,7 +4,7 @@ use super::*;
 use crate::protocol::{CallId, ToolCall};
 
 #[test]
-fn a_process_that_dies_while_a_store_is_brought_up_to_date_leaves_the_old_one() {
+fn a_process_that_dies_during_a_migration_leaves_the_old_store() {
     let (dir, copy) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let path = super::format::of_format_2(dir.path());
     let mut old = rusqlite::Connection::open(&path).unwrap();
@@ -53,7 +53,7 @@ fn logged(store: &Store) -> Vec<String> {
 }
 
 #[test]
-fn the_log_names_a_call_that_a_process_before_asked_about() {
+fn the_log_names_calls_that_an_earlier_process_requested_approval_for() {
     let dir = TempDir::new().unwrap();
     let started = |edited| Record::Started {
         tool_call_id: CallId::new("c1"),
@@ -81,7 +81,7 @@ fn the_log_names_a_call_that_a_process_before_asked_about() {
 }
 
 #[test]
-fn the_log_names_what_was_asked_last() {
+fn the_log_names_the_last_requested_command() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -107,7 +107,7 @@ fn the_log_names_what_was_asked_last() {
 }
 
 #[test]
-fn the_log_says_who_decided_and_in_which_mode_by_then() {
+fn the_log_records_the_decider_and_the_mode_at_that_time() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let _claim = store.create(session(ID));
@@ -126,7 +126,7 @@ fn the_log_says_who_decided_and_in_which_mode_by_then() {
 }
 
 #[test]
-fn old_decisions_go_a_few_at_a_time() {
+fn old_decisions_are_pruned_in_small_batches() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let old = rusqlite::Connection::open(dir.path().join("aye.db")).unwrap();

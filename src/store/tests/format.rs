@@ -34,7 +34,7 @@ fn decided(store: &Store) -> Vec<(Option<String>, String, String)> {
 }
 
 #[test]
-fn a_store_of_an_older_format_is_kept_whole_before_it_is_brought_up_to_date() {
+fn a_store_in_an_older_format_is_backed_up_before_its_migration() {
     let dir = TempDir::new().unwrap();
     of_format_2(dir.path());
     let store = Store::open(dir.path()).unwrap();
@@ -59,7 +59,7 @@ fn a_store_of_an_older_format_is_kept_whole_before_it_is_brought_up_to_date() {
 }
 
 #[test]
-fn a_second_copy_overwrites_no_first_one() {
+fn a_second_backup_does_not_overwrite_the_first() {
     let dir = TempDir::new().unwrap();
     of_format_2(dir.path());
     fs::write(dir.path().join(kept()), "an earlier one").unwrap();
@@ -69,7 +69,7 @@ fn a_second_copy_overwrites_no_first_one() {
 }
 
 #[test]
-fn a_store_that_cannot_be_copied_first_stays_as_it_is() {
+fn a_store_that_cannot_be_backed_up_is_not_migrated() {
     let dir = TempDir::new().unwrap();
     let path = of_format_2(dir.path());
     // The temporary name of the backup is taken by a directory, which cannot be removed as a file.
@@ -83,7 +83,7 @@ fn a_store_that_cannot_be_copied_first_stays_as_it_is() {
 }
 
 #[test]
-fn a_change_of_format_that_fails_leaves_the_store_as_it_was() {
+fn a_failed_migration_leaves_the_store_unchanged() {
     let dir = TempDir::new().unwrap();
     let path = of_format_2(dir.path());
     // An existing table of this name blocks the migration.
@@ -97,7 +97,7 @@ fn a_change_of_format_that_fails_leaves_the_store_as_it_was() {
 }
 
 #[test]
-fn a_damaged_store_of_an_older_format_is_salvaged() {
+fn a_damaged_store_in_an_older_format_is_salvaged() {
     let dir = TempDir::new().unwrap();
     let path = of_format_2(dir.path());
     let mut content = fs::read(&path).unwrap();

@@ -17,7 +17,7 @@ fn told(text: &str) -> Foreign {
 }
 
 #[test]
-fn a_session_comes_in_whole_and_only_where_none_of_its_id_is() {
+fn a_session_is_imported_completely_unless_its_id_exists() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     assert!(store.import(told("first")).unwrap());
@@ -34,7 +34,7 @@ fn a_session_comes_in_whole_and_only_where_none_of_its_id_is() {
 }
 
 #[test]
-fn records_are_handed_out_one_at_a_time_until_enough_is_seen() {
+fn records_are_visited_one_at_a_time_until_the_callback_stops() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let _claim = store.create(session(ID));
@@ -61,7 +61,7 @@ fn records_are_handed_out_one_at_a_time_until_enough_is_seen() {
 }
 
 #[test]
-fn only_what_nobody_holds_and_nobody_changed_is_given_up() {
+fn only_unclaimed_and_unchanged_sessions_are_deleted() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -83,7 +83,7 @@ fn length(dir: &TempDir) -> u64 {
 }
 
 #[test]
-fn the_room_of_what_is_gone_goes_back_to_the_disk() {
+fn space_of_deleted_sessions_is_returned_to_the_file_system() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     drop(store.create(session(ID)));
@@ -110,7 +110,7 @@ fn the_room_of_what_is_gone_goes_back_to_the_disk() {
 }
 
 #[test]
-fn a_store_that_could_not_give_back_can_after_it_was_written_anew() {
+fn an_older_store_can_return_space_after_it_was_rewritten() {
     let dir = TempDir::new().unwrap();
     {
         let store = Store::open(dir.path()).unwrap();

@@ -82,7 +82,7 @@ fn path(dir: &TempDir) -> PathBuf {
 }
 
 #[test]
-fn a_damaged_index_takes_no_session_along() {
+fn a_damaged_index_loses_no_session() {
     for index in
         ["sqlite_autoindex_records_1", "sqlite_autoindex_sessions_1", "sqlite_autoindex_packed_1", "sessions_by_workspace"]
     {
@@ -101,7 +101,7 @@ fn a_damaged_index_takes_no_session_along() {
 }
 
 #[test]
-fn sessions_and_entries_are_counted_as_saved_whole_in_part_or_lost() {
+fn salvage_counts_recovered_partial_and_lost_sessions_and_entries() {
     let dir = sound(false);
     let connection = Connection::open(path(&dir)).unwrap();
     let key = |number: usize| -> i64 {
@@ -135,7 +135,7 @@ fn sessions_and_entries_are_counted_as_saved_whole_in_part_or_lost() {
 
 /// Whichever page is damaged, the numbers match the content, and every loss is reported.
 #[test]
-fn what_is_saved_of_a_store_with_a_damaged_page_is_counted_as_it_is() {
+fn salvage_counts_are_correct_whichever_page_is_damaged() {
     let files = bytes(sound(false).path());
     let all = SESSIONS as i64 * 4;
     let (mut unknown, mut known, mut empty) = (0, 0, 0);
@@ -174,7 +174,7 @@ fn what_is_saved_of_a_store_with_a_damaged_page_is_counted_as_it_is() {
 }
 
 #[test]
-fn a_damaged_log_of_decisions_takes_no_session_along() {
+fn a_damaged_decision_log_loses_no_session() {
     let dir = sound(false);
     let connection = Connection::open(path(&dir)).unwrap();
     let root: i64 =
@@ -188,7 +188,7 @@ fn a_damaged_log_of_decisions_takes_no_session_along() {
 }
 
 #[test]
-fn a_store_without_its_first_page_or_its_trees_keeps_its_sessions() {
+fn sessions_survive_the_loss_of_the_first_page_or_a_root_page() {
     for page in ["first", "records"] {
         let dir = sound(false);
         let connection = Connection::open(path(&dir)).unwrap();
@@ -205,7 +205,7 @@ fn a_store_without_its_first_page_or_its_trees_keeps_its_sessions() {
 }
 
 #[test]
-fn what_a_killed_process_left_in_the_log_is_saved_too() {
+fn records_left_in_the_wal_by_a_killed_process_are_salvaged() {
     let dir = sound(true);
     let mut content = fs::read(path(&dir)).unwrap();
     content[..4096].fill(0x11);
@@ -218,7 +218,7 @@ fn what_a_killed_process_left_in_the_log_is_saved_too() {
 }
 
 #[test]
-fn a_salvage_that_was_interrupted_is_ended_by_the_next_start() {
+fn an_interrupted_salvage_is_finished_by_the_next_start() {
     for moved in [false, true] {
         let dir = sound(false);
         let mut content = fs::read(path(&dir)).unwrap();
@@ -238,7 +238,7 @@ fn a_salvage_that_was_interrupted_is_ended_by_the_next_start() {
 }
 
 #[test]
-fn a_salvage_that_was_interrupted_between_two_moves_keeps_what_stood_in_the_log() {
+fn a_salvage_interrupted_between_two_renames_keeps_the_wal() {
     let dir = sound(true);
     schema::rescue(&path(&dir)).unwrap();
     fs::rename(quarantine::with_suffix(&path(&dir), "-wal"), dir.path().join("aye.db.damaged-1-wal")).unwrap();
@@ -247,7 +247,7 @@ fn a_salvage_that_was_interrupted_between_two_moves_keeps_what_stood_in_the_log(
 }
 
 #[test]
-fn a_task_that_was_open_is_known_to_miss_its_end() {
+fn an_open_task_is_marked_as_missing_its_end_after_a_salvage() {
     let dir = TempDir::new().unwrap();
     {
         let store = Store::open(dir.path()).unwrap();
@@ -285,7 +285,7 @@ fn lost_with(files: &Files) -> Vec<BTreeSet<usize>> {
 const PAGE: usize = 4096;
 
 #[test]
-fn wherever_a_store_is_damaged_nothing_panics_and_what_is_untouched_is_saved() {
+fn salvage_never_panics_and_recovers_all_undamaged_sessions() {
     let cases: u64 = std::env::var("AYE_SALVAGE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(150);
     let stores = [sound(false), sound(true)].map(|dir| bytes(dir.path()));
     let lost = [lost_with(&stores[0]), lost_with(&stores[1])];

@@ -17,7 +17,7 @@ fn ratio(steps: u32, result_bytes: usize) -> f64 {
 }
 
 #[test]
-fn the_database_is_at_most_a_third_larger_than_what_was_said() {
+fn the_database_is_at_most_a_third_larger_than_its_records() {
     let steps = std::env::var("AYE_STEPS").ok().and_then(|steps| steps.parse().ok());
     for (few, result_bytes) in [(2_500, 200), (300, 4_000), (60, 50_000)] {
         let ratio = ratio(steps.unwrap_or(few), result_bytes);
@@ -26,7 +26,7 @@ fn the_database_is_at_most_a_third_larger_than_what_was_said() {
 }
 
 #[test]
-fn what_is_packed_is_read_as_it_was_written_while_the_session_goes_on_too() {
+fn packed_records_are_read_unchanged_even_while_the_session_continues() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let mut expected = Vec::new();
@@ -53,7 +53,7 @@ fn what_is_packed_is_read_as_it_was_written_while_the_session_goes_on_too() {
 }
 
 #[test]
-fn what_a_call_was_is_known_for_the_log_also_when_its_record_is_packed() {
+fn the_decision_log_describes_calls_whose_records_are_packed() {
     let dir = TempDir::new().unwrap();
     let id = crate::protocol::CallId::new("c1");
     {
@@ -82,7 +82,7 @@ fn what_a_call_was_is_known_for_the_log_also_when_its_record_is_packed() {
 }
 
 #[test]
-fn the_end_of_a_session_and_the_parts_before_it_are_whole_steps_and_together_all_of_it() {
+fn pages_of_a_session_consist_of_whole_steps_and_cover_the_session() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let id = SessionId::new(ID);

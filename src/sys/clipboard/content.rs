@@ -185,14 +185,14 @@ mod tests {
     esac"#;
 
     #[test]
-    fn an_image_is_taken_before_the_text_beside_it() {
+    fn images_are_preferred_over_text() {
         let directory = programs(&[("wl-paste", WL)]);
         let found = held(directory.path(), &["WAYLAND_DISPLAY"]).unwrap();
         assert_eq!(found, (ClipboardContent::Image(b"\x89PNG".to_vec()), "wl-paste"));
     }
 
     #[test]
-    fn files_of_a_file_manager_are_their_addresses_and_an_empty_clipboard_is_nothing() {
+    fn copied_files_are_pasted_as_urls_and_an_empty_clipboard_as_nothing() {
         let files = r#"case "$*" in
             *TARGETS) printf 'TARGETS\ntext/uri-list\nUTF8_STRING\n' ;;
             *uri-list*) printf '# two\r\nfile:///a%%20b\r\nfile:///c\r\n' ;;
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_of_macos_prints_an_image_in_digits() {
+    fn images_from_osascript_are_decoded_from_hex() {
         let directory = programs(&[("osascript", "echo '«data PNGf89504E47»'"), ("pbpaste", "printf words")]);
         assert_eq!(held(directory.path(), &[]).unwrap(), (ClipboardContent::Image(b"\x89PNG".to_vec()), "osascript"));
         let directory = programs(&[("osascript", "exit 1"), ("pbpaste", "printf words")]);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_with_what_to_install() {
+    fn a_missing_clipboard_program_is_an_error_with_the_package_to_install() {
         let directory = programs(&[("wl-paste", WL), ("xclip", "exit 1")]);
         let said = |directory: &Path, variables: &[&str]| held(directory, variables).unwrap_err();
         let none = programs(&[]);

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_the_persons_alone_and_whole() {
+    fn private_files_and_their_directories_are_accessible_only_to_the_user() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/keys");
         assert!(read(&path, 100).unwrap().is_none());
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_read_and_what_is_a_link_is_refused() {
+    fn files_readable_by_others_and_links_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("it's");
         put(&path, "x");

@@ -33,7 +33,7 @@ fn a_replaced_file_keeps_its_mode() {
 }
 
 #[test]
-fn set_id_bits_do_not_survive_new_content() {
+fn writing_new_content_clears_set_id_bits() {
     let (_directory, root) = place();
     let file = root.join("f");
     fs::write(&file, "old").unwrap();
@@ -43,7 +43,7 @@ fn set_id_bits_do_not_survive_new_content() {
 }
 
 #[test]
-fn a_file_that_changed_is_not_touched() {
+fn a_changed_file_is_not_replaced() {
     let (_directory, root) = place();
     let file = root.join("f");
     fs::write(&file, "theirs").unwrap();
@@ -60,7 +60,7 @@ fn a_file_that_changed_is_not_touched() {
 }
 
 #[test]
-fn a_link_that_took_the_place_is_neither_followed_nor_replaced() {
+fn a_link_in_place_of_the_file_is_neither_followed_nor_replaced() {
     let (_directory, root) = place();
     fs::create_dir(root.join("out")).unwrap();
     fs::write(root.join("out/secret"), "old").unwrap();
@@ -76,7 +76,7 @@ fn a_link_that_took_the_place_is_neither_followed_nor_replaced() {
 }
 
 #[test]
-fn another_name_of_the_file_keeps_the_old_content() {
+fn other_hard_links_keep_the_old_content() {
     let (_directory, root) = place();
     fs::write(root.join("other"), "old").unwrap();
     fs::hard_link(root.join("other"), root.join("f")).unwrap();
@@ -85,7 +85,7 @@ fn another_name_of_the_file_keeps_the_old_content() {
 }
 
 #[test]
-fn directories_are_made_only_when_asked() {
+fn directories_are_created_only_on_request() {
     let (_directory, root) = place();
     let file = root.join("a/b/f");
     let missing = replace(&file, b"new", &PreImage::Absent, Parents::MustExist);
@@ -96,7 +96,7 @@ fn directories_are_made_only_when_asked() {
 }
 
 #[test]
-fn all_who_make_a_secret_at_once_have_the_same() {
+fn concurrent_creators_of_a_secret_get_the_same_value() {
     for short in [None, Some("too short")] {
         let (_directory, root) = place();
         let file = root.join("key");
@@ -118,7 +118,7 @@ fn all_who_make_a_secret_at_once_have_the_same() {
 }
 
 #[test]
-fn no_more_than_the_limit_is_read() {
+fn reads_are_limited_in_size() {
     let (_directory, root) = place();
     let file = root.join("f");
     fs::write(&file, "12345").unwrap();
@@ -132,7 +132,7 @@ fn no_more_than_the_limit_is_read() {
 }
 
 #[test]
-fn a_fingerprint_of_a_file_is_that_of_its_content() {
+fn the_fingerprint_of_a_file_equals_that_of_its_content() {
     let (_directory, root) = place();
     let file = root.join("f");
     for bytes in [0, 1, 300_000, 64 << 20, (64 << 20) + 1] {
@@ -151,7 +151,7 @@ fn a_fingerprint_of_a_file_is_that_of_its_content() {
 }
 
 #[test]
-fn an_append_keeps_every_byte_and_the_mode() {
+fn an_append_keeps_the_content_and_the_mode() {
     let (_directory, root) = place();
     let file = root.join("f");
     for size in [0usize, 1, 256 * 1024, 700_001] {
@@ -169,7 +169,7 @@ fn an_append_keeps_every_byte_and_the_mode() {
 }
 
 #[test]
-fn nothing_is_appended_to_a_file_that_changed_or_when_stopped() {
+fn nothing_is_appended_to_a_changed_file_or_after_cancellation() {
     let (_directory, root) = place();
     let file = root.join("f");
     fs::write(&file, "theirs").unwrap();
@@ -190,7 +190,7 @@ fn nothing_is_appended_to_a_file_that_changed_or_when_stopped() {
 }
 
 #[test]
-fn a_replaced_file_keeps_the_attributes_a_person_gave_it() {
+fn a_replaced_file_keeps_its_extended_attributes() {
     let (_directory, root) = place();
     let file = root.join("f");
     fs::write(&file, "old").unwrap();
@@ -227,7 +227,7 @@ fn ready<'a>(directory: &'a std::os::fd::OwnedFd, old: &[u8]) -> (replace::Tempo
 }
 
 #[test]
-fn what_others_save_between_the_last_look_and_the_change_of_names_stays() {
+fn changes_saved_between_the_last_check_and_the_rename_are_kept() {
     type Save = fn(&Path);
     let saves: [(Save, &[u8]); 4] = [
         (|file| fs::write(file, "theirs").unwrap(), b"theirs"),
@@ -265,7 +265,7 @@ fn what_others_save_between_the_last_look_and_the_change_of_names_stays() {
 }
 
 #[test]
-fn what_replaced_the_new_file_meanwhile_is_not_taken_away_with_it() {
+fn rolling_back_does_not_remove_a_file_that_replaced_the_new_one() {
     let (_directory, root) = place();
     let file = root.join("f");
     fs::write(&file, "old").unwrap();
@@ -280,7 +280,7 @@ fn what_replaced_the_new_file_meanwhile_is_not_taken_away_with_it() {
 }
 
 #[test]
-fn an_editor_that_saves_all_the_time_loses_nothing_to_edits_of_the_same_file() {
+fn concurrent_edits_never_lose_the_changes_of_an_editor() {
     let (_directory, root) = place();
     let file = root.join("f");
     fs::write(&file, "0;").unwrap();
@@ -319,7 +319,7 @@ fn access_list(user: u16) -> Vec<u8> {
 }
 
 #[test]
-fn all_ways_to_replace_a_file_keep_its_access_list_and_give_it_none_that_it_had_not() {
+fn every_kind_of_write_keeps_the_access_list_and_adds_none() {
     type Write = fn(&Path);
     let ways: [Write; 3] = [
         |file| replace(file, b"new", &PreImage::hash(b"old"), Parents::MustExist).unwrap(),

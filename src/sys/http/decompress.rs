@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_comes_out_whole_however_it_is_cut() {
+    fn compressed_streams_are_decoded_across_any_chunk_boundaries() {
         let text = "data: 1\n\n".repeat(500).into_bytes();
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
         zlib.write_all(&text).unwrap();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_until_now_is_there_before_the_end() {
+    fn flushed_data_is_available_before_the_end_of_the_stream() {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(b"data: 1\n\n").unwrap();
         encoder.flush().unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_does_not_go_off_and_garbage_is_an_error() {
+    fn decompression_bombs_are_limited_and_garbage_is_an_error() {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         for _ in 0..64 {
             encoder.write_all(&vec![0; 1 << 20]).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_pack_is_unpacked_in_the_right_order() {
+    fn multiple_encodings_are_decoded_in_reverse_order() {
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
         zlib.write_all(b"text").unwrap();
         let mut raw = DeflateEncoder::new(Vec::new(), Compression::fast());
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_beyond_the_bound_is_given_up() {
+    fn bodies_that_exceed_the_limit_when_decoded_are_errors() {
         for (length, fits) in [(999, true), (1000, true), (1001, false), (50_000_000, false)] {
             let unpacked = unpack_body(gzip(&vec![0; length]), "gzip", 1000);
             assert_eq!(unpacked.is_ok(), fits, "{length}");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_unpacked_stays_packed_and_says_why() {
+    fn undecodable_bodies_stay_compressed_with_a_reason() {
         let cut = gzip(&[7; 5000]);
         for (coding, packed, why) in [
             ("gzip", b"no gzip".to_vec(), "corrupt"),

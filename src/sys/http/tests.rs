@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn plain_http_is_for_this_machine_only() {
+fn plain_http_is_allowed_only_for_this_machine() {
     for good in
         ["http://127.0.0.1:8080", "http://localhost:1/v1/", "http://[::1]:9", "https://api.example.com", "http://127.9.9.9"]
     {
@@ -38,7 +38,7 @@ struct Around {
 }
 
 #[test]
-fn why_a_server_is_not_reached_is_said_in_words_that_name_the_layer() {
+fn connection_errors_name_the_failing_layer() {
     use std::io::{Error, ErrorKind};
     let around = |what, source| root_cause(&Around { what, source });
     let resolver = Error::other("failed to lookup address information: Name or service not known");

@@ -151,7 +151,7 @@ const LINES: &[&str] = &[
 ];
 
 #[test]
-fn what_is_committed_is_what_the_command_saw() {
+fn a_commit_reproduces_the_tree_that_the_command_saw() {
     for line in LINES {
         let place = Place::new(fill);
         let Some(seen) = place.view(line) else { return };
@@ -168,7 +168,7 @@ fn what_is_committed_is_what_the_command_saw() {
 }
 
 #[test]
-fn a_commit_stopped_at_any_step_is_finished_after() {
+fn a_commit_interrupted_at_any_step_is_finished_on_recovery() {
     for line in LINES {
         for stop in 0.. {
             let place = Place::new(fill);
@@ -192,7 +192,7 @@ fn a_commit_stopped_at_any_step_is_finished_after() {
 }
 
 #[test]
-fn a_part_of_the_changes_is_finished_as_this_part() {
+fn an_interrupted_partial_commit_is_finished_with_the_same_changes() {
     for line in LINES {
         let mut whole: Option<Tree> = None;
         for stop in std::iter::once(usize::MAX).chain(0..) {
@@ -234,7 +234,7 @@ fn attributes(path: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn access_lists_and_attributes_are_never_kept_and_those_from_before_stay() {
+fn new_access_lists_and_attributes_are_not_committed_and_existing_ones_are_preserved() {
     let set =
         |path: &Path, name: &str, value: &[u8]| rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty()).is_ok();
     let place = Place::new(|lower| {

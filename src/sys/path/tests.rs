@@ -22,7 +22,7 @@ fn tree() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn links_are_followed_as_the_kernel_follows_them() {
+fn links_are_resolved_as_by_the_kernel() {
     let (_directory, root) = tree();
     let cases: &[(&str, &str, Kind)] = &[
         ("src/a.txt", "ws/src/a.txt", Kind::File { bytes: 4 }),
@@ -48,7 +48,7 @@ fn links_are_followed_as_the_kernel_follows_them() {
 }
 
 #[test]
-fn what_is_no_path_is_refused() {
+fn invalid_paths_are_rejected() {
     let (_directory, root) = tree();
     let workspace = root.join("ws");
     let error = |given: &str| resolve(given, &workspace, None).unwrap_err();
@@ -64,7 +64,7 @@ fn what_is_no_path_is_refused() {
 }
 
 #[test]
-fn special_files_are_told_and_never_waited_for() {
+fn special_files_are_detected_and_never_block() {
     let (_directory, root) = tree();
     nix::unistd::mkfifo(&root.join("ws/pipe"), nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     assert_eq!(resolve("pipe", &root.join("ws"), None).unwrap().kind, Kind::Special);
@@ -74,7 +74,7 @@ fn special_files_are_told_and_never_waited_for() {
 }
 
 #[test]
-fn a_link_put_in_the_way_is_not_followed() {
+fn links_are_not_followed_when_opening_resolved_paths() {
     let (_directory, root) = tree();
     for path in ["ws/out/secret", "ws/good", "ws/loop"] {
         assert!(open_file(&root.join(path)).is_err(), "{path}");
@@ -89,7 +89,7 @@ fn a_link_put_in_the_way_is_not_followed() {
 }
 
 #[test]
-fn by_its_text_alone_a_path_has_no_links() {
+fn lexical_resolution_ignores_links() {
     let lexical = |given: &str| lexical(given, Path::new("/ws"), Some(Path::new("/home/me"))).unwrap();
     assert_eq!(lexical("a/./b/../c"), Path::new("/ws/a/c"));
     assert_eq!(lexical("../../../x"), Path::new("/x"));

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_of_a_process_is_read_in_bytes() {
+    fn memory_figures_are_parsed_as_bytes() {
         let status = "Name:\tx\nRssAnon:\t      12 kB\nRssShmem:\t     2048 kB\n";
         assert_eq!(figure(status, "RssShmem:"), Some(2 << 20));
         assert_eq!(figure(status, "Pss_Shmem:"), None);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_memory_counts_once_however_often_it_is_open() {
+    fn a_memfd_counts_once_however_often_opened() {
         use std::io::Write;
         let own = Pid::this();
         let before = nameless(&[own]);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_is_known_by_the_name_of_its_program_alone() {
+    fn shells_are_recognized_only_by_exact_program_name() {
         for shell in Shell::ALL {
             assert_eq!(Shell::by_name(shell.name()), Some(shell));
         }

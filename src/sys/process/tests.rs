@@ -115,7 +115,7 @@ fn stubborn(word: &str) -> String {
 }
 
 #[tokio::test]
-async fn outputs_and_exit_code_are_told_apart() {
+async fn stdout_stderr_and_exit_code_are_captured_separately() {
     let finished = execute("echo out; echo err >&2; exit 3").await.unwrap();
     assert_eq!(finished.end, End::Exited(3));
     assert_eq!(finished.stdout.text(1000), "out\n");
@@ -123,7 +123,7 @@ async fn outputs_and_exit_code_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_signal_is_told() {
+async fn termination_by_a_signal_is_reported() {
     assert_eq!(execute("kill -9 $$").await.unwrap().end, End::Signalled(9));
     assert_eq!(execute("kill -TERM $$").await.unwrap().end, End::Signalled(15));
 }
@@ -136,7 +136,7 @@ async fn stdin_is_the_given_text_or_empty() {
 }
 
 #[tokio::test]
-async fn no_descriptor_is_inherited() {
+async fn no_file_descriptor_is_inherited() {
     let finished = execute("ls /proc/self/fd | sort -n | tr '\\n' ' '").await.unwrap();
     // The fourth descriptor is the directory that `ls` itself has open.
     assert_eq!(finished.stdout.text(1000), "0 1 2 3 ");
@@ -155,7 +155,7 @@ async fn the_command_starts_with_default_signals_in_its_own_session() {
 }
 
 #[tokio::test]
-async fn a_flood_of_output_is_counted_and_its_ends_kept() {
+async fn large_output_is_counted_and_its_start_and_end_are_kept() {
     let finished = execute("echo first; yes | head -c 50000000; echo last").await.unwrap();
     assert_eq!(finished.stdout.total(), 50_000_011);
     let text = finished.stdout.text(100 * 1024);
@@ -164,7 +164,7 @@ async fn a_flood_of_output_is_counted_and_its_ends_kept() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_main_process_ends_what_it_left() {
+async fn the_exit_of_the_main_process_kills_remaining_children() {
     for kind in KINDS {
         let word = word();
         let line = format!("{} sleep 0.2; echo done", stubborn(&word));
@@ -175,7 +175,7 @@ async fn the_end_of_the_main_process_ends_what_it_left() {
 }
 
 #[tokio::test]
-async fn a_timeout_ends_the_whole_tree() {
+async fn a_timeout_kills_the_whole_process_tree() {
     let ended = KINDS.map(|kind| async move {
         let word = word();
         let line = format!("{} echo started; sleep {word}", stubborn(&word));
@@ -197,7 +197,7 @@ async fn a_program_may_clean_up_after_the_timeout() {
 }
 
 #[tokio::test]
-async fn the_kill_token_ends_the_whole_tree() {
+async fn the_kill_token_kills_the_whole_process_tree() {
     let word = word();
     let kill = CancellationToken::new();
     let (live, mut received) = mpsc::channel(8);
@@ -222,7 +222,7 @@ async fn interrupted(line: &str) -> (Finished, Duration) {
 }
 
 #[tokio::test]
-async fn an_interrupt_is_a_sigint_and_what_was_printed_is_kept() {
+async fn an_interrupt_sends_sigint_and_keeps_the_output() {
     let line = "trap 'echo got it; exit 0' INT; echo begun; while :; do sleep 0.05; done";
     let (finished, _) = interrupted(line).await;
     assert_eq!(finished.end, End::Interrupted);
@@ -234,7 +234,7 @@ async fn an_interrupt_is_a_sigint_and_what_was_printed_is_kept() {
 }
 
 #[tokio::test]
-async fn what_ignores_an_interrupt_is_killed_with_all_it_started() {
+async fn a_command_that_ignores_an_interrupt_is_killed_with_its_children() {
     let word = word();
     let (finished, took) = interrupted(&format!("trap '' INT; {} echo begun; sleep {word}", stubborn(&word))).await;
     assert_eq!(finished.end, End::Interrupted);
@@ -244,7 +244,7 @@ async fn what_ignores_an_interrupt_is_killed_with_all_it_started() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_interrupted_before_it_begins_does_not_begin() {
+async fn a_command_interrupted_before_its_start_does_not_run() {
     let (_directory, mark) = mark();
     let interrupt = CancellationToken::new();
     interrupt.cancel();
@@ -255,7 +255,7 @@ async fn a_command_that_is_interrupted_before_it_begins_does_not_begin() {
 }
 
 #[tokio::test]
-async fn dropping_the_future_ends_the_whole_tree() {
+async fn dropping_the_future_kills_the_whole_process_tree() {
     for kind in KINDS {
         let word = word();
         let (live, mut received) = mpsc::channel(8);
@@ -285,7 +285,7 @@ fn nothing_outlives_a_killed_aye() {
 }
 
 #[tokio::test]
-async fn a_command_that_kills_its_helper_is_not_taken_for_done() {
+async fn a_command_that_kills_its_helper_is_an_error() {
     let line = "kill -9 $PPID; echo alive";
     let word = word();
     let inside = execute(line).await;
@@ -299,7 +299,7 @@ async fn a_command_that_kills_its_helper_is_not_taken_for_done() {
 }
 
 #[test]
-fn a_directory_that_is_gone_is_an_error() {
+fn a_missing_working_directory_is_an_error() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let missing = Spec { directory: PathBuf::from("/nowhere/at/all"), ..spec("true") };
     let error = runtime.block_on(execute_spec(missing)).unwrap_err();
@@ -307,13 +307,13 @@ fn a_directory_that_is_gone_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_line_too_long_for_the_kernel_is_refused_before() {
+async fn a_command_line_too_long_for_the_kernel_is_rejected_early() {
     let error = execute(&"x".repeat(200_000)).await.unwrap_err();
     assert!(matches!(error, ProcessError::LineTooLong));
 }
 
 #[tokio::test]
-async fn bash_reads_no_start_up_file() {
+async fn bash_reads_no_startup_files() {
     let (_directory, mark) = mark();
     std::fs::write(&mark, "echo hijacked").unwrap();
     let own = [("PATH", "/usr/bin:/bin"), ("BASH_ENV", mark.to_str().unwrap()), ("BASH_FUNC_ls%%", "() { echo hijacked; }")];
@@ -324,7 +324,7 @@ async fn bash_reads_no_start_up_file() {
 }
 
 #[test]
-fn secrets_are_in_no_environment_but_a_listed_one() {
+fn secrets_are_withheld_from_the_environment_unless_listed() {
     let own = [
         ("PATH", "/bin"),
         ("LC_ALL", "C"),
@@ -365,7 +365,7 @@ fn secrets_are_in_no_environment_but_a_listed_one() {
 }
 
 #[test]
-fn ghsa_vfp4_variables_that_load_code_reach_no_command() {
+fn ghsa_vfp4_code_loading_variables_are_not_passed_to_commands() {
     let names = [
         "VIMINIT",
         "EXINIT",
@@ -386,7 +386,7 @@ fn ghsa_vfp4_variables_that_load_code_reach_no_command() {
 }
 
 #[test]
-fn what_is_kept_is_cut_at_character_boundaries() {
+fn captured_output_is_truncated_at_character_boundaries() {
     let mut captured = Captured::new(100);
     captured.push("ä".repeat(100).as_bytes());
     let text = captured.text(100);
@@ -398,7 +398,7 @@ fn what_is_kept_is_cut_at_character_boundaries() {
 
 /// Every installed shell runs a line and reads no configuration of the user.
 #[tokio::test]
-async fn each_shell_runs_the_line_alone() {
+async fn shells_run_commands_without_user_startup_files() {
     let home = tempfile::tempdir().unwrap();
     for file in [".bashrc", ".profile", ".zshrc", ".zshenv", ".kshrc", ".config/fish/config.fish"] {
         std::fs::create_dir_all(home.path().join(".config/fish")).unwrap();

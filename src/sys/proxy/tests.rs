@@ -169,7 +169,7 @@ impl Heard {
 const FINE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[tokio::test]
-async fn what_is_dropped_takes_every_connection_with_it() {
+async fn dropping_the_proxy_closes_every_connection() {
     let net = Net::new(|mut stream: TcpStream| async move {
         let _ = all(&mut stream).await;
     })
@@ -186,7 +186,7 @@ async fn what_is_dropped_takes_every_connection_with_it() {
 }
 
 #[tokio::test]
-async fn as_many_connections_as_are_allowed_are_served_and_the_next_waits() {
+async fn connections_beyond_the_limit_wait() {
     let net = Net::new(Heard::default().server(FINE)).await;
     let mut first = Vec::new();
     for _ in 0..MAX_CONNECTIONS {
@@ -204,7 +204,7 @@ async fn as_many_connections_as_are_allowed_are_served_and_the_next_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_never_ends_a_head_or_begins_a_tunnel_is_sent_away() {
+async fn clients_that_send_no_complete_request_or_tls_greeting_time_out() {
     let net = Net::new(|mut stream: TcpStream| async move {
         let _ = all(&mut stream).await;
     })

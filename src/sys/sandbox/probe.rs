@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_point_is_read_as_the_kernel_writes_it() {
+    fn mount_points_are_unescaped() {
         assert_eq!(unescaped(br"/a\040b\134c\011"), PathBuf::from("/a b\\c\t"));
         assert_eq!(unescaped(br"/plain\"), PathBuf::from("/plain\\"));
     }

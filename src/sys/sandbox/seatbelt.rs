@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deeper_place_has_the_last_word() {
+    fn rules_for_deeper_paths_come_last() {
         let expected = [
             r#"(allow file-read* file-write* (subpath "/private/tmp/own"))"#,
             r#"(deny file-read-data file-read-xattr file-write* (subpath "/Users/ada/.local"))"#,
@@ -135,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_that_may_only_be_read_has_no_rule_that_writes() {
+    fn a_read_only_workspace_has_no_write_rules() {
         let read = Confinement { view: View::ReadOnly, writable: Vec::new(), reopened: Vec::new(), ..confinement() };
         assert!(!places(&read).iter().any(|line| line.starts_with("(allow") && line.contains("file-write")));
     }
 
     #[test]
-    fn the_network_is_shut_but_for_the_proxy_or_open() {
+    fn the_network_is_closed_except_for_the_proxy_or_fully_open() {
         let network = |network, proxy| {
             let text = profile(&Confinement { network, ..confinement() }, proxy).unwrap();
             text.lines().filter(|line| line.contains("network")).map(str::to_owned).collect::<Vec<_>>()
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_ends_its_rule() {
+    fn path_names_are_quoted_safely() {
         for (path, text) in [
             ("/a b", r#""/a b""#),
             ("/a\") (allow default) (\"", r#""/a\") (allow default) (\"""#),

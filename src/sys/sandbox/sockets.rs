@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_is_served_as_long_as_somebody_listens() {
+    fn a_socket_counts_as_served_while_a_process_listens() {
         let directory = tempfile::tempdir().unwrap();
         let (stream, datagram, left) = (directory.path().join("s"), directory.path().join("d"), directory.path().join("l"));
         let listener = std::os::unix::net::UnixListener::bind(&stream).unwrap();
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_named_by_the_rest_of_its_line() {
+    fn socket_paths_may_contain_spaces() {
         let line = b"ffff8880: 00000002 00000000 00010000 0001 01 17406 /home/me/a socket";
         assert_eq!(path_of(line), Some(PathBuf::from("/home/me/a socket")));
         assert_eq!(path_of(b"f: 2 0 10000 1 1   416 ./s"), Some(PathBuf::from("./s")));

@@ -89,7 +89,7 @@ async fn output(line: &str, confinement: Confinement) -> String {
 }
 
 #[tokio::test]
-async fn what_is_written_in_the_workspace_is_real_and_nothing_else_is() {
+async fn only_writes_to_the_workspace_are_real() {
     let ground = Ground::new();
     fs::write(ground.path("outside"), "").unwrap();
     let line = format!("id -u; echo a > in; echo b > {}; echo c > /tmp/c; cat in /tmp/c", ground.path("outside").display());
@@ -100,7 +100,7 @@ async fn what_is_written_in_the_workspace_is_real_and_nothing_else_is() {
 }
 
 #[tokio::test]
-async fn what_is_written_in_a_layer_is_in_the_layer() {
+async fn writes_in_a_layer_stay_in_the_layer() {
     let ground = Ground::new();
     fs::write(ground.workspace().join("old"), "old\n").unwrap();
     let text = output("echo new >> old; echo a > b; rm -f old; ls", ground.layered()).await;
@@ -112,7 +112,7 @@ async fn what_is_written_in_a_layer_is_in_the_layer() {
 }
 
 #[tokio::test]
-async fn a_command_that_fills_its_layer_is_stopped() {
+async fn a_command_that_exceeds_the_layer_limit_is_killed() {
     const LIMIT: u64 = 8 << 20;
     let write = |megabytes: u64| format!("mkdir -p a/b; head -c {megabytes}M /dev/zero > a/b/c; sleep 0.6; echo done");
     let limited = |ground: &Ground| {
@@ -151,7 +151,7 @@ fn is_root() -> bool {
 }
 
 #[tokio::test]
-async fn what_is_deleted_outside_stays() {
+async fn files_outside_the_workspace_cannot_be_deleted() {
     let ground = Ground::new();
     let kept = ground.file("other/kept", "kept");
     let inside = ground.file("workspace/gone", "gone");
@@ -191,7 +191,7 @@ async fn the_machine_cannot_be_changed() {
 }
 
 #[tokio::test]
-async fn mounts_and_namespaces_are_out_of_reach() {
+async fn mounts_and_namespaces_cannot_be_changed() {
     let ground = Ground::new();
     let hidden = ground.file("workspace/hidden", "secret");
     let confinement = || Confinement { hidden: vec![hidden.clone()], ..ground.confinement() };
@@ -219,7 +219,7 @@ async fn mounts_and_namespaces_are_out_of_reach() {
 }
 
 #[tokio::test]
-async fn no_descriptor_and_no_process_leads_out() {
+async fn no_file_descriptor_or_process_escapes_the_sandbox() {
     let ground = Ground::new();
     let outside = ground.file("outside", "kept");
     // A descriptor that a careless program might pass on.
@@ -247,7 +247,7 @@ async fn no_descriptor_and_no_process_leads_out() {
 }
 
 #[tokio::test]
-async fn nobody_becomes_more_than_they_are() {
+async fn privileges_cannot_be_gained() {
     let ground = Ground::new();
     let text = output(
         "grep -E 'NoNewPrivs|Cap(Eff|Bnd|Amb)' /proc/self/status; grep -v nosuid /proc/self/mountinfo",
@@ -263,7 +263,7 @@ async fn nobody_becomes_more_than_they_are() {
 }
 
 #[tokio::test]
-async fn sockets_of_others_do_not_answer() {
+async fn sockets_of_other_processes_are_unreachable() {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener};
     let ground = Ground::new();
@@ -291,7 +291,7 @@ async fn sockets_of_others_do_not_answer() {
 }
 
 #[tokio::test]
-async fn sockets_that_come_and_go_meanwhile_are_no_fault() {
+async fn sockets_that_appear_and_disappear_during_setup_cause_no_error() {
     use std::os::unix::net::UnixListener;
     let ground = Ground::new();
     let stop = CancellationToken::new();
@@ -312,7 +312,7 @@ async fn sockets_that_come_and_go_meanwhile_are_no_fault() {
 }
 
 #[tokio::test]
-async fn what_is_hidden_is_seen_empty() {
+async fn hidden_paths_appear_empty() {
     let ground = Ground::new();
     let key = ground.file("home/.ssh/id", "secret");
     let environment = ground.file("workspace/.env", "secret");
@@ -328,7 +328,7 @@ async fn what_is_hidden_is_seen_empty() {
 }
 
 #[tokio::test]
-async fn thousands_of_places_can_be_hidden() {
+async fn thousands_of_paths_can_be_hidden() {
     let ground = Ground::new();
     let hidden: Vec<_> = (0..3000).map(|number| ground.file(&format!("workspace/many/{number}"), "secret")).collect();
     let confinement = Confinement { hidden, ..ground.confinement() };
@@ -336,7 +336,7 @@ async fn thousands_of_places_can_be_hidden() {
 }
 
 #[tokio::test]
-async fn what_may_not_be_written_cannot_be_moved_away_either() {
+async fn read_only_paths_cannot_be_moved() {
     let ground = Ground::new();
     ground.file("workspace/.git/config", "config");
     ground.file("workspace/.git/hooks/post", "hook");
@@ -366,7 +366,7 @@ async fn what_may_not_be_written_cannot_be_moved_away_either() {
 }
 
 #[tokio::test]
-async fn what_is_hidden_cannot_be_moved_to_where_it_would_be_seen() {
+async fn hidden_paths_cannot_be_moved_to_a_visible_location() {
     let ground = Ground::new();
     let key = ground.file("workspace/deep/secrets/key", "secret");
     let confinement = Confinement { hidden: vec![key.clone()], ..ground.confinement() };
@@ -383,7 +383,7 @@ async fn what_is_hidden_cannot_be_moved_to_where_it_would_be_seen() {
 }
 
 #[tokio::test]
-async fn a_place_that_was_opened_cannot_be_made_anew_without_what_stays_shut_in_it() {
+async fn a_writable_directory_cannot_be_recreated_without_its_read_only_files() {
     let ground = Ground::new();
     ground.file("workspace/a/sub/.git/config", "config");
     let git = ground.path("workspace/a/sub/.git");
@@ -395,7 +395,7 @@ async fn a_place_that_was_opened_cannot_be_made_anew_without_what_stays_shut_in_
 }
 
 #[tokio::test]
-async fn a_repository_cannot_be_told_of_another_configuration() {
+async fn a_repository_cannot_be_redirected_to_another_configuration() {
     use std::os::unix::fs::PermissionsExt;
     let ground = Ground::new();
     ground.file("workspace/.git/config", "config");
@@ -419,7 +419,7 @@ async fn a_repository_cannot_be_told_of_another_configuration() {
 }
 
 #[tokio::test]
-async fn a_program_never_becomes_its_owner_for_others() {
+async fn set_user_id_bits_cannot_be_created() {
     let ground = Ground::new();
     let set_id = "touch f; chmod u+s f; chmod 4755 f; install -m 4755 /bin/true g; umask 0; cp --preserve=mode /usr/bin/su h; \
                   python3 -c 'import os; os.open(\"i\", os.O_CREAT, 0o4755)'; find . -perm -4000; chmod 2755 .; chmod 1755 f; chmod 755 f; ls f";
@@ -432,7 +432,7 @@ async fn a_program_never_becomes_its_owner_for_others() {
 }
 
 #[tokio::test]
-async fn a_program_never_becomes_its_group_for_others() {
+async fn set_group_id_bits_cannot_be_created() {
     let ground = Ground::new();
     let set_id = "touch f d; chmod g+s f; chmod 2755 f; chmod 6755 f; install -m 2755 /bin/true g; umask 0; \
                   perl -e 'use Fcntl; sysopen(F, \"i\", O_CREAT | O_RDWR, 02755)'; chmod g=u f; chmod 755 f; ls f";
@@ -445,7 +445,7 @@ async fn a_program_never_becomes_its_group_for_others() {
 }
 
 #[tokio::test]
-async fn what_a_command_keeps_in_memory_is_within_its_limit() {
+async fn tmpfs_and_shared_memory_are_within_the_memory_limit() {
     const LIMIT: u64 = 64 << 20;
     let ground = Ground::new();
     let limits = ResourceLimits { memory_bytes: Some(LIMIT), ..ResourceLimits::default() };
@@ -468,7 +468,7 @@ async fn what_a_command_keeps_in_memory_is_within_its_limit() {
 }
 
 #[tokio::test]
-async fn a_hidden_directory_shows_links_and_content_of_another_directory() {
+async fn hidden_directories_show_links_and_substituted_content() {
     let ground = Ground::new();
     ground.file("home/tools/v1/bin/x", "x");
     ground.file("home/secret", "secret");
@@ -495,7 +495,7 @@ async fn a_hidden_directory_shows_links_and_content_of_another_directory() {
 }
 
 #[tokio::test]
-async fn a_protected_link_can_neither_be_removed_nor_turned() {
+async fn protected_links_can_be_neither_removed_nor_retargeted() {
     let ground = Ground::new();
     ground.file("workspace/real", "kept");
     let link = ground.path("workspace/.envrc");
@@ -507,7 +507,7 @@ async fn a_protected_link_can_neither_be_removed_nor_turned() {
 }
 
 #[tokio::test]
-async fn what_is_reopened_can_be_written() {
+async fn reopened_paths_are_writable() {
     let ground = Ground::new();
     ground.file("workspace/.git/objects/a", "a");
     ground.file("workspace/.git/b", "b");
@@ -525,7 +525,7 @@ async fn what_is_reopened_can_be_written() {
 }
 
 #[tokio::test]
-async fn a_missing_place_cannot_be_made_and_leaves_nothing() {
+async fn missing_protected_paths_cannot_be_created_and_leave_no_placeholder() {
     let ground = Ground::new();
     let names = [".git/hooks", ".git/config", ".aye", "a/b/.git"];
     let read_only: Vec<_> = names.iter().map(|name| ground.path("workspace").join(name)).collect();
@@ -547,7 +547,7 @@ async fn a_missing_place_cannot_be_made_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_name_that_a_crash_left_reserved_is_taken_over() {
+async fn placeholders_left_by_a_crash_are_taken_over() {
     use std::os::unix::fs::PermissionsExt;
     let ground = Ground::new();
     let git = ground.path("workspace/.git");
@@ -559,7 +559,7 @@ async fn a_name_that_a_crash_left_reserved_is_taken_over() {
 }
 
 #[tokio::test]
-async fn a_workspace_may_lie_anywhere() {
+async fn a_workspace_may_be_in_any_directory() {
     let name = "aye-anywhere-";
     let bases = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().map(PathBuf::from).filter(|base| base.is_dir());
     for base in bases {
@@ -584,7 +584,7 @@ async fn a_workspace_may_lie_anywhere() {
 }
 
 #[tokio::test]
-async fn a_workspace_in_a_hidden_place_is_seen_alone() {
+async fn only_the_workspace_is_visible_in_a_hidden_directory() {
     let ground = Ground::new();
     ground.file("secrets/key", "secret");
     let workspace = ground.path("secrets/deep/workspace");
@@ -599,7 +599,7 @@ async fn a_workspace_in_a_hidden_place_is_seen_alone() {
 }
 
 #[tokio::test]
-async fn the_whole_file_system_can_be_a_workspace_but_not_under_a_layer() {
+async fn the_root_directory_can_be_a_workspace_but_not_with_a_layer() {
     let ground = Ground::new();
     let confinement = Confinement { roots: vec!["/".into()], ..ground.confinement() };
     let file = ground.path("made");
@@ -613,7 +613,7 @@ async fn the_whole_file_system_can_be_a_workspace_but_not_under_a_layer() {
 }
 
 #[tokio::test]
-async fn a_link_in_the_place_of_a_root_is_not_followed() {
+async fn a_link_in_place_of_a_workspace_root_is_not_followed() {
     let ground = Ground::new();
     let kept = ground.file("other/kept", "kept");
     let link = ground.path("link");
@@ -630,7 +630,7 @@ async fn a_link_in_the_place_of_a_root_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_package_cache_is_written_to_a_copy_that_the_next_command_has_too() {
+async fn package_cache_writes_go_to_a_copy_shared_with_the_next_command() {
     let ground = Ground::new();
     let old = ground.file("cache/old", "old");
     let layered = ground.layered();
@@ -645,7 +645,7 @@ async fn a_package_cache_is_written_to_a_copy_that_the_next_command_has_too() {
 }
 
 #[tokio::test]
-async fn names_are_still_resolved_and_there_are_terminals() {
+async fn dns_configuration_and_terminals_are_available() {
     let ground = Ground::new();
     let resolver = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let text = output(
@@ -705,7 +705,7 @@ async fn a_command_that_kills_everything_kills_itself() {
 }
 
 #[tokio::test]
-async fn nothing_outlives_a_killed_helper() {
+async fn no_process_survives_a_killed_helper() {
     let ground = Ground::new();
     let word = word();
     let git = ground.path("workspace/.git");
@@ -729,7 +729,7 @@ async fn nothing_outlives_a_killed_helper() {
 }
 
 #[tokio::test]
-async fn input_and_a_directory_below_reach_the_command() {
+async fn stdin_and_a_subdirectory_as_working_directory_are_supported() {
     let ground = Ground::new();
     fs::create_dir(ground.path("workspace/below")).unwrap();
     for confinement in [ground.confinement(), ground.layered()] {
@@ -742,7 +742,7 @@ async fn input_and_a_directory_below_reach_the_command() {
 }
 
 #[test]
-fn the_probe_finds_what_works() {
+fn the_probe_detects_the_available_sandbox_tier() {
     let ground = Ground::new();
     let program = std::env::current_exe().unwrap();
     let data = ground.path("data");
@@ -755,7 +755,7 @@ fn the_probe_finds_what_works() {
 }
 
 #[test]
-fn a_disk_keeps_some_room_for_everything_else() {
+fn the_disk_quota_leaves_room_for_other_programs() {
     const GB: u64 = 1 << 30;
     for (all, free, short) in
         [(100 * GB, GB, false), (100 * GB, GB / 8, true), (GB, GB / 8, false), (GB, GB / 32, true), (0, 0, false)]

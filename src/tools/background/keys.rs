@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_many_names_and_sends_one_thing() {
+    fn keys_have_several_names_for_one_byte_sequence() {
         for name in ["ctrl-c", "Ctrl+C", "C-c", "^C", "<ctrl-c>", "control-c"] {
             assert_eq!(Key::named(name).unwrap().bytes, "\x03", "{name}");
         }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_control_character_is_its_key() {
+    fn a_single_control_character_is_recognized_as_its_key() {
         for (text, name) in [("\x03", "ctrl-c"), ("\x1b", "escape"), ("\x1b[A", "up"), ("\x0c", "ctrl-l"), ("\r", "enter")] {
             assert_eq!(Key::of_character(text).unwrap().name, name);
         }

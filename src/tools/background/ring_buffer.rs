@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_gets_only_what_is_new_and_is_told_what_it_missed() {
+    fn reads_return_only_new_output_and_report_lost_bytes() {
         let mut tape = Tape::new(10);
         tape.push(b"one\ntwo\n");
         assert_eq!(tape.fresh(true), Fresh { text: "one\ntwo\n".into(), missed: None });
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_waits_for_its_end() {
+    fn incomplete_lines_are_held_back() {
         let mut tape = Tape::new(100);
         tape.push(b"done\nAPI_KEY=ab");
         assert_eq!(tape.fresh(true).text, "done\n");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_stays_in_its_bounds() {
+    fn large_output_stays_within_the_buffer_limit() {
         let mut tape = Tape::new(1000);
         for _ in 0..1000 {
             tape.push(&[b'x'; 4096]);

@@ -218,7 +218,7 @@ mod tests {
     const SIZE: TerminalSize = TerminalSize { rows: 4, columns: 20 };
 
     #[test]
-    fn only_what_is_new_is_read_and_a_line_that_went_on_is_read_again() {
+    fn reads_return_new_lines_and_repeat_a_continued_line() {
         let mut screen = Screen::new(SIZE, 10_000);
         screen.push(b"hello\r\n>>> ");
         assert_eq!(screen.fresh().text, "hello\n>>>");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_one_line() {
+    fn wrapped_lines_are_joined() {
         let mut screen = Screen::new(SIZE, 10_000);
         let long = "0123456789".repeat(11);
         screen.push(format!("{long}\r\nnext\r\n").as_bytes());
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_keeps_its_end_and_says_what_was_missed() {
+    fn large_output_keeps_its_end_and_reports_lost_lines() {
         let mut screen = Screen::new(SIZE, 1000);
         for number in 0..10_000 {
             screen.push(format!("{number}\r\n").as_bytes());
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_screen_is_read_anew() {
+    fn a_cleared_screen_is_read_from_the_start() {
         let mut screen = Screen::new(SIZE, 10_000);
         screen.push(b"one\r\ntwo\r\nthree");
         screen.fresh();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_to_the_terminal_is_answered() {
+    fn terminal_queries_are_answered() {
         let mut screen = Screen::new(SIZE, 10_000);
         assert_eq!(screen.push(b"ab\x1b[6n"), b"\x1b[1;3R");
         assert_eq!(screen.push(b"\x1b[c\x1b[5n"), b"\x1b[?62;c\x1b[0n");
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_no_part_of_the_last_line() {
+    fn the_last_line_contains_no_colour_codes() {
         assert_eq!(last_line_of(b"a\n\x1b[31mred\x1b[0m line\n\n"), "red line");
         assert_eq!(last_line_of(b"10 %\r 20 %\r 30 %"), "30 %");
         assert_eq!(last_line_of(b""), "");

@@ -170,7 +170,7 @@ pub(in crate::tools) mod tests {
     }
 
     #[test]
-    fn a_command_knows_whether_another_one_ran_at_any_time_beside_it() {
+    fn overlapping_commands_are_detected() {
         let written = ToolWrites::default();
         let first = written.command(false);
         assert!(!first.overlaps_others());
@@ -190,7 +190,7 @@ pub(in crate::tools) mod tests {
     }
 
     #[test]
-    fn what_a_tool_wrote_is_its_own_until_something_else_changes_it() {
+    fn a_write_is_attributed_to_the_tool_until_another_change() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         std::fs::write(path("before"), "x").unwrap();

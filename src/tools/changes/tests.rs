@@ -99,7 +99,7 @@ fn file<'a>(changed: &'a ChangedFiles, path: &str) -> &'a ChangedFile {
 }
 
 #[test]
-fn what_tools_commands_and_others_change_is_listed_with_its_diff() {
+fn changes_by_tools_commands_and_others_are_listed_with_diffs() {
     let session = Session::new(&[("a", "one\ntwo\n"), ("b", "b\n"), ("c", "c\n"), ("d", "d\n"), (".gitignore", "*.log\n")]);
     session.does("EditFile", json!({"path": "a", "edits": [{"oldText": "two", "newText": "2"}]}));
     session.does("WriteFile", json!({"path": "new/x.log", "content": "new\n"}));
@@ -131,7 +131,7 @@ fn what_tools_commands_and_others_change_is_listed_with_its_diff() {
 }
 
 #[test]
-fn without_a_snapshot_a_change_of_others_has_no_earlier_content_and_a_new_file_has() {
+fn without_a_snapshot_outside_changes_have_no_earlier_content_except_new_files() {
     let session = Session::new(&[("a", "one\n"), ("gone", "x\n")]);
     session.bench.write("a", "two two\n");
     session.bench.write("new", "new\n");
@@ -143,7 +143,7 @@ fn without_a_snapshot_a_change_of_others_has_no_earlier_content_and_a_new_file_h
 }
 
 #[test]
-fn what_is_undone_is_no_change_and_a_failed_call_is_none() {
+fn reverted_changes_and_failed_calls_are_not_listed() {
     let session = Session::new(&[("a", "one\n"), ("b", "b\n")]);
     session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
     session.does("WriteFile", json!({"path": "new", "content": "new\n"}));
@@ -161,7 +161,7 @@ fn what_is_undone_is_no_change_and_a_failed_call_is_none() {
 }
 
 #[test]
-fn a_moved_tree_is_deleted_here_and_added_there() {
+fn a_moved_tree_is_listed_as_deletions_and_additions() {
     let session = Session::new(&[("old/a", "a\n"), ("old/deep/b", "b\n"), (".gitignore", "target\n")]);
     session.does("Move", json!({"source": "old", "destination": "new"}));
     session.bench.write("new/target/built", "x");
@@ -175,7 +175,7 @@ fn a_moved_tree_is_deleted_here_and_added_there() {
 }
 
 #[test]
-fn modes_links_binary_and_large_files_are_told_as_such() {
+fn mode_link_binary_and_large_file_changes_are_reported() {
     let session = Session::new(&[("script", "true\n"), ("file", "text\n"), ("binary", "a\0b"), ("large", "x\n")]);
     symlink("file", session.bench.path("link")).unwrap();
     let line = "chmod 755 script; rm file; ln -s script file; printf 'c\\0d' > binary; head -c 2000000 /dev/zero > large; \
@@ -194,7 +194,7 @@ fn modes_links_binary_and_large_files_are_told_as_such() {
 }
 
 #[test]
-fn a_secret_is_hidden_on_both_sides() {
+fn secrets_are_redacted_on_both_sides_of_a_diff() {
     let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
     let session = Session::new(&[("config", &format!("token = \"{secret}\"\n"))]);
     session.does("RunCommand", json!({"command": "echo port = 1 >> config"}));
@@ -204,7 +204,7 @@ fn a_secret_is_hidden_on_both_sides() {
 }
 
 #[test]
-fn it_is_all_there_after_a_kill_and_so_is_what_was_under_way() {
+fn the_change_list_survives_a_kill_including_unfinished_changes() {
     let session = Session::new(&[("a", "one\n"), ("b", "b\n"), ("c", "c\n"), ("d", "d\n")]);
     session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
     // Killed in the middle: saved and written, but not recorded.
@@ -230,7 +230,7 @@ fn it_is_all_there_after_a_kill_and_so_is_what_was_under_way() {
 }
 
 #[test]
-fn what_changes_while_no_aye_runs_is_found_by_the_first_snapshot() {
+fn changes_made_while_aye_is_not_running_are_found_by_the_first_snapshot() {
     let session = Session::new(&[("a", "one\n"), ("b", "b\n")]);
     session.does("RunCommand", json!({"command": "echo B > b"}));
     let Session { bench, data, runtime, .. } = session;
@@ -241,7 +241,7 @@ fn what_changes_while_no_aye_runs_is_found_by_the_first_snapshot() {
 }
 
 #[test]
-fn a_task_has_a_start_of_its_own() {
+fn changes_can_be_listed_since_the_start_of_a_task() {
     let session = Session::new(&[("a", "one\n"), ("b", "b\n")]);
     session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
     session.begins("2");
@@ -259,7 +259,7 @@ fn a_task_has_a_start_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_read_by_the_policy_has_no_diff() {
+fn files_that_the_policy_does_not_allow_reading_have_no_diff() {
     let mut session = Session::new(&[("a", "one\n")]);
     session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
     session.bench.settings.paths.may_read = Arc::new(|path: &Path| !path.ends_with("a"));
@@ -353,7 +353,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_list_is_what_a_comparison_of_the_trees_says(steps in steps()) {
+    fn the_change_list_equals_a_comparison_of_the_trees(steps in steps()) {
         let mut session = Session::new(&[("a", &text(0)), ("dir/a", &text(1)), ("dir/deep/c", &text(2))]);
         let start = tree(&session);
         // The first snapshot: later changes by others have an earlier content.
@@ -415,7 +415,7 @@ fn credited(session: &Session, result: &ToolResult) -> Vec<String> {
 }
 
 #[test]
-fn a_command_is_not_credited_with_what_aye_wrote_beside_it() {
+fn concurrent_tool_writes_are_not_attributed_to_a_command() {
     let session =
         Session::new(&[("edited", "one\n"), ("both", "one\n"), ("moved", "m\n"), ("gone", "g\n"), ("tree/leaf", "l\n")]);
     let line = "echo mine > own; touch begun; while [ ! -e go ]; do sleep 0.01; done; rm begun go; echo more >> both";
@@ -473,7 +473,7 @@ fn is_shared(result: &ToolResult) -> bool {
 }
 
 #[test]
-fn what_commands_change_at_the_same_time_is_credited_to_none_of_them_alone() {
+fn changes_during_concurrent_commands_are_not_attributed_to_a_single_command() {
     let session = Session::new(&[("a", "one\n"), ("b", "one\n"), ("c", "one\n")]);
     let line = |own: &str, waits: &str| {
         format!("echo x > begun-{own}; while [ ! -e {waits} ]; do sleep 0.01; done; echo more >> {own}; echo x > done-{own}")
@@ -494,7 +494,7 @@ fn what_commands_change_at_the_same_time_is_credited_to_none_of_them_alone() {
 }
 
 #[test]
-fn a_command_in_the_background_is_not_credited_with_what_aye_writes_and_no_other_with_its_changes() {
+fn background_commands_tools_and_other_commands_get_only_their_own_changes() {
     let session =
         Session::new(&[("edited", "one\n"), ("both", "one\n"), ("moved", "m\n"), ("gone", "g\n"), ("tree/leaf", "l\n")]);
     let line = "echo mine > own; while [ ! -e go ]; do sleep 0.01; done; rm go; echo more >> both; echo x > last";

@@ -37,7 +37,7 @@ const ECHO: &str = "name = \"echo_it\"\ndescription = \"Gives back what it gets.
     [input_schema.properties.text]\ntype = \"string\"\nmaxLength = 40\n[input_schema.properties.count]\ntype = \"integer\"\n";
 
 #[test]
-fn a_manifest_that_is_not_understood_says_where_and_what_was_expected() {
+fn manifest_errors_name_the_line_and_the_expected_value() {
     let start = "name = \"x\"\ndescription = \"d\"\n";
     let cases = [
         ("name = \"x\"\n", "line 1", "description"),
@@ -93,7 +93,7 @@ fn a_manifest_that_is_not_understood_says_where_and_what_was_expected() {
 }
 
 #[test]
-fn the_schema_of_manifests_takes_what_the_reader_takes() {
+fn the_manifest_schema_accepts_what_the_parser_accepts() {
     let schema = schema::Schema::new(manifest_schema()).unwrap();
     let as_json = |text: &str| serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap();
     assert_eq!(schema.check(&as_json(ECHO)), Ok(()));
@@ -102,7 +102,7 @@ fn the_schema_of_manifests_takes_what_the_reader_takes() {
 }
 
 #[test]
-fn arguments_are_held_against_the_schema_before_anything_runs() {
+fn arguments_are_validated_before_anything_runs() {
     let bench = bench(&[("e.toml", ECHO)], &[("echo", "#!/bin/sh\ntouch ran\ncat\n")]);
     let cases = [
         (json!({}), "`text` is missing"),
@@ -124,7 +124,7 @@ fn arguments_are_held_against_the_schema_before_anything_runs() {
 }
 
 #[test]
-fn arguments_in_words_are_words_whatever_is_in_them() {
+fn argv_arguments_are_single_words_whatever_they_contain() {
     let manifest = "name = \"show\"\ndescription = \"d\"\narguments = \"argv\"\n\
         command = [\"./show\", \"--name={name}\", \"{count}\", \"{flag}\"]\n[input_schema]\ntype = \"object\"\n\
         properties = { name = { type = \"string\" }, count = { type = \"integer\" }, flag = { type = \"boolean\" } }\n";
@@ -157,7 +157,7 @@ fn a_program_that_changed_after_the_plan_does_not_run() {
 }
 
 #[test]
-fn what_it_prints_is_told_by_its_end_and_held_against_its_schema() {
+fn the_output_of_a_custom_tool_is_reported_and_validated() {
     let text = |name: &str, more: &str| format!("name = \"{name}\"\ndescription = \"d\"\ncommand = [\"./{name}\"]\n{more}");
     let shape = "output = \"json\"\noutput_schema = { type = \"object\", required = [\"n\"], properties = { n = { type = \"integer\" } } }\n";
     let all = [("good", shape), ("bad", shape), ("shape", shape), ("fails", ""), ("plain", ""), ("much", "output = \"json\"\n")];
@@ -188,7 +188,7 @@ fn what_it_prints_is_told_by_its_end_and_held_against_its_schema() {
 }
 
 #[test]
-fn steps_are_judged_for_what_each_would_do_and_run_in_order() {
+fn each_step_is_checked_for_its_own_actions_and_steps_run_in_order() {
     let chain = "name = \"find_it\"\ndescription = \"d\"\n\
         steps = [\n { tool = \"Grep\", arguments = { pattern = \"{input.pattern}\", path = \"src\" } },\n \
         { tool = \"echo_it\", arguments = { text = \"found: {steps[0].output}\" } },\n]\n\
@@ -209,7 +209,7 @@ fn steps_are_judged_for_what_each_would_do_and_run_in_order() {
 }
 
 #[test]
-fn a_step_whose_doing_could_not_be_judged_before_it_runs_is_refused() {
+fn steps_whose_actions_are_unknown_in_advance_are_rejected() {
     let chain = |step: &str| {
         format!("name = \"c\"\ndescription = \"d\"\nsteps = [{{ tool = \"Grep\", arguments = {{ pattern = \"x\" }} }}, {step}]\n")
     };
@@ -235,7 +235,7 @@ fn a_step_whose_doing_could_not_be_judged_before_it_runs_is_refused() {
 }
 
 #[test]
-fn a_step_that_is_a_text_tool_is_kept_to_what_is_set_for_those() {
+fn text_tool_settings_apply_to_reading_steps() {
     let text = "name = \"c\"\ndescription = \"d\"\nsteps = [{ tool = \"TextRead\", arguments = { path = \"a.rs\" } }]\n";
     let mut bench = bench(&[("c.toml", text)], &[]);
     bench.write("a.rs", "fn a() {}\n");
@@ -247,7 +247,7 @@ fn a_step_that_is_a_text_tool_is_kept_to_what_is_set_for_those() {
 }
 
 #[test]
-fn what_several_steps_changed_is_told_together_and_also_where_a_later_one_fails() {
+fn changes_of_several_steps_are_merged_even_if_a_later_step_fails() {
     let proposal = |name: &str| {
         Some(Box::new(Proposal {
             summary: format!("changed {name}"),
@@ -266,7 +266,7 @@ fn what_several_steps_changed_is_told_together_and_also_where_a_later_one_fails(
 }
 
 #[test]
-fn a_tool_of_a_project_is_known_only_with_the_bytes_that_a_person_saw() {
+fn project_tools_are_trusted_only_with_the_reviewed_content() {
     let mut bench = Bench::new();
     let root = bench.settings.workspace.clone();
     let manifest = "name = \"lint\"\ndescription = \"d\"\ncommand = [\"./lint.sh\"]\n";
@@ -290,7 +290,7 @@ fn a_tool_of_a_project_is_known_only_with_the_bytes_that_a_person_saw() {
 }
 
 #[test]
-fn a_script_behind_its_interpreter_is_a_part_of_the_tool_however_it_is_named() {
+fn interpreted_scripts_are_part_of_the_tool_however_they_are_named() {
     let mut bench = Bench::new();
     let root = bench.settings.workspace.clone();
     bench.write("scripts/run.sh", "echo ok\n");
@@ -323,7 +323,7 @@ fn a_script_behind_its_interpreter_is_a_part_of_the_tool_however_it_is_named() {
 }
 
 #[test]
-fn what_is_set_for_the_text_tools_holds_for_them_as_steps() {
+fn text_tool_settings_apply_to_writing_steps() {
     let text = "name = \"c\"\ndescription = \"d\"\nsteps = [{ tool = \"TextCreate\", arguments = { filePath = \"{input.at}\", content = \"x\" } }]\n\
         input_schema = { type = \"object\", properties = { at = { type = \"string\" } } }\n";
     let mut bench = bench(&[("c.toml", text)], &[]);

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hunk_is_named_by_what_it_stands_in() {
+    fn hunks_are_named_after_their_enclosing_definition() {
         for (line, name) in [
             ("pub async fn greet(name: &str) -> String {", Some("greet()")),
             ("    def total(self):", Some("total()")),

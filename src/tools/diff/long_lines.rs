@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_to_what_changes_in_it() {
+    fn long_lines_are_shortened_to_their_changed_part() {
         let long = "é".repeat(3_000);
         let diff = format!("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-{long}old{long}\n+{long}new{long}\n short\n");
         let cut = shortened(&diff);

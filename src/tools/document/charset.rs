@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_locale_is_asked_where_a_text_is_not_utf_8() {
+    fn the_charset_of_the_locale_is_used_for_text_that_is_not_utf_8() {
         let name = |bytes: &[u8], charset: &str| detect(bytes, Some(charset), ReadAs::Detected).unwrap().name();
         let (japanese, french) = (b"\xC6\xFC\xCB\xDC \xB8\xEC".as_slice(), b"caf\xE9".as_slice());
         assert_eq!(name(japanese, "eucJP"), "EUC-JP");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn encodings_have_several_names() {
+    fn encodings_are_found_by_several_names() {
         for (label, name) in [("latin1", "windows-1252"), ("UTF8", "UTF-8"), ("SJIS", "Shift_JIS"), ("iso88592", "ISO-8859-2")] {
             assert_eq!(named(label).unwrap().name(), name);
         }

@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_with_their_endings_are_the_text(text in "[ab\r\n]{0,12}") {
+        fn joined_lines_equal_the_text(text in "[ab\r\n]{0,12}") {
             for breaks in [Breaks::Lf, Breaks::Cr] {
                 let lines = breaks.lines(&text);
                 prop_assert_eq!(lines.concat(), text.clone());

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stood_there_before_is_behind_until_the_editor_followed_and_then_it_is_unsaved() {
+    fn earlier_content_is_behind_until_the_editor_reloads_and_then_counts_as_unsaved() {
         let [one, two, three] = ["1", "2", "3"].map(|text| blake3::hash(text.as_bytes()));
         let (mut known, real) = (BufferStates::default(), Path::new("/w/a"));
         assert_eq!(known.compare(real, one, two), BufferState::Unsaved);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_wrote_is_handed_out_once_and_only_for_it() {
+    fn paths_written_by_a_call_are_returned_once_and_only_for_that_call() {
         let (mut known, text) = (BufferStates::default(), blake3::hash(b""));
         known.begins(Some(CallId::new("c")), vec![("/w/a".into(), text)]);
         known.begins(None, vec![("/w/b".into(), text)]);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_bounded() {
+    fn buffer_states_are_bounded() {
         let (mut known, text) = (BufferStates::default(), blake3::hash(b""));
         for number in 0..2 * MAX_FILES {
             known.begins(Some(CallId::new(number.to_string())), vec![(format!("/w/{number}").into(), text)]);

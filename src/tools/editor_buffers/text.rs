@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_of_lines_a_bom_and_the_last_end_make_no_difference() {
+    fn line_endings_a_bom_and_the_final_newline_are_ignored_in_comparisons() {
         for same in ["one\r\ntwo\r\n", "\u{FEFF}one\ntwo\n", "one\ntwo", "one\rtwo\r"] {
             assert_eq!(named(same), named("one\ntwo\n"), "{same:?}");
         }
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_s_text_is_taken_as_it_would_be_saved() {
+    fn the_text_of_an_editor_is_converted_to_its_saved_form() {
         let disk = Document { text: "one\r\ntwo\r\n".to_owned(), form: Form::Utf8Bom };
         let saved = as_saved(&disk, "\u{FEFF}one\nTWO");
         assert_eq!((saved.text.as_str(), saved.form), ("one\r\nTWO\r\n", Form::Utf8Bom));

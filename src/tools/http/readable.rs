@@ -428,7 +428,7 @@ mod tests {
     const BASE: &str = "https://a.example/docs/page";
 
     #[test]
-    fn a_page_is_told_as_markdown_and_as_text() {
+    fn pages_are_converted_to_markdown_and_text() {
         let page = r#"<!DOCTYPE html><html><head><title>The &amp; page</title><style>p { color: red }</style>
             <script>if (a < b) { document.write("<p>no</p>") }</script></head>
             <body><h2>One</h2><p>Some <b>bold</b>
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn only_addresses_that_lead_to_a_page_are_links() {
+    fn only_web_urls_become_links() {
         for (href, told) in [
             ("x", "[t](https://a.example/docs/x)"),
             ("//b.example/", "[t](https://b.example/)"),
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_broken_or_made_to_harm_is_told_all_the_same() {
+    fn malformed_and_hostile_pages_are_converted() {
         for page in
             ["", "<", "<a", "</", "<!--", "<pre>", "</pre></ul></table></td>", "<svg><p>x", "&#0;&#xFFFFFF;&bogus;", "<td>a<td>b"]
         {

@@ -173,7 +173,7 @@ fn query() -> Value {
 }
 
 #[test]
-fn a_listed_tool_is_offered_and_called_by_all_its_names_with_exactly_what_was_shown() {
+fn a_listed_tool_can_be_called_by_all_its_names_with_the_approved_arguments() {
     let servers = Servers::new(vec![tool("docs", "search"), tool("docs", "shut")], |_| text("found"));
     let offered = servers.offered();
     assert!(offered.iter().any(|name| name == "docs__search") && !offered.iter().any(|name| name.contains("shut")));
@@ -206,7 +206,7 @@ fn a_listed_tool_is_offered_and_called_by_all_its_names_with_exactly_what_was_sh
 }
 
 #[test]
-fn an_unlisted_tool_is_planned_for_the_policy_to_deny_and_never_runs() {
+fn an_unlisted_tool_is_planned_so_that_the_policy_denies_the_call_and_never_runs() {
     let servers = Servers::new(vec![tool("docs", "shut")], |_| text("ran"));
     let plan = servers.plan("docs__shut", json!({"anything": 1})).unwrap();
     assert!(matches!(plan.actions.as_slice(), [Action::Invoke { tool, .. }] if tool == "shut") && plan.proposal.is_none());
@@ -215,7 +215,7 @@ fn an_unlisted_tool_is_planned_for_the_policy_to_deny_and_never_runs() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_told_with_how_its_server_stands() {
+fn the_error_for_a_missing_tool_includes_the_state_of_its_server() {
     let servers = Servers::new(vec![tool("docs", "search")], |_| text(""));
     for (name, part) in [
         ("web__get", "the server is down (connection refused)"),
@@ -228,7 +228,7 @@ fn a_tool_that_is_not_there_is_told_with_how_its_server_stands() {
 }
 
 #[test]
-fn arguments_are_held_against_the_schema_before_anything_is_sent() {
+fn arguments_are_validated_before_a_request_is_sent() {
     let servers = Servers::new(vec![tool("docs", "search")], |_| text(""));
     for (arguments, part) in
         [(json!({}), "`query` is missing"), (json!({"query": 7}), "`query`"), (json!({"query": "x", "more": 1}), "`more`")]
@@ -251,7 +251,7 @@ fn arguments_are_held_against_the_schema_before_anything_is_sent() {
 }
 
 #[test]
-fn a_tool_that_changed_since_it_was_let_through_says_so_until_it_is_let_through_again() {
+fn a_tool_that_changed_since_its_approval_is_marked_until_approved_again() {
     let changed = |plan: &Plan| matches!(plan.actions.as_slice(), [Action::Invoke { changed: true, .. }]);
     let servers = Servers::new(vec![tool("docs", "search")], |_| text("ok"));
     assert!(!changed(&servers.plan("docs__search", query()).unwrap()), "a tool that was never used has not changed");
@@ -287,7 +287,7 @@ fn a_tool_that_changed_since_it_was_let_through_says_so_until_it_is_let_through_
 }
 
 #[test]
-fn every_way_to_fail_has_its_code() {
+fn every_failure_has_its_error_code() {
     let cases = [
         (RemoteError::Unreachable { message: "gone".into() }, ErrorCode::ToolExecutionFailed, "gone"),
         (RemoteError::NeedsLogin { server: "docs".into() }, ErrorCode::PermissionDenied, "aye mcp login docs"),
@@ -307,7 +307,7 @@ fn every_way_to_fail_has_its_code() {
 }
 
 #[test]
-fn what_a_server_answers_is_cleaned_bounded_and_marked() {
+fn server_results_are_sanitized_limited_and_marked() {
     let answer = |content: Vec<RemoteContent>| {
         move |_: &RemoteCall| Ok(RemoteResult { content: content.clone(), ..RemoteResult::default() })
     };
@@ -333,7 +333,7 @@ fn what_a_server_answers_is_cleaned_bounded_and_marked() {
 }
 
 #[test]
-fn what_it_says_that_failed_has_failed_and_so_has_what_is_not_as_its_schema_says() {
+fn error_results_and_results_that_violate_the_output_schema_are_failures() {
     let says = Servers::new(vec![tool("docs", "search")], |_| {
         Ok(RemoteResult { is_error: true, content: vec![RemoteContent::Text("no such page".into())], ..RemoteResult::default() })
     });
@@ -356,7 +356,7 @@ fn what_it_says_that_failed_has_failed_and_so_has_what_is_not_as_its_schema_says
 }
 
 #[test]
-fn of_a_tool_here_and_one_of_a_server_the_setting_says_which_a_bare_name_means() {
+fn the_conflict_setting_decides_between_a_local_and_a_server_tool() {
     for (conflict, offered, meant) in [
         (Conflict::LocalFirst, true, Some("ReadFile")),
         (Conflict::McpFirst, false, Some("Mcp.docs/ReadFile")),
@@ -389,7 +389,7 @@ fn of_a_tool_here_and_one_of_a_server_the_setting_says_which_a_bare_name_means()
 }
 
 #[test]
-fn too_many_tools_to_be_told_are_found_by_words_and_offered_from_then_on() {
+fn too_many_tools_are_searchable_and_offered_once_found() {
     let many = (0..500).map(|number| tool("docs", &format!("list_page_{number}")));
     let wanted = RemoteTool { description: "Files a ticket with the support team.".to_owned(), ..tool("docs", "createTicket") };
     let mut servers = Servers::new(many.chain([wanted]).collect(), |_| text("done"));
@@ -419,7 +419,7 @@ fn too_many_tools_to_be_told_are_found_by_words_and_offered_from_then_on() {
 }
 
 #[test]
-fn what_a_server_says_of_its_tool_reaches_the_model_without_letters_that_nobody_sees() {
+fn tool_descriptions_reach_the_model_without_invisible_characters() {
     let hidden = RemoteTool {
         description: "Adds.\u{e0041}\u{e0042}\u{1b}[8m secret".to_owned(),
         input_schema: json!({"properties": {"a": {"type": "string", "description": "x\u{202e}y"}}}),

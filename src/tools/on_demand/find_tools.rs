@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_found_in_every_way_to_write_a_name() {
+    fn names_in_every_case_style_are_split_into_words() {
         assert_eq!(split_words("searchDocs_v2-fast  HTML"), ["search", "docs", "v2", "fast", "html"]);
         assert_eq!(split_words("größe: LÄNGE"), ["größe", "länge"]);
         assert!(split_words("  ,;").is_empty());

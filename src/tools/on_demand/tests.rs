@@ -35,7 +35,7 @@ fn loaded_by(query: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_first_request_has_what_nearly_every_task_needs_and_names_all_other_tools() {
+fn the_first_request_defines_the_common_tools_and_names_all_others() {
     let bench = bench();
     assert_eq!(names(&bench), FIRST);
     let definitions = definitions(&bench);
@@ -54,7 +54,7 @@ fn the_first_request_has_what_nearly_every_task_needs_and_names_all_other_tools(
 }
 
 #[test]
-fn every_tool_can_be_loaded_by_its_name_and_stays_behind_the_others() {
+fn every_tool_can_be_loaded_by_name_and_is_listed_after_the_others() {
     for (names, _) in SELDOM_USED {
         // No search is configured here, so that it is not offered.
         for name in names.iter().filter(|name| **name != "WebSearch") {
@@ -108,7 +108,7 @@ fn tools_are_found_by_topic() {
 }
 
 #[test]
-fn a_tool_that_is_not_loaded_is_served_by_its_name_and_an_error_says_how_to_load_it() {
+fn unloaded_tools_can_be_called_by_name_and_errors_explain_how_to_load_them() {
     let bench = bench();
     bench.write("f", "x\n");
     assert!(bench.output("Stat", json!({"path": "f"})).contains("file"));
@@ -124,7 +124,7 @@ fn a_tool_that_is_not_loaded_is_served_by_its_name_and_an_error_says_how_to_load
 }
 
 #[test]
-fn what_the_policy_takes_away_is_neither_named_nor_found() {
+fn tools_that_the_policy_disables_are_neither_named_nor_found() {
     let mut bench = bench();
     let except =
         |disabled: &'static str| Arc::new(move |name: &str| if name == disabled { Err("disabled".to_owned()) } else { Ok(()) });
@@ -140,7 +140,7 @@ fn what_the_policy_takes_away_is_neither_named_nor_found() {
 }
 
 #[test]
-fn a_resumed_session_offers_what_was_loaded_or_used_in_the_same_order() {
+fn a_resumed_session_offers_loaded_and_used_tools_in_the_same_order() {
     let mut bench = bench();
     let found = bench.call(FIND_TOOLS, json!({"query": "HttpRequest, Copy"}));
     assert_eq!(found.status, ToolStatus::Succeeded);
@@ -160,7 +160,7 @@ fn a_resumed_session_offers_what_was_loaded_or_used_in_the_same_order() {
 }
 
 #[test]
-fn a_front_end_is_told_of_all_tools_whether_they_are_loaded_or_not() {
+fn front_ends_list_all_tools_whether_loaded_or_not() {
     let bench = bench();
     let before = bench.router().available();
     assert!(before.iter().any(|name| name == "HttpRequest") && before.iter().any(|name| name == FIND_TOOLS), "{before:?}");

@@ -43,7 +43,7 @@ const FILES: [(&str, Content<'static>, Content<'static>); 9] = [
 ];
 
 #[test]
-fn every_kind_of_change_survives_the_way_through_a_file() {
+fn every_kind_of_change_round_trips_through_a_patch_file() {
     let text = written(&FILES);
     let patch = PatchFile::parse(text.as_bytes()).unwrap_or_else(|why| panic!("{why}\n{text}"));
     assert_eq!(patch.header().files.len(), FILES.len());
@@ -55,7 +55,7 @@ fn every_kind_of_change_survives_the_way_through_a_file() {
 
 #[cfg(unix)]
 #[test]
-fn git_applies_the_patch_too() {
+fn the_patch_can_be_applied_by_git() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let place = |path: &str| directory.path().join(path);
@@ -82,7 +82,7 @@ fn with_header(text: &str, change: impl Fn(&mut Value)) -> String {
 }
 
 #[test]
-fn a_file_that_is_not_exactly_of_the_format_is_refused() {
+fn malformed_patch_files_are_rejected() {
     let text = written(&FILES[..1]);
     let path = |path: &'static str| move |header: &mut Value| header["files"][0]["path"] = json!(path);
     let cases: Vec<(String, &str)> = vec![
@@ -114,7 +114,7 @@ fn a_file_that_is_not_exactly_of_the_format_is_refused() {
 }
 
 #[test]
-fn lines_that_lead_to_another_result_are_refused() {
+fn hunks_that_do_not_produce_the_expected_content_are_rejected() {
     let text = written(&FILES[..1]);
     let other = PatchFile::parse(text.replace("+2\n", "+3\n").as_bytes()).unwrap();
     let why = other.parts().next().unwrap().apply(b"one\ntwo\nthree\n").unwrap_err();
@@ -126,7 +126,7 @@ fn lines_that_lead_to_another_result_are_refused() {
 
 proptest! {
     #[test]
-    fn any_two_contents_survive(old in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}", new in prop::collection::vec(any::<u8>(), 0..200), lines in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}") {
+    fn arbitrary_contents_round_trip(old in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}", new in prop::collection::vec(any::<u8>(), 0..200), lines in "([ab+@\\\\ -]{0,3}\r?\n){0,12}[ab]{0,2}") {
         for new in [new.as_slice(), lines.as_bytes()] {
             if new == old.as_bytes() {
                 continue;
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_parser_panic(rest in "(aye patch 1|\\{\\}|\"files\": \\[\\]|diff --git a/x b/x|GIT binary patch|literal 9|zcm|@@ -1 \\+1 @@|\n){0,20}") {
+    fn the_parser_never_panics(rest in "(aye patch 1|\\{\\}|\"files\": \\[\\]|diff --git a/x b/x|GIT binary patch|literal 9|zcm|@@ -1 \\+1 @@|\n){0,20}") {
         let _ = PatchFile::parse(rest.as_bytes());
         let _ = PatchFile::parse(format!("aye patch 1\n{rest}").as_bytes());
     }

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mode_is_told_in_letters() {
+    fn modes_are_formatted_as_letters() {
         for (mode, told) in
             [(0o644, "rw-r--r--"), (0o4755, "rwsr-xr-x"), (0o1777, "rwxrwxrwt"), (0o2640, "rw-r-S---"), (0, "---------")]
         {

@@ -95,7 +95,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_was_not_used_for_longest_is_given_up_first_and_what_is_in_use_stays() {
+    fn the_least_recently_used_cache_layer_is_pruned_first_unless_in_use() {
         let base = tempfile::tempdir().expect("a directory");
         let layers = base.path().join(LAYERS);
         let layer = |name: &str, days: u64| {

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_are_found_where_programs_look_for_them_and_only_if_they_are_there() {
+    fn only_existing_caches_are_found_at_the_paths_that_programs_use() {
         let (_tree, home) = home();
         let work = home.join("work");
         let found = Caches::find(&home, |_| None, &[&home, &work]);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn two_commands_at_once_never_share_a_layer() {
+    fn concurrent_commands_never_share_a_cache_layer() {
         let (tree, home) = home();
         let (base, cache) = (tree.path().join("data"), Caches { directories: vec![home.join(".npm")], ..Caches::default() });
         let roots = [home.join("work")];
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_directory_has_a_place_for_each_cache_whatever_a_command_put_there() {
+    fn the_cache_directory_is_recreated_for_each_cache_despite_command_changes() {
         let (tree, home) = home();
         let (base, caches) = (tree.path().join("data"), Caches::find(&home, |_| None, &[&home]));
         let take = || Leases::take(&base, &caches, true, &[home.join("work")]);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_workspace_put_in_a_cache_is_in_no_cache_of_another() {
+    fn workspaces_do_not_share_cache_layers() {
         let (tree, home) = home();
         let (base, cache) = (tree.path().join("data"), Caches { directories: vec![home.join(".npm")], ..Caches::default() });
         let layer = |root: &str| Leases::take(&base, &cache, true, &[home.join(root)]).layers[0].upper.clone();

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_git_run_programs_stays_shut_in_it_and_in_its_modules() {
+    fn files_that_make_git_run_programs_stay_read_only_in_repositories_and_modules() {
         let tree = tempfile::tempdir().expect("a directory");
         made(tree.path(), &[(".git/HEAD", "x"), (".git/modules/a/b/HEAD", "x")]);
         let git = tree.path().join(".git");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_away_is_not_looked_for_behind_a_link() {
+    fn files_to_remove_are_not_searched_behind_links() {
         let tree = tempfile::tempdir().expect("a directory");
         let root = tree.path().canonicalize().expect("real");
         made(&root, &[("other/.git/gitdir", "x"), ("sub/.git/gitdir", "x")]);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_among_the_modules_of_a_repository_leads_nowhere() {
+    fn links_among_repository_modules_are_not_followed() {
         let tree = tempfile::tempdir().expect("a directory");
         made(tree.path(), &[(".git/HEAD", "x"), ("elsewhere/a/HEAD", "x")]);
         let git = tree.path().join(".git");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_tree_beside_its_repository_brings_it_along() {
+    fn a_linked_work_tree_includes_its_repository() {
         let tree = tempfile::tempdir().expect("a directory");
         let root = tree.path().canonicalize().expect("real");
         let back = format!("{}\n", root.join("wt/.git").display());
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_that_its_repository_does_not_know_opens_nothing() {
+    fn gitdir_pointers_unknown_to_their_repository_open_nothing() {
         let tree = tempfile::tempdir().expect("a directory");
         let root = tree.path().canonicalize().expect("real");
         made(
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_a_repository_brings_the_repository_along_and_the_repository_itself_nothing() {
+    fn a_workspace_below_a_repository_root_includes_the_repository() {
         let tree = tempfile::tempdir().expect("a directory");
         let root = tree.path().canonicalize().expect("real");
         made(&root, &[(".git/HEAD", "x"), ("crates/a/x", "")]);

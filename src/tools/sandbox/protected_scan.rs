@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_at_any_depth_and_nothing_is_looked_for_in_it() {
+    fn protected_paths_are_found_at_any_depth_and_not_searched_further() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let mut found = walk(std::slice::from_ref(&root), &marks(&root), &[], MAX_ENTRIES, &mut Seen::new());
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_commands_may_write_is_watched_and_looked_into() {
+    fn writable_directories_that_run_code_are_listed_and_searched() {
         let tree = tempfile::tempdir().expect("a directory");
         let root = tree.path().canonicalize().expect("real");
         for directory in [".husky/.vscode", "a/.venv/bin", "a/.zed", "real"] {
@@ -383,14 +383,14 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_that_is_cut_says_so() {
+    fn truncated_scans_are_reported() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         assert!(walk(std::slice::from_ref(&root), &marks(&root), &[], 3, &mut Seen::new()).cut.is_some());
     }
 
     #[test]
-    fn what_appeared_since_is_known_by_its_place() {
+    fn newly_created_protected_paths_are_reported() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let survey = ProtectedScan::new(vec![root.clone()], marks(&root), Vec::new());
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_once_is_known_without_waiting() {
+    fn scan_results_are_cached() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let survey = ProtectedScan::new(vec![root.clone()], marks(&root), Vec::new());
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_did_not_change_is_not_listed_again_and_one_that_did_is() {
+    fn only_changed_directories_are_listed_again() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let (marks, mut seen) = (marks(&root), Seen::new());
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_found_where_else_nothing_is_looked_for() {
+    fn sockets_are_found_in_otherwise_unscanned_directories() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let aside = tempfile::tempdir().expect("a directory");
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toolchain_is_searched_for_sockets_near_its_top_only() {
+    fn toolchains_are_searched_for_sockets_only_near_the_top() {
         let toolchain = tempfile::tempdir().expect("a directory");
         std::fs::create_dir_all(toolchain.path().join("a/b/c")).expect("made");
         let [near, deep] = ["a/b/s", "a/b/c/s"].map(|name| toolchain.path().join(name));

@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_passed_on_exactly_where_it_is_utf_8(
+        fn only_valid_utf_8_is_passed_through(
             parts in prop::collection::vec(prop_oneof![
                 3 => "[aé€😀]{0,4}".prop_map(String::into_bytes),
                 1 => prop::collection::vec(any::<u8>(), 0..3),

@@ -80,7 +80,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn no_more_is_counted_than_there_is_time_for() {
+    fn deletion_estimates_stop_at_the_count_limit() {
         let directory = tempfile::tempdir().unwrap();
         let big = directory.path();
         for number in 0..20 {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_yes_can_open_is_offered_and_all_is_said() {
+    fn only_openable_hosts_are_offered_and_all_blocked_hosts_are_listed() {
         let kept = kept(&[denied("docs.rs", true), denied("10.0.0.1", false)]);
         assert_eq!(kept.openable, [Outside::Host { host: "docs.rs".to_owned(), port: 443 }]);
         assert_eq!(kept.lines, ["docs.rs:443 (not allowed)", "10.0.0.1:443 (a private address)"]);

@@ -48,7 +48,7 @@ impl Tool for CountWords {
 }
 
 #[test]
-fn a_tool_that_was_added_is_called_by_its_names_and_keeps_to_what_all_of_them_do() {
+fn an_added_tool_is_callable_by_its_names_and_follows_the_common_rules() {
     let bench = Bench::new();
     bench.write("poem.txt", "a rose is\na rose");
     for (name, argument) in [("CountWords", "path"), ("wc", "path"), ("countwords", "file_path")] {

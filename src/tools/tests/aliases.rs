@@ -8,7 +8,7 @@ fn timeout(tool: &str, arguments: Value) -> u64 {
 }
 
 #[test]
-fn each_name_of_a_command_has_its_own_time() {
+fn each_command_tool_name_has_its_own_default_timeout() {
     assert_eq!(timeout("RunCommand", json!({"command": "true"})), 300);
     assert_eq!(timeout("bash", json!({"command": "true"})), 300);
     assert_eq!(timeout("CliRun", json!({"command": "true"})), 30);
@@ -18,7 +18,7 @@ fn each_name_of_a_command_has_its_own_time() {
 }
 
 #[test]
-fn every_time_limit_has_both_ends() {
+fn timeouts_have_a_minimum_and_a_maximum() {
     let bench = Bench::new();
     for tool in ["RunCommand", "CliRun", "shell", "run_shell_command"] {
         for (timeout, taken) in [(0, false), (1, true), (2, true), (599, true), (600, true), (601, false)] {
@@ -37,7 +37,7 @@ fn every_time_limit_has_both_ends() {
 }
 
 #[test]
-fn a_directory_has_the_name_that_the_document_gives_it() {
+fn working_directory_arguments_have_the_documented_names() {
     let bench = Bench::new();
     fs::create_dir(bench.path("sub")).unwrap();
     for (tool, name) in [("RunCommand", "cwd"), ("CliRun", "workingDirectory"), ("CliRun", "WorkingDirectory"), ("CliRun", "cwd")]
@@ -51,7 +51,7 @@ fn a_directory_has_the_name_that_the_document_gives_it() {
 }
 
 #[test]
-fn stderr_can_be_left_out_and_that_is_said() {
+fn stderr_can_be_omitted_and_the_omission_is_reported() {
     let bench = Bench::new();
     let line = "echo out; echo '--- stderr ---'; echo wrong >&2";
     let whole = bench.output("CliRun", json!({"command": line}));
@@ -68,7 +68,7 @@ fn stderr_can_be_left_out_and_that_is_said() {
 }
 
 #[test]
-fn a_file_is_deleted_and_never_a_directory() {
+fn delete_file_never_deletes_a_directory() {
     let bench = Bench::new();
     bench.write("f", "x");
     bench.write("d/f", "x");
@@ -99,7 +99,7 @@ fn kept_to(text: TextTools) -> Bench {
 }
 
 #[test]
-fn text_tools_keep_to_the_kinds_of_files_that_are_set() {
+fn text_tools_respect_the_allowed_extensions() {
     let bench = kept_to(TextTools { allowed_extensions: vec!["md".into()], ..TextTools::default() });
     for (tool, arguments) in [
         ("TextInspect", json!({"path": "b.rs"})),
@@ -126,7 +126,7 @@ fn text_tools_keep_to_the_kinds_of_files_that_are_set() {
 }
 
 #[test]
-fn text_tools_keep_to_the_size_that_is_set() {
+fn text_tools_respect_the_size_limit() {
     for (limit, taken) in [(106, false), (107, true), (108, true)] {
         let bench = kept_to(TextTools { max_file_size: Some(limit), ..TextTools::default() });
         for (tool, arguments) in [
@@ -146,7 +146,7 @@ fn text_tools_keep_to_the_size_that_is_set() {
 }
 
 #[test]
-fn text_tools_create_and_delete_where_that_is_not_set_off() {
+fn text_tools_create_and_delete_unless_disabled() {
     let bench = kept_to(TextTools { allow_create: false, allow_delete: false, ..TextTools::default() });
     let (_, message) = bench.error("TextCreate", json!({"path": "new.md", "content": "x"}));
     assert!(message.contains("`tools.text.allow_create` is false"), "{message}");
@@ -158,7 +158,7 @@ fn text_tools_create_and_delete_where_that_is_not_set_off() {
 }
 
 #[test]
-fn text_tools_that_are_off_are_not_offered() {
+fn disabled_text_tools_are_not_offered() {
     let bench = kept_to(TextTools { enabled: false, ..TextTools::default() });
     let names: Vec<_> = bench.router().definitions().into_iter().map(|tool| tool.tool_name).collect();
     assert!(!names.iter().any(|name| name.starts_with("Text")), "{names:?}");

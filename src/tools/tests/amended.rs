@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_of_the_hunks_make_what_a_patch_of_them_makes((old, new, choices) in cases(), crlf in any::<bool>(), bom in any::<bool>()) {
+    fn applying_selected_hunks_equals_patching_with_them((old, new, choices) in cases(), crlf in any::<bool>(), bom in any::<bool>()) {
         let bench = Bench::new();
         let kept = |text: &str| {
             let text = if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
@@ -128,7 +128,7 @@ fn both() -> Value {
 }
 
 #[test]
-fn the_model_is_told_which_hunks_were_applied_left_out_and_edited() {
+fn the_result_lists_applied_discarded_and_edited_hunks() {
     let bench = Bench::new();
     bench.write("f.rs", OLD);
     let plan = bench.plan("EditFile", both()).unwrap();
@@ -142,7 +142,7 @@ fn the_model_is_told_which_hunks_were_applied_left_out_and_edited() {
 }
 
 #[test]
-fn nothing_taken_and_hunks_that_are_not_there_are_refused() {
+fn empty_and_invalid_hunk_selections_are_rejected() {
     let bench = Bench::new();
     bench.write("f.rs", OLD);
     for hunks in [vec![HunkChoice::Left, HunkChoice::Left], vec![HunkChoice::Taken]] {
@@ -154,7 +154,7 @@ fn nothing_taken_and_hunks_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn a_file_that_changed_meanwhile_is_a_conflict_for_an_amended_change_too() {
+fn a_changed_file_is_a_conflict_for_amended_changes_too() {
     let bench = Bench::new();
     bench.write("f.rs", OLD);
     let plan = bench.plan("EditFile", both()).unwrap();
@@ -166,7 +166,7 @@ fn a_file_that_changed_meanwhile_is_a_conflict_for_an_amended_change_too() {
 }
 
 #[test]
-fn secrets_stay_behind_their_markers_and_in_the_file() {
+fn secrets_stay_redacted_in_amendments_and_intact_in_the_file() {
     let bench = Bench::new();
     let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAxyz0123456789abcdefABCDEF\nabcdefghijklmnop0123456789\n-----END RSA PRIVATE KEY-----\n";
     let token = "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";
@@ -186,7 +186,7 @@ fn secrets_stay_behind_their_markers_and_in_the_file() {
 }
 
 #[test]
-fn a_whole_text_from_an_editor_takes_the_form_of_the_file() {
+fn text_edited_as_a_whole_keeps_the_format_of_the_file() {
     let bench = Bench::new();
     bench.write("f.rs", format!("\u{FEFF}{}", OLD.replace('\n', "\r\n")));
     let plan = bench.plan("EditFile", both()).unwrap();
@@ -201,7 +201,7 @@ fn a_whole_text_from_an_editor_takes_the_form_of_the_file() {
 }
 
 #[test]
-fn a_patch_has_the_hunks_of_each_of_its_files() {
+fn a_patch_offers_the_hunks_of_each_file() {
     let bench = Bench::new();
     bench.write("f.rs", OLD);
     bench.write("gone", "away\n");
@@ -223,7 +223,7 @@ fn a_patch_has_the_hunks_of_each_of_its_files() {
 }
 
 #[test]
-fn a_command_is_another_one_or_only_its_beginning() {
+fn a_command_can_be_edited_or_reduced_to_its_first_part() {
     let bench = Bench::new();
     let plan = |command: &str| bench.plan("RunCommand", json!({"command": command})).unwrap();
     assert_eq!(plan("echo a && echo b").amends.offer.command.as_deref(), Some("echo a && echo b"));
@@ -242,7 +242,7 @@ fn a_command_is_another_one_or_only_its_beginning() {
 }
 
 #[test]
-fn a_command_leaves_the_sandbox_only_with_an_approval_for_that() {
+fn a_command_runs_outside_the_sandbox_only_with_a_separate_approval() {
     let mut bench = Bench::new();
     let plan = |bench: &Bench| bench.plan("RunCommand", json!({"command": "echo out > made"})).unwrap();
     assert!(!plan(&bench).amends.offer.unsandboxed, "without a sandbox, no run leaves it");

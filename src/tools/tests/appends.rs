@@ -15,7 +15,7 @@ fn both(content: &[u8]) -> [Bench; 2] {
 }
 
 #[test]
-fn text_goes_to_the_end_in_the_form_of_the_file() {
+fn text_is_appended_in_the_format_of_the_file() {
     let latin = b"caf\xE9\r\n".as_slice();
     let cases: [(Vec<u8>, &str, Vec<u8>); 13] = [
         (b"a\nb\n".to_vec(), "c\n", b"a\nb\nc\n".to_vec()),
@@ -43,7 +43,7 @@ fn text_goes_to_the_end_in_the_form_of_the_file() {
 }
 
 #[test]
-fn a_byte_that_is_not_utf8_far_behind_makes_a_file_latin_1() {
+fn one_invalid_byte_anywhere_makes_a_file_latin_1() {
     for at in [8 * 1024 - 1, 8 * 1024, 256 * 1024 - 1, 256 * 1024, 300_000] {
         let mut content = vec![b'a'; at];
         content.extend("\u{e9}\u{20ac}x".bytes());
@@ -62,7 +62,7 @@ fn a_byte_that_is_not_utf8_far_behind_makes_a_file_latin_1() {
 }
 
 #[test]
-fn a_missing_final_newline_is_told_and_not_made_up() {
+fn a_missing_final_newline_is_reported_and_not_added() {
     for bench in both(b"one\ntwo") {
         let told = bench.output("append_file", json!({"path": "f", "content": "three"}));
         assert!(told.contains("the file had no trailing newline, so the text continues its last line"), "{told}");
@@ -76,7 +76,7 @@ fn a_missing_final_newline_is_told_and_not_made_up() {
 }
 
 #[test]
-fn what_is_no_text_or_has_no_such_character_stays_as_it_is() {
+fn binary_files_and_files_that_cannot_encode_the_text_are_unchanged() {
     let cases: [(&[u8], &str, &str); 4] = [
         (b"\x7fELF\0\0\0", "x", "binary"),
         (b"\xFF\xFEa\0b", "x", "not valid in its own encoding"),
@@ -93,7 +93,7 @@ fn what_is_no_text_or_has_no_such_character_stays_as_it_is() {
 }
 
 #[test]
-fn a_proposal_of_an_append_shows_the_end_only() {
+fn append_proposals_show_only_the_end_of_the_file() {
     let lines: String = (1..=500).flat_map(|number| ["line ".to_owned(), number.to_string(), "\n".to_owned()]).collect();
     let [small, large] = both(lines.as_bytes());
     let arguments = json!({"path": "f", "content": "new\nmore\n"});
@@ -109,7 +109,7 @@ fn a_proposal_of_an_append_shows_the_end_only() {
 }
 
 #[test]
-fn a_file_that_changed_after_the_plan_is_not_appended_to() {
+fn a_file_changed_since_the_plan_is_not_appended_to() {
     for bench in both(b"one\n") {
         let plan = bench.plan("AppendFile", json!({"path": "f", "content": "two\n"})).unwrap();
         bench.write("f", "other\n");
@@ -120,7 +120,7 @@ fn a_file_that_changed_after_the_plan_is_not_appended_to() {
 }
 
 #[test]
-fn a_missing_file_is_made_with_its_directories() {
+fn a_missing_file_is_created_with_its_directories() {
     let bench = Bench::new();
     bench.output("AppendFile", json!({"path": "a/b/c", "content": "x\n"}));
     assert_eq!(bench.read("a/b/c"), b"x\n");
@@ -129,7 +129,7 @@ fn a_missing_file_is_made_with_its_directories() {
 }
 
 #[test]
-fn write_file_appends_when_it_is_told_to() {
+fn write_file_appends_on_request() {
     let bench = Bench::new();
     bench.output("write_file", json!({"path": "d/f", "content": "one\n"}));
     bench.output("write_file", json!({"path": "d/f", "content": "two\n", "append": true}));
@@ -143,7 +143,7 @@ fn write_file_appends_when_it_is_told_to() {
 }
 
 #[test]
-fn a_marker_goes_back_where_the_file_is_known_whole_and_is_refused_where_not() {
+fn markers_are_restored_in_small_files_and_rejected_in_large_ones() {
     const TOKEN: &str = "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";
     let [small, large] = both(format!("token = {TOKEN}\n").as_bytes());
     let shown = small.output("ReadFile", json!({"path": "f"}));

@@ -23,7 +23,7 @@ fn run(bench: &Bench, line: &str) -> ToolResult {
 }
 
 #[test]
-fn what_a_command_prints_is_kept_whole_where_it_is_long() {
+fn long_command_output_is_stored_completely() {
     let bench = bench();
     for (bytes, long) in [(10_239, false), (10_240, false), (10_241, true)] {
         let result = run(&bench, &format!("head -c {bytes} /dev/zero | tr '\\0' x"));
@@ -36,7 +36,7 @@ fn what_a_command_prints_is_kept_whole_where_it_is_long() {
 }
 
 #[test]
-fn what_a_model_has_a_part_of_names_the_whole() {
+fn truncated_output_names_its_artifact() {
     let bench = bench();
     for (bytes, cut) in [(102_399, false), (102_400, false), (102_401, true)] {
         let result = run(&bench, &format!("head -c {bytes} /dev/zero | tr '\\0' x"));
@@ -56,7 +56,7 @@ fn what_a_model_has_a_part_of_names_the_whole() {
 }
 
 #[test]
-fn what_is_kept_holds_no_secret_also_where_one_comes_in_pieces() {
+fn stored_output_contains_no_secret_even_if_split_across_writes() {
     let bench = bench();
     let (start, end) = SECRET.split_at(15);
     let line = format!("seq 9000; printf 'token {start}'; sleep 0.3; printf '{end}\\n'; seq 20");
@@ -70,7 +70,7 @@ fn what_is_kept_holds_no_secret_also_where_one_comes_in_pieces() {
 }
 
 #[test]
-fn a_mass_of_output_is_kept_up_to_the_limit_and_says_what_is_cut() {
+fn huge_output_is_stored_up_to_the_limit_with_a_note() {
     let bench = bench();
     let bytes = ARTIFACT_BYTES + 1_000_000;
     let result = run(&bench, &format!("yes 0123456789abcde | head -c {bytes}"));
@@ -84,7 +84,7 @@ fn a_mass_of_output_is_kept_up_to_the_limit_and_says_what_is_cut() {
 }
 
 #[test]
-fn a_result_comes_without_its_artifact_where_nothing_can_be_kept() {
+fn without_storage_results_have_no_artifact() {
     let mut bench = bench();
     fs::write(bench.root.join("data"), "in the way").unwrap();
     bench.settings.max_output_bytes = 20_000;
@@ -94,7 +94,7 @@ fn a_result_comes_without_its_artifact_where_nothing_can_be_kept() {
 }
 
 #[test]
-fn the_diff_of_a_long_change_is_kept() {
+fn the_diff_of_a_long_change_is_stored() {
     let bench = bench();
     let content = |lines: usize| (0..lines).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n") + "\n";
     let small = bench.call("WriteFile", json!({"path": "small", "content": content(100)}));
@@ -127,7 +127,7 @@ fn an_artifact_is_read_in_ranges_and_searched_by_its_uri() {
 }
 
 #[test]
-fn what_is_no_artifact_is_said_with_what_to_do() {
+fn invalid_artifact_uses_are_errors_with_a_hint() {
     let bench = bench();
     bench.write("artifact:notes", "a file");
     assert_eq!(bench.output("ReadFile", json!({"path": "./artifact:notes"})), "a file");
@@ -155,7 +155,7 @@ fn what_is_no_artifact_is_said_with_what_to_do() {
 }
 
 #[test]
-fn a_file_that_is_handed_over_is_kept_as_it_is_and_listed() {
+fn uploaded_files_are_stored_unchanged_and_listed() {
     let bench = bench();
     bench.write("report.md", "# Done\r\n");
     bench.write("raw.bin", [0_u8, 1, 2, 255]);
@@ -179,7 +179,7 @@ fn a_file_that_is_handed_over_is_kept_as_it_is_and_listed() {
 }
 
 #[test]
-fn what_cannot_be_handed_over_is_a_failed_call_with_the_reason() {
+fn files_that_cannot_be_uploaded_are_errors_with_the_reason() {
     let bench = bench();
     bench.write("a.txt", "a");
     let (code, message) = bench.error("UploadArtifact", json!({"path": "."}));

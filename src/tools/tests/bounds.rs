@@ -31,7 +31,7 @@ fn with_path(path: &str) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn names_and_paths_have_the_lengths_of_the_system() {
+fn name_and_path_lengths_have_the_limits_of_the_system() {
     let bench = Bench::new();
     bench.write("f", "x\n");
     let whole = |bytes: usize| {
@@ -71,7 +71,7 @@ fn names_and_paths_have_the_lengths_of_the_system() {
 }
 
 #[test]
-fn no_tool_takes_a_path_that_is_none() {
+fn tools_reject_invalid_paths() {
     let bench = Bench::new();
     bench.write("f", "x\n");
     for path in ["", "\0", "a\0b", "f\0", "~nobody/x"] {
@@ -92,7 +92,7 @@ fn no_tool_takes_a_path_that_is_none() {
 }
 
 #[test]
-fn forty_links_are_followed_and_no_more() {
+fn at_most_forty_links_are_followed() {
     for (links, taken) in [(39, true), (40, true), (41, false)] {
         let bench = Bench::new();
         bench.write("l0", "end\n");
@@ -107,7 +107,7 @@ fn forty_links_are_followed_and_no_more() {
 }
 
 #[test]
-fn files_of_the_size_that_is_allowed_are_read_and_changed() {
+fn files_up_to_the_size_limit_are_read_and_changed() {
     for (bytes, taken) in [(999, true), (1000, true), (1001, false)] {
         let bench = Bench::new();
         let bench = Bench { settings: Settings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
@@ -126,7 +126,7 @@ fn files_of_the_size_that_is_allowed_are_read_and_changed() {
 }
 
 #[test]
-fn a_directory_goes_only_when_that_is_said() {
+fn directories_are_deleted_only_with_recursive() {
     let bench = Bench::new();
     bench.write("d/f", "x");
     fs::create_dir(bench.path("empty")).unwrap();
@@ -146,7 +146,7 @@ fn a_directory_goes_only_when_that_is_said() {
 }
 
 #[test]
-fn what_is_there_is_kept() {
+fn existing_files_and_directories_are_never_replaced() {
     let bench = Bench::new();
     bench.write("f", "f");
     bench.write("g", "g");
@@ -166,7 +166,7 @@ fn what_is_there_is_kept() {
 }
 
 #[test]
-fn parents_are_made_unless_that_is_denied() {
+fn parent_directories_are_created_unless_disabled() {
     let bench = Bench::new();
     let write = |path: &str, make: Option<bool>| {
         bench.call("WriteFile", json!({"path": path, "content": "x", "createDirectories": make}))
@@ -180,7 +180,7 @@ fn parents_are_made_unless_that_is_denied() {
 }
 
 #[test]
-fn a_command_reads_what_it_is_given_and_nothing_else() {
+fn commands_read_only_the_given_stdin() {
     let bench = Bench::new();
     for (tool, stdin, printed) in [
         ("RunCommand", json!("a\nb"), "a\nb"),
@@ -195,7 +195,7 @@ fn a_command_reads_what_it_is_given_and_nothing_else() {
 }
 
 #[test]
-fn a_request_has_its_time() {
+fn request_timeouts_have_a_default_and_limits() {
     let bench = Bench::new();
     let seconds = |timeout: Value| bench.plan("HttpRequest", json!({"url": "http://example.com/", "timeout": timeout}));
     assert_eq!(seconds(json!(null)).unwrap().timeout_seconds, 30);
@@ -287,7 +287,7 @@ fn check_schema(at: &str, schema: &Value) {
 }
 
 #[test]
-fn every_schema_is_one_that_all_providers_take() {
+fn every_schema_is_accepted_by_all_providers() {
     let schemas = schemas();
     assert!(schemas.len() > 60, "{}", schemas.len());
     for (name, schema) in &schemas {
@@ -297,7 +297,7 @@ fn every_schema_is_one_that_all_providers_take() {
 }
 
 #[test]
-fn what_a_schema_requires_is_missed_and_nothing_else_is() {
+fn exactly_the_required_arguments_are_required() {
     // Without its `command`, the call counts as EditFile, which requires other arguments.
     for (name, schema) in schemas().into_iter().filter(|(name, _)| !name.starts_with("str_replace")) {
         let bench = Bench::new();
@@ -356,7 +356,7 @@ const NEXT: &[&str] = &[
 ];
 
 #[test]
-fn every_error_says_what_to_do_next() {
+fn every_error_has_a_hint() {
     let bench = Bench::new();
     bench.write("f", "one\ntwo\none\n");
     bench.write("g", "x");
@@ -444,7 +444,7 @@ fn plain_call(tool: &str) -> Value {
 }
 
 #[test]
-fn no_tool_takes_a_number_that_its_schema_does_not_allow() {
+fn tools_reject_numbers_outside_their_schema() {
     let bench = Bench::new();
     bench.write("f", "x\n");
     let mut looked = Vec::new();

@@ -6,7 +6,7 @@ fn edit(path: &str, old: &str, new: &str) -> Value {
 }
 
 #[test]
-fn an_edit_is_proposed_before_it_is_made() {
+fn edits_are_proposed_before_they_are_written() {
     let bench = Bench::new();
     bench.write("src/a.rs", "one\ntwo\nthree\n");
     let plan = bench.plan("EditFile", edit("src/a.rs", "two", "2")).unwrap();
@@ -21,7 +21,7 @@ fn an_edit_is_proposed_before_it_is_made() {
 }
 
 #[test]
-fn a_file_that_changed_since_it_was_shown_is_a_conflict() {
+fn a_file_changed_since_its_proposal_is_a_conflict() {
     let bench = Bench::new();
     bench.write("f", "one");
     for (tool, arguments) in [("EditFile", edit("f", "one", "two")), ("WriteFile", json!({"path": "f", "content": "two"}))] {
@@ -40,7 +40,7 @@ fn a_file_that_changed_since_it_was_shown_is_a_conflict() {
 }
 
 #[test]
-fn several_edits_are_made_in_order_or_not_at_all() {
+fn several_edits_are_applied_in_order_or_not_at_all() {
     let bench = Bench::new();
     bench.write("f", "a b c");
     let both =
@@ -53,7 +53,7 @@ fn several_edits_are_made_in_order_or_not_at_all() {
 }
 
 #[test]
-fn an_ambiguous_passage_is_told_with_its_lines() {
+fn an_ambiguous_passage_is_an_error_that_lists_its_lines() {
     let bench = Bench::new();
     bench.write("f", "x\ny\r\nx\nz x\n");
     let (code, message) = bench.error("EditFile", edit("f", "x", "q"));
@@ -64,7 +64,7 @@ fn an_ambiguous_passage_is_told_with_its_lines() {
 }
 
 #[test]
-fn a_passage_that_is_not_there_is_told_with_the_closest_one() {
+fn a_missing_passage_is_an_error_that_shows_the_closest_match() {
     let bench = Bench::new();
     bench.write("f", "fn main() {\n    println!(\"hello\");\n}\n");
     let (_, message) = bench.error("EditFile", edit("f", "println!(\"hallo\");", "x"));
@@ -76,7 +76,7 @@ fn a_passage_that_is_not_there_is_told_with_the_closest_one() {
 }
 
 #[test]
-fn why_an_edit_does_not_fit_waits_for_leave_to_read() {
+fn the_reason_for_a_failed_match_requires_read_permission() {
     let bench = Bench::new();
     bench.write("secret", "password = hunter2\n");
     let plan = bench.plan("EditFile", edit("secret", "password = ?", "x")).unwrap();
@@ -86,7 +86,7 @@ fn why_an_edit_does_not_fit_waits_for_leave_to_read() {
 }
 
 #[test]
-fn an_empty_old_text_creates_a_file_and_no_other() {
+fn an_empty_old_text_creates_a_file_but_does_not_edit_existing_ones() {
     let bench = Bench::new();
     bench.output("EditFile", edit("a/new", "", "text\n"));
     assert_eq!(bench.read("a/new"), b"text\n");
@@ -98,7 +98,7 @@ fn an_empty_old_text_creates_a_file_and_no_other() {
 }
 
 #[test]
-fn a_file_that_is_not_text_is_not_edited() {
+fn binary_files_are_not_edited() {
     let bench = Bench::new();
     bench.write("b", b"\0\x01\x02text");
     bench.write("u", b"\xFF\xFEt\0\x00\xD8");
@@ -110,7 +110,7 @@ fn a_file_that_is_not_text_is_not_edited() {
 }
 
 #[test]
-fn a_written_file_keeps_the_form_it_had() {
+fn rewritten_files_keep_their_line_endings_and_encoding() {
     let cases: &[(&[u8], &str, &[u8])] = &[
         (b"a\r\nb\r\n", "x\ny\n", b"x\r\ny\r\n"),
         (b"a\nb\n", "x\ny", b"x\ny"),
@@ -144,7 +144,7 @@ fn writing_through_a_link_writes_its_target() {
 }
 
 #[test]
-fn a_directory_is_not_written() {
+fn directories_cannot_be_written() {
     let bench = Bench::new();
     bench.write("d/f", "x");
     for path in [".", "d", "d/", "new/"] {
@@ -154,7 +154,7 @@ fn a_directory_is_not_written() {
 }
 
 #[test]
-fn a_missing_directory_is_made_unless_told_otherwise() {
+fn missing_directories_are_created_unless_disabled() {
     let bench = Bench::new();
     let (code, message) = bench.error("WriteFile", json!({"path": "a/b/f", "content": "x", "createDirectories": false}));
     assert_eq!(code, ErrorCode::FileNotFound);
@@ -165,7 +165,7 @@ fn a_missing_directory_is_made_unless_told_otherwise() {
 }
 
 #[test]
-fn notes_say_what_a_diff_cannot() {
+fn notes_mention_changes_that_a_diff_cannot_show() {
     let bench = Bench::new();
     let notes = |path: &str, content: &str| {
         bench.plan("WriteFile", json!({"path": path, "content": content})).unwrap().proposal.unwrap().notes
@@ -194,7 +194,7 @@ fn a_large_file_is_replaced_in_bounded_time() {
 }
 
 #[test]
-fn a_repository_that_no_name_shows_is_not_given_programs() {
+fn bare_repositories_are_protected_without_a_git_name() {
     let bench = Bench::new();
     for (name, content) in [("deep/repo/HEAD", "ref: refs/heads/x\n"), ("deep/repo/objects/a", ""), ("deep/repo/refs/a", "")] {
         bench.write(name, content);
@@ -214,7 +214,7 @@ fn a_repository_that_no_name_shows_is_not_given_programs() {
 }
 
 #[test]
-fn content_that_will_be_no_text_is_said() {
+fn content_with_nul_bytes_is_noted() {
     let bench = Bench::new();
     bench.write("f", "one\n");
     for (tool, arguments) in [

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_command_is_told_whole() {
+fn a_command_result_has_exit_code_and_both_outputs() {
     let bench = Bench::new();
     fs::create_dir(bench.path("sub")).unwrap();
     let output = bench.output("RunCommand", json!({"command": "pwd; cat; echo oops >&2; exit 4", "cwd": "sub", "stdin": "in\n"}));
@@ -13,7 +13,7 @@ fn a_command_is_told_whole() {
 }
 
 #[test]
-fn a_command_is_proposed_with_its_time() {
+fn a_command_is_proposed_with_its_timeout() {
     let bench = Bench::new();
     let plan = bench.plan("RunCommand", json!({"command": "cargo test", "timeout": 60})).unwrap();
     assert_eq!((plan.summary.as_str(), plan.timeout_seconds, plan.changes), ("$ cargo test", 60, true));
@@ -24,7 +24,7 @@ fn a_command_is_proposed_with_its_time() {
 }
 
 #[test]
-fn a_command_that_takes_too_long_is_told_with_what_it_printed() {
+fn a_timed_out_command_reports_its_output() {
     let bench = Bench::new();
     let result = bench.call("RunCommand", json!({"command": "echo begun; sleep 60", "timeout": 1}));
     assert_eq!(result.error.unwrap().code, ErrorCode::ToolExecutionTimeout);
@@ -32,7 +32,7 @@ fn a_command_that_takes_too_long_is_told_with_what_it_printed() {
 }
 
 #[test]
-fn both_outputs_share_one_limit() {
+fn stdout_and_stderr_share_one_limit() {
     let bench = Bench::new();
     let long = |count: usize, to: &str| format!("head -c {count} /dev/zero | tr '\\0' x {to};");
     for (stdout, stderr) in [(300_000, 0), (0, 300_000), (300_000, 300_000), (300_000, 10)] {
@@ -44,7 +44,7 @@ fn both_outputs_share_one_limit() {
 }
 
 #[test]
-fn provider_keys_are_in_no_environment() {
+fn provider_keys_are_removed_from_the_environment() {
     let mut settings = Bench::new().settings;
     settings.command.environment = Environment::Inherit;
     settings.command.secret_names = vec!["PATH".into()];
@@ -54,7 +54,7 @@ fn provider_keys_are_in_no_environment() {
 }
 
 #[test]
-fn ghsa_8g75_a_script_that_changed_after_it_was_approved_does_not_run() {
+fn ghsa_8g75_a_script_changed_after_approval_does_not_run() {
     let bench = Bench::new();
     let restore = || {
         bench.write("x.sh", "echo shown > ran\n");
@@ -112,7 +112,7 @@ fn ghsa_8g75_a_script_that_changed_after_it_was_approved_does_not_run() {
 }
 
 #[test]
-fn a_command_runs_whatever_else_changed_meanwhile() {
+fn a_command_runs_even_if_unrelated_files_changed() {
     let bench = Bench::new();
     bench.write("x.sh", "cat data\n");
     bench.write("data", "old\n");
@@ -128,7 +128,7 @@ fn a_command_runs_whatever_else_changed_meanwhile() {
 }
 
 #[test]
-fn ghsa_mwcg_a_working_directory_that_was_exchanged_after_approval_runs_nothing() {
+fn ghsa_mwcg_a_working_directory_replaced_after_approval_prevents_the_run() {
     let bench = Bench::new();
     let call = || bench.plan("RunCommand", json!({"command": "touch ran", "cwd": "sub"})).unwrap();
     fs::create_dir_all(bench.root.join("outside")).unwrap();
@@ -147,7 +147,7 @@ fn ghsa_mwcg_a_working_directory_that_was_exchanged_after_approval_runs_nothing(
 }
 
 #[test]
-fn a_question_about_a_deletion_says_how_much_goes() {
+fn approvals_of_deletions_state_the_amount_to_be_deleted() {
     let bench = Bench::new();
     bench.write("target/tmp/a", "x".repeat(1500));
     bench.write("target/tmp/deep/b", "x".repeat(500));

@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_file_is_read_line_by_line_to_its_end(
+    fn a_file_can_be_read_page_by_page_to_its_end(
         lines in prop::collection::vec(prop_oneof![5 => "[a-zäö ]{0,40}", 1 => "[a-z ]{600,900}"], 1..60),
         ended in any::<bool>(),
         limit in prop::option::of(1..30_u64),
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn a_file_with_secrets_is_read_line_by_line_to_its_end(
+    fn a_file_with_secrets_can_be_read_page_by_page_to_its_end(
         parts in prop::collection::vec((prop::collection::vec("[a-z]{1,20}", 1..6), any::<bool>()), 1..6),
         rooms in prop::collection::vec((200..5_000_usize, 200..5_000_usize), 1..4),
     ) {
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn lists_are_shown_item_by_item_to_their_end(
+    fn lists_can_be_read_page_by_page_to_their_end(
         files in prop::collection::btree_set("[a-d]{1,3}/[a-d]{1,12}", 1..40),
         matches in prop::collection::vec(0..4_usize, 1..6),
         most in prop::option::of(1..30_u32),
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_command_printed_is_counted_however_often_it_is_cut(
+    fn output_byte_counts_are_correct_after_repeated_truncation(
         lines in 1..3_000_usize,
         errors in 0..1_000_usize,
         rooms in rooms(),
@@ -173,7 +173,7 @@ proptest! {
 }
 
 #[test]
-fn a_page_past_the_end_is_refused_with_the_number_there_is() {
+fn a_page_past_the_end_is_an_error_with_the_actual_count() {
     let bench = Bench::new();
     bench.write("a", "needle\n");
     for (tool, mut arguments, there) in [

@@ -23,7 +23,7 @@ fn list() -> String {
 }
 
 #[test]
-fn the_list_of_tools_in_the_documents_is_what_there_is() {
+fn the_documented_tool_list_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/TOOLS.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(START).expect("the start of the list");

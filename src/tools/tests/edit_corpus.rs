@@ -54,7 +54,7 @@ fn judge(case: &Value, count: &mut Count) {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn the_shared_edits_are_made_or_refused_as_they_should_be() {
+fn the_edit_corpus_is_applied_or_rejected_as_expected() {
     let folder = shared!("fixtures/search_replace");
     for (file, tier, may_refuse) in
         [("handmade", "must", 0), ("handmade", "tolerant", 0), ("commits", "must", 0), ("commits", "tolerant", 0)]

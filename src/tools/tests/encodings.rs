@@ -32,7 +32,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn grep_finds_a_word_that_read_file_shows(
+    fn grep_finds_words_shown_by_read_file_in_every_encoding(
         kept in prop::sample::select(&ALL[..]),
         before in prop::sample::select(&BEFORE[..]),
         word in "[a-zà-öø-ÿ“”€]{1,6}",
@@ -70,7 +70,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_hidden_stays_hidden_in_every_encoding() {
+fn secrets_are_redacted_in_every_encoding() {
     let bench = Bench::new();
     let key = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", "MIIEabcdefghij0123".repeat(3));
     for kept in ALL {

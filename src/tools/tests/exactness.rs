@@ -36,7 +36,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn what_an_edit_does_not_touch_stays_to_the_byte(
+    fn edits_leave_all_other_bytes_unchanged(
         mut lines in lines(),
         at in any::<prop::sample::Index>(),
         form in prop::sample::select(&FORMS[..]),
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_that_decode_encode_to_themselves(bytes in proptest::collection::vec(any::<u8>(), 0..64), bom in 0usize..4) {
+    fn decoding_and_encoding_round_trip(bytes in proptest::collection::vec(any::<u8>(), 0..64), bom in 0usize..4) {
         let start: &[u8] = [&b""[..], b"\xEF\xBB\xBF", b"\xFF\xFE", b"\xFE\xFF"][bom];
         let bytes = [start, &bytes].concat();
         if let Ok(document) = Document::decode(&bytes) {
@@ -100,7 +100,7 @@ proptest! {
 }
 
 #[test]
-fn new_lines_end_as_the_lines_at_that_place() {
+fn new_lines_get_the_endings_of_surrounding_lines() {
     let cases = [
         ("a\r\nb\r\nc\n", "b", "x\ny", "a\r\nx\r\ny\r\nc\n"),
         ("a\nb\nc\r\n", "b", "x\ny", "a\nx\ny\nc\r\n"),
@@ -135,7 +135,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn an_edit_and_its_reverse_give_the_same_bytes(
+    fn an_edit_and_its_reverse_restore_the_same_bytes(
         head in odd_text(),
         tail in odd_text(),
         form in prop::sample::select(&FORMS[..]),
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_read_and_is_written_back_is_the_same_bytes(text in odd_text(), form in prop::sample::select(&FORMS[..])) {
+    fn writing_back_read_content_restores_the_same_bytes(text in odd_text(), form in prop::sample::select(&FORMS[..])) {
         let bytes = form.encode(&text);
         prop_assume!(bytes.is_some() && !text.is_empty() && (form != Form::Latin1 || text.contains(['é', 'ÿ'])));
         let bytes = bytes.unwrap();
@@ -176,7 +176,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_kept_to_the_byte_is_refused() {
+fn files_that_cannot_be_preserved_byte_for_byte_are_rejected() {
     let cases: [(&[u8], &str); 5] = [
         (b"a\0b\0\n\0", "binary"),
         (b"text\0more", "binary"),
@@ -194,7 +194,7 @@ fn what_cannot_be_kept_to_the_byte_is_refused() {
 }
 
 #[test]
-fn places_that_hold_no_text_are_refused_with_the_reason() {
+fn paths_that_are_not_text_files_are_rejected_with_the_reason() {
     use std::os::unix::fs::symlink;
     let bench = Bench::new();
     bench.write("d/f", "one");
@@ -213,7 +213,7 @@ fn places_that_hold_no_text_are_refused_with_the_reason() {
 }
 
 #[test]
-fn one_very_long_line_is_not_shown_whole() {
+fn very_long_lines_are_shortened_in_diffs_and_errors() {
     let bench = Bench::new();
     let long = "x, ".repeat(1_000_000);
     bench.write("f", format!("{long}one{long}"));
@@ -229,7 +229,7 @@ fn one_very_long_line_is_not_shown_whole() {
 }
 
 #[test]
-fn the_editor_with_commands_edits_and_names_the_tool_for_the_rest() {
+fn str_replace_editor_edits_and_names_other_tools_for_other_commands() {
     let bench = Bench::new();
     bench.write("f", "one\n");
     let call = |arguments: Value| bench.call("str_replace_based_edit_tool", arguments).error.map(|error| error.message);

@@ -4,7 +4,7 @@ use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 #[test]
-fn a_file_is_told_with_kind_size_mode_times_and_lines() {
+fn stat_reports_kind_size_mode_times_and_lines() {
     let bench = Bench::new();
     bench.write("f", "one\r\ntwo");
     fs::set_permissions(bench.path("f"), fs::Permissions::from_mode(0o640)).unwrap();
@@ -36,7 +36,7 @@ fn lines_are_counted_up_to_one_megabyte() {
 }
 
 #[test]
-fn a_link_is_told_itself_and_what_it_leads_to() {
+fn stat_reports_a_link_and_its_target() {
     let bench = Bench::new();
     bench.write("f", "x\n");
     symlink("f", bench.path("to-f")).unwrap();
@@ -52,7 +52,7 @@ fn a_link_is_told_itself_and_what_it_leads_to() {
 }
 
 #[test]
-fn where_a_link_leads_is_not_told_of_what_may_not_be_read() {
+fn stat_does_not_describe_unreadable_link_targets() {
     let mut bench = Bench::new();
     fs::write(bench.root.join("secret"), "12345").unwrap();
     symlink(bench.root.join("secret"), bench.path("link")).unwrap();
@@ -63,7 +63,7 @@ fn where_a_link_leads_is_not_told_of_what_may_not_be_read() {
 }
 
 #[test]
-fn a_hash_is_the_one_other_programs_compute() {
+fn hashes_match_those_of_other_programs() {
     let bench = Bench::new();
     bench.write("f", "abc");
     for (algorithm, hex) in [
@@ -84,7 +84,7 @@ fn a_hash_is_the_one_other_programs_compute() {
 }
 
 #[test]
-fn a_file_larger_than_any_read_is_hashed() {
+fn files_over_the_read_limit_can_be_hashed() {
     let bench = Bench::new();
     bench.write("f", vec![b'a'; 3_000_000]);
     let bench = Bench { settings: Settings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
@@ -93,7 +93,7 @@ fn a_file_larger_than_any_read_is_hashed() {
 }
 
 #[test]
-fn the_hash_of_a_file_with_a_secret_is_not_told() {
+fn files_with_secrets_are_not_hashed() {
     let bench = Bench::new();
     bench.write(".env", "PASSWORD=Xk29fjQ81ms0Zp\n");
     let (code, message) = bench.error("HashFile", json!({"path": ".env"}));
@@ -101,7 +101,7 @@ fn the_hash_of_a_file_with_a_secret_is_not_told() {
 }
 
 #[test]
-fn a_hash_that_is_stopped_says_so() {
+fn a_cancelled_hash_or_disk_usage_call_is_reported_as_cancelled() {
     let bench = Bench::new();
     bench.write("f", "abc");
     for tool in ["HashFile", "DiskUsage"] {
@@ -116,7 +116,7 @@ fn a_hash_that_is_stopped_says_so() {
 }
 
 #[test]
-fn a_tree_is_counted_with_what_is_ignored_and_links_once() {
+fn disk_usage_includes_ignored_files_and_counts_hard_links_once() {
     let bench = Bench::new();
     bench.write(".gitignore", "target/\n");
     bench.write("target/big", vec![0; 5000]);
@@ -138,7 +138,7 @@ fn a_tree_is_counted_with_what_is_ignored_and_links_once() {
 }
 
 #[test]
-fn what_may_not_be_read_is_not_counted() {
+fn unreadable_files_are_not_counted() {
     let mut bench = Bench::new();
     bench.write("a", vec![0; 10]);
     bench.write("hidden/b", vec![0; 1000]);
@@ -149,7 +149,7 @@ fn what_may_not_be_read_is_not_counted() {
 }
 
 #[test]
-fn a_hundred_entries_are_shown_and_more_are_counted() {
+fn disk_usage_shows_up_to_one_hundred_entries() {
     for (entries, cut) in [(99, false), (100, false), (101, true)] {
         let bench = Bench::new();
         for entry in 0..entries {
@@ -166,7 +166,7 @@ fn a_hundred_entries_are_shown_and_more_are_counted() {
 }
 
 #[test]
-fn a_secret_far_within_a_large_file_keeps_its_hash_too() {
+fn a_secret_deep_inside_a_large_file_prevents_hashing() {
     let bench = Bench::new();
     let lines = "a line that says nothing of any interest to anybody\n".repeat(200_000);
     bench.write("plain", &lines);

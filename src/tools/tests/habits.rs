@@ -11,7 +11,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn reads_and_searches_of_other_agents_do_what_is_meant() {
+fn read_and_search_calls_of_other_agents_work_as_intended() {
     let bench = bench();
     let file = bench.path("a.txt").display().to_string();
     let root = bench.path("").display().to_string();
@@ -48,7 +48,7 @@ fn reads_and_searches_of_other_agents_do_what_is_meant() {
 }
 
 #[test]
-fn edits_and_commands_of_other_agents_are_planned_as_meant() {
+fn edit_and_command_calls_of_other_agents_are_planned_as_intended() {
     let bench = bench();
     let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-beta\n+B\n*** End Patch";
     let cases = [
@@ -70,7 +70,7 @@ fn edits_and_commands_of_other_agents_are_planned_as_meant() {
 }
 
 #[test]
-fn what_can_be_meant_in_two_ways_is_refused_with_what_to_do() {
+fn ambiguous_calls_are_rejected_with_a_hint() {
     let bench = bench();
     let cases = [
         ("ReadFile", json!({"paths": ["a.txt", "src/main.rs"]}), "call once for each"),

@@ -21,7 +21,7 @@ fn edit(old: &str, new: &str) -> Value {
 }
 
 #[test]
-fn an_edit_of_a_large_file_changes_its_place_and_nothing_else() {
+fn an_edit_of_a_large_file_changes_only_the_matched_passage() {
     for (ending, bom) in [("\n", ""), ("\r\n", ""), ("\n", "\u{FEFF}")] {
         let bench = bench();
         let before = format!("{bom}{}", content(ending));
@@ -50,7 +50,7 @@ fn an_edit_of_a_large_file_changes_its_place_and_nothing_else() {
 }
 
 #[test]
-fn an_edit_of_a_large_file_does_not_guess() {
+fn edits_of_large_files_use_no_fuzzy_matching() {
     let bench = bench();
     bench.write("f", content("\n"));
     let (code, message) = bench.error("EditFile", edit("line 4999", "x"));
@@ -69,7 +69,7 @@ fn an_edit_of_a_large_file_does_not_guess() {
 }
 
 #[test]
-fn what_is_hidden_in_a_large_file_stays_hidden() {
+fn secrets_in_large_files_stay_redacted() {
     let bench = bench();
     let secret = "ghp_aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2";
     let text = content("\n").replacen("line 300000 of", &format!("token: {secret} of"), 1);
@@ -83,7 +83,7 @@ fn what_is_hidden_in_a_large_file_stays_hidden() {
 }
 
 #[test]
-fn a_large_file_is_written_over_without_a_look_at_all_of_it() {
+fn a_large_file_is_overwritten_without_a_full_comparison() {
     let bench = bench();
     bench.write("f", content("\r\n"));
     let plan = bench.plan("WriteFile", json!({"path": "f", "content": "a\nb\n"})).unwrap();
@@ -95,7 +95,7 @@ fn a_large_file_is_written_over_without_a_look_at_all_of_it() {
 }
 
 #[test]
-fn what_the_policy_does_not_let_be_changed_is_refused() {
+fn files_over_the_size_limit_of_the_policy_are_not_changed() {
     let mut bench = Bench::new();
     bench.settings.max_file_size_bytes = 10 << 20;
     bench.write("f", content("\n"));

@@ -79,7 +79,7 @@ impl Tree {
 }
 
 #[test]
-fn a_line_that_links_keep_in_the_workspace_is_allowed_and_one_that_they_lead_out_asks() {
+fn commands_whose_links_leave_the_workspace_need_approval_and_others_are_allowed() {
     let tree = Tree::new();
     for line in [
         "cat a.txt",
@@ -166,7 +166,7 @@ fn a_line_that_links_keep_in_the_workspace_is_allowed_and_one_that_they_lead_out
 }
 
 #[test]
-fn a_tree_that_is_too_large_to_be_looked_through_asks() {
+fn commands_that_follow_links_in_a_huge_tree_need_approval() {
     let tree = Tree::new();
     for directory in 0..26 {
         let directory = tree.bench.path(&format!("many/{directory}"));
@@ -179,7 +179,7 @@ fn a_tree_that_is_too_large_to_be_looked_through_asks() {
 }
 
 #[test]
-fn a_link_that_is_made_after_the_line_was_allowed_stops_it() {
+fn a_link_created_after_the_permit_prevents_the_run() {
     let tree = Tree::new();
     let arguments = json!({"command": "cat plain/x"});
     let plan = tree.bench.plan("RunCommand", arguments).unwrap();
@@ -193,7 +193,7 @@ fn a_link_that_is_made_after_the_line_was_allowed_stops_it() {
 }
 
 #[test]
-fn a_working_directory_behind_a_link_is_judged_where_it_really_is() {
+fn a_working_directory_behind_a_link_is_evaluated_by_its_real_path() {
     let tree = Tree::new();
     let judged = |cwd: &str| {
         let plan = tree.bench.plan("RunCommand", json!({"command": "cat secret", "cwd": cwd})).unwrap();

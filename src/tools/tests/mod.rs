@@ -193,7 +193,7 @@ pub(super) fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn no_plan_runs_on_a_permit_for_another() {
+fn a_plan_does_not_run_with_a_permit_for_another_plan() {
     let bench = Bench::new();
     bench.write("a", "a");
     let plan = bench.plan("WriteFile", json!({"path": "a", "content": "new"})).unwrap();
@@ -204,14 +204,14 @@ fn no_plan_runs_on_a_permit_for_another() {
 }
 
 #[test]
-fn an_unknown_tool_is_told_the_known_ones() {
+fn the_error_for_an_unknown_tool_lists_the_known_tools() {
     let (code, message) = Bench::new().error("Frobnicate", json!({}));
     assert_eq!(code, ErrorCode::ToolNotFound);
     assert!(message.contains("`Frobnicate`") && message.contains("ReadFile, ListDirectory, Glob, Grep, Stat"), "{message}");
 }
 
 #[test]
-fn an_unknown_tool_is_told_only_what_the_policy_grants() {
+fn the_error_for_an_unknown_tool_lists_only_granted_tools() {
     let mut bench = Bench::new();
     bench.settings.grants = Arc::new(|capability: &str| capability == "File.Read");
     bench.settings.may_use = Arc::new(|name: &str| if name == "Grep" { Err("it is disabled".to_owned()) } else { Ok(()) });
@@ -225,7 +225,7 @@ fn an_unknown_tool_is_told_only_what_the_policy_grants() {
 }
 
 #[test]
-fn wrong_arguments_are_named() {
+fn errors_name_the_wrong_arguments() {
     let bench = Bench::new();
     bench.write("f", "x");
     let cases = [
@@ -257,7 +257,7 @@ fn wrong_arguments_are_named() {
 }
 
 #[test]
-fn arguments_that_are_not_json_are_refused_with_the_reason() {
+fn arguments_that_are_not_json_are_rejected_with_the_reason() {
     let bench = Bench::new();
     let call = ToolCall {
         tool_call_id: CallId::new("c"),
@@ -270,7 +270,7 @@ fn arguments_that_are_not_json_are_refused_with_the_reason() {
 }
 
 #[test]
-fn names_from_habit_are_taken() {
+fn common_alias_names_are_accepted() {
     let bench = Bench::new();
     bench.write("f", "one");
     assert_eq!(bench.output("read_file", json!({"file_path": "f", "offset": null})), "one");
@@ -282,7 +282,7 @@ fn names_from_habit_are_taken() {
 }
 
 #[test]
-fn an_edit_is_taken_in_every_shape_that_means_one_thing() {
+fn edits_are_accepted_in_every_unambiguous_shape() {
     let edit = json!({"oldText": "one", "newText": "two"});
     let shapes = [
         json!({"path": "f", "oldText": "one", "newText": "two"}),
@@ -307,7 +307,7 @@ fn an_edit_is_taken_in_every_shape_that_means_one_thing() {
 }
 
 #[test]
-fn what_an_edit_could_mean_in_two_ways_is_refused() {
+fn ambiguous_edits_are_rejected() {
     let cases = [
         (json!({"path": "f", "oldText": "one", "newText": "x", "edits": [{"oldText": "a", "newText": "b"}]}), "next to `edits`"),
         (json!({"path": "f", "replaceAll": true, "edits": [{"oldText": "a", "newText": "b"}]}), "`replaceAll` next to"),
@@ -327,7 +327,7 @@ fn what_an_edit_could_mean_in_two_ways_is_refused() {
 }
 
 #[test]
-fn numbers_and_truth_values_are_taken_as_text() {
+fn numbers_and_booleans_are_accepted_as_strings() {
     let bench = Bench::new();
     bench.write("f", "1\n2\n3\n");
     assert!(bench.output("ReadFile", json!({"path": "f", "offset": " 2 ", "limit": "1"})).starts_with("2\n["));
@@ -342,7 +342,7 @@ fn numbers_and_truth_values_are_taken_as_text() {
 }
 
 #[test]
-fn a_schema_is_plain_and_names_no_alias() {
+fn schemas_are_plain_and_contain_no_aliases() {
     let definitions = Bench::new().router().definitions();
     let names = definitions.iter().map(|definition| definition.tool_name.as_str());
     let names: Vec<_> = names.filter(|name| *name != "CountWords").collect();
@@ -365,7 +365,7 @@ fn a_schema_is_plain_and_names_no_alias() {
 }
 
 #[test]
-fn actions_are_found_without_looking_at_the_disk() {
+fn actions_are_determined_without_disk_access() {
     let tools = Toolset::new(settings("/no/such/ws".into(), "/home/me".into()), ToolSources::default());
     let actions = |tool: &str, arguments| tools.actions_for(tool, &call(tool, arguments).arguments).unwrap();
     let path = |action: &Action| match action {

@@ -122,7 +122,7 @@ const OPEN: &str = "requires_approval = false";
 const ASKS: &str = "requires_approval = true";
 
 #[test]
-fn only_the_very_host_and_port_that_were_opened_are_let_through() {
+fn only_opened_hosts_and_ports_are_reachable() {
     for table in [OPEN, ASKS] {
         let net = Net::new(table);
         let opens = [host("docs.rs", 443), host("Bücher.example", 443), host("93.184.216.34", 443), host("a.example", 80)];
@@ -154,7 +154,7 @@ fn only_the_very_host_and_port_that_were_opened_are_let_through() {
 }
 
 #[test]
-fn what_a_rule_denies_stays_denied_when_it_was_opened() {
+fn hosts_denied_by_a_rule_stay_denied_when_opened() {
     let net = Net::new("requires_approval = false\nblocked_domains = [\"docs.rs\"]");
     for (name, port) in [("docs.rs", 443), ("169.254.169.254", 80), ("127.0.0.1", 80), ("localhost", 80), ("10.0.0.1", 443)] {
         let (reason, can_open) = net.admit(&[host(name, port)], &format!("https://{name}:{port}/"), "CONNECT").unwrap_err();
@@ -168,14 +168,14 @@ fn what_a_rule_denies_stays_denied_when_it_was_opened() {
 }
 
 #[test]
-fn a_private_host_of_the_policy_can_be_opened() {
+fn private_hosts_allowed_by_the_policy_can_be_opened() {
     let net = Net::leading_to("requires_approval = true\nallowed_private_hosts = [\"forge.local:8080\"]", "10.1.2.3");
     let server = net.admit(&[host("forge.local", 8080)], "http://forge.local:8080/", "GET").unwrap();
     assert!(proxy(&net.bench.settings, &[]).gate.may_connect(&server, "10.1.2.3".parse().unwrap()).is_ok());
 }
 
 #[test]
-fn a_question_says_which_servers_a_command_needs_that_are_not_open_to_it() {
+fn approvals_list_the_servers_that_a_command_needs_and_cannot_reach() {
     let mut net = Net::new("requires_approval = true\nblocked_domains = [\"evil.example\"]");
     let with = |network| SandboxPolicy { tier: SandboxTier::Guarded, network, ..SandboxPolicy::nothing() };
     net.bench.settings.command.sandbox = with(NetworkAccess::Proxied);
@@ -217,7 +217,7 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn programs_that_know_a_proxy_reach_what_is_open_and_nothing_else() {
+fn programs_with_proxy_support_reach_only_opened_hosts() {
     for (program, line, request) in PROGRAMS {
         let net = Net::new(ASKS);
         let line = format!("command -v {program} >/dev/null || {{ echo absent; exit; }}; export HOME=$PWD; {line} 2>&1");
@@ -243,7 +243,7 @@ fn programs_that_know_a_proxy_reach_what_is_open_and_nothing_else() {
 }
 
 #[test]
-fn a_tunnel_of_curl_and_git_carries_tls_for_what_is_open() {
+fn curl_and_git_tunnel_tls_only_to_opened_hosts() {
     for line in ["curl -sk https://a.example/", "git ls-remote https://a.example/x"] {
         let net = Net::new(ASKS);
         let Some(_) = net.run(line, &[host("a.example", 443)]) else { return };
@@ -260,7 +260,7 @@ fn a_tunnel_of_curl_and_git_carries_tls_for_what_is_open() {
 }
 
 #[test]
-fn a_program_that_ignores_the_proxy_stays_offline() {
+fn programs_that_ignore_the_proxy_are_offline() {
     let net = Net::new(OPEN);
     let port = net.server.port();
     let line = format!(
@@ -274,7 +274,7 @@ fn a_program_that_ignores_the_proxy_stays_offline() {
 }
 
 #[test]
-fn what_a_command_serves_to_itself_goes_past_the_proxy() {
+fn local_servers_of_a_command_bypass_the_proxy() {
     let net = Net::new(OPEN);
     let line = "command -v python3 >/dev/null || { echo mine; exit; }; echo mine > page; python3 -m http.server --bind 127.0.0.1 8123 \
                 >/dev/null 2>&1 & for try in $(seq 100); do curl -s http://localhost:8123/page && exit; sleep 0.1; done";
@@ -284,7 +284,7 @@ fn what_a_command_serves_to_itself_goes_past_the_proxy() {
 }
 
 #[test]
-fn the_command_holds_neither_the_socket_of_the_proxy_nor_anything_else() {
+fn commands_inherit_neither_the_proxy_socket_nor_other_file_descriptors() {
     let net = Net::new(OPEN);
     let Some(finished) = net.run("ls /proc/self/fd | sort -n | tr '\\n' ' '; cat /proc/$PPID/maps 2>&1 | head -1", &[]) else {
         return;
@@ -294,7 +294,7 @@ fn the_command_holds_neither_the_socket_of_the_proxy_nor_anything_else() {
 }
 
 #[test]
-fn a_terminal_in_the_sandbox_is_of_its_own_devices_and_behind_the_proxy() {
+fn a_sandboxed_terminal_has_its_own_devices_and_uses_the_proxy() {
     let net = Net::new(ASKS);
     let line = "tty; ls -1 /dev/pts; curl -s http://a.example/t; curl -s http://b.example/";
     let text = block_on(async {

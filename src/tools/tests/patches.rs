@@ -58,7 +58,7 @@ struct Reference {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn every_case_comes_to_what_was_intended_or_changes_nothing() {
+fn every_patch_case_gives_the_intended_result_or_changes_nothing() {
     let cases = fs::read_to_string(shared!("fixtures/apply_patch/cases.jsonl")).unwrap();
     let bytes =
         |files: &BTreeMap<String, String>| files.iter().map(|(name, text)| (name.clone(), text.clone().into_bytes())).collect();
@@ -89,7 +89,7 @@ fn every_case_comes_to_what_was_intended_or_changes_nothing() {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn every_scenario_ends_as_expected() {
+fn every_patch_scenario_has_the_expected_result() {
     let scenarios = shared!("fixtures/apply_patch/scenarios");
     for line in fs::read_to_string(scenarios.join("index.jsonl")).unwrap().lines() {
         let scenario: Value = serde_json::from_str(line).unwrap();
@@ -105,7 +105,7 @@ fn every_scenario_ends_as_expected() {
 }
 
 #[test]
-fn forms_of_files_stay_where_lines_change() {
+fn patched_files_keep_their_encoding_and_line_endings() {
     use crate::tools::document::content::Form;
     for form in [Form::Utf8, Form::Utf8Bom, Form::Utf16Le, Form::Utf16Be, Form::Latin1] {
         let bench = Bench::new();
@@ -120,7 +120,7 @@ fn forms_of_files_stay_where_lines_change() {
 }
 
 #[test]
-fn final_newlines_stay_or_come_as_the_patch_says() {
+fn final_newlines_are_kept_or_set_by_the_patch() {
     let cases = [
         ("a\nb", "@@\n-a\n+A\n b\n", "A\nb"),
         ("a\nb", "@@\n a\n-b\n+B\n", "a\nB"),
@@ -147,7 +147,7 @@ fn final_newlines_stay_or_come_as_the_patch_says() {
 }
 
 #[test]
-fn a_place_that_is_not_the_only_one_is_an_error_that_lists_them() {
+fn an_ambiguous_hunk_is_an_error_that_lists_the_matches() {
     let text = "fn a() {\n    x();\n    done();\n}\n\nfn b() {\n    x();\n    done();\n}\n";
     let bench = Bench::new();
     bench.write("f", text);
@@ -174,7 +174,7 @@ fn a_place_that_is_not_the_only_one_is_an_error_that_lists_them() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_with_the_line_that_differs() {
+fn a_hunk_that_does_not_match_is_an_error_that_names_the_differing_line() {
     let bench = Bench::new();
     bench.write("f", "one\ntwo\nthree\nfour\n");
     let cases = [
@@ -195,7 +195,7 @@ fn what_does_not_fit_is_told_with_the_line_that_differs() {
 }
 
 #[test]
-fn sections_follow_each_other_on_what_the_ones_before_made() {
+fn sections_of_a_patch_apply_to_the_result_of_earlier_sections() {
     let bench = Bench::new();
     bench.write("a", "one\ntwo\n");
     bench.write("old", "same\n");
@@ -217,7 +217,7 @@ fn sections_follow_each_other_on_what_the_ones_before_made() {
 }
 
 #[test]
-fn a_file_that_the_patch_makes_may_be_moved_by_it() {
+fn a_patch_may_move_a_file_that_the_patch_creates() {
     let bench = Bench::new();
     bench.write("there", "old\n");
     let body = "*** Add File: a\n+1\n*** Update File: a\n*** Move to: d/b\n@@\n-1\n+2\n*** Add File: c\n+3\n*** Update File: c\n*** Move to: there\n";
@@ -227,7 +227,7 @@ fn a_file_that_the_patch_makes_may_be_moved_by_it() {
 }
 
 #[test]
-fn a_plan_names_every_path_and_shows_one_diff() {
+fn a_patch_plan_lists_every_path_and_shows_one_diff() {
     let bench = Bench::new();
     bench.write("a", "one\n");
     bench.write("gone", "bye\n");
@@ -260,7 +260,7 @@ fn a_plan_names_every_path_and_shows_one_diff() {
 }
 
 #[test]
-fn one_file_that_changed_after_the_plan_stops_the_whole_patch() {
+fn one_file_changed_after_the_plan_aborts_the_whole_patch() {
     let bench = Bench::new();
     bench.write("a", "one\n");
     bench.write("b", "one\n");
@@ -276,7 +276,7 @@ fn one_file_that_changed_after_the_plan_stops_the_whole_patch() {
 }
 
 #[test]
-fn a_file_that_may_not_be_read_is_not_told_by_why_a_hunk_does_not_fit() {
+fn hunk_errors_do_not_reveal_unreadable_files() {
     let mut bench = Bench::new();
     bench.write("secret", "one\ntwo\n");
     let hidden = bench.path("secret");
@@ -290,7 +290,7 @@ fn a_file_that_may_not_be_read_is_not_told_by_why_a_hunk_does_not_fit() {
 }
 
 #[test]
-fn markers_of_a_file_stand_for_what_they_hide_in_it() {
+fn markers_in_a_patch_match_the_secrets_of_the_file() {
     const TOKEN: &str = "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";
     const PEM: &str = "-----BEGIN PRIVATE KEY-----\nCn9uq2kE2vmN3KkWPB6sZLneiwvs6bvNEcNTr7qSXyDCFN4IFPYAwF8ylQEFKHIX\nHRl7DzCwOjPvB8Vh+XMdr5pHToAD/y5V4FGMQfoUGh9SfQag9KxLICMpRTpvpTOB\nPZ8VMES6tspQ95fW\n-----END PRIVATE KEY-----\n";
     let bench = Bench::new();
@@ -311,7 +311,7 @@ fn markers_of_a_file_stand_for_what_they_hide_in_it() {
 }
 
 #[test]
-fn links_and_places_that_are_no_files_are_left_alone() {
+fn patches_keep_links_and_reject_paths_that_are_not_files() {
     let bench = Bench::new();
     bench.write("real", "one\n");
     fs::create_dir(bench.path("dir")).unwrap();
@@ -328,7 +328,7 @@ fn links_and_places_that_are_no_files_are_left_alone() {
 }
 
 #[test]
-fn markers_stand_for_what_they_hide_also_where_the_file_was_moved_before() {
+fn markers_match_secrets_in_a_file_moved_earlier_in_the_patch() {
     const TOKEN: &str = "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";
     let bench = Bench::new();
     bench.write("f", format!("a\ntoken = {TOKEN}\nb\n"));
@@ -341,7 +341,7 @@ fn markers_stand_for_what_they_hide_also_where_the_file_was_moved_before() {
 }
 
 #[test]
-fn a_patch_makes_no_repository_of_parts_that_are_harmless_alone() {
+fn a_patch_cannot_create_a_repository_from_harmless_parts() {
     let bench = Bench::new();
     let parts = ["HEAD", "objects/x", "refs/x", "config"].map(|name| format!("*** Add File: evil/{name}\n+x\n"));
     let (code, message) = bench.error("ApplyPatch", patch(&parts.concat()));
@@ -360,7 +360,7 @@ fn a_patch_makes_no_repository_of_parts_that_are_harmless_alone() {
 }
 
 #[test]
-fn changes_that_were_planned_side_by_side_make_no_repository_either() {
+fn changes_planned_in_parallel_cannot_create_a_repository() {
     let bench = Bench::new();
     let write = |name: &str| bench.plan("WriteFile", json!({"path": format!("evil/{name}"), "content": "x"})).unwrap();
     let plans = [

@@ -152,7 +152,7 @@ fn check_one(case: &Value, index: usize) -> Result<(), String> {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn no_path_leads_outside_unseen() {
+fn no_path_leaves_the_workspace_undetected() {
     let text = fs::read_to_string(shared!("corpora/paths.jsonl")).unwrap();
     let mut failures = Vec::new();
     for line in text.lines() {

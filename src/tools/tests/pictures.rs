@@ -73,7 +73,7 @@ fn with_shelf() -> (Bench, Kept) {
 }
 
 #[test]
-fn an_image_is_known_by_its_content_and_kept_whole() {
+fn images_are_detected_by_content_and_stored_in_full() {
     let (bench, kept) = with_shelf();
     for (bytes, kind) in [(png(640, 480, 0), "png"), (gif(640, 480), "gif"), (webp(640, 480), "webp"), (jpeg(640, 480), "jpeg")] {
         bench.write("picture.txt", &bytes);
@@ -90,7 +90,7 @@ fn an_image_is_known_by_its_content_and_kept_whole() {
 }
 
 #[test]
-fn an_image_is_told_in_words_where_nothing_is_kept() {
+fn without_storage_images_are_described_as_text() {
     let bench = Bench::new();
     let bytes = png(1, 2, 0);
     bench.write("p.png", &bytes);
@@ -100,7 +100,7 @@ fn an_image_is_told_in_words_where_nothing_is_kept() {
 }
 
 #[test]
-fn an_image_that_no_model_takes_is_not_shown_and_says_why() {
+fn images_too_large_for_models_are_not_shown_with_a_reason() {
     let (bench, kept) = with_shelf();
     const MAX: usize = 3_932_160;
     let cases = [
@@ -121,7 +121,7 @@ fn an_image_that_no_model_takes_is_not_shown_and_says_why() {
 }
 
 #[test]
-fn what_only_looks_like_an_image_is_what_it_is() {
+fn files_that_only_look_like_images_are_read_as_what_they_are() {
     let (bench, _) = with_shelf();
     bench.write("a.png", "no image\n");
     bench.write("b.png", b"\x89PNG\r\n\x1a\n\0\0");

@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_touched_is_inside_wherever_links_lead(
+    fn tools_touch_only_the_workspace_wherever_links_point(
         steps in prop::collection::vec(step(), 0..10),
         arguments in prop::collection::vec((argument(), argument()), 1..6),
     ) {
@@ -126,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_path_fail(text in ".*") {
+    fn path_resolution_never_panics(text in ".*") {
         let workspace = Path::new("/nowhere/ws");
         for found in [crate::sys::path::resolve(&text, workspace, None), crate::sys::path::resolve_entry(&text, workspace, None)].into_iter().flatten() {
             prop_assert!(found.real.is_absolute());

@@ -5,7 +5,7 @@ use super::*;
 const MEGABYTE: usize = 1024 * 1024;
 
 #[test]
-fn each_name_gives_what_its_bound_allows_and_says_where_to_go_on() {
+fn each_read_tool_has_its_own_limit_and_names_the_next_offset() {
     let bench = Bench::new();
     let cases = [
         ("ReadFile", "path", MEGABYTE),
@@ -32,7 +32,7 @@ fn each_name_gives_what_its_bound_allows_and_says_where_to_go_on() {
 }
 
 #[test]
-fn the_limit_of_the_policy_holds_for_whole_files_only() {
+fn the_size_limit_of_the_policy_applies_only_to_whole_files() {
     let mut bench = Bench::new();
     bench.settings.max_file_size_bytes = 1_000;
     for (bytes, fits) in [(999, true), (1_000, true), (1_001, false)] {
@@ -47,7 +47,7 @@ fn the_limit_of_the_policy_holds_for_whole_files_only() {
 }
 
 #[test]
-fn lines_are_named_by_their_first_and_last() {
+fn line_ranges_are_given_by_first_and_last_line() {
     let bench = Bench::new();
     bench.write("f", "1\n2\n3\n4\n5");
     let four = |arguments: Value| {
@@ -78,7 +78,7 @@ fn lines_are_named_by_their_first_and_last() {
 }
 
 #[test]
-fn read_file_marks_what_is_not_utf_8() {
+fn read_file_replaces_invalid_utf_8() {
     let bench = Bench::new();
     bench.write("f", b"caf\xE9");
     assert_eq!(bench.output("read_file", json!({"path": "f"})), "caf\u{FFFD}");
@@ -87,7 +87,7 @@ fn read_file_marks_what_is_not_utf_8() {
 }
 
 #[test]
-fn a_line_of_many_megabytes_can_be_read_on() {
+fn a_line_of_many_megabytes_can_be_read_in_parts() {
     let mut bench = Bench::new();
     bench.settings.max_file_size_bytes = 1_000;
     let line = (0..625_000).map(|index| format!("{index:07},")).collect::<Vec<_>>().concat();
@@ -104,7 +104,7 @@ fn a_line_of_many_megabytes_can_be_read_on() {
 }
 
 #[test]
-fn a_notebook_is_read_as_cells_or_as_it_stands() {
+fn notebooks_are_read_as_cells_or_raw() {
     let bench = Bench::new();
     let notebook =
         "{\"cells\": [{\"cell_type\": \"code\", \"source\": [\"a = 1\\n\", \"b = 2\"], \"outputs\": []}],\n \"metadata\": {}}\n";
@@ -119,7 +119,7 @@ fn a_notebook_is_read_as_cells_or_as_it_stands() {
 }
 
 #[test]
-fn what_is_no_text_says_what_it_is() {
+fn binary_files_are_described_by_type() {
     let bench = Bench::new();
     bench.write("a", b"PK\x03\x04\0\0\0\0");
     bench.write("b", b"\0\x01\x02");

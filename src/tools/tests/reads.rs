@@ -2,7 +2,7 @@ use super::*;
 use std::os::unix::fs::symlink;
 
 #[test]
-fn a_file_is_read_as_it_stands() {
+fn files_are_decoded_by_encoding_and_content() {
     let bench = Bench::new();
     let cases: &[(&[u8], &str)] = &[
         (b"one\ntwo", "one\ntwo"),
@@ -24,7 +24,7 @@ fn a_file_is_read_as_it_stands() {
 }
 
 #[test]
-fn a_part_is_read_by_lines_from_one() {
+fn line_offsets_start_at_one() {
     let bench = Bench::new();
     bench.write("f", "1\n2\r\n3\n4");
     let read = |offset: u64, limit: u64| bench.output("ReadFile", json!({"path": "f", "offset": offset, "limit": limit}));
@@ -36,7 +36,7 @@ fn a_part_is_read_by_lines_from_one() {
 }
 
 #[test]
-fn a_large_file_is_read_in_parts_only() {
+fn large_files_can_be_read_only_in_parts() {
     let bench = Bench::new();
     let file = fs::File::create(bench.path("big")).unwrap();
     file.set_len(2 << 30).unwrap();
@@ -55,7 +55,7 @@ fn a_large_file_is_read_in_parts_only() {
 }
 
 #[test]
-fn one_read_gives_a_megabyte_at_most() {
+fn one_read_returns_at_most_one_megabyte() {
     let bench = Bench::new();
     bench.write("lines", "0123456789abcde\n".repeat(100_000));
     let text = bench.output("ReadFile", json!({"path": "lines"}));
@@ -70,7 +70,7 @@ fn one_read_gives_a_megabyte_at_most() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_with_what_to_do() {
+fn read_errors_have_a_hint() {
     let bench = Bench::new();
     bench.write("src/main.rs", "x");
     let (code, message) = bench.error("ReadFile", json!({"path": "src/mian.rs"}));
@@ -80,7 +80,7 @@ fn what_cannot_be_read_is_said_with_what_to_do() {
 }
 
 #[test]
-fn a_file_that_became_a_link_is_not_followed() {
+fn a_file_replaced_by_a_link_is_not_read() {
     let bench = Bench::new();
     bench.write("f", "x");
     fs::write(bench.root.join("secret"), "secret").unwrap();
@@ -106,7 +106,7 @@ fn tree() -> Bench {
 }
 
 #[test]
-fn a_directory_is_listed_in_order() {
+fn directory_entries_are_sorted() {
     let bench = tree();
     let text = bench.output("ListDirectory", json!({"path": "."}));
     assert_eq!(text, ".git/\n.github/\n.gitignore\nREADME.md\nbin\nout -> ../outside\nsrc/\ntarget/");
@@ -118,7 +118,7 @@ fn a_directory_is_listed_in_order() {
 }
 
 #[test]
-fn a_pattern_finds_files_that_are_not_ignored() {
+fn glob_finds_files_that_are_not_ignored() {
     let bench = tree();
     let glob = |pattern: &str| bench.output("Glob", json!({"pattern": pattern}));
     assert_eq!(glob("**/*.rs"), "src/deep/x.rs\nsrc/lib.rs\nsrc/main.rs");
@@ -132,7 +132,7 @@ fn a_pattern_finds_files_that_are_not_ignored() {
 }
 
 #[test]
-fn lines_are_found_with_their_places() {
+fn grep_reports_matches_with_path_and_line() {
     let bench = tree();
     let grep = |arguments: Value| bench.output("Grep", arguments);
     assert_eq!(
@@ -152,7 +152,7 @@ fn lines_are_found_with_their_places() {
 }
 
 #[test]
-fn a_search_shows_nothing_that_may_not_be_read() {
+fn searches_omit_unreadable_files() {
     let bench = tree();
     let mut settings = bench.settings.clone();
     settings.paths.may_read = Arc::new(|path| !path.ends_with("main.rs"));
@@ -169,7 +169,7 @@ fn a_search_shows_nothing_that_may_not_be_read() {
 }
 
 #[test]
-fn searches_are_bounded_and_say_so() {
+fn searches_are_limited_and_report_omissions() {
     let bench = Bench::new();
     for index in 0..1_100 {
         bench.write(&format!("f{index:04}"), "x\n");
@@ -201,7 +201,7 @@ fn searches_are_bounded_and_say_so() {
 }
 
 #[test]
-fn a_search_ends_when_it_is_killed() {
+fn a_killed_search_ends() {
     let bench = tree();
     let plan = bench.plan("Grep", json!({"pattern": "needle"})).unwrap();
     let context = context();
@@ -212,7 +212,7 @@ fn a_search_ends_when_it_is_killed() {
 }
 
 #[test]
-fn what_a_search_cannot_see_is_said() {
+fn searches_report_files_they_cannot_search() {
     let bench = Bench::new();
     bench.write("long", [vec![b'a'; 17 * 1024 * 1024], b" needle\n".to_vec()].concat());
     bench.write("short", "needle\n");
@@ -236,7 +236,7 @@ fn what_a_search_cannot_see_is_said() {
 }
 
 #[test]
-fn a_pattern_goes_no_deeper_than_it_can_match() {
+fn glob_descends_only_as_deep_as_the_pattern_can_match() {
     let bench = Bench::new();
     for name in ["a.txt", "one/b.txt", "one/two/c.txt", "one/two/three/d.txt"] {
         bench.write(name, "");
@@ -256,7 +256,7 @@ fn a_pattern_goes_no_deeper_than_it_can_match() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_read_is_named() {
+fn unreadable_directories_are_reported() {
     use crate::tools::search::skipped::SkippedPlaces;
     let bench = Bench::new();
     let settings = bench.settings.clone();
@@ -283,7 +283,7 @@ fn a_directory_that_cannot_be_read_is_named() {
 
 #[cfg(unix)]
 #[test]
-fn a_list_of_what_to_ignore_that_is_a_device_or_a_pipe_is_not_opened() {
+fn ignore_files_that_are_devices_or_pipes_are_not_opened() {
     use std::os::unix::fs::symlink;
     let bench = Bench::new();
     let pipe = |name: &str| assert!(std::process::Command::new("mkfifo").arg(bench.path(name)).status().unwrap().success());
@@ -306,7 +306,7 @@ fn a_list_of_what_to_ignore_that_is_a_device_or_a_pipe_is_not_opened() {
 }
 
 #[test]
-fn an_edit_that_does_not_fit_tells_nothing_of_a_file_that_may_not_be_read() {
+fn edit_errors_reveal_no_content_of_unreadable_files() {
     let mut bench = Bench::new();
     bench.write("f", "secret line\n");
     bench.settings.paths.may_read = Arc::new(|_| false);

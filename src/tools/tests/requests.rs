@@ -135,7 +135,7 @@ const A: (&str, &[&[&str]]) = ("a.example", &[&["93.184.216.34"]]);
 const B: (&str, &[&[&str]]) = ("b.example", &[&["93.184.216.35"]]);
 
 #[test]
-fn an_answer_is_told_with_its_status_and_its_text() {
+fn responses_are_reported_with_status_and_text() {
     let net = Net::new(OPEN, &[A], vec![ok("text/plain; charset=iso-8859-1", b"gr\xfcn\n")]);
     let arguments = json!({"url": "http://a.example/x?y#z", "method": "post", "headers": {"X-One": "1"}, "body": "hello"});
     let text = net.bench.output("HttpRequest", arguments);
@@ -149,7 +149,7 @@ fn an_answer_is_told_with_its_status_and_its_text() {
 }
 
 #[test]
-fn a_body_that_is_no_text_is_told_by_its_size() {
+fn binary_bodies_are_reported_by_size() {
     let packed = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08".to_vec();
     for (answer, last) in [
         (ok("image/png", b"PNG\0\x01?"), "Binary body, 6 bytes, image/png"),
@@ -169,7 +169,7 @@ fn a_body_that_is_no_text_is_told_by_its_size() {
 }
 
 #[test]
-fn a_long_body_is_cut_with_a_notice_and_one_beyond_all_bounds_is_given_up() {
+fn long_bodies_are_truncated_with_a_note_and_oversized_ones_are_errors() {
     let mut net = Net::new(OPEN, &[A], vec![ok("text/plain", "ä".repeat(2_000))]);
     net.bench.settings.max_output_bytes = 1_001;
     let text = net.bench.output("HttpRequest", json!({"url": "http://a.example/"}));
@@ -190,7 +190,7 @@ fn a_long_body_is_cut_with_a_notice_and_one_beyond_all_bounds_is_given_up() {
 }
 
 #[test]
-fn a_request_that_cannot_be_meant_is_refused_before_anyone_is_asked() {
+fn invalid_requests_are_rejected_before_approval() {
     let bench = Bench::new();
     for (arguments, words) in [
         (json!({"url": "http://a.example/", "body": "x"}), "a GET request has no `body`"),
@@ -209,7 +209,7 @@ fn a_request_that_cannot_be_meant_is_refused_before_anyone_is_asked() {
 }
 
 #[test]
-fn a_question_shows_all_that_would_be_sent() {
+fn approvals_show_everything_that_would_be_sent() {
     let arguments = json!({"url": "http://A.example:80/x#y", "method": "put", "headers": {"X-One": "1"}, "body": "a\nb"});
     let plan = Bench::new().plan("HttpRequest", arguments).unwrap();
     let proposal = plan.proposal.unwrap();
@@ -219,7 +219,7 @@ fn a_question_shows_all_that_would_be_sent() {
 }
 
 #[test]
-fn dns_rebinding_the_address_that_was_checked_is_the_one_connected_to() {
+fn dns_rebinding_connections_use_the_checked_address() {
     let names: &[(&str, &[&[&str]])] = &[("rebind.example", &[&["93.184.216.34"], &["127.0.0.1"]])];
     let net = Net::new(OPEN, names, vec![ok("text/plain", "x")]);
     net.bench.output("HttpRequest", json!({"url": "http://rebind.example/"}));
@@ -232,7 +232,7 @@ fn dns_rebinding_the_address_that_was_checked_is_the_one_connected_to() {
 }
 
 #[test]
-fn one_inner_address_among_public_ones_spoils_them_all() {
+fn one_private_address_among_public_ones_denies_the_request() {
     for inner in ["127.0.0.1", "::1", "169.254.169.254", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "fe80::1", "0.0.0.0"] {
         let answers: &[&[&str]] = &[&["93.184.216.34", inner]];
         let net = Net::new(OPEN, &[("mixed.example", answers)], vec![ok("text/plain", "x")]);
@@ -242,7 +242,7 @@ fn one_inner_address_among_public_ones_spoils_them_all() {
 }
 
 #[test]
-fn a_private_host_that_the_person_named_is_asked() {
+fn private_hosts_allowed_by_the_user_are_contacted() {
     let mut net = Net::new(OPEN, &[], vec![ok("text/plain", "mine"), ok("text/plain", "mine")]);
     let port = net.address.port();
     let enforcer = enforcer(&format!("allowed_private_hosts = [\"127.0.0.1:{port}\", \"localhost:{port}\"]"), Mode::Ask);
@@ -255,7 +255,7 @@ fn a_private_host_that_the_person_named_is_asked() {
 }
 
 #[test]
-fn a_redirect_to_a_server_that_would_ask_is_handed_to_the_model() {
+fn redirects_to_servers_that_need_approval_are_returned_to_the_model() {
     for to in ["http://b.example/x", "//b.example/x"] {
         let net = Net::new(ASKS, &[A, B], vec![redirect(302, to)]);
         let text = net.bench.output("HttpRequest", json!({"url": "http://a.example/"}));
@@ -269,7 +269,7 @@ fn a_redirect_to_a_server_that_would_ask_is_handed_to_the_model() {
 }
 
 #[test]
-fn a_redirect_on_the_same_server_needs_no_second_yes() {
+fn redirects_on_the_same_server_need_no_second_approval() {
     let net = Net::new(ASKS, &[A], vec![redirect(301, "/b"), redirect(303, "http://a.example/c"), ok("text/plain", "here")]);
     let arguments =
         json!({"url": "http://a.example/", "method": "POST", "headers": {"Authorization": "Bearer x"}, "body": "secret"});
@@ -301,7 +301,7 @@ fn a_redirect_that_a_rule_denies_ends_the_request() {
 }
 
 #[test]
-fn redirects_come_to_an_end() {
+fn redirects_are_limited() {
     let net = Net::new(OPEN, &[A], (0..7).map(|step| redirect(302, &format!("/{step}"))).collect());
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://a.example/"}));
     assert_eq!((code, net.requests().len()), (ErrorCode::ToolExecutionFailed, 6));
@@ -317,7 +317,7 @@ fn five_redirects_are_followed() {
 }
 
 #[test]
-fn a_page_is_readable_when_that_is_asked_for_or_the_name_says_so() {
+fn pages_are_converted_on_request_or_by_tool_name() {
     let page = "<html><meta charset='iso-8859-1'><h1>Hi</h1><p>gr\u{fc}n <a href=x>x</a>";
     let latin: Vec<u8> = page.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect();
     let readable = "# Hi\n\ngrün [x](http://a.example/x)";
@@ -344,7 +344,7 @@ fn a_page_is_readable_when_that_is_asked_for_or_the_name_says_so() {
 }
 
 #[test]
-fn a_server_that_is_silent_is_left_when_time_is_over_or_the_person_says_so() {
+fn requests_to_silent_servers_end_by_timeout_or_cancellation() {
     let net = Net::new(OPEN, &[A], vec![Vec::new()]);
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://a.example/", "timeout": 1}));
     assert_eq!(
@@ -362,7 +362,7 @@ fn a_server_that_is_silent_is_left_when_time_is_over_or_the_person_says_so() {
 }
 
 #[test]
-fn a_name_that_leads_nowhere_and_a_server_that_is_not_there_are_told_apart() {
+fn unresolvable_names_are_reported_with_a_hint() {
     let net = Net::new(OPEN, &[], Vec::new());
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://nowhere.example/"}));
     assert_eq!(code, ErrorCode::ToolExecutionFailed);
@@ -370,7 +370,7 @@ fn a_name_that_leads_nowhere_and_a_server_that_is_not_there_are_told_apart() {
 }
 
 #[test]
-fn an_encrypted_request_goes_to_the_checked_address_too() {
+fn https_requests_use_the_checked_address_too() {
     // The test server has no TLS, so this is as far as it gets.
     let net = Net::new(OPEN, &[A], vec![ok("text/plain", "x")]);
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "https://a.example/"}));
@@ -402,7 +402,7 @@ fn plain(url: &str, port: u16) -> String {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn the_corpus_of_urls_that_need_a_resolver_comes_out_as_labelled() {
+fn the_url_corpus_with_resolver_cases_gets_the_labelled_verdicts() {
     let text = fs::read_to_string(shared!("corpora/urls.jsonl")).unwrap();
     let mut wrong = Vec::new();
     for case in text.lines().map(|line| serde_json::from_str::<Case>(line).unwrap()).filter(|case| case.needs_resolver) {
@@ -435,7 +435,7 @@ fn the_corpus_of_urls_that_need_a_resolver_comes_out_as_labelled() {
 }
 
 #[test]
-fn cve_2025_54132_nothing_is_fetched_by_itself() {
+fn cve_2025_54132_linked_resources_are_not_fetched() {
     let page = "<img src=\"http://b.example/?d=1\"><link rel=preload href=http://b.example/2>![x](http://b.example/3)";
     let net = Net::new(OPEN, &[A, B], vec![ok("text/html", page), ok("text/plain", "x")]);
     let text = net.bench.output("HttpRequest", json!({"url": "http://a.example/"}));
@@ -444,7 +444,7 @@ fn cve_2025_54132_nothing_is_fetched_by_itself() {
 }
 
 #[test]
-fn a_call_is_judged_by_its_text_alone() {
+fn http_calls_are_evaluated_without_network_access() {
     let tools = Toolset::new(settings("/no/such/ws".into(), "/home/me".into()), ToolSources::default());
     for (arguments, expected) in [
         (json!({"url": "https://docs.rs/"}), VerdictKind::Allow),

@@ -133,7 +133,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn grep_finds_what_a_plain_search_finds(
+    fn grep_agrees_with_a_plain_search(
         tree in tree(),
         pattern in prop::sample::select(vec!["a", "b+c", "^a", "c$", "(?i)B", ".", "ä", "abc|ca", "^$", "\\ba"]),
         hidden in any::<bool>(),
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn glob_finds_what_plain_matching_finds(tree in tree(), glob in prop::sample::select(GLOBS), directories in any::<bool>()) {
+    fn glob_agrees_with_plain_matching(tree in tree(), glob in prop::sample::select(GLOBS), directories in any::<bool>()) {
         let bench = tree.build();
         let (glob, forms) = (glob[0], if glob.len() > 1 { &glob[1..] } else { glob });
         let names = |text: &'static str| text.split('/').collect::<Vec<_>>();
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn a_listing_is_what_a_plain_walk_gives(tree in tree(), hidden in any::<bool>(), depth in 2..5_usize) {
+    fn listings_agree_with_a_plain_walk(tree in tree(), hidden in any::<bool>(), depth in 2..5_usize) {
         let bench = tree.build();
         let expected: Vec<String> = everything(&bench)
             .into_iter()

@@ -17,7 +17,7 @@ fn project() -> Bench {
 }
 
 #[test]
-fn grep_tells_files_counts_or_lines() {
+fn grep_returns_files_counts_or_lines() {
     let bench = project();
     let grep = |arguments: Value| bench.output("Grep", arguments);
     let all = ".hidden/x.rs\nsrc/lib.rs\nsrc/main.rs\nweb/app.min.js\nweb/app.ts";
@@ -35,7 +35,7 @@ fn grep_tells_files_counts_or_lines() {
 }
 
 #[test]
-fn grep_takes_globs_and_types() {
+fn grep_accepts_globs_and_file_types() {
     let bench = project();
     let files = |more: Value| {
         let mut arguments = json!({"pattern": "value", "output": "files"});
@@ -61,7 +61,7 @@ fn grep_takes_globs_and_types() {
 }
 
 #[test]
-fn grep_finds_words_and_what_spans_lines() {
+fn grep_matches_whole_words_and_multiple_lines() {
     let bench = project();
     let grep = |arguments: Value| bench.output("Grep", arguments);
     assert_eq!(grep(json!({"pattern": "value", "word": true, "glob": "lib.rs"})), "src/lib.rs:1:pub fn value() {}");
@@ -83,7 +83,7 @@ fn grep_finds_words_and_what_spans_lines() {
 }
 
 #[test]
-fn grep_shows_what_is_around() {
+fn grep_shows_context_lines() {
     let bench = Bench::new();
     bench.write("f", "1\n2\nhit\n4\nhit\n6\n7\n8\nhit\n");
     let grep = |arguments: Value| bench.output("Grep", arguments);
@@ -95,7 +95,7 @@ fn grep_shows_what_is_around() {
 }
 
 #[test]
-fn why_a_pattern_is_none_is_told() {
+fn invalid_patterns_are_errors_with_the_reason() {
     let bench = project();
     for (pattern, part) in [
         ("(?=x)", "look-ahead is not supported"),
@@ -123,7 +123,7 @@ fn matches(count: usize) -> Bench {
 }
 
 #[test]
-fn grep_gives_two_hundred_matches_and_grep_of_a_small_runner_one_hundred() {
+fn grep_returns_200_matches_and_its_lower_case_alias_100() {
     // Name, arguments, and maximum number.
     let cases = [
         ("Grep", json!({"pattern": "x"}), 200),
@@ -148,7 +148,7 @@ fn grep_gives_two_hundred_matches_and_grep_of_a_small_runner_one_hundred() {
 }
 
 #[test]
-fn files_and_counts_have_their_bound() {
+fn file_and_count_lists_are_limited() {
     for output in ["files", "count", "filesWithoutMatch"] {
         for count in [199, 200, 201] {
             let bench = Bench::new();
@@ -162,7 +162,7 @@ fn files_and_counts_have_their_bound() {
 }
 
 #[test]
-fn a_line_is_shown_to_its_first_kilobyte_or_around_the_match() {
+fn long_lines_are_cut_to_one_kilobyte_or_around_the_match() {
     let bench = Bench::new();
     for (bytes, cut) in [(1023, false), (1024, false), (1025, true)] {
         bench.write("f", format!("{}\n", "y".repeat(bytes)));
@@ -179,7 +179,7 @@ fn a_line_is_shown_to_its_first_kilobyte_or_around_the_match() {
 }
 
 #[test]
-fn very_many_matches_are_not_counted_to_their_end() {
+fn very_many_matches_are_not_counted_exactly() {
     let bench = Bench::new();
     (0..4).for_each(|file| bench.write(&format!("f{file}"), "x\n".repeat(60_000)));
     let found = bench.output("Grep", json!({"pattern": "x"}));
@@ -189,7 +189,7 @@ fn very_many_matches_are_not_counted_to_their_end() {
 }
 
 #[test]
-fn a_search_of_one_file_ends_when_it_is_killed() {
+fn a_killed_search_of_one_file_ends() {
     let bench = Bench::new();
     bench.write("f", "x\n".repeat(2_000_000));
     let plan = bench.plan("Grep", json!({"pattern": "no such text", "path": "f"})).unwrap();
@@ -201,7 +201,7 @@ fn a_search_of_one_file_ends_when_it_is_killed() {
 }
 
 #[test]
-fn glob_has_options_and_a_bound() {
+fn glob_has_options_and_a_result_limit() {
     let bench = project();
     let glob = |arguments: Value| bench.output("Glob", arguments);
     assert_eq!(glob(json!({"pattern": "**/*.RS", "ignoreCase": true, "hidden": false})), "src/lib.rs\nsrc/main.rs");
@@ -229,7 +229,7 @@ fn glob_has_options_and_a_bound() {
 }
 
 #[test]
-fn list_files_of_a_small_runner_has_its_own_bound_and_hides_what_is_hidden() {
+fn the_list_files_alias_has_its_own_limit_and_omits_hidden_files() {
     for count in [199, 200, 201] {
         let bench = Bench::new();
         (0..count).for_each(|file| bench.write(&format!("f{file:03}"), ""));
@@ -254,7 +254,7 @@ fn list_files_of_a_small_runner_has_its_own_bound_and_hides_what_is_hidden() {
 }
 
 #[test]
-fn a_directory_is_listed_as_deep_and_as_exactly_as_asked() {
+fn directory_listings_have_the_requested_depth_and_detail() {
     let bench = project();
     fs::create_dir_all(bench.path("deep/one/two")).unwrap();
     bench.write("deep/one/f", "123");
@@ -286,7 +286,7 @@ fn a_directory_is_listed_as_deep_and_as_exactly_as_asked() {
 }
 
 #[test]
-fn a_large_file_with_a_private_key_is_counted_without_the_lines_of_the_key() {
+fn match_counts_in_large_files_exclude_private_key_lines() {
     const KEY: &str = "Cn9uq2kE2vmN3KkWPB6sZLneiwvs6bvNEcNTr7qSXyDCFN4IFPYAwF8ylQEFKHIX";
     let bench = Bench::new();
     let filler = "some text\n".repeat(150_000);
@@ -303,7 +303,7 @@ fn a_large_file_with_a_private_key_is_counted_without_the_lines_of_the_key() {
 }
 
 #[test]
-fn no_kind_of_answer_tells_what_is_hidden() {
+fn no_grep_output_mode_reveals_secrets() {
     const TOKEN: &str = "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";
     const KEY: &str = "Cn9uq2kE2vmN3KkWPB6sZLneiwvs6bvNEcNTr7qSXyDCFN4IFPYAwF8ylQEFKHIX";
     let bench = Bench::new();

@@ -9,7 +9,7 @@ fn edit(old: &str, new: &str) -> Value {
 }
 
 #[test]
-fn a_read_hides_what_is_secret_and_says_so() {
+fn reads_redact_secrets_and_report_the_redactions() {
     let bench = Bench::new();
     bench.write("f", format!("name = x\ntoken = {TOKEN}\n{PEM}end\n"));
     let result = bench.call("ReadFile", json!({"path": "f"}));
@@ -21,7 +21,7 @@ fn a_read_hides_what_is_secret_and_says_so() {
 }
 
 #[test]
-fn some_lines_of_a_file_have_the_markers_of_the_whole() {
+fn partial_reads_have_the_same_markers_as_full_reads() {
     let bench = Bench::new();
     bench.write("f", format!("one\ntoken = {TOKEN}\npassword: \"Xk29fjQ81ms0Zp\"\nfour\n"));
     let whole = bench.output("ReadFile", json!({"path": "f"}));
@@ -32,7 +32,7 @@ fn some_lines_of_a_file_have_the_markers_of_the_whole() {
 }
 
 #[test]
-fn no_range_of_lines_shows_a_part_of_a_private_key() {
+fn no_line_range_reveals_part_of_a_private_key() {
     let bench = Bench::new();
     bench.write("f", format!("before\n{PEM}after\n"));
     let secret: Vec<&str> = PEM.lines().filter(|line| !line.starts_with('-')).collect();
@@ -48,7 +48,7 @@ fn no_range_of_lines_shows_a_part_of_a_private_key() {
 }
 
 #[test]
-fn a_marker_is_written_back_as_the_bytes_it_hides() {
+fn markers_are_written_back_as_the_original_bytes() {
     let bench = Bench::new();
     let before = format!("a = 1\r\ntoken = {TOKEN}\r\nb = 2\r\n");
     bench.write("f", &before);
@@ -61,7 +61,7 @@ fn a_marker_is_written_back_as_the_bytes_it_hides() {
 }
 
 #[test]
-fn a_proposal_shows_no_secret_and_carries_the_real_bytes() {
+fn proposals_show_no_secrets_but_write_the_real_bytes() {
     let bench = Bench::new();
     bench.write("f", format!("a = 1\ntoken = {TOKEN}\n{PEM}"));
     let plan = bench.plan("EditFile", edit("a = 1", "a = 2")).unwrap();
@@ -72,7 +72,7 @@ fn a_proposal_shows_no_secret_and_carries_the_real_bytes() {
 }
 
 #[test]
-fn a_marker_that_cannot_be_put_back_is_not_written() {
+fn markers_that_cannot_be_restored_are_rejected() {
     let bench = Bench::new();
     bench.write("f", format!("a = 1\ntoken = {TOKEN}\n"));
     bench.write("g", "a = 1\n");
@@ -98,7 +98,7 @@ fn a_marker_that_cannot_be_put_back_is_not_written() {
 }
 
 #[test]
-fn a_text_about_markers_stays_a_text_about_markers() {
+fn text_that_mentions_markers_is_unchanged() {
     let bench = Bench::new();
     bench.write("f", "A marker is `[redacted:KIND:8hex]` or [redacted:github-token:0123abcd].\nmore\n");
     bench.output("EditFile", edit("more", "less"));
@@ -109,7 +109,7 @@ fn a_text_about_markers_stays_a_text_about_markers() {
 }
 
 #[test]
-fn a_command_cannot_be_given_a_marker() {
+fn commands_and_searches_reject_markers() {
     let bench = Bench::new();
     let marker = "[redacted:github-token:0123abcd]";
     for (tool, arguments) in [
@@ -126,7 +126,7 @@ fn a_command_cannot_be_given_a_marker() {
 }
 
 #[test]
-fn what_a_command_prints_is_hidden_also_where_it_was_cut() {
+fn secrets_in_command_output_are_redacted_even_at_a_cut() {
     let bench = Bench::new();
     let bench = Bench { settings: Settings { max_output_bytes: 1000, ..bench.settings.clone() }, ..bench };
     bench.write(".env", format!("TOKEN={TOKEN}\n"));
@@ -141,7 +141,7 @@ fn what_a_command_prints_is_hidden_also_where_it_was_cut() {
 }
 
 #[test]
-fn why_an_edit_does_not_fit_is_told_without_secrets() {
+fn edit_errors_contain_no_secrets() {
     let bench = Bench::new();
     bench.write("f", format!("alpha\ntoken = {TOKEN}\n"));
     let (_, message) = bench.error("EditFile", edit("alpha\ntoken = something", "x"));
@@ -152,7 +152,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn no_edit_of_a_text_with_markers_changes_a_secret(
+    fn edits_of_text_with_markers_never_change_a_secret(
         lines in proptest::collection::vec("[a-z =\"]{0,12}", 1..8),
         secrets in proptest::collection::vec((any::<prop::sample::Index>(), "[A-Za-z0-9]{36}", 0..4usize), 0..5),
         at in any::<prop::sample::Index>(),
@@ -187,7 +187,7 @@ proptest! {
 }
 
 #[test]
-fn an_edit_that_takes_away_what_makes_a_value_secret_is_refused() {
+fn edits_that_would_expose_a_secret_are_rejected() {
     let bench = Bench::new();
     let before = "a = 1\ndb_password = \"hunter2correcthorse\"\n";
     bench.write("f", before);
@@ -203,7 +203,7 @@ fn an_edit_that_takes_away_what_makes_a_value_secret_is_refused() {
 }
 
 #[test]
-fn an_edit_of_every_place_leaves_those_within_a_secret() {
+fn replace_all_does_not_change_matches_inside_a_secret() {
     let bench = Bench::new();
     bench.write("f", format!("zip = g\ntoken = {TOKEN}\n"));
     bench.output("EditFile", json!({"path": "f", "edits": [{"oldText": "g", "newText": "g ", "replaceAll": true}]}));
@@ -211,7 +211,7 @@ fn an_edit_of_every_place_leaves_those_within_a_secret() {
 }
 
 #[test]
-fn a_secret_read_in_a_wrong_encoding_stays_hidden() {
+fn secrets_read_in_a_wrong_encoding_stay_redacted() {
     let bench = Bench::new();
     let text = format!("a = 1\ntoken = {TOKEN}\n");
     let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
@@ -231,7 +231,7 @@ fn a_secret_read_in_a_wrong_encoding_stays_hidden() {
 }
 
 #[test]
-fn a_search_does_not_tell_letter_by_letter_what_is_hidden() {
+fn searches_do_not_reveal_secrets_character_by_character() {
     let bench = Bench::new();
     bench.write("f", format!("token = {TOKEN}\ntoken = none\n"));
     for pattern in [&TOKEN[..8], "ghp_J.*", "[0-9]t$"] {
@@ -243,7 +243,7 @@ fn a_search_does_not_tell_letter_by_letter_what_is_hidden() {
 }
 
 #[test]
-fn a_hash_tells_nothing_of_a_text_that_is_not_well_formed() {
+fn malformed_text_with_secrets_is_not_hashed() {
     let bench = Bench::new();
     let secret = b"password = \"Tr0ub4dor&3xyzzyQ\"\n";
     let cases: [(&str, Vec<u8>); 3] = [
@@ -260,7 +260,7 @@ fn a_hash_tells_nothing_of_a_text_that_is_not_well_formed() {
 }
 
 #[test]
-fn no_encoding_takes_a_letter_from_what_makes_a_secret_known() {
+fn encodings_do_not_swallow_characters_that_identify_a_secret() {
     let bench = Bench::new();
     let secret = "password = \"Tr0ub4dor&3xyzzyQ\"\n";
     bench.write("f", format!("\u{c1}{secret}"));

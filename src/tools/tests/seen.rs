@@ -12,7 +12,7 @@ fn refused(result: ToolResult) {
 }
 
 #[test]
-fn a_file_that_changed_since_it_was_read_is_not_written_over() {
+fn a_file_changed_since_it_was_read_is_not_overwritten() {
     let bench = Bench::new();
     bench.write("f", "one\n");
     bench.output("ReadFile", json!({"path": "f"}));
@@ -25,7 +25,7 @@ fn a_file_that_changed_since_it_was_read_is_not_written_over() {
 }
 
 #[test]
-fn what_was_never_read_and_what_is_gone_is_written() {
+fn unread_and_deleted_files_can_be_written() {
     let bench = Bench::new();
     bench.write("f", "one\n");
     assert_eq!(overwrite(&bench, "two\n").status, ToolStatus::Succeeded);
@@ -34,7 +34,7 @@ fn what_was_never_read_and_what_is_gone_is_written() {
 }
 
 #[test]
-fn what_was_written_counts_as_read() {
+fn written_files_count_as_read() {
     let bench = Bench::new();
     assert_eq!(overwrite(&bench, "one\n").status, ToolStatus::Succeeded);
     assert_eq!(overwrite(&bench, "two\n").status, ToolStatus::Succeeded);
@@ -45,7 +45,7 @@ fn what_was_written_counts_as_read() {
 }
 
 #[test]
-fn a_file_with_another_time_and_the_same_content_is_the_same() {
+fn changes_are_detected_by_content_and_not_by_modification_time() {
     let bench = Bench::new();
     bench.write("f", "one\n");
     bench.output("ReadFile", json!({"path": "f"}));
@@ -61,7 +61,7 @@ fn a_file_with_another_time_and_the_same_content_is_the_same() {
 }
 
 #[test]
-fn an_edit_by_its_text_is_made_in_a_changed_file_and_does_not_make_it_seen() {
+fn text_edits_work_in_changed_files_and_do_not_count_as_a_read() {
     let bench = Bench::new();
     bench.write("f", "one\ntwo\n");
     bench.output("ReadFile", json!({"path": "f"}));
@@ -72,7 +72,7 @@ fn an_edit_by_its_text_is_made_in_a_changed_file_and_does_not_make_it_seen() {
 }
 
 #[test]
-fn a_change_by_a_command_counts() {
+fn changes_by_commands_are_detected() {
     let bench = Bench::new();
     bench.write("f", "one\n");
     bench.output("ReadFile", json!({"path": "f"}));

@@ -86,7 +86,7 @@ impl Live {
 }
 
 #[tokio::test]
-async fn a_shell_keeps_its_state_from_one_line_to_the_next() {
+async fn a_shell_keeps_its_state_between_lines() {
     let live = Live::new();
     fs::create_dir(live.bench.path("sub")).unwrap();
     let started = live.output("CliSession", json!({})).await;
@@ -103,7 +103,7 @@ async fn a_shell_keeps_its_state_from_one_line_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_program_that_asks_is_answered_and_a_password_is_not_shown() {
+async fn prompts_can_be_answered_and_passwords_are_not_shown() {
     let live = Live::new();
     let line = "read -rsp 'Password: ' word; echo; echo \"${#word} letters\"; read -rp 'Sure? ' yes; echo \"said $yes\"";
     let started = live.output("CliSession", json!({"command": line})).await;
@@ -115,7 +115,7 @@ async fn a_program_that_asks_is_answered_and_a_password_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_terminal_on_which_letters_edit_gives_no_line_its_meaning() {
+async fn input_is_judged_strictly_on_terminals_with_unusual_edit_characters() {
     let live = Live::new();
     live.output("CliSession", json!({})).await;
     let line = json!({"id": "s1", "text": "echo 'a@rm -rf x #'"});
@@ -134,7 +134,7 @@ async fn a_terminal_on_which_letters_edit_gives_no_line_its_meaning() {
 }
 
 #[tokio::test]
-async fn a_python_answers() {
+async fn a_python_session_responds() {
     if std::process::Command::new("python3").arg("--version").output().is_err() {
         println!("skipped: python3 is not installed");
         return;
@@ -151,7 +151,7 @@ async fn a_python_answers() {
 }
 
 #[tokio::test]
-async fn a_program_with_the_whole_screen_is_read_as_it_is_drawn_and_told_of_a_new_size() {
+async fn full_screen_programs_are_read_as_drawn_and_notified_of_a_resize() {
     let live = Live::new();
     let line = "printf '\\033[?1049h\\033[2J\\033[5;3Hin the middle\\033[1;1Htop'; read -rsn1 key; \
                 trap 'stty size' WINCH; printf '\\033[?1049lpressed %s\\r\\n' \"$key\"; while ! read -rt 0.1 end; do :; done";
@@ -171,7 +171,7 @@ async fn a_program_with_the_whole_screen_is_read_as_it_is_drawn_and_told_of_a_ne
 }
 
 #[tokio::test]
-async fn what_runs_in_a_shell_is_interrupted() {
+async fn a_program_in_a_shell_can_be_interrupted() {
     let live = Live::new();
     live.output("CliSession", json!({})).await;
     live.output("CliWrite", json!({"id": "s1", "text": "sleep 1000"})).await;
@@ -184,7 +184,7 @@ async fn what_runs_in_a_shell_is_interrupted() {
 }
 
 #[tokio::test]
-async fn a_line_for_a_waiting_shell_is_judged_as_that_line_where_the_shell_works() {
+async fn input_for_an_idle_shell_is_evaluated_as_a_command_in_the_directory_of_the_shell() {
     let live = Live::new();
     fs::create_dir(live.bench.path("sub")).unwrap();
     live.output("CliSession", json!({})).await;
@@ -215,7 +215,7 @@ async fn a_line_for_a_waiting_shell_is_judged_as_that_line_where_the_shell_works
 }
 
 #[tokio::test]
-async fn a_shell_that_was_told_more_than_to_run_programs_is_not_taken_at_its_word() {
+async fn input_for_a_shell_whose_state_changed_is_evaluated_as_stdin() {
     let live = Live::new();
     live.output("CliSession", json!({})).await;
     live.prompt("s1").await;
@@ -232,7 +232,7 @@ async fn a_shell_that_was_told_more_than_to_run_programs_is_not_taken_at_its_wor
 }
 
 #[tokio::test]
-async fn of_two_lines_that_were_judged_at_once_only_one_is_typed() {
+async fn only_one_of_two_concurrently_approved_lines_is_typed() {
     let live = Live::new();
     live.output("CliSession", json!({})).await;
     live.prompt("s1").await;
@@ -244,7 +244,7 @@ async fn of_two_lines_that_were_judged_at_once_only_one_is_typed() {
 }
 
 #[tokio::test]
-async fn input_of_a_program_is_judged_as_a_part_of_its_command() {
+async fn input_for_a_program_is_evaluated_as_part_of_its_command() {
     let live = Live::new();
     live.output("CliSession", json!({"command": "cat -u"})).await;
     let (command, _) = live.judged(json!({"id": "s1", "text": "hello"})).await.unwrap();
@@ -262,7 +262,7 @@ async fn input_of_a_program_is_judged_as_a_part_of_its_command() {
 }
 
 #[tokio::test]
-async fn a_sixth_session_is_refused_until_one_ends() {
+async fn a_sixth_session_is_rejected_until_another_ends() {
     let live = Live::new();
     for _ in 0..MAX_SESSIONS {
         live.output("CliSession", json!({"command": "echo ready; cat"})).await;
@@ -277,7 +277,7 @@ async fn a_sixth_session_is_refused_until_one_ends() {
 }
 
 #[tokio::test]
-async fn ended_ones_can_be_read_until_newer_ones_have_ended() {
+async fn ended_sessions_are_readable_until_evicted_by_newer_ones() {
     let live = Live::new();
     for number in 1..=7 {
         let told = live.output("CliSession", json!({"command": format!("echo {number}")})).await;
@@ -288,7 +288,7 @@ async fn ended_ones_can_be_read_until_newer_ones_have_ended() {
 }
 
 #[tokio::test]
-async fn a_flood_stays_in_its_bounds_and_its_end_is_kept() {
+async fn large_session_output_is_limited_and_its_end_is_kept() {
     let live = Live::new();
     let line = "echo begun; while [ ! -e go ]; do sleep 0.02; done; yes 0123456789 | head -c 2000000; echo the end";
     assert!(live.output("CliSession", json!({"command": line})).await.contains("begun"));
@@ -302,7 +302,7 @@ async fn a_flood_stays_in_its_bounds_and_its_end_is_kept() {
 }
 
 #[test]
-fn who_is_told_of_an_end_is_told_all_that_was_printed_before_it() {
+fn the_end_of_a_session_is_reported_after_all_its_output() {
     let bench = Bench::new();
     for _ in 0..2000 {
         let entry = Entry::new(New {
@@ -330,7 +330,7 @@ fn who_is_told_of_an_end_is_told_all_that_was_printed_before_it() {
 }
 
 #[tokio::test]
-async fn a_command_in_the_background_is_read_and_stopped() {
+async fn background_commands_can_be_read_and_stopped() {
     let live = Live::new();
     let mut list = live.commands.watch();
     let line = "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo done";
@@ -349,7 +349,7 @@ async fn a_command_in_the_background_is_read_and_stopped() {
 }
 
 #[tokio::test]
-async fn a_running_command_goes_into_the_background_without_loss() {
+async fn a_running_command_moves_to_the_background_without_loss() {
     let live = Live::new();
     let line = "for n in $(seq 1 200); do echo line $n; done; while [ ! -e go ]; do sleep 0.02; done; echo last";
     let plan = live.plan("RunCommand", json!({"command": line, "timeout": 2})).await.unwrap();
@@ -381,7 +381,7 @@ async fn a_running_command_goes_into_the_background_without_loss() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_session_is_the_end_of_all_it_started() {
+async fn ending_sessions_kills_everything_they_started() {
     let live = Live::new();
     live.output("CliSession", json!({"command": "echo $$ > one; sleep 1000 & setsid sleep 1000 & trap '' TERM HUP; cat"})).await;
     live.output("RunCommand", json!({"command": "sleep 1000", "background": true})).await;
@@ -392,7 +392,7 @@ async fn the_end_of_a_session_is_the_end_of_all_it_started() {
 }
 
 #[tokio::test]
-async fn another_router_of_the_same_session_knows_its_commands() {
+async fn routers_of_the_same_session_share_its_commands() {
     let live = Live::new();
     live.output("CliSession", json!({"command": "cat"})).await;
     let other = live.bench.router();
@@ -403,7 +403,7 @@ async fn another_router_of_the_same_session_knows_its_commands() {
 }
 
 #[tokio::test]
-async fn a_shell_that_is_not_here_is_said() {
+async fn unavailable_shells_are_errors() {
     let live = Live::new();
     for (shell, part) in [("pwsh", "Windows shell"), ("cmd", "Windows shell"), ("fish", "`auto`, `bash` or `sh`")] {
         let (code, message) = live.error("CliSession", json!({"shell": shell})).await;
@@ -415,7 +415,7 @@ async fn a_shell_that_is_not_here_is_said() {
 }
 
 #[tokio::test]
-async fn the_platform_and_the_environment_are_told_without_secrets() {
+async fn the_platform_and_environment_are_reported_without_secrets() {
     let live = Live::new();
     let platform = live.output("CliGetPlatform", json!({})).await;
     assert!(platform.contains("system: linux") && platform.contains("sandbox: none"), "{platform}");
@@ -430,7 +430,7 @@ async fn the_platform_and_the_environment_are_told_without_secrets() {
 }
 
 #[tokio::test]
-async fn what_may_write_is_not_typed_into_while_commands_may_write_less() {
+async fn sessions_with_wider_write_access_than_the_policy_accept_no_input() {
     let live = Live::new();
     live.output("CliSession", json!({"command": "echo ready; cat"})).await;
     let own = &live.bench.settings;

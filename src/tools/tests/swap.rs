@@ -32,7 +32,7 @@ fn state(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_link_swapped_in_after_the_check_does_not_escape() {
+fn a_link_swapped_in_after_the_check_does_not_escape_the_workspace() {
     let bench = Bench::new();
     for name in ["ws/d/sub", "outside/sub", "outside/private"] {
         fs::create_dir_all(bench.root.join(name)).unwrap();

@@ -22,7 +22,7 @@ fn after(operation: Value) -> String {
 }
 
 #[test]
-fn the_structure_of_a_document_has_levels_and_lines() {
+fn the_outline_of_a_document_has_levels_and_lines() {
     let told = guide().output("TextInspect", json!({"path": "guide.md"}));
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines[0], format!("guide.md: Markdown, UTF-8, 21 lines, {} bytes", GUIDE.len()));
@@ -40,7 +40,7 @@ fn the_structure_of_a_document_has_levels_and_lines() {
 }
 
 #[test]
-fn the_names_of_another_agent_are_taken_in_every_case() {
+fn argument_names_of_other_agents_are_accepted_in_any_case() {
     let bench = guide();
     for arguments in [
         json!({"FilePath": "guide.md", "Mode": "structure", "Query": null, "Regex": false, "Context": 0}),
@@ -54,7 +54,7 @@ fn the_names_of_another_agent_are_taken_in_every_case() {
 }
 
 #[test]
-fn a_search_tells_the_section_of_each_line() {
+fn searches_report_the_section_of_each_match() {
     let told = guide().output("TextInspect", json!({"path": "guide.md", "query": "apt|start", "regex": true, "context": 1}));
     assert!(told.starts_with("2 matches in guide.md\n"), "{told}");
     assert!(told.contains("[Guide > Install > Linux, lines 9-12]\n10-\n11:apt\n12-"), "{told}");
@@ -68,13 +68,13 @@ fn a_search_tells_the_section_of_each_line() {
 }
 
 #[test]
-fn a_section_is_shown_with_its_lines() {
+fn sections_are_shown_with_their_line_range() {
     let told = guide().output("TextInspect", json!({"path": "guide.md", "section": "## usage"}));
     assert_eq!(told, "[`Guide > Usage` in guide.md, lines 13-18]\n## Usage\n\n### Linux\n\nstart");
 }
 
 #[test]
-fn arguments_that_do_not_go_together_are_named() {
+fn invalid_argument_combinations_are_reported() {
     let bench = guide();
     bench.write("binary", [0_u8, 1, 2]);
     let cases = [
@@ -102,7 +102,7 @@ fn arguments_that_do_not_go_together_are_named() {
 }
 
 #[test]
-fn matches_parts_context_and_long_lines_have_bounds() {
+fn matches_sections_context_and_long_lines_are_limited() {
     let bench = Bench::new();
     for (count, cut) in [(199, false), (200, false), (201, true)] {
         bench.write("f.txt", "x\n".repeat(count));
@@ -131,7 +131,7 @@ fn matches_parts_context_and_long_lines_have_bounds() {
 }
 
 #[test]
-fn a_search_finds_nothing_that_is_hidden() {
+fn searches_do_not_find_redacted_text() {
     let bench = Bench::new();
     bench.write("f.md", "# A\n\nPASSWORD=Xk29fjQ81ms0Zp\n");
     assert!(bench.output("TextInspect", json!({"path": "f.md", "query": "Xk29fj"})).starts_with("no line"));
@@ -140,7 +140,7 @@ fn a_search_finds_nothing_that_is_hidden() {
 }
 
 #[test]
-fn a_section_is_replaced_with_or_without_its_heading() {
+fn sections_are_replaced_with_or_without_their_heading() {
     let body = after(json!({"operation": "replace", "section": "Guide > Usage", "content": "Type it.\n"}));
     assert_eq!(body, GUIDE.replace("### Linux\n\nstart\n", "Type it.\n"));
     let whole = after(json!({"operation": "replace", "section": "## Usage", "content": "## Use\n\nType it."}));
@@ -150,7 +150,7 @@ fn a_section_is_replaced_with_or_without_its_heading() {
 }
 
 #[test]
-fn something_is_put_before_and_after_a_section() {
+fn text_is_inserted_before_and_after_a_section() {
     let before = after(json!({"operation": "insertBefore", "section": "Usage", "content": "## Notes\n\nx\n"}));
     assert_eq!(before, GUIDE.replace("## Usage", "## Notes\n\nx\n\n## Usage"));
     let behind = after(json!({"operation": "insert_after", "section": "Usage", "content": "## Notes\n\nx"}));
@@ -160,7 +160,7 @@ fn something_is_put_before_and_after_a_section() {
 }
 
 #[test]
-fn a_section_is_deleted_with_what_is_below_it() {
+fn a_section_is_deleted_with_its_subsections() {
     assert_eq!(
         after(json!({"operation": "delete", "section": "Install"})),
         GUIDE.replace("## Install\n\nRun it.\n\n### Linux\n\napt\n\n", "")
@@ -169,7 +169,7 @@ fn a_section_is_deleted_with_what_is_below_it() {
 }
 
 #[test]
-fn lines_are_replaced_put_in_and_deleted() {
+fn lines_are_replaced_inserted_and_deleted() {
     let cases = [
         (json!({"operation": "replace", "startLine": 2, "content": "B"}), "1\nB\n3\n"),
         (json!({"operation": "replace", "startLine": 1, "endLine": 3, "content": "x\ny\n"}), "x\ny\n"),
@@ -194,7 +194,7 @@ fn lines_are_replaced_put_in_and_deleted() {
 }
 
 #[test]
-fn several_operations_speak_of_the_same_lines_and_all_are_made_or_none() {
+fn operations_refer_to_original_lines_and_are_applied_all_or_none() {
     let bench = Bench::new();
     bench.write("f", "1\n2\n3\n4\n5\n");
     let operations = json!([
@@ -214,7 +214,7 @@ fn several_operations_speak_of_the_same_lines_and_all_are_made_or_none() {
 }
 
 #[test]
-fn a_patch_that_does_not_fit_says_why_and_changes_nothing() {
+fn a_failing_text_patch_gives_the_reason_and_changes_nothing() {
     let bench = guide();
     bench.write("data.json", "{\"a\": 1}");
     let one = |operation: Value| json!({"path": "guide.md", "operations": [operation]});
@@ -246,7 +246,7 @@ fn a_patch_that_does_not_fit_says_why_and_changes_nothing() {
 }
 
 #[test]
-fn a_table_of_toml_is_changed_by_its_header() {
+fn toml_tables_are_changed_by_header() {
     let bench = Bench::new();
     bench.write("c.toml", "top = 1\n[a]\nx = 1\n\n[b]\ny = 1\n");
     let patch = |operation: Value| bench.output("TextPatch", json!({"path": "c.toml", "operations": [operation]}));
@@ -257,7 +257,7 @@ fn a_table_of_toml_is_changed_by_its_header() {
 }
 
 #[test]
-fn lines_of_a_file_that_changed_since_it_was_read_are_not_touched() {
+fn line_edits_are_rejected_if_the_file_changed_since_it_was_read() {
     let bench = guide();
     bench.output("ReadFile", json!({"path": "guide.md"}));
     bench.write("guide.md", format!("new\n{GUIDE}"));
@@ -271,7 +271,7 @@ fn lines_of_a_file_that_changed_since_it_was_read_are_not_touched() {
 }
 
 #[test]
-fn a_file_that_changes_after_the_plan_is_a_conflict() {
+fn a_file_changed_after_the_plan_is_a_conflict() {
     let bench = guide();
     let plan = bench.plan("TextPatch", json!({"path": "guide.md", "operation": "delete", "section": "License"})).unwrap();
     assert!(plan.proposal.as_ref().unwrap().diff.to_string().contains("-## License"));
@@ -281,7 +281,7 @@ fn a_file_that_changes_after_the_plan_is_a_conflict() {
 }
 
 #[test]
-fn what_is_hidden_stays_and_comes_back() {
+fn redacted_text_is_preserved_and_restored() {
     let key = "-----BEGIN PRIVATE KEY-----\nCn9uq2kE2vmN3KkWPB6sZLneiwvs6bvNEcNTr7qSXyDCFN4IFPYAwF8ylQEFKHIX\n-----END PRIVATE KEY-----\n";
     let bench = Bench::new();
     let text = format!("# A\n\ntoken: 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\n\n{key}\n# B\n\nlast\n");
@@ -312,7 +312,7 @@ fn what_is_hidden_stays_and_comes_back() {
 }
 
 #[test]
-fn why_a_patch_does_not_fit_is_not_told_of_what_may_not_be_read() {
+fn text_patch_errors_do_not_reveal_unreadable_files() {
     let mut bench = guide();
     bench.settings.paths.may_read = Arc::new(|_| false);
     let (_, message) = bench.error("TextPatch", json!({"path": "guide.md", "operation": "delete", "section": "zzz"}));
@@ -327,7 +327,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_line_that_is_not_meant_stays_to_the_byte(
+    fn text_patches_leave_all_other_lines_byte_identical(
         lines in prop::collection::vec(("[a-zé \u{b}\r]{0,6}", any::<bool>()), 1..12),
         content in prop::collection::vec("[x-z]{1,4}", 1..4),
         at in any::<prop::sample::Index>(),

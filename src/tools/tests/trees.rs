@@ -19,7 +19,7 @@ fn exists(bench: &Bench, name: &str) -> bool {
 }
 
 #[test]
-fn a_deletion_shows_what_goes_before_it_does() {
+fn deletions_are_shown_before_they_happen() {
     let bench = bench();
     let shown = |arguments| bench.plan("Delete", arguments).unwrap().proposal.unwrap();
     let file = shown(json!({"path": "d/a.txt"}));
@@ -42,7 +42,7 @@ fn a_deletion_shows_what_goes_before_it_does() {
 }
 
 #[test]
-fn a_deletion_takes_what_was_named_and_nothing_it_leads_to() {
+fn deletions_remove_links_but_not_their_targets() {
     let bench = bench();
     let (code, message) = bench.error("Delete", json!({"path": "d"}));
     assert_eq!(code, ErrorCode::InvalidRequest);
@@ -55,7 +55,7 @@ fn a_deletion_takes_what_was_named_and_nothing_it_leads_to() {
 }
 
 #[test]
-fn a_slash_after_a_link_means_what_it_leads_to() {
+fn a_trailing_slash_after_a_link_refers_to_the_target() {
     let bench = bench();
     symlink("d", bench.path("link")).unwrap();
     let real = |path: &str| match &bench.plan("Delete", json!({"path": path, "recursive": true})).unwrap().actions[0] {
@@ -67,7 +67,7 @@ fn a_slash_after_a_link_means_what_it_leads_to() {
 }
 
 #[test]
-fn a_move_is_a_rename_with_both_names_and_replaces_nothing() {
+fn moves_are_shown_as_renames_and_replace_nothing() {
     let bench = bench();
     let plan = bench.plan("mv", json!({"old_path": "d/a.txt", "new_path": "new/deep/a.txt"})).unwrap();
     let proposal = plan.proposal.clone().unwrap();
@@ -90,7 +90,7 @@ fn a_move_is_a_rename_with_both_names_and_replaces_nothing() {
 }
 
 #[test]
-fn a_copy_is_whole_and_its_links_are_links() {
+fn copies_are_complete_and_keep_links() {
     let bench = bench();
     bench.output("cp", json!({"src": "d", "dest": "copy"}));
     assert_eq!(bench.read("copy/a.txt"), b"one\ntwo\n");
@@ -103,7 +103,7 @@ fn a_copy_is_whole_and_its_links_are_links() {
 }
 
 #[test]
-fn what_changed_since_it_was_shown_is_left_alone() {
+fn trees_changed_since_the_proposal_are_not_touched() {
     let calls = [
         ("Delete", json!({"path": "d", "recursive": true})),
         ("Move", json!({"source": "d", "destination": "e"})),
@@ -119,7 +119,7 @@ fn what_changed_since_it_was_shown_is_left_alone() {
 }
 
 #[test]
-fn one_place_that_the_policy_shuts_keeps_the_whole_tree_where_it_is() {
+fn one_denied_path_prevents_changes_to_the_whole_tree() {
     let mut bench = bench();
     bench.write("d/sub/.git/config", "");
     let open = |path: &Path| !path.components().any(|name| name.as_os_str() == ".git");
@@ -142,7 +142,7 @@ fn one_place_that_the_policy_shuts_keeps_the_whole_tree_where_it_is() {
 }
 
 #[test]
-fn a_hidden_repository_keeps_its_configuration() {
+fn bare_repositories_keep_their_configuration() {
     let bench = bench();
     bench.write("bare/HEAD", "ref: refs/heads/main");
     bench.write("bare/objects/x", "");
@@ -164,7 +164,7 @@ fn a_hidden_repository_keeps_its_configuration() {
 }
 
 #[test]
-fn a_directory_is_made_with_those_above_it() {
+fn a_directory_is_created_with_its_parents() {
     let bench = bench();
     assert_eq!(bench.output("mkdir", json!({"dir": "x/y/z/"})), "Created the directory x/y/z");
     assert_eq!(bench.output("CreateDirectory", json!({"path": "x/y"})), "The directory x/y already exists");
@@ -173,7 +173,7 @@ fn a_directory_is_made_with_those_above_it() {
 }
 
 #[test]
-fn paths_can_be_held_to_be_absolute_and_free_of_links() {
+fn paths_can_be_required_to_be_absolute_and_without_links() {
     let mut bench = bench();
     symlink("d", bench.path("link")).unwrap();
     bench.settings.paths.relative_paths = false;
@@ -194,7 +194,7 @@ fn paths_can_be_held_to_be_absolute_and_free_of_links() {
 }
 
 #[test]
-fn a_name_with_a_line_break_says_nothing_of_its_own() {
+fn line_breaks_in_names_cannot_forge_proposals() {
     let bench = bench();
     let name = "x\n@@ -1,1 +1,1 @@\n-a\n+b";
     bench.write(name, "text\n");
@@ -214,7 +214,7 @@ fn a_name_with_a_line_break_says_nothing_of_its_own() {
 }
 
 #[test]
-fn a_move_does_not_give_a_readable_name_to_what_may_not_be_read() {
+fn a_move_cannot_make_an_unreadable_file_readable() {
     let mut bench = Bench::new();
     bench.write(".env", "S=1");
     bench.write("tree/shut/f", "S=1");
@@ -230,7 +230,7 @@ fn a_move_does_not_give_a_readable_name_to_what_may_not_be_read() {
 }
 
 #[test]
-fn a_tree_that_brings_what_runs_when_opened_names_it_as_an_action_of_its_own() {
+fn files_in_a_tree_that_run_when_opened_are_separate_actions() {
     let bench = bench();
     for file in ["template/.husky/pre-commit", "plain/config.toml", "template/src/a.rs"] {
         bench.write(file, "x");
@@ -254,7 +254,7 @@ fn a_tree_that_brings_what_runs_when_opened_names_it_as_an_action_of_its_own() {
 }
 
 #[test]
-fn what_runs_code_is_marked_in_the_proposal() {
+fn files_that_run_code_are_marked_in_the_proposal() {
     let bench = bench();
     let marks = |path: &str| {
         let plan = bench.plan("WriteFile", json!({"path": path, "content": "x\n"})).unwrap();

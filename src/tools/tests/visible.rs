@@ -113,7 +113,7 @@ impl House {
 }
 
 #[test]
-fn a_command_sees_toolchains_of_a_home_directory_and_no_credential_store() {
+fn commands_see_toolchains_but_no_credential_stores_in_a_home_directory() {
     let Some(house) = House::new() else { return };
     let home = house.home.display();
     let all = house.output(&format!("find {home} -type f -exec cat {{}} + ; ls -A {home}/.cache {home}/notes"));
@@ -128,7 +128,7 @@ fn a_command_sees_toolchains_of_a_home_directory_and_no_credential_store() {
 }
 
 #[test]
-fn a_link_out_of_the_workspace_leads_nowhere() {
+fn symlinks_do_not_give_access_outside_the_workspace() {
     let Some(house) = House::new() else { return };
     symlink(house.home.join("notes"), house.bench.path("link")).unwrap();
     symlink("../../notes/plan.txt", house.bench.path("file")).unwrap();
@@ -142,7 +142,7 @@ fn a_link_out_of_the_workspace_leads_nowhere() {
 }
 
 #[test]
-fn what_a_policy_names_is_readable_for_a_command_and_credentials_in_it_are_not() {
+fn paths_named_by_a_policy_are_readable_except_for_credentials() {
     let Some(mut house) = House::new() else { return };
     house.file("notes/.env", "x");
     let home = house.home.clone();
@@ -154,7 +154,7 @@ fn what_a_policy_names_is_readable_for_a_command_and_credentials_in_it_are_not()
 }
 
 #[test]
-fn what_was_hidden_is_offered_for_one_run() {
+fn hidden_paths_are_offered_for_one_run() {
     let Some(house) = House::new() else { return };
     let result = house.bench.call("RunCommand", json!({"command": "cat ../../notes/plan.txt"}));
     let wanted = format!("reading `{}`", house.home.join("notes").display());
@@ -168,7 +168,7 @@ fn what_was_hidden_is_offered_for_one_run() {
 }
 
 #[test]
-fn cargo_builds_with_the_toolchain_of_the_person() {
+fn cargo_builds_with_the_toolchain_of_the_user() {
     let Some(mut house) = House::new() else { return };
     let home = std::env::var("HOME").map_or_else(|_| PathBuf::from("/"), PathBuf::from);
     if !home.join(".cargo/bin/cargo").exists() || !home.join(".rustup").is_dir() {
@@ -183,7 +183,7 @@ fn cargo_builds_with_the_toolchain_of_the_person() {
 }
 
 #[test]
-fn python_of_pyenv_runs_with_the_home_directory_hidden() {
+fn pyenv_python_runs_with_the_home_directory_hidden() {
     let Some(mut house) = House::new() else { return };
     let home = std::env::var("HOME").map_or_else(|_| PathBuf::from("/"), PathBuf::from);
     if !home.join(".pyenv/shims/python3").exists() {
@@ -195,7 +195,7 @@ fn python_of_pyenv_runs_with_the_home_directory_hidden() {
 }
 
 #[test]
-fn a_socket_of_another_network_namespace_does_not_answer() {
+fn sockets_of_other_network_namespaces_are_unreachable() {
     let Some(house) = House::new() else { return };
     let serve = "use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Local => 'served', Listen => 1) or die; print \"ready\\n\"; \
                  close STDOUT; while (my $c = $s->accept) { print $c \"answered\\n\"; close $c }";

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn json_tells_its_keys_with_their_lines() {
+    fn json_outlines_list_keys_with_line_ranges() {
         let text = "{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"a\": 1,\n    \"b\": [1,\n 2]\n  }\n}\n";
         let keys = [
             (1, "name (string)", 2, 2),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn toml_tells_tables_and_not_what_looks_like_one() {
+    fn toml_outlines_list_tables_and_no_lookalikes() {
         let text =
             "top = 1\nlist = [\n  [\"x\"],\n]\ntext = \"\"\"\n[no]\n\"\"\"\n[a]\nx = 1\n[[b]]\ny = 1\n[[b]]\n[c.d] # why\n";
         let titles: Vec<_> =
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_tells_two_levels_of_keys() {
+    fn yaml_outlines_list_two_levels_of_keys() {
         let text = "# c\na: 1\nb:\n  c: 2\n  d:\n    e: 3\ntext: |\n  not: a key\n'q': [x]\n";
         let expected = [(1, "a", 2, 2), (1, "b", 3, 6), (2, "c", 4, 4), (2, "d", 5, 6), (1, "text", 7, 8), (1, "q", 9, 9)];
         assert_eq!(
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_text_tell_their_columns() {
+    fn delimited_text_outlines_list_columns() {
         assert_eq!(columns("a,\"b\",c\n1,2,3\n", ',').facts, ["3 columns: `a`, `b`, `c`", "1 line below the first"]);
         assert_eq!(plain("one\ntwo\n\nthree\n").facts, ["2 paragraphs, 1 empty line, longest line 5 bytes"]);
     }

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_of_both_kinds_are_found_and_none_in_code() {
+    fn atx_and_setext_headings_are_found_except_in_code() {
         let text = "---\ntitle: x\n---\nintro\n\nBig\n===\ntext\n\n## Use `it` *now*\n```sh\n# no heading\n```\n\n    # nor this\n\n\
                     > # quoted\n\n- # in a list\n\n### Deep ###\nx\n\nSmall\n-----\nlast";
         let expected = [(1, "Big", 6, 25), (2, "Use it now", 10, 22), (3, "Deep", 21, 22), (2, "Small", 24, 26)];
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_headings_has_no_sections() {
+    fn text_without_headings_has_no_sections() {
         assert_eq!(describe_outline(""), []);
         assert_eq!(describe_outline("#no space\ntext\n"), []);
     }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_of_several_lines_takes_as_many_and_shows_none() {
+    fn redacted_multiline_keys_keep_their_line_count() {
         let redactor = Redactor::new(Vec::new(), [], || [7; 32]);
         let key = "-----BEGIN PRIVATE KEY-----\nCn9uq2kE2vmN3KkWPB6sZLneiwvs6bvNEcNTr7qSXyDCFN4IFPYAwF8ylQEFKHIX\n-----END PRIVATE KEY-----\n";
         let text = format!("one\n{key}five\ntoken = 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\n{key}end\n");

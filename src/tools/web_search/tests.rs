@@ -42,7 +42,7 @@ fn page(title: &str, url: &str, excerpt: &str) -> FoundPage {
 }
 
 #[test]
-fn results_are_bounded_in_number_and_length_and_say_what_was_left_out() {
+fn results_are_limited_in_number_and_length_and_report_omissions() {
     let request = SearchRequest { query: "q".to_owned(), domains: Vec::new(), count: 2 };
     let long = format!("https://a.example/{}", "x".repeat(3000));
     let pages = vec![
@@ -63,7 +63,7 @@ fn results_are_bounded_in_number_and_length_and_say_what_was_left_out() {
 }
 
 #[test]
-fn a_session_has_a_limit_and_counts_what_it_sent_before() {
+fn searches_per_session_are_limited_including_earlier_ones() {
     let search = SessionSearch::with(Arc::new(Silent { certain: true }), 2);
     let sent = ToolResult::succeeded(CallId::new("c"), "WebSearch", "x");
     search.note_result(&ToolResult::succeeded(CallId::new("c"), "ReadFile", "x"));
@@ -74,7 +74,7 @@ fn a_session_has_a_limit_and_counts_what_it_sent_before() {
 }
 
 #[test]
-fn the_search_of_a_model_follows_the_model_and_only_a_certain_one_counts_by_itself() {
+fn model_search_follows_the_model_and_is_automatic_only_if_certain() {
     let engine = |certain: bool| Some(Arc::new(Silent { certain }) as Arc<dyn SearchEngine>);
     let search = SessionSearch::of_model(false, 1);
     let mut changes = search.changes();

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_found_also_over_one_another() {
+    fn overlapping_occurrences_are_found() {
         let find = |all: &str, wanted: &str| occurrences(all.as_bytes(), wanted.as_bytes());
         assert_eq!(find("aaaa", "aa"), [0, 1, 2]);
         assert_eq!(find("abababc", "ababc"), [2]);

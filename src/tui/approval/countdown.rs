@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_one_waking_for_every_change_of_the_words_and_none_besides() {
+    fn the_countdown_wakes_exactly_once_per_change_of_its_text() {
         for (ends, first, expected) in [
             (181_000, "denied in 4 min", 2 + 1 + 60),
             (60_000, "denied in 60 s", 60),

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_command_printed_can_hide_nothing_in_the_rows() {
+    fn command_output_cannot_hide_text_with_control_characters() {
         let notes = printed("a\u{1b}[2Kb\n\u{202e}c");
         let text: String = notes.iter().map(|note| note.text.as_str()).collect();
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");

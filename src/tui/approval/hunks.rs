@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_gets_its_first_line_or_loses_its_last_one_starts_elsewhere() {
+    fn the_start_of_a_hunk_changes_when_one_side_becomes_empty_or_nonempty() {
         let hunk = |header: &str, lines: &str| FileDiffs::read(&format!("{header}\n{lines}")).hunks().next().unwrap().clone();
         let gone = hunk("@@ -3 +2,0 @@", "-c\n");
         assert_eq!(with_new_text(&gone, "d\n"), hunk("@@ -3 +3 @@", "-c\n+d\n"));
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_into_a_hunk_stands_in_its_diff() {
+    fn edited_hunk_text_appears_in_the_diff() {
         let mut hunks = hunks();
         assert_eq!(hunks.text().unwrap(), "B\n");
         hunks.put("one\ntwo");
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_file_has_what_was_decided() {
+    fn the_resulting_file_reflects_the_hunk_choices() {
         let mut hunks = hunks();
         let proposed = "a\nB\nc\n4\n5\n6\n7\n8\ny\nz\nend";
         hunks.mark(HunkMark::Turn).unwrap();

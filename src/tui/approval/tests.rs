@@ -26,7 +26,7 @@ fn every_character_of_a_command_is_shown_at_any_width() {
 }
 
 #[test]
-fn the_rows_counted_are_the_rows_shown() {
+fn the_row_count_matches_the_rows_drawn() {
     for approval in [edit_approval("a"), command_approval("a")] {
         let panel = Dialog::approval(approval);
         for width in [30, 60, 99, 100, 140] {
@@ -36,7 +36,7 @@ fn the_rows_counted_are_the_rows_shown() {
 }
 
 #[test]
-fn what_is_saved_or_dangerous_takes_two_keys() {
+fn high_risk_and_critical_approvals_take_two_keys() {
     let letters = |approval| {
         let panel = Dialog::approval(approval);
         let two = panel.choices.iter().filter(|choice| choice.key.confirm == Confirm::LetterThenEnter);
@@ -49,7 +49,7 @@ fn what_is_saved_or_dangerous_takes_two_keys() {
 }
 
 #[test]
-fn what_may_not_be_remembered_offers_no_always() {
+fn always_allow_is_disabled_for_calls_that_cannot_be_remembered() {
     for (approval, words) in [
         (Approval { always: Always::default(), ..edit_approval("a") }, "always allow… unavailable"),
         (command_approval("a"), "always allow… unavailable: 3 deletes, 4 uses the network, 5 runs code that nobody has seen"),
@@ -62,7 +62,7 @@ fn what_may_not_be_remembered_offers_no_always() {
 }
 
 #[test]
-fn a_command_says_why_its_riskiest_part_asks() {
+fn the_reason_explains_why_the_riskiest_part_needs_approval() {
     let panel = Dialog::approval(command_approval("a"));
     assert_eq!(
         panel.reason,
@@ -73,7 +73,7 @@ fn a_command_says_why_its_riskiest_part_asks() {
 }
 
 #[test]
-fn a_long_reason_takes_up_to_three_rows() {
+fn a_long_reason_is_cut_after_three_rows() {
     let mut approval = edit_approval("a");
     assert!(rows::reason_lines(&Dialog::approval(approval.clone()), 60).is_empty(), "that it writes a file is no news");
     approval.is_uncovered = false;
@@ -85,7 +85,7 @@ fn a_long_reason_takes_up_to_three_rows() {
 }
 
 #[test]
-fn a_tool_of_a_manifest_is_asked_about_by_its_name() {
+fn approvals_of_manifest_tools_show_the_tool_name() {
     let mut approval = command_approval("a");
     approval.tool_name = "tickets".to_owned();
     assert_eq!(Dialog::approval(approval).title, "Run the tool tickets");
@@ -93,7 +93,7 @@ fn a_tool_of_a_manifest_is_asked_about_by_its_name() {
 }
 
 #[test]
-fn facts_about_a_command_are_not_broken_where_each_fits_a_row() {
+fn command_facts_are_not_wrapped_if_each_fits_on_a_row() {
     let mut approval = command_approval("a");
     approval.proposal.notes = vec!["your tool: ~/.config/aye/tools/tickets.toml".to_owned(), "fingerprint 5f2c5f2c".to_owned()];
     approval.proposal.usual_notes = 0;
@@ -102,7 +102,7 @@ fn facts_about_a_command_are_not_broken_where_each_fits_a_row() {
 }
 
 #[test]
-fn risky_parts_stand_out_in_the_line_and_the_worst_effect_comes_first() {
+fn risky_parts_are_highlighted_and_the_worst_effect_comes_first() {
     let panel = Dialog::approval(command_approval("a"));
     assert_eq!(panel.title, "Run downloaded code from `example.com`");
     let drawn = shown(&panel, 100);
@@ -121,7 +121,7 @@ fn risky_parts_stand_out_in_the_line_and_the_worst_effect_comes_first() {
 }
 
 #[test]
-fn what_is_the_same_for_every_command_takes_no_row() {
+fn usual_command_facts_take_no_row() {
     let mut approval = command_approval("a");
     approval.parts.truncate(1);
     approval.proposal.notes.push("in crates/greeter".to_owned());

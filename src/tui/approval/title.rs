@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_effect_is_a_title_in_the_imperative() {
+    fn titles_are_effects_in_the_imperative() {
         let cases = [
             ("publishes commits to `origin`", "Publish commits to `origin`"),
             ("deletes your home directory", "Delete your home directory"),

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_stands_behind_what_was_typed_however_wide_that_is() {
+    fn the_cursor_follows_the_typed_text_at_any_character_width() {
         for (text, expected) in [
             ("", (0, 0)),
             ("abc", (3, 0)),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_row_of_the_cursor_is_always_shown() {
+    fn the_cursor_row_is_always_visible() {
         let lines = lines("1\n2\n3\n4\n5");
         let area = Rect::new(0, 0, 8, 2);
         let mut top = 0;
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_field_shows_where_the_cursor_is() {
+    fn a_long_field_scrolls_to_the_cursor() {
         let area = Rect::new(0, 0, 6, 1);
         for (cursor, shown, x) in [(0, "abcdef", 0), (3, "abcdef", 3), (9, "efghi", 5), (11, "ghi❤\u{fe0f}", 5)] {
             let mut buffer = Buffer::empty(area);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selection_is_shown_in_every_row_it_reaches_into() {
+    fn a_selection_is_marked_on_every_covered_row() {
         let (text, area) = (lines("one two three\n你好 x"), Rect::new(0, 0, 8, 3));
         let mut buffer = Buffer::empty(area);
         let mut top = 0;

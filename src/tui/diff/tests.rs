@@ -66,7 +66,7 @@ fn words(line: &Line<'_>) -> String {
 }
 
 #[test]
-fn a_diff_as_it_is_drawn() {
+fn drawn_diffs_match_the_snapshots() {
     for width in [100, 60, 40] {
         let diff = Diff::new(&FileDiffs::read(GREET), None);
         check(&format!("diff_{width}"), &picture(draw(&diff, width), width));
@@ -75,7 +75,7 @@ fn a_diff_as_it_is_drawn() {
 }
 
 #[test]
-fn lines_are_counted_by_what_happens_to_them() {
+fn added_and_removed_lines_and_hunks_are_counted() {
     for (unified, added, removed, hunks) in [(GREET, 7, 6, 2), (MANY, 2, 1, 2), ("", 0, 0, 0), ("no diff at all", 0, 0, 0)] {
         let diff = Diff::new(&FileDiffs::read(unified), None);
         assert_eq!((diff.added(), diff.removed(), diff.hunks()), (added, removed, hunks), "{unified}");
@@ -83,7 +83,7 @@ fn lines_are_counted_by_what_happens_to_them() {
 }
 
 #[test]
-fn removed_lines_are_counted_where_they_are() {
+fn removed_lines_are_counted_per_row_range() {
     let diff = Diff::new(&FileDiffs::read(GREET), None);
     assert_eq!(diff.removed_in(60, 0..diff.height(60)), 6);
     assert_eq!(diff.removed_in(60, 2..4), 2);
@@ -91,7 +91,7 @@ fn removed_lines_are_counted_where_they_are() {
 }
 
 #[test]
-fn changed_lines_are_tinted_to_the_edge_and_signed() {
+fn changed_lines_are_tinted_to_the_edge_and_have_a_sign() {
     let theme = Theme::dark();
     for width in [100_u16, 60, 30, 12] {
         let diff = Diff::new(&FileDiffs::read(GREET), None);
@@ -117,7 +117,7 @@ fn emphasis(unified: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_words_that_changed_stand_out() {
+fn changed_words_are_highlighted() {
     for (removed, added, expected) in [
         (&["    let b = 2;"][..], &["    let b = 3;"][..], &["2", "3"][..]),
         (&["fn f(a: u8)"], &["fn f(a: u8, b: u8)"], &[", b: u8"]),
@@ -141,7 +141,7 @@ fn without_colours_changed_words_are_underlined() {
 }
 
 #[test]
-fn syntax_colours_keep_the_tint() {
+fn syntax_colours_keep_the_diff_tint() {
     let theme = Theme::dark();
     let diff = Diff::new(&FileDiffs::read("@@ -1 +1 @@\n-fn a() {}\n+// gone\n"), Some(Path::new("x.rs")));
     diff.rows(40, 0..2, &theme);
@@ -153,7 +153,7 @@ fn syntax_colours_keep_the_tint() {
 }
 
 #[test]
-fn marks_stand_out_and_text_that_looks_like_one_does_not() {
+fn character_markers_are_reversed_and_lookalike_text_is_not() {
     let diff = Diff::new(&FileDiffs::read("@@ -0,0 +1 @@\n+a\u{202e}b <U+202E>\u{7}\n"), None);
     let rows = diff.rows(60, 0..1, &Theme::choose(None, Colours::None));
     let reversed = rows[0].spans.iter().filter(|span| span.style.add_modifier.contains(Modifier::REVERSED));
@@ -161,7 +161,7 @@ fn marks_stand_out_and_text_that_looks_like_one_does_not() {
 }
 
 #[test]
-fn crlf_is_said_once_when_every_line_has_it_and_marked_when_only_some_do() {
+fn crlf_is_noted_once_if_all_lines_have_it_and_marked_per_line_otherwise() {
     let all = picture(draw(&Diff::new(&FileDiffs::read("@@ -1 +1 @@\r\n-a\r\n+b\r\n"), None), 40), 40);
     assert_eq!(all, " 1 −a\n 1 +b\nevery line here ends in CRLF\n");
     let some = picture(draw(&Diff::new(&FileDiffs::read("@@ -1 +1 @@\n-a\n+a\r\n"), None), 40), 40);
@@ -172,7 +172,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_character_of_every_line_can_be_seen(lines in prop::collection::vec("[ +-][\\PC\\t\u{1b}\u{202e}\u{200b}]{0,60}", 1..12), width in 1..70_u16) {
+    fn every_character_of_every_line_is_shown(lines in prop::collection::vec("[ +-][\\PC\\t\u{1b}\u{202e}\u{200b}]{0,60}", 1..12), width in 1..70_u16) {
         let count = |sides: [char; 2]| lines.iter().filter(|line| line.starts_with(sides)).count();
         let unified = format!("@@ -1,{} +1,{} @@\n{}\n", count([' ', '-']), count([' ', '+']), lines.join("\n"));
         let diff = Diff::new(&FileDiffs::read(&unified), None);
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn anything_can_be_read_as_a_diff(text in "((diff|---|\\+\\+\\+|@@ -1,2 \\+1 @@|@@ -9 \\+9,99 @@|\\\\ No|-|\\+| |)\\PC{0,10}\r?\n){0,20}", width in 1..50_u16) {
+    fn arbitrary_text_is_drawn_as_a_diff_within_the_width(text in "((diff|---|\\+\\+\\+|@@ -1,2 \\+1 @@|@@ -9 \\+9,99 @@|\\\\ No|-|\\+| |)\\PC{0,10}\r?\n){0,20}", width in 1..50_u16) {
         let diff = Diff::new(&FileDiffs::read(&text), Some(Path::new("a.rs")));
         for row in draw(&diff, width) {
             prop_assert!(text::width(&words(&row)) <= usize::from(width));

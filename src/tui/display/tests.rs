@@ -57,7 +57,7 @@ fn setup(width: u16, height: u16) -> (Display<Emulator>, Emulator, Model) {
 }
 
 #[test]
-fn what_scrolls_is_moved_and_not_sent_again() {
+fn scrolled_rows_are_moved_and_not_redrawn() {
     let (mut display, emulator, mut model) = setup(120, 40);
     tell(&mut model, started("tell me"), 0);
     frame(&mut display, &emulator, &mut model, 0);
@@ -79,7 +79,7 @@ fn what_scrolls_is_moved_and_not_sent_again() {
 }
 
 #[test]
-fn scrolling_back_and_forth_shows_what_is_there() {
+fn scrolling_back_and_forth_shows_the_correct_rows() {
     let (mut display, emulator, mut model) = setup(80, 24);
     tell(&mut model, started("x"), 0);
     for n in 0..120 {

@@ -25,7 +25,7 @@ fn typed(takes: FieldKind, words: &str) -> Result<Value, String> {
 }
 
 #[test]
-fn what_is_typed_is_checked_as_the_server_wants_it() {
+fn input_is_validated_against_the_schema_of_the_server() {
     let text =
         |format: Option<&str>| FieldKind::Text { min_length: Some(2), max_length: Some(40), format: format.map(str::to_owned) };
     let number = |whole| FieldKind::Number { whole, minimum: Some(-1.0), maximum: Some(9.5) };
@@ -54,7 +54,7 @@ fn what_is_typed_is_checked_as_the_server_wants_it() {
 }
 
 #[test]
-fn what_the_server_suggests_stands_there_unless_it_hides_something() {
+fn defaults_are_prefilled_unless_invalid_or_hiding_text() {
     let suggested = |takes, default: Value| {
         let asking = asking(vec![FormField { default: Some(default), ..field("x", false, takes) }]);
         asking.entries()[0].value()
@@ -81,7 +81,7 @@ fn what_the_server_suggests_stands_there_unless_it_hides_something() {
 }
 
 #[test]
-fn a_field_that_asks_for_a_secret_looks_like_one() {
+fn fields_that_ask_for_secrets_are_detected() {
     for (name, looks) in [
         ("password", true),
         ("apiToken", true),
@@ -104,7 +104,7 @@ fn a_field_that_asks_for_a_secret_looks_like_one() {
 }
 
 #[test]
-fn enter_goes_on_and_behind_the_last_field_it_sends_only_what_is_whole() {
+fn enter_moves_to_the_next_field_and_submits_only_a_complete_form() {
     let mut asking = ElicitationForm::new(form("e"));
     assert!(asking.answer().is_none(), "the mail is missing");
     asking.fill();
@@ -135,7 +135,7 @@ fn enter_goes_on_and_behind_the_last_field_it_sends_only_what_is_whole() {
 }
 
 #[test]
-fn without_a_screen_whole_lines_fill_it_in() {
+fn plain_mode_fills_in_the_form_line_by_line() {
     let mut asking = ElicitationForm::new(form("e"));
     asking.fill();
     assert!(asking.take_line("nonsense").is_err());
@@ -159,7 +159,7 @@ fn without_a_screen_whole_lines_fill_it_in() {
 
 proptest! {
     #[test]
-    fn no_form_is_too_strange(name in ".{0,20}", title in prop::option::of(".{0,40}"), typed in ".{0,60}", line in ".{0,40}") {
+    fn arbitrary_forms_do_not_panic(name in ".{0,20}", title in prop::option::of(".{0,40}"), typed in ".{0,60}", line in ".{0,40}") {
         let takes = FieldKind::Text { min_length: Some(1), max_length: Some(3), format: Some("email".to_owned()) };
         let number = FieldKind::Number { whole: false, minimum: Some(0.5), maximum: None };
         let choices = FieldKind::Choices { choices: vec![(name.clone(), typed.clone())], min: Some(2), max: Some(1) };

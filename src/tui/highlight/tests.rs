@@ -23,7 +23,7 @@ fn kinds(language: &str, code: &[&str]) -> String {
 }
 
 #[test]
-fn code_is_coloured_by_what_it_is() {
+fn code_is_highlighted_by_syntax() {
     for (language, code, expected) in [
         ("rust", &["let x = 1; // one"][..], &["let:Keyword", "1:Number", "// one:Comment"][..]),
         ("rs", &["fn main() {}"], &["fn:Keyword", "main:Function"]),
@@ -65,7 +65,7 @@ fn colours_never_change_the_text() {
 }
 
 #[test]
-fn one_language_at_a_time_is_compiled_and_a_block_goes_on_where_it_stood() {
+fn few_grammars_are_kept_compiled_and_highlighting_resumes_within_a_block() {
     let mut rust = Track::new("rust");
     rust.want(1, |_| vec!["/* open".to_owned()]);
     settle();
@@ -92,7 +92,7 @@ fn one_language_at_a_time_is_compiled_and_a_block_goes_on_where_it_stood() {
 }
 
 #[test]
-fn languages_that_take_turns_are_made_ready_a_few_times_in_a_row_and_then_now_and_then() {
+fn grammar_compilation_is_rate_limited_after_a_short_burst() {
     let begun = Instant::now();
     let at = |ms| begun + Duration::from_millis(ms);
     let mut allowance = CompileQuota::new();

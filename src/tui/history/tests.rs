@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_was_sent_comes_back_newest_first_and_the_draft_after_it() {
+fn history_returns_the_newest_prompt_first_and_ends_with_the_draft() {
     let directory = tempfile::tempdir().unwrap();
     let file = Some(directory.path().join("new/history.jsonl"));
     let mut first = History::new(file.clone());
@@ -20,7 +20,7 @@ fn what_was_sent_comes_back_newest_first_and_the_draft_after_it() {
 }
 
 #[test]
-fn a_damaged_line_costs_itself_only() {
+fn a_damaged_line_is_skipped() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("history.jsonl");
     std::fs::write(&file, b"\"one\"\n\"cut off\nnonsense \xff\n\"two\"\n").unwrap();
@@ -30,7 +30,7 @@ fn a_damaged_line_costs_itself_only() {
 }
 
 #[test]
-fn a_long_file_is_shortened_when_it_is_read() {
+fn a_long_history_file_is_truncated_when_read() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("history.jsonl");
     let lines: Vec<_> = (0..3000).map(|n| format!("\"prompt {n}\"")).collect();
@@ -42,7 +42,7 @@ fn a_long_file_is_shortened_when_it_is_read() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_person_can_read_the_file() {
+fn the_history_file_is_readable_only_by_its_owner() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("history.jsonl");
@@ -51,7 +51,7 @@ fn only_the_person_can_read_the_file() {
 }
 
 #[test]
-fn without_a_file_it_lasts_as_long_as_the_screen() {
+fn without_a_file_history_lasts_for_the_process() {
     let mut history = History::new(None);
     history.add("one").unwrap();
     assert_eq!(history.older(""), Some("one".to_owned()));

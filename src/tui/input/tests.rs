@@ -34,7 +34,7 @@ fn read(reads: &[&[u8]]) -> Vec<String> {
 }
 
 #[test]
-fn keys_and_reports_come_in_the_order_of_the_bytes_however_they_are_cut() {
+fn keys_and_reports_are_decoded_in_order_regardless_of_read_boundaries() {
     let cases: &[(&[u8], &[&str])] = &[
         (b"ab\r", &["a", "b", "enter"]),
         (b"y\x1b[0nn", &["y", "Fence", "n"]),
@@ -97,7 +97,7 @@ fn keys_and_reports_come_in_the_order_of_the_bytes_however_they_are_cut() {
 }
 
 #[test]
-fn a_sequence_that_was_cut_off_is_no_key() {
+fn a_truncated_sequence_is_not_a_key() {
     assert_eq!(read(&[b"\x1b[1;5"]), Vec::<String>::new());
 }
 
@@ -107,7 +107,7 @@ fn an_escape_before_a_fence_stays_an_escape() {
 }
 
 #[test]
-fn a_long_paste_is_whole_in_any_pieces() {
+fn a_long_paste_is_complete_when_read_in_chunks() {
     let text = "line of text\n".repeat(50_000);
     let bytes = [b"\x1b[200~", text.as_bytes(), b"\x1b[201~"].concat();
     let pieces: Vec<_> = bytes.chunks(1021).collect();
@@ -130,7 +130,7 @@ fn read_with_silence(reads: &[&[u8]]) -> Vec<String> {
 }
 
 #[test]
-fn an_answer_that_comes_in_two_packets_is_no_text() {
+fn terminal_responses_split_across_reads_are_not_text() {
     for (reads, expected) in [
         (&[&b"\x1b"[..], b"[?62;22c"][..], &["esc", "Answer(Attributes)"][..]),
         (&[b"\x1b[", b"?62;22c"], &["Answer(Attributes)"]),
@@ -197,7 +197,7 @@ mod random {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_typed_among_answers_is_the_draft_in_its_order(
+        fn text_typed_between_terminal_responses_reaches_the_draft_in_order(
             parts in prop::collection::vec((answer(), "[a-z 你é.,;0-9]{0,5}"), 1..8),
             places in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
         ) {
@@ -223,7 +223,7 @@ mod random {
         }
 
         #[test]
-        fn no_bytes_do_harm(bytes in prop::collection::vec(any::<u8>(), 0..400), places in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+        fn arbitrary_bytes_leave_no_control_characters_in_the_draft(bytes in prop::collection::vec(any::<u8>(), 0..400), places in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
             let mut model = model(80, 24);
             let mut sequences = Sequences::default();
             for read in cut(&bytes, &places) {
@@ -239,7 +239,7 @@ mod random {
         }
 
         #[test]
-        fn sequences_that_look_like_some_are_none_or_one_input(
+        fn malformed_escape_sequences_do_not_panic(
             start in prop_oneof![Just("\x1b["), Just("\x1bO"), Just("\x1b]"), Just("\x1bP"), Just("\x1b_")],
             body in "[0-9;:<=>?!$ A-Za-z~]{0,10}",
         ) {

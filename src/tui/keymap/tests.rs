@@ -54,7 +54,7 @@ fn all() -> Vec<Chord> {
 }
 
 #[test]
-fn the_built_in_map_is_whole() {
+fn the_built_in_keymap_is_complete() {
     let table: BTreeMap<Focus, Vec<Entry>> = toml::from_str(BUILT_IN).unwrap();
     assert_eq!(table.keys().copied().collect::<Vec<_>>(), Focus::ALL);
     for (focus, entries) in table {
@@ -80,7 +80,7 @@ fn the_built_in_map_is_whole() {
 }
 
 #[test]
-fn a_key_is_read_in_the_forms_in_which_people_write_it() {
+fn keys_are_parsed_in_common_notations() {
     for (text, shown) in [
         ("ctrl+G", "ctrl+g"),
         ("Control+Alt+Delete", "ctrl+alt+delete"),
@@ -113,7 +113,7 @@ fn a_key_is_read_in_the_forms_in_which_people_write_it() {
 }
 
 #[test]
-fn a_key_that_was_written_is_the_one_that_comes() {
+fn chords_round_trip_through_events_and_text() {
     for chord in all() {
         assert_eq!(Chord::from_event(chord.event()), chord, "{chord}");
         assert_eq!(Chord::parse(&chord.to_string()), Ok(chord));
@@ -123,7 +123,7 @@ fn a_key_that_was_written_is_the_one_that_comes() {
 }
 
 #[test]
-fn without_a_file_every_key_is_itself() {
+fn without_a_file_every_key_keeps_its_meaning() {
     let (map, problems) = Keymap::new(None);
     assert!(problems.is_empty());
     let (empty, _) = Keymap::new(Some(""));
@@ -138,7 +138,7 @@ fn without_a_file_every_key_is_itself() {
 }
 
 #[test]
-fn a_key_with_more_held_than_it_has_in_the_map_is_none() {
+fn keys_with_extra_modifiers_are_ignored() {
     let (map, _) = Keymap::new(None);
     let own = keymap("[composer]\nbrowse = \"ctrl+alt+t\"\nmodel = \"ctrl+shift+l\"\n");
     for (name, is, is_with_file) in [
@@ -161,7 +161,7 @@ fn a_key_with_more_held_than_it_has_in_the_map_is_none() {
 }
 
 #[test]
-fn an_action_has_the_keys_that_the_file_gives_it_and_no_other() {
+fn an_action_has_only_the_keys_assigned_in_the_file() {
     let map = keymap("[composer]\nsend = \"ctrl+s\"\nmouse = \"\"\nnew-line = [\"enter\", \"ctrl+j\"]\n");
     let sees = |name: &str| sees(&map, Focus::Composer, name);
     assert_eq!((sees("ctrl+s"), sees("enter"), sees("ctrl+j")), ("enter".into(), "ctrl+j".into(), "ctrl+j".into()));
@@ -174,7 +174,7 @@ fn an_action_has_the_keys_that_the_file_gives_it_and_no_other() {
 }
 
 #[test]
-fn in_a_menu_and_in_a_search_their_own_keys_come_first() {
+fn menu_and_search_keys_take_precedence_over_composer_keys() {
     let map = keymap(
         "[composer]\nsend = \"ctrl+s\"\nmouse = []\nnew-line = [\"enter\"]\npalette = \"f3\"\n[menu]\ndown = [\"down\", \"ctrl+n\"]\n",
     );
@@ -188,7 +188,7 @@ fn in_a_menu_and_in_a_search_their_own_keys_come_first() {
 }
 
 #[test]
-fn what_does_not_hold_is_said_with_its_line_and_the_rest_holds() {
+fn invalid_entries_are_reported_with_their_line_and_the_rest_applies() {
     for (text, why) in [
         ("[composer\n", "line 1:"),
         ("\n[composr]\nsend = \"f5\"", "line 2: unknown section `[composr]`; did you mean `composer`?"),
@@ -232,14 +232,14 @@ fn what_does_not_hold_is_said_with_its_line_and_the_rest_holds() {
 }
 
 #[test]
-fn many_problems_are_counted() {
+fn long_lists_of_problems_are_cut_with_a_count() {
     let text = (0..30).fold("[composer]\n".to_owned(), |text, n| format!("{text}x{n} = \"f2\"\n"));
     let (_, problems) = Keymap::new(Some(&text));
     assert_eq!((problems.len(), problems.last().map(String::as_str)), (9, Some("and 22 more")));
 }
 
 #[test]
-fn a_key_that_is_given_twice_is_said_and_belongs_to_the_first() {
+fn a_key_assigned_twice_is_reported_and_goes_to_the_first_action() {
     let (map, problems) = Keymap::new(Some("[composer]\nsend = \"f2\"\nsteer = \"f2\"\n"));
     assert_eq!(problems, ["line 3: `f2` is already assigned to `send` on line 2; not assigned to `steer`"]);
     assert_eq!(sees(&map, Focus::Composer, "f2"), "enter");
@@ -247,7 +247,7 @@ fn a_key_that_is_given_twice_is_said_and_belongs_to_the_first() {
 }
 
 #[test]
-fn two_actions_can_change_their_keys() {
+fn two_actions_can_swap_their_keys() {
     let map = keymap("[composer]\nbrowse = \"ctrl+o\"\nfold = \"ctrl+t\"\n");
     assert_eq!(sees(&map, Focus::Composer, "ctrl+o"), "ctrl+t");
     assert_eq!(sees(&map, Focus::Composer, "ctrl+t"), "ctrl+o");
@@ -256,7 +256,7 @@ fn two_actions_can_change_their_keys() {
 
 /// The guard sees the translated keys: no file makes a key decide something that it did not decide before.
 #[test]
-fn no_file_makes_a_key_decide_a_question() {
+fn no_keymap_file_can_make_another_key_decide_a_dialog() {
     let decides = |chord: Chord| chord.is_text() || chord.code == KeyCode::Enter && chord.modifiers.is_empty();
     let words: Vec<String> = all()
         .iter()
@@ -279,7 +279,7 @@ fn no_file_makes_a_key_decide_a_question() {
 }
 
 #[test]
-fn what_the_screen_says_names_the_keys_of_now() {
+fn hints_name_the_current_keys() {
     let map =
         keymap("[composer]\nmodel = \"f4\"\nbrowse = []\nreview = \"ctrl+n\"\n\"line-down\" = []\n[browse]\nnext = [\"down\"]\n");
     for (focus, hint, said) in [
@@ -301,7 +301,7 @@ fn what_the_screen_says_names_the_keys_of_now() {
 }
 
 #[test]
-fn the_example_of_the_docs_holds() {
+fn the_keymap_example_in_the_docs_works() {
     let docs = include_str!("../../../docs/SCREEN.md");
     let (_, section) = docs.split_once("## Keys of your own").unwrap();
     let example = section.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();

@@ -77,14 +77,14 @@ A [reference] too.
 ";
 
 #[test]
-fn an_answer_as_it_is_drawn() {
+fn drawn_markdown_matches_the_snapshots() {
     for width in [100, 60, 40] {
         check(&format!("markdown_{width}"), &shown(ANSWER, width));
     }
 }
 
 #[test]
-fn a_fence_that_is_still_open_is_code() {
+fn an_unclosed_fence_is_code() {
     let mut document = Document::new();
     document.push("text\n\n```rust\nlet x = 1;\n\n\nlet *y* = 2;");
     assert_eq!(picture(draw(&mut document, 40), 40), "text\n\n   1  let x = 1;\n   2\n   3\n   4  let *y* = 2;\n");
@@ -95,7 +95,7 @@ fn a_fence_that_is_still_open_is_code() {
 }
 
 #[test]
-fn list_items_count_on_over_blank_lines_and_code() {
+fn list_numbers_continue_across_blank_lines_and_code() {
     let source = "1. one\n\n1. two\n\n   still two\n\n   ```\n   a\n\n   b\n   ```\n\n1. three\n\nend\n\n7. seven\n8. eight\n";
     let expected = "\
 1. one
@@ -119,7 +119,7 @@ end
 }
 
 #[test]
-fn a_piece_of_code_keeps_its_numbers_over_the_borders_of_its_parts() {
+fn line_numbers_of_long_code_continue_across_blocks() {
     let code = (1..=200).map(|number| format!("line {number}")).collect::<Vec<_>>().join("\n");
     let text = shown(&format!("```\n{code}\n```\n"), 40);
     let expected: Vec<_> = (1..=200).map(|number| format!("{number:>4}  line {number}")).collect();
@@ -127,7 +127,7 @@ fn a_piece_of_code_keeps_its_numbers_over_the_borders_of_its_parts() {
 }
 
 #[test]
-fn a_table_too_long_for_one_block_goes_on_without_a_second_head() {
+fn a_table_longer_than_one_block_has_a_single_header() {
     let row = format!("| {} | b |\n", "a".repeat(50));
     let count = 600;
     let text = shown(&format!("| one | two |\n|---|---|\n{}", row.repeat(count)), 80);
@@ -136,7 +136,7 @@ fn a_table_too_long_for_one_block_goes_on_without_a_second_head() {
 }
 
 #[test]
-fn a_table_folds_to_records_where_it_does_not_fit() {
+fn a_table_that_does_not_fit_becomes_records() {
     let table = "| Step | What it does |\n|---|---|\n| lex | reads **every** token of the whole input and keeps its place for the message it may have to give |\n| parse | builds the tree |\n";
     for width in [100, 84, 40] {
         check(&format!("table_{width}"), &shown(table, width));
@@ -144,7 +144,7 @@ fn a_table_folds_to_records_where_it_does_not_fit() {
 }
 
 #[test]
-fn an_entity_cannot_spell_what_text_may_not_hold() {
+fn entities_cannot_produce_forbidden_characters() {
     let text = shown("a &#27;[2J &#x202e;b `c&#8203;d` &#x9b;x [l](<http://e/&#27;x>)", 80);
     for letter in ['\u{1b}', '\u{202e}', '\u{9b}'] {
         assert!(!text.contains(letter), "{text}");
@@ -153,7 +153,7 @@ fn an_entity_cannot_spell_what_text_may_not_hold() {
 }
 
 #[test]
-fn code_gets_its_colours_when_they_are_there() {
+fn code_is_highlighted_once_the_colours_are_available() {
     let theme = Theme::dark();
     let mut document = whole("- item\n  ```rust\n  let inner = 1;\n  ```\n\n```rust\nlet outer = 1;\n```\n");
     let height = document.height(60);
@@ -169,7 +169,7 @@ fn code_gets_its_colours_when_they_are_there() {
 }
 
 #[test]
-fn rows_are_the_same_however_much_of_them_is_asked_for() {
+fn rows_do_not_depend_on_the_requested_range() {
     let mut document = whole(ANSWER);
     let all: Vec<String> = draw(&mut document, 50).iter().map(words).collect();
     for start in 0..all.len() {
@@ -207,7 +207,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn chunks_make_the_same_rows_as_the_whole(source in markdown(), size in 1..9_usize, width in 1..90_u16) {
+    fn streamed_chunks_produce_the_same_rows_as_the_whole_text(source in markdown(), size in 1..9_usize, width in 1..90_u16) {
         let mut piecewise = Document::new();
         for chunk in chunks(&source, size) {
             piecewise.push(&chunk);
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn no_row_is_wider_than_asked_or_holds_a_control_character(source in markdown(), size in 1..40_usize, width in 1..90_u16) {
+    fn no_row_exceeds_the_width_or_contains_control_characters(source in markdown(), size in 1..40_usize, width in 1..90_u16) {
         let mut document = Document::new();
         for chunk in chunks(&source, size) {
             document.push(&chunk);
@@ -235,7 +235,7 @@ proptest! {
 }
 
 #[test]
-fn a_fence_behind_a_quote_and_a_tab_leaves_no_tab_and_fits() {
+fn a_fence_after_a_quote_and_a_tab_contains_no_tab_and_fits() {
     let mut document = Document::new();
     for chunk in chunks(">\t```", 1) {
         document.push(&chunk);
@@ -247,7 +247,7 @@ fn a_fence_behind_a_quote_and_a_tab_leaves_no_tab_and_fits() {
 }
 
 #[test]
-fn very_long_lines_are_cut_at_the_same_places_however_they_come() {
+fn very_long_lines_are_split_the_same_way_whether_streamed_or_whole() {
     let long = format!("{}\n\n```\n{}\n```\n", "some words ".repeat(8000), "x".repeat(50_000));
     let mut piecewise = Document::new();
     for chunk in chunks(&long, 777) {
@@ -260,7 +260,7 @@ fn very_long_lines_are_cut_at_the_same_places_however_they_come() {
 }
 
 #[test]
-fn without_colours_code_among_words_keeps_its_backticks() {
+fn inline_code_keeps_its_backticks_without_colours() {
     let mut document = Document::colourless();
     document.push("Run `cargo test` in ``a`b``, or `` ` ``.\n\n- `x` first\n");
     document.finish();

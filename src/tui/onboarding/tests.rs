@@ -58,7 +58,7 @@ fn reached(reach: &Reach) -> String {
 }
 
 #[test]
-fn what_happens_leads_where_the_table_says() {
+fn setup_inputs_lead_to_the_expected_steps() {
     const KEY: &str = "paste:sk-ant-api03-abcdefgh";
     for (script, last) in [
         // Skipped step by step, and at once; a previewed theme is undone.
@@ -150,7 +150,7 @@ fn the_question_about_the_list_of_models_follows_the_approvals_and_keeps_their_a
 }
 
 #[test]
-fn an_answer_to_a_test_that_was_left_is_not_shown_for_another() {
+fn the_result_of_an_abandoned_test_is_not_shown_for_another_model() {
     let mut questions = questions();
     questions.step(Input::Pick(Pick::Model(0)));
     let [Out::Ask(SetupAsked::Test { number, .. }), _] = questions.step(Input::Pick(Pick::Test))[..] else { panic!() };
@@ -166,7 +166,7 @@ fn an_answer_to_a_test_that_was_left_is_not_shown_for_another() {
 }
 
 #[test]
-fn a_key_is_known_by_its_beginning_and_never_printed() {
+fn api_keys_are_recognized_by_prefix_and_never_printed() {
     for (key, provider) in [
         ("sk-ant-api03-abcdefgh", Some("anthropic")),
         (" sk-proj-abcdefghijk\n", Some("openai")),

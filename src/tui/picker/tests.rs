@@ -30,7 +30,7 @@ fn press(picker: &mut Picker, code: KeyCode) -> PickerResult {
 }
 
 #[test]
-fn only_what_was_highlighted_on_the_screen_is_chosen() {
+fn only_a_row_drawn_as_highlighted_can_be_chosen() {
     let mut picker = picker(&["one", "two", "three"]);
     assert_eq!(press(&mut picker, KeyCode::Enter), PickerResult::Nothing, "nobody has seen it");
     draw(&mut picker, 60, 12);
@@ -41,7 +41,7 @@ fn only_what_was_highlighted_on_the_screen_is_chosen() {
 }
 
 #[test]
-fn typing_narrows_the_list_in_any_order_of_words() {
+fn typed_words_filter_the_list_in_any_order() {
     let mut picker = picker(&["claude opus", "claude sonnet", "gpt"]);
     picker.insert("SON clau");
     assert_eq!(picker.at().map(|row| row.key.as_str()), Some("claude sonnet"));
@@ -57,7 +57,7 @@ fn typing_narrows_the_list_in_any_order_of_words() {
 }
 
 #[test]
-fn a_column_in_which_nothing_stands_leaves_its_room_to_the_names() {
+fn an_empty_column_leaves_its_space_to_the_names() {
     let mut bare = Picker::new("Things", COLUMNS);
     bare.set_rows(vec![row("a name that is longer than most", "", "12k")]);
     let shown = draw(&mut bare, 40, 12);
@@ -66,7 +66,7 @@ fn a_column_in_which_nothing_stands_leaves_its_room_to_the_names() {
 }
 
 #[test]
-fn columns_go_and_names_are_cut_where_there_is_no_room() {
+fn columns_are_dropped_and_names_truncated_when_space_is_short() {
     let mut picker = picker(&["a name that is long enough to be cut somewhere", "short"]);
     let wide = draw(&mut picker, 80, 12);
     assert!(wide.contains("kind") && wide.contains("cut somewhere  a kind   12k"), "{wide}");
@@ -94,7 +94,7 @@ fn a_long_list_scrolls_with_its_highlight() {
 }
 
 #[test]
-fn a_list_with_more_below_says_so_and_a_mark_is_read_whole() {
+fn a_list_with_more_rows_shows_an_arrow_and_marks_are_not_truncated() {
     let names: Vec<String> = (0..20).map(|n| format!("a thing with a name of some length {n}")).collect();
     let mut picker = picker(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let shown = draw(&mut picker, 40, 12);
@@ -108,7 +108,7 @@ fn a_list_with_more_below_says_so_and_a_mark_is_read_whole() {
 }
 
 #[test]
-fn a_list_keeps_half_of_the_screen_and_a_fact_is_cut_before_it_is_dropped() {
+fn the_list_keeps_half_of_the_screen_and_details_are_truncated_before_dropped() {
     const FACTS: &[Column] = &[Column { head: "", is_number: false, rank: 0 }, Column { head: "", is_number: false, rank: 1 }];
     let fact = |name: &str, value: &str| Row {
         key: name.to_owned(),

@@ -88,7 +88,7 @@ fn decides(commands: &[Command]) -> bool {
 }
 
 #[test]
-fn an_answer_is_whole_lines_behind_its_speaker() {
+fn responses_are_printed_in_whole_lines_with_the_speaker() {
     let mut session = Session::new();
     session.read();
     session.types("explain it");
@@ -102,7 +102,7 @@ fn an_answer_is_whole_lines_behind_its_speaker() {
 }
 
 #[test]
-fn what_was_typed_at_the_prompt_is_not_said_again_and_what_waited_is() {
+fn prompts_are_not_echoed_but_queued_ones_are_printed() {
     let mut session = Session::new();
     session.types("explain it");
     session.read();
@@ -113,7 +113,7 @@ fn what_was_typed_at_the_prompt_is_not_said_again_and_what_waited_is() {
 }
 
 #[test]
-fn a_diff_says_of_each_line_what_becomes_of_it() {
+fn diffs_label_each_line_as_added_or_removed() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(requested("call-a", "EditFile", "Edit src/main.rs"));
@@ -138,7 +138,7 @@ fn a_diff_says_of_each_line_what_becomes_of_it() {
 }
 
 #[test]
-fn what_is_asked_anew_is_read_out_and_takes_one_answer() {
+fn a_renewed_approval_is_printed_and_takes_one_answer() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.read();
@@ -154,7 +154,7 @@ fn what_is_asked_anew_is_read_out_and_takes_one_answer() {
 }
 
 #[test]
-fn a_file_that_changes_while_the_question_stands_is_said_and_the_new_proposal_asked_for_by_its_word() {
+fn a_file_changed_during_an_approval_is_reported_and_updated_diff_renews_it() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
@@ -184,7 +184,7 @@ fn a_file_that_changes_while_the_question_stands_is_said_and_the_new_proposal_as
 }
 
 #[test]
-fn a_command_is_its_line_and_its_parts_with_rule_and_risk() {
+fn command_approvals_print_the_command_and_its_parts_with_rule_and_risk() {
     let mut session = Session::new();
     session.tell(started("test it"));
     session.read();
@@ -202,7 +202,7 @@ fn a_command_is_its_line_and_its_parts_with_rule_and_risk() {
 }
 
 #[test]
-fn only_a_whole_word_that_was_typed_after_the_question_decides() {
+fn only_a_whole_word_typed_after_the_approval_appears_decides() {
     for line in ["", " ", "y", "a", "1", "yes", "allow it", "allowed", "Allow please", "n", "alles", "ok", "allow;", "y\u{8}"] {
         let mut session = Session::new();
         session.tell(started("change it"));
@@ -222,7 +222,7 @@ fn only_a_whole_word_that_was_typed_after_the_question_decides() {
 }
 
 #[test]
-fn what_stood_in_the_line_when_the_question_came_is_no_part_of_an_answer() {
+fn text_typed_before_an_approval_appeared_is_not_part_of_the_answer() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
@@ -238,7 +238,7 @@ fn what_stood_in_the_line_when_the_question_came_is_no_part_of_an_answer() {
 }
 
 #[test]
-fn a_paste_answers_nothing_and_is_kept() {
+fn pasted_text_decides_nothing_and_goes_to_the_draft() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
@@ -249,7 +249,7 @@ fn a_paste_answers_nothing_and_is_kept() {
 }
 
 #[test]
-fn a_wrong_answer_is_told_asked_again_and_no_part_of_the_next_line() {
+fn an_invalid_answer_is_reported_saved_as_draft_and_not_joined_to_the_next_line() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
@@ -275,7 +275,7 @@ fn a_wrong_answer_is_told_asked_again_and_no_part_of_the_next_line() {
 }
 
 #[test]
-fn a_denial_takes_words_and_a_rule_takes_two_answers() {
+fn a_denial_accepts_a_reason_and_a_rule_needs_a_second_answer() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
@@ -298,7 +298,7 @@ fn a_denial_takes_words_and_a_rule_takes_two_answers() {
 }
 
 #[test]
-fn each_question_stands_alone_and_one_that_was_put_off_comes_back() {
+fn approvals_appear_one_by_one_and_postponed_ones_return() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
@@ -318,7 +318,7 @@ fn each_question_stands_alone_and_one_that_was_put_off_comes_back() {
 }
 
 #[test]
-fn trust_and_interrupted_calls_have_their_words() {
+fn trust_and_interrupted_calls_are_answered_with_their_own_words() {
     let (trust, mut answered) = trust(&["AGENTS.md (instructions)"]);
     let mut session = Session::with(Start { trust: Some(trust), ..start() });
     let said = session.read();
@@ -341,7 +341,7 @@ fn trust_and_interrupted_calls_have_their_words() {
 }
 
 #[test]
-fn going_back_is_by_number_and_then_by_word() {
+fn rewind_takes_a_number_and_then_a_scope() {
     let mut session = Session::new();
     session.read();
     assert!(session.types("/rewind").contains(&Command::ListRewindPoints));
@@ -358,7 +358,7 @@ fn going_back_is_by_number_and_then_by_word() {
 }
 
 #[test]
-fn ctrl_c_stops_the_task_and_again_quits() {
+fn ctrl_c_stops_the_task_and_pressed_again_quits() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(text("I am"));
@@ -368,7 +368,7 @@ fn ctrl_c_stops_the_task_and_again_quits() {
 }
 
 #[test]
-fn status_comes_on_demand_and_no_line_moves_the_cursor() {
+fn status_is_printed_on_demand_and_output_never_moves_the_cursor() {
     let mut session = Session::new();
     session.tell(started("test it"));
     session.tell(requested("c", "RunCommand", "$ cargo test"));
@@ -391,7 +391,7 @@ fn status_comes_on_demand_and_no_line_moves_the_cursor() {
 }
 
 #[test]
-fn sessions_and_branches_are_read_out_and_named() {
+fn sessions_and_branches_are_listed_and_selected_by_name_or_number() {
     let mut session = Session::new();
     session.tell(started("x"));
     session.tell(EventKind::TaskCancelled { step_count: 1 });
@@ -441,7 +441,7 @@ fn sessions_and_branches_are_read_out_and_named() {
 }
 
 #[test]
-fn keys_and_commands_are_looked_for_by_a_word() {
+fn keys_and_commands_are_searched_by_word() {
     let mut session = Session::new();
     session.read();
     session.types("/keys ctrl+g");
@@ -458,7 +458,7 @@ fn keys_and_commands_are_looked_for_by_a_word() {
 }
 
 #[test]
-fn without_a_key_the_message_stays_in_the_draft() {
+fn without_an_api_key_the_message_stays_in_the_draft() {
     let access = ModelAccess::NoKey { message: "No key here.".to_owned(), model: None };
     let mut session = Session::with(Start { model_access: access, ..start() });
     session.read();
@@ -479,7 +479,7 @@ fn write(end: &OwnedFd, text: &str) {
 }
 
 #[test]
-fn letters_without_an_end_are_taken_out_of_the_terminals_line_by_the_fence() {
+fn the_fence_takes_unfinished_input_out_of_the_line_buffer_of_the_terminal() {
     let (person, line) = terminal();
     let (mut lines, mut heard) = Lines::start(line.try_clone().unwrap(), Some(line)).unwrap();
     write(&person, "one\n");
@@ -498,7 +498,7 @@ fn letters_without_an_end_are_taken_out_of_the_terminals_line_by_the_fence() {
 }
 
 #[test]
-fn on_a_pipe_every_line_is_a_line_and_the_end_is_told() {
+fn on_a_pipe_lines_are_read_as_typed_and_the_end_is_reported() {
     let (read, write_end) = nix::unistd::pipe().unwrap();
     let (_lines, mut heard) = Lines::start(read, None).unwrap();
     write(&write_end, "one\r\ntwo\nthree");
@@ -512,7 +512,7 @@ fn on_a_pipe_every_line_is_a_line_and_the_end_is_told() {
 }
 
 #[test]
-fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
+fn server_forms_are_filled_in_line_by_line_and_sent_by_a_word() {
     let mut session = Session::new();
     session.tell(EventKind::ElicitationRequested(form("e")));
     session.fence("");
@@ -543,7 +543,7 @@ fn what_a_server_asks_is_filled_in_line_by_line_and_sent_by_a_word() {
 }
 
 #[test]
-fn the_servers_are_read_out() {
+fn mcp_servers_are_listed_and_reconnected() {
     let mut session = Session::new();
     session.tell(EventKind::ServersChanged { servers: servers() });
     session.types("/mcp");

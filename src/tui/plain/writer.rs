@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_comes_while_one_is_asked_for_begins_a_line_of_its_own() {
+    fn output_during_a_prompt_starts_on_a_new_line() {
         let text = written(true, false, |paper| {
             paper.ask("You:").unwrap();
             paper.ask("You:").unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_pipe_what_asks_is_a_line() {
+    fn on_a_pipe_prompts_end_with_a_newline() {
         let text = written(false, false, |paper| {
             paper.ask("You:").unwrap();
             paper.write_text("Note: done").unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_terminal_obeys_gets_out_and_ascii_is_enough() {
+    fn control_characters_are_removed_and_ascii_output_is_supported() {
         let text = written(true, true, |paper| {
             paper.write("a\u{1b}[2Jb\r\u{7}\u{9b}1mc\td").unwrap();
             paper.write_text("+6 −5 · “x” …").unwrap();

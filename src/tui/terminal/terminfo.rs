@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_says_how_many_colours_there_are() {
+    fn the_number_of_colours_is_read_from_terminfo() {
         for (colours, is_long, expected) in [
             (8, false, Some(8)),
             (256, false, Some(256)),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_description_says_nothing() {
+    fn a_broken_terminfo_entry_yields_no_colour_count() {
         let whole = description(256, false);
         for end in 0..whole.len() {
             assert_eq!(max_colours(&whole[..end]), None, "{end}");

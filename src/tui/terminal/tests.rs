@@ -11,7 +11,7 @@ fn asked(variables: &[(&str, &'static str)], colours: Colours) -> String {
 }
 
 #[test]
-fn colours_are_those_the_terminal_says_it_has() {
+fn the_colour_depth_follows_the_environment_of_the_terminal() {
     for (variables, expected) in [
         (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], Colours::True),
         (&[("TERM", "xterm-256color"), ("COLORTERM", "24bit")], Colours::True),
@@ -30,7 +30,7 @@ fn colours_are_those_the_terminal_says_it_has() {
 }
 
 #[test]
-fn what_a_terminal_would_print_it_is_not_asked() {
+fn terminals_are_not_sent_queries_that_they_would_print() {
     let all = asked(&[("TERM", "xterm-256color")], Colours::Indexed256);
     for question in ["^[?u", "^]11;?^\\", "^[?2026$p", "^[?2027$p", "^[?2031$p", "^[?2048$p", "^[>0q", "^P+q524742;5463^\\"] {
         assert!(all.contains(question), "{question} in {all}");
@@ -43,7 +43,7 @@ fn what_a_terminal_would_print_it_is_not_asked() {
 }
 
 #[test]
-fn what_is_known_is_switched_on_and_nothing_else() {
+fn only_reported_terminal_modes_are_enabled() {
     let hear = |told: &mut TerminalCapabilities, answers: Vec<TerminalReply>| -> Vec<CapabilityEffect> {
         answers.into_iter().map(|answer| told.hear(answer)).filter(|then| *then != CapabilityEffect::Nothing).collect()
     };
@@ -87,7 +87,7 @@ fn what_is_known_is_switched_on_and_nothing_else() {
 }
 
 #[test]
-fn what_is_for_the_terminal_around_a_multiplexer_goes_through_it() {
+fn sequences_for_the_outer_terminal_pass_through_the_multiplexer() {
     let sequence = "\x1b]9;words\x1b\\";
     for (variables, expected) in [
         (&[("TERM", "xterm")][..], "^]9;words^\\"),
@@ -100,7 +100,7 @@ fn what_is_for_the_terminal_around_a_multiplexer_goes_through_it() {
 }
 
 #[test]
-fn each_terminal_is_told_in_its_own_words() {
+fn notifications_and_progress_use_the_sequences_of_each_terminal() {
     for (variables, name, notice, progress) in [
         (&[("TERM", "xterm-kitty")][..], "", Some(Notice::Nine), true),
         (&[("TERM", "xterm-256color"), ("VTE_VERSION", "7600")], "", Some(Notice::Notify), false),
@@ -116,7 +116,7 @@ fn each_terminal_is_told_in_its_own_words() {
 }
 
 #[test]
-fn what_is_switched_on_can_be_switched_off() {
+fn every_enabled_terminal_mode_can_be_disabled() {
     for what in TerminalMode::ALL {
         assert!(!what.off().is_empty(), "{what:?}");
         assert_eq!(TerminalMode::ALL.iter().filter(|other| other.bit() == what.bit()).count(), 1, "{what:?}");
@@ -124,7 +124,7 @@ fn what_is_switched_on_can_be_switched_off() {
 }
 
 #[test]
-fn the_key_that_stops_a_task_is_not_held_back_by_gnu_screen() {
+fn gnu_screen_is_detected_as_delaying_the_escape_key() {
     for (variables, held) in [
         (&[("TERM", "screen"), ("STY", "1.pts")][..], true),
         (&[("TERM", "screen-256color"), ("TMUX", "/tmp/tmux"), ("STY", "1.pts")], false),

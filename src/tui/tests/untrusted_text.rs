@@ -242,7 +242,7 @@ fn pages(model: &mut Model, faults: &mut Vec<String>, name: &str) -> String {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn nothing_from_outside_controls_the_terminal_wherever_it_is_shown() {
+fn untrusted_text_never_controls_the_terminal() {
     let mut faults = Vec::new();
     for case in &cases() {
         let text = text_of(case);
@@ -277,7 +277,7 @@ fn nothing_from_outside_controls_the_terminal_wherever_it_is_shown() {
 }
 
 #[test]
-fn every_letter_of_what_one_decides_about_is_seen() {
+fn every_character_of_text_under_approval_is_visible() {
     let flat = |text: &str| text.split_whitespace().collect::<String>();
     for text in [
         "{\"ping\":1}\x1b]0;a-key\x07\x1bPand-a-file\x1b\\ end",
@@ -297,7 +297,7 @@ fn every_letter_of_what_one_decides_about_is_seen() {
 }
 
 #[test]
-fn a_tab_in_what_one_decides_about_has_a_sign() {
+fn tabs_in_text_under_approval_are_marked() {
     for (place, _, mut model) in
         places("rm -rf build\t/", |place| ["approval_command", "diff", "file_name", "note"].contains(&place))
     {
@@ -313,7 +313,7 @@ fn a_tab_in_what_one_decides_about_has_a_sign() {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn a_stream_that_is_cut_anywhere_is_shown_whole() {
+fn untrusted_text_streamed_in_any_chunks_does_not_affect_later_text() {
     for case in &cases() {
         let text = text_of(case);
         if text.chars().count() > 2000 {
@@ -332,7 +332,7 @@ fn a_stream_that_is_cut_anywhere_is_shown_whole() {
 }
 
 #[test]
-fn a_frame_in_which_nothing_changed_writes_nothing() {
+fn an_unchanged_frame_writes_nothing() {
     let mut model = model(SIZE.width, SIZE.height);
     tell(&mut model, started("go"), 0);
     tell(&mut model, text("# Words\n\n❤\u{fe0f} and 你好\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"), 0);

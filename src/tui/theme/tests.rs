@@ -54,7 +54,7 @@ fn faults(theme: &Theme) -> Vec<String> {
 }
 
 #[test]
-fn every_theme_keeps_its_contrast_in_true_and_in_256_colours() {
+fn every_theme_has_enough_contrast_in_true_and_256_colours() {
     let mut found = Vec::new();
     for name in Theme::names() {
         for colours in [Colours::True, Colours::Indexed256] {
@@ -81,7 +81,7 @@ fn themes_for_a_light_background_have_light_in_their_name() {
 }
 
 #[test]
-fn without_colours_no_style_has_one() {
+fn without_colours_no_style_sets_a_colour() {
     let theme = Theme::choose(None, Colours::None);
     for token in TOKENS {
         assert_eq!((theme.style(token).fg, theme.style(token).bg), (None, None), "{token:?}");
@@ -94,7 +94,7 @@ fn without_colours_no_style_has_one() {
 }
 
 #[test]
-fn sixteen_colours_leave_the_ground_to_the_terminal_and_nothing_is_dim() {
+fn sixteen_colours_set_no_background_and_no_style_is_dim() {
     for colours in [Colours::True, Colours::Indexed256, Colours::Sixteen, Colours::None] {
         for background in [None, Some((255, 255, 255))] {
             let theme = Theme::choose(background, colours);
@@ -108,7 +108,7 @@ fn sixteen_colours_leave_the_ground_to_the_terminal_and_nothing_is_dim() {
 }
 
 #[test]
-fn the_background_decides_between_dark_and_light() {
+fn the_terminal_background_selects_the_dark_or_light_theme() {
     for (background, name) in
         [(None, "dark"), (Some((0, 0, 0)), "dark"), (Some((253, 246, 227)), "light"), (Some((40, 44, 52)), "dark")]
     {
@@ -117,7 +117,7 @@ fn the_background_decides_between_dark_and_light() {
 }
 
 #[test]
-fn added_and_removed_lines_stay_apart_in_256_colours() {
+fn added_and_removed_lines_differ_in_256_colours() {
     for name in Theme::names() {
         let theme = Theme::by_name(name).expect(name).with_colours(Colours::Indexed256);
         assert_ne!(theme.style(Token::Added).bg, theme.style(Token::Removed).bg, "{name}");
@@ -125,7 +125,7 @@ fn added_and_removed_lines_stay_apart_in_256_colours() {
 }
 
 #[test]
-fn a_broken_theme_file_says_where_and_what() {
+fn errors_in_theme_files_name_the_line_and_the_problem() {
     let good = BUILT_IN[0].1;
     for (text, expected) in [
         (good.replace("7AB7FF", "7AB7F"), "expected six hex digits"),
@@ -139,7 +139,7 @@ fn a_broken_theme_file_says_where_and_what() {
 }
 
 #[test]
-fn a_theme_of_ones_own_says_only_what_differs() {
+fn custom_themes_override_only_the_given_values() {
     let mine = Theme::of_person("mine", "accent = \"FF00FF\"\n[added]\nline = \"112211\"\n").expect("a theme");
     assert_eq!(mine.palette, Palette { accent: mine.palette.accent, added: mine.palette.added, ..Theme::dark().palette });
     assert_eq!(mine.style(Token::Accent).fg, Some(Color::Rgb(255, 0, 255)));
@@ -152,7 +152,7 @@ fn a_theme_of_ones_own_says_only_what_differs() {
 }
 
 #[test]
-fn a_theme_file_is_found_by_its_name_and_what_is_wrong_with_it_is_said_with_its_line() {
+fn theme_files_are_found_by_name_and_errors_name_the_line() {
     let place = tempfile::tempdir().expect("a directory");
     let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).expect("a file");
     write("mine.toml", "text = \"EEEEEE\"\n");
@@ -175,7 +175,7 @@ fn a_theme_file_is_found_by_its_name_and_what_is_wrong_with_it_is_said_with_its_
 }
 
 #[test]
-fn what_of_a_theme_can_hardly_be_read_is_known() {
+fn low_contrast_colours_of_a_theme_are_detected() {
     for name in Theme::names() {
         assert_eq!(Theme::by_name(name).expect(name).weak(), None, "{name}");
     }
@@ -185,7 +185,7 @@ fn what_of_a_theme_can_hardly_be_read_is_known() {
 
 /// Common terminal colours of the sixteen names, on the backgrounds they are used on.
 #[test]
-fn of_the_sixteen_colours_those_are_used_that_can_be_read() {
+fn only_readable_colours_of_the_sixteen_are_used() {
     let number = |colour: Color| -> Rgb {
         let (red, green, blue) = match colour {
             Color::Red => (205, 0, 0),

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_share_one_row_in_whatever_order_they_end() {
+    fn parallel_calls_share_one_row_regardless_of_completion_order() {
         for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 2, 1, 4, 3], [1, 3, 0, 4, 2]] {
             assert_eq!(joined(order), ([3, 1, 1], vec![true, false, false, false, false]), "{order:?}");
         }

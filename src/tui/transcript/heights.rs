@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sums_are_those_of_a_walk_over_all_entries(edits in prop::collection::vec(edit(), 0..80)) {
+        fn height_sums_equal_a_naive_summation(edits in prop::collection::vec(edit(), 0..80)) {
             let (mut heights, mut plain) = (Heights::default(), Vec::new());
             for edit in edits {
                 match edit {

@@ -48,7 +48,7 @@ fn card(state: CardState, output: &str, proposal: Option<Proposal>) -> Transcrip
 }
 
 #[test]
-fn a_card_that_went_well_is_one_line_until_it_is_opened() {
+fn a_successful_card_is_one_row_until_unfolded() {
     let output: String = (1..=12).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
     let mut transcript = card(CardState::Done { latency_ms: 2450 }, &output, None);
     assert_eq!(rows(&mut transcript, Fold::Quiet), ["✓ $ cargo test  12 lines           ▸   2.4 s"]);
@@ -60,7 +60,7 @@ fn a_card_that_went_well_is_one_line_until_it_is_opened() {
 }
 
 #[test]
-fn a_command_whose_effects_were_kept_still_says_its_line_its_end_and_what_it_printed() {
+fn a_command_with_applied_effects_still_shows_its_exit_code_and_output() {
     let proposal = Proposal { summary: "Run: cargo test".to_owned(), diff: FileDiffs::read(DIFF), ..Proposal::default() };
     let output = "Exit code: 3\n--- stdout ---\n--- stderr ---\noh";
     let rows = rows(&mut card(CardState::Done { latency_ms: 100 }, output, Some(proposal)), Fold::Quiet);
@@ -69,7 +69,7 @@ fn a_command_whose_effects_were_kept_still_says_its_line_its_end_and_what_it_pri
 }
 
 #[test]
-fn a_command_that_the_person_wrote_is_called_what_it_is_and_says_how_it_ended() {
+fn a_command_edited_by_the_user_is_labelled_and_shows_its_exit_code() {
     let mut edited = Card::new(call("1"), "$ a");
     edited.edited(Some("$ b"));
     edited.edited(Some("$ c"));
@@ -88,7 +88,7 @@ fn a_command_that_the_person_wrote_is_called_what_it_is_and_says_how_it_ended() 
 }
 
 #[test]
-fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
+fn command_cards_show_the_exit_code_and_only_printed_output() {
     let rows_of = |output: &str, fold| rows(&mut card(CardState::Done { latency_ms: 100 }, output, None), fold);
     let well = "Exit code: 0\n--- stdout ---\none\ntwo\n--- stderr ---";
     assert_eq!(rows_of(well, Fold::Quiet), ["✓ $ cargo test  2 lines            ▸   0.1 s"]);
@@ -112,7 +112,7 @@ fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
 }
 
 #[test]
-fn what_a_command_printed_stands_there_while_it_is_asked_whether_it_may_run_again() {
+fn the_output_stays_visible_while_a_rerun_needs_approval() {
     let waiting = |is_preview: bool| {
         let mut transcript = Transcript::default();
         let mut card = Card::new(call("1"), "$ curl x");
@@ -128,7 +128,7 @@ fn what_a_command_printed_stands_there_while_it_is_asked_whether_it_may_run_agai
 }
 
 #[test]
-fn what_the_person_said_yes_to_ran_by_no_rule() {
+fn a_call_approved_by_the_user_names_no_rule() {
     let mut transcript = Transcript::default();
     let mut card = Card::new(call("1"), "Edit a.rs");
     card.started("approved by you", 1000);
@@ -138,7 +138,7 @@ fn what_the_person_said_yes_to_ran_by_no_rule() {
 }
 
 #[test]
-fn a_failed_card_is_open() {
+fn failed_cards_start_unfolded_and_can_be_folded() {
     let state = CardState::Failed { latency_ms: 100, message: "it broke".to_owned() };
     let mut transcript = card(state, "why", None);
     let shown = ["✗ $ cargo test  failed             ▾   0.1 s", "  │ it broke", "  │ why", "  │ allowed by rule: user:3"];
@@ -152,7 +152,7 @@ fn a_failed_card_is_open() {
 }
 
 #[test]
-fn a_command_that_took_too_long_says_so_in_its_head_and_shows_no_empty_section() {
+fn a_timed_out_command_is_labelled_and_shows_no_empty_sections() {
     let message = "killed after 2 s with all its processes".to_owned();
     let mut transcript = card(CardState::Failed { latency_ms: 2000, message }, "--- stdout ---\n1\n--- stderr ---", None);
     let shown = rows(&mut transcript, Fold::Quiet);
@@ -161,7 +161,7 @@ fn a_command_that_took_too_long_says_so_in_its_head_and_shows_no_empty_section()
 }
 
 #[test]
-fn an_applied_edit_shows_its_first_and_last_changed_lines_and_its_diff_when_opened() {
+fn an_applied_edit_shows_its_first_and_last_changes_and_its_diff_when_unfolded() {
     let proposal =
         Proposal { summary: "Edit src/main.rs +6 −5".to_owned(), diff: FileDiffs::read(DIFF), ..Proposal::default() };
     let mut edit = Card::new(call("1"), "EditFile");
@@ -176,7 +176,7 @@ fn an_applied_edit_shows_its_first_and_last_changed_lines_and_its_diff_when_open
 }
 
 #[test]
-fn a_running_command_shows_its_last_lines_however_the_output_is_cut() {
+fn a_running_command_shows_its_last_lines_regardless_of_chunk_boundaries() {
     let mut transcript = Transcript::default();
     let mut card = Card::new(call("1"), "$ make");
     card.started("built-in", 0);
@@ -189,7 +189,7 @@ fn a_running_command_shows_its_last_lines_however_the_output_is_cut() {
 }
 
 #[test]
-fn only_what_is_looked_at_is_laid_out() {
+fn only_visible_entries_are_laid_out() {
     let mut transcript = Transcript::default();
     for n in 0..10_000 {
         transcript.push(Kind::Card(Card::new(call(&n.to_string()), "Read a file")));
@@ -200,7 +200,7 @@ fn only_what_is_looked_at_is_laid_out() {
 }
 
 #[test]
-fn colours_of_the_output_are_those_of_the_theme_and_progress_is_its_last_state() {
+fn output_colours_follow_the_theme_and_progress_lines_show_the_last_state() {
     let theme = Theme::dark();
     let output = "\x1b[1;32mok\x1b[0m plain \x1b[38;5;196mred\x1b[0m\n\x1b[33mhalf\rwhole\x1b[0m\x1b]0;title\x07\x1b[2J\nget 10%\rget 50%\rget 100%\n";
     let mut card = Card::new(call("1"), "Tool");
@@ -215,7 +215,7 @@ fn colours_of_the_output_are_those_of_the_theme_and_progress_is_its_last_state()
 }
 
 #[test]
-fn letters_that_mean_a_colour_here_mean_none_when_they_are_printed() {
+fn internal_colour_characters_in_output_are_replaced() {
     let theme = theme();
     let mut card = Card::new(call("1"), "Tool");
     card.ended(CardState::Done { latency_ms: 1 }, "a\u{10f041}b", None);
@@ -224,7 +224,7 @@ fn letters_that_mean_a_colour_here_mean_none_when_they_are_printed() {
 }
 
 #[test]
-fn a_wrapped_line_of_output_says_so_at_the_bar_and_is_one_line_when_it_is_taken() {
+fn a_wrapped_output_line_is_marked_and_copied_as_one_line() {
     let theme = theme();
     let mut transcript = Transcript::default();
     let mut card = Card::new(call("1"), "Tool");
@@ -313,7 +313,7 @@ mod random {
 
     proptest! {
         #[test]
-        fn the_view_is_that_of_a_walk_over_all_rows(acts in prop::collection::vec(act(), 1..40)) {
+        fn the_viewport_equals_a_naive_walk_over_all_rows(acts in prop::collection::vec(act(), 1..40)) {
             let (theme, height) = (theme(), 12_u16);
             let mut width = 44_u16;
             let mut transcript = Transcript::default();

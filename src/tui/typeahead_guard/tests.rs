@@ -86,7 +86,7 @@ fn check(guard: &Guard, table: &[(&str, &str)]) {
 }
 
 #[test]
-fn one_letter_alone_is_confirmed_after_its_delay_or_by_enter() {
+fn a_single_letter_is_confirmed_after_its_delay_or_by_enter() {
     check(
         &armed(),
         &[
@@ -106,7 +106,7 @@ fn one_letter_alone_is_confirmed_after_its_delay_or_by_enter() {
 }
 
 #[test]
-fn an_early_letter_is_marked_and_taken_by_enter_or_its_letter_again() {
+fn an_early_letter_is_highlighted_and_confirmed_by_enter_or_a_second_press() {
     for pace in [GuardTiming::default(), GuardTiming { arming_ms: 300, ..GuardTiming::default() }] {
         check(
             &unanswered(pace),
@@ -132,7 +132,7 @@ fn an_early_letter_is_marked_and_taken_by_enter_or_its_letter_again() {
 }
 
 #[test]
-fn a_second_press_while_the_first_is_confirmed_changes_nothing() {
+fn a_second_press_during_confirmation_changes_nothing() {
     check(
         &armed(),
         &[
@@ -149,7 +149,7 @@ fn a_second_press_while_the_first_is_confirmed_changes_nothing() {
 }
 
 #[test]
-fn letters_that_differ_without_a_pause_are_text() {
+fn different_letters_without_a_pause_are_text() {
     check(
         &armed(),
         &[
@@ -166,7 +166,7 @@ fn letters_that_differ_without_a_pause_are_text() {
 }
 
 #[test]
-fn a_key_that_is_no_choice_is_shown_to_be_none_and_leaves_the_prompt() {
+fn a_key_without_a_choice_is_reported_and_keeps_the_prompt_open() {
     check(
         &armed(),
         &[
@@ -185,7 +185,7 @@ fn a_key_that_is_no_choice_is_shown_to_be_none_and_leaves_the_prompt() {
 }
 
 #[test]
-fn a_digit_marks_its_row_and_enter_takes_it() {
+fn a_digit_highlights_its_row_and_enter_confirms() {
     check(
         &armed(),
         &[
@@ -202,7 +202,7 @@ fn a_digit_marks_its_row_and_enter_takes_it() {
 }
 
 #[test]
-fn what_only_shows_something_is_never_guarded() {
+fn choices_that_only_show_something_are_never_delayed() {
     check(
         &armed(),
         &[("1 x", "x!"), ("1000 x 1200 x", "x! x!"), ("1000 x 1400 x", "x! x!"), ("1000 x 1400 y 1750 tick", "x! y!")],
@@ -211,7 +211,7 @@ fn what_only_shows_something_is_never_guarded() {
 }
 
 #[test]
-fn what_needs_enter_takes_it_in_its_time_only() {
+fn choices_that_need_enter_accept_enter_only_within_the_time_window() {
     check(
         &armed(),
         &[
@@ -283,7 +283,7 @@ fn a_held_key_never_answers_a_second_prompt() {
 }
 
 #[test]
-fn an_arrow_or_a_click_marks_and_enter_takes_it() {
+fn an_arrow_or_a_click_highlights_and_enter_confirms() {
     check(
         &armed(),
         &[
@@ -299,7 +299,7 @@ fn an_arrow_or_a_click_marks_and_enter_takes_it() {
 }
 
 #[test]
-fn another_key_takes_a_letter_back_and_scrolling_keeps_its_mark() {
+fn another_key_cancels_a_letter_and_scrolling_keeps_the_highlight() {
     check(
         &armed(),
         &[
@@ -333,7 +333,7 @@ fn a_letter_right_after_typing_elsewhere_is_text() {
 }
 
 #[test]
-fn in_strict_mode_every_choice_needs_enter_and_no_time_counts() {
+fn in_strict_mode_every_choice_needs_enter_and_delays_confirm_nothing() {
     let strict = GuardTiming { strict: true, ..GuardTiming::default() };
     let mut guard = unanswered(strict);
     check(&guard, &[("5 y 1499 enter", "[y]"), ("5 y 1500 enter", "y!")]);
@@ -352,7 +352,7 @@ fn in_strict_mode_every_choice_needs_enter_and_no_time_counts() {
 }
 
 #[test]
-fn the_mark_fills_in_steps_and_wakes_for_each() {
+fn the_confirmation_indicator_fills_in_steps_with_one_wakeup_each() {
     let mut guard = armed();
     guard.step(GuardInput::Letter('y'), 1000);
     let (mut now, mut seen) = (1000, Vec::new());
@@ -368,7 +368,7 @@ fn the_mark_fills_in_steps_and_wakes_for_each() {
 }
 
 #[test]
-fn a_panel_takes_the_keyboard_only_from_idle_hands() {
+fn a_dialog_takes_focus_only_after_a_pause_in_typing() {
     assert!(may_take_focus(true, None, 5));
     assert!(may_take_focus(true, Some(1000), 2000));
     assert!(!may_take_focus(true, Some(1000), 1999));
@@ -379,7 +379,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
-    fn a_sentence_never_decides_and_loses_no_letter(
+    fn a_typed_sentence_never_decides_and_loses_no_letter(
         sentence in "[ynaN1 2pxe?.é]{2,40}",
         gaps in prop::collection::vec(45_u64..200, 40),
         begin in 0_u64..4000,
@@ -420,7 +420,7 @@ proptest! {
 }
 
 #[test]
-fn a_preset_choice_is_taken_by_one_late_enter_and_by_no_held_key() {
+fn a_preset_choice_is_confirmed_by_a_late_enter_and_never_by_a_held_key() {
     let preset = |pace, at: Option<u64>| {
         let mut guard = guard(at, pace);
         guard.set_preset(Some(1));

@@ -210,7 +210,7 @@ mod tests {
     use super::is_received_as;
 
     #[test]
-    fn a_message_is_recognized_with_markers_in_place_of_its_secrets() {
+    fn a_message_is_recognized_after_redaction_of_its_secrets() {
         let marker = "[redacted:known-value:67620faa]";
         for (message, received, is_same) in [
             ("go on", "go on".to_owned(), true),

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_read_as_people_write_it() {
+    fn budget_limits_are_parsed_in_common_notations() {
         let limit = |scope, unit, limit| BudgetLimit { scope, unit, limit };
         let (session, task) = (BudgetScope::Session, BudgetScope::Task);
         for (words, expected) in [

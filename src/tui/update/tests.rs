@@ -174,7 +174,7 @@ fn queued(texts: &[&str]) -> EventKind {
 }
 
 #[test]
-fn what_is_typed_is_sent_by_enter_and_broken_by_the_other_enters() {
+fn enter_sends_the_draft_and_modified_enter_inserts_a_line_break() {
     check("fix it<enter>", &["prompt \"fix it\""], "");
     check("a<ctrl+j>b<alt+enter>c\\<enter>d", &[], "a\nb\nc\nd");
     check("  <enter>", &[], "  ");
@@ -183,7 +183,7 @@ fn what_is_typed_is_sent_by_enter_and_broken_by_the_other_enters() {
 }
 
 #[test]
-fn slash_words_run_exactly_as_typed() {
+fn slash_commands_run_exactly_as_typed() {
     check("/continue<enter>", &["continue"], "");
     check("/quit<enter>", &["quit", "exit Quit"], "");
     check("/nonsense<enter>", &[], "/nonsense");
@@ -191,7 +191,7 @@ fn slash_words_run_exactly_as_typed() {
 }
 
 #[test]
-fn an_unknown_word_says_which_is_near_and_stays_in_the_draft() {
+fn an_unknown_command_suggests_a_similar_one_and_stays_in_the_draft() {
     for (typed, said) in [
         ("/modle x", "unknown command `/modle x`; did you mean `/model`? /help lists all"),
         ("/exportt", "did you mean `/export`?"),
@@ -208,7 +208,7 @@ fn an_unknown_word_says_which_is_near_and_stays_in_the_draft() {
 }
 
 #[test]
-fn shift_tab_turns_around_at_both_ends_and_where_the_user_declines() {
+fn shift_tab_reverses_at_both_ends_and_when_the_user_declines_a_mode() {
     let mut model = model(100, 30);
     let mut at = 1000;
     let mut press = |model: &mut Model, expected: &str| {
@@ -244,7 +244,7 @@ fn shift_tab_turns_around_at_both_ends_and_where_the_user_declines() {
 }
 
 #[test]
-fn no_mode_is_stricter_than_one_that_is_not_known_yet() {
+fn shift_tab_does_not_change_the_mode_before_the_session_starts() {
     let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     assert_eq!(play(&mut model, 1000, "<shift+tab>"), [""; 0]);
     assert!(draw(&mut model, 1100).contains("starting: try again in a moment"));
@@ -259,7 +259,7 @@ fn ctrl_c_clears_the_draft_and_quits_when_pressed_twice() {
 }
 
 #[test]
-fn escape_interrupts_the_task_at_the_first_press_and_keeps_the_draft() {
+fn escape_interrupts_the_task_on_the_first_press_and_keeps_the_draft() {
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 1000, "<esc>"), Vec::<String>::new());
     tell(&mut model, started("x"), 2000);
@@ -271,7 +271,7 @@ fn escape_interrupts_the_task_at_the_first_press_and_keeps_the_draft() {
 }
 
 #[test]
-fn what_an_interrupt_does_not_end_a_late_second_escape_kills() {
+fn a_late_second_escape_kills_a_task_that_ignores_the_interrupt() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 2000);
     assert_eq!(play(&mut model, 3000, "<esc>"), ["cancel"]);
@@ -333,7 +333,7 @@ fn an_interrupted_call_is_resolved_by_a_choice() {
 }
 
 #[test]
-fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
+fn replayed_history_is_shown_without_opening_approvals_or_running_calls() {
     let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let history = [
         started("fix it"),
@@ -354,7 +354,7 @@ fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
 }
 
 #[test]
-fn trust_is_asked_under_guard_and_takes_two_keys() {
+fn the_trust_dialog_is_guarded_and_takes_two_keys() {
     let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let (trust, _answered) = crate::tui::tests::fixtures::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
     let trust = Some(trust);
@@ -366,7 +366,7 @@ fn trust_is_asked_under_guard_and_takes_two_keys() {
 }
 
 #[test]
-fn prompts_sent_before_are_found_by_their_words() {
+fn earlier_prompts_are_found_by_reverse_search() {
     check(
         "Alpha one<enter>beta<enter>alpha two<enter>x<ctrl+r>ALPHA<enter>",
         &["prompt \"Alpha one\"", "prompt \"beta\"", "prompt \"alpha two\""],
@@ -380,7 +380,7 @@ fn prompts_sent_before_are_found_by_their_words() {
 }
 
 #[test]
-fn tab_completes_a_command_as_far_as_it_is_clear() {
+fn tab_completes_a_command_as_far_as_unambiguous() {
     check("/he<tab>", &[], "/help");
     check("/<tab>", &[], "/help");
     check("/th<tab>li<tab>", &[], "/theme light");
@@ -388,7 +388,7 @@ fn tab_completes_a_command_as_far_as_it_is_clear() {
 }
 
 #[test]
-fn the_menu_shows_what_a_command_could_become() {
+fn the_menu_lists_matching_commands() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "/");
     let screen = draw(&mut model, 2000);
@@ -426,7 +426,7 @@ fn a_theme_is_chosen_by_name_and_auto_follows_the_terminal() {
 }
 
 #[test]
-fn while_only_the_person_is_waited_for_nothing_ticks() {
+fn no_timer_runs_while_an_approval_is_pending() {
     let mut model = model(120, 36);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, EventKind::ToolCallProgress { tool_name: "EditFile".to_owned(), bytes: 84 }, 1500);
@@ -445,7 +445,7 @@ fn while_only_the_person_is_waited_for_nothing_ticks() {
 }
 
 #[test]
-fn ctrl_d_asks_once_more_where_something_goes_on_or_waits() {
+fn ctrl_d_must_be_pressed_twice_while_work_is_running_or_pending() {
     let running = |model: &mut Model| tell(model, started("x"), 500);
     let asked = |model: &mut Model| {
         tell(model, started("x"), 500);
@@ -510,7 +510,7 @@ fn a_key_right_before_the_task_ends_is_still_acknowledged() {
 }
 
 #[test]
-fn what_was_typed_before_the_terminal_was_lent_is_kept_with_the_draft() {
+fn text_typed_before_the_terminal_was_handed_over_joins_the_draft() {
     let mut model = model(80, 24);
     assert!(update(&mut model, Msg::TypedBefore(String::new()), 1000).is_empty() && model.save_draft_at.is_none());
     update(&mut model, Msg::TypedBefore("and then".to_owned()), 1000);
@@ -518,7 +518,7 @@ fn what_was_typed_before_the_terminal_was_lent_is_kept_with_the_draft() {
 }
 
 #[test]
-fn a_laxer_mode_that_is_not_answered_is_not_asked_about_any_more() {
+fn escape_discards_the_dialog_about_a_laxer_mode() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "/mode auto<enter>");
     assert!(model.dialogs.is_open());
@@ -534,7 +534,7 @@ fn a_laxer_mode_that_is_not_answered_is_not_asked_about_any_more() {
 }
 
 #[test]
-fn the_environment_tells_the_background_until_the_terminal_does() {
+fn the_environment_determines_the_background_until_the_terminal_reports_one() {
     use crate::tui::interface::Background;
     for (value, ground) in [
         ("0;15", Background::Light),

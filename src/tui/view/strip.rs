@@ -257,7 +257,7 @@ mod tests {
     use super::given_way;
 
     #[test]
-    fn what_goes_on_gives_way_piece_by_piece_and_is_cut_before_its_time() {
+    fn activity_parts_are_dropped_one_by_one_and_the_elapsed_time_is_kept_longest() {
         let words = "Running cargo test --workspace · 1 more · 12 s · ↑ 31k ↓ 640 tokens";
         for (room, expected) in
             [(80, words), (60, "Running cargo test --workspace · 1 more · 12 s"), (40, "Running cargo test --workspace · 1 more")]

@@ -78,7 +78,7 @@ fn begins(model: &mut Model, start: Start) {
 }
 
 #[test]
-fn the_first_lines_tear_no_command() {
+fn the_greeting_never_splits_a_command() {
     let last = "Last session: \"Validate the name\" · 2 h ago · 3 uncommitted changes · run `aye --resume=7f3a0c12` to continue";
     let attempt = "look into the TODO in src/main.rs:2";
     check("greeting", |model| {
@@ -87,7 +87,7 @@ fn the_first_lines_tear_no_command() {
 }
 
 #[test]
-fn the_first_lines_say_whether_the_project_is_trusted_and_when_the_policy_ends() {
+fn the_greeting_shows_project_trust_and_the_expiry_of_the_policy() {
     for (width, expected) in [
         (100, "  Trusted project · policy \"ask\" (user + project, expires in 6 d) · sandbox on · net off\n"),
         (40, "  Trusted project · policy \"ask\" (user +\n  project, expires in 6 d) ·\n  sandbox on · net off\n"),
@@ -102,7 +102,7 @@ fn the_first_lines_say_whether_the_project_is_trusted_and_when_the_policy_ends()
 }
 
 #[test]
-fn without_a_key_the_way_to_one_is_in_sight() {
+fn without_an_api_key_the_screen_shows_how_to_add_one() {
     check("no-key", |model| {
         let message = "no API key found: run `aye auth login PROVIDER`".to_owned();
         let header = Header { model: String::new(), ..header() };
@@ -133,7 +133,7 @@ fn streaming_with_cards() {
 }
 
 #[test]
-fn browsing_with_words_looked_for() {
+fn browsing_with_a_search() {
     check("browse", |model| {
         cards(model);
         tell(model, text("\n## Plan\nThe line that matters is line 17, see\n\n```rust\nlet line = 17;\n```\n"), 9000);
@@ -160,7 +160,7 @@ fn slash(model: &mut Model, command: &str) {
 }
 
 #[test]
-fn a_window_that_is_too_small_says_all_of_what_it_needs() {
+fn the_window_size_message_is_complete_even_in_a_tiny_window() {
     let mut model = model(12, 4);
     let drawn = picture(&mut model, 100);
     let words = drawn.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -168,7 +168,7 @@ fn a_window_that_is_too_small_says_all_of_what_it_needs() {
 }
 
 #[test]
-fn what_runs_in_the_background_has_a_row() {
+fn background_commands_are_shown_in_a_row() {
     let mut model = model(80, 24);
     let running = RunningCommand {
         id: "s1".to_owned(),
@@ -204,13 +204,13 @@ fn the_help() {
 }
 
 #[test]
-fn a_window_that_is_too_small_says_so() {
+fn a_window_too_small_shows_the_required_size() {
     let mut model = model(32, 9);
     assert!(picture(&mut model, 0).starts_with("aye needs 40x12, this terminal\nis 32x9\n"));
 }
 
 #[test]
-fn without_unicode_every_sign_of_ours_is_ascii() {
+fn ascii_mode_draws_only_ascii_characters() {
     let mut model = Model::new(Options { ascii: true, ..options() }, None, Size::new(60, 20));
     feed(&mut model, Msg::Start(Box::new(start())), 0);
     cards(&mut model);
@@ -233,7 +233,7 @@ fn key(model: &mut Model, code: KeyCode) -> usize {
 }
 
 #[test]
-fn messages_that_wait_and_a_request_that_is_sent_again() {
+fn queued_messages_and_a_retried_request() {
     check("retrying", |model| {
         cards(model);
         let waiting = |id, text: &str, steer| Waiting { id, text: text.to_owned(), steer };
@@ -246,12 +246,12 @@ fn messages_that_wait_and_a_request_that_is_sent_again() {
 }
 
 #[test]
-fn what_fills_the_window() {
+fn context_use_overview() {
     check("context", |model| tell(model, EventKind::ContextShown(context_use()), 9000));
 }
 
 #[test]
-fn a_summary_and_a_window_that_is_nearly_full() {
+fn a_summary_and_a_nearly_full_context_window() {
     check("compacted", |model| {
         let facts = ModelFacts::of_test("sonnet-5", 24_000, None);
         tell(model, EventKind::ModelChanged { facts, effort: Some(Effort::High), message: String::new() }, 8000);
@@ -289,7 +289,7 @@ fn control(model: &mut Model, letter: char) {
 }
 
 #[test]
-fn the_servers_and_what_they_ask() {
+fn mcp_servers_and_their_elicitations() {
     let list = |model: &mut Model| {
         tell(model, EventKind::ServersChanged { servers: servers() }, 8000);
         typed(model, "/mcp");
@@ -336,7 +336,7 @@ fn the_servers_and_what_they_ask() {
 }
 
 #[test]
-fn what_runs_where() {
+fn status_command_overview() {
     check("status", |model| {
         let rows = vec![("settings".to_owned(), "~/.config/aye/config.toml".to_owned())];
         tell(model, EventKind::LookedUp(HostResponse::Places { rows }), 9000);
@@ -357,7 +357,7 @@ fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::Input<'static>]) {
 }
 
 #[test]
-fn the_first_questions() {
+fn setup_dialogs_at_first_start() {
     use crate::tui::onboarding::{Input, Pick};
     let key = Input::Pasted("sk-ant-api03-abcdefghijklmnopqrstuvwxyz");
     check("setup-model-list", |model| {

@@ -45,7 +45,7 @@ fn after(text: &str, keys: &str) -> String {
 }
 
 #[test]
-fn motions_lead_where_vim_leads() {
+fn motions_move_the_cursor_as_in_vim() {
     for (text, keys, expected) in [
         ("|one two", "w", "one |two"),
         ("|one, two", "w", "one|, two"),
@@ -81,7 +81,7 @@ fn motions_lead_where_vim_leads() {
 }
 
 #[test]
-fn operators_take_what_vim_takes() {
+fn operators_act_on_the_same_text_as_in_vim() {
     for (text, keys, expected) in [
         ("|one two", "dw", "|two"),
         ("one |two\nthree", "dw", "one| \nthree"),
@@ -141,7 +141,7 @@ fn operators_take_what_vim_takes() {
 }
 
 #[test]
-fn insert_mode_begins_where_it_is_asked_for_and_ends_on_the_letter_before() {
+fn insert_mode_starts_at_the_requested_position_and_ends_one_character_left() {
     for (text, keys, expected) in [
         ("o|ne", "iX⎋", "o|Xne"),
         ("o|ne", "aX⎋", "on|Xe"),
@@ -158,7 +158,7 @@ fn insert_mode_begins_where_it_is_asked_for_and_ends_on_the_letter_before() {
 }
 
 #[test]
-fn a_change_is_repeated_by_a_dot() {
+fn dot_repeats_the_last_change() {
     for (text, keys, expected) in [
         ("|one two three", "dw.", "|three"),
         ("|one two", "cwX⎋w.", "X |X"),
@@ -174,7 +174,7 @@ fn a_change_is_repeated_by_a_dot() {
 }
 
 #[test]
-fn escape_is_for_the_screen_where_nothing_is_left_to_give_up() {
+fn escape_is_unhandled_if_there_is_nothing_to_cancel() {
     let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
     let (mut vim, mut area) = (Vim::default(), text_area("|"));
     assert_eq!(vim.key(&mut area, escape), KeyOutcome::Nothing, "an empty draft");
@@ -188,7 +188,7 @@ fn escape_is_for_the_screen_where_nothing_is_left_to_give_up() {
 }
 
 #[test]
-fn a_line_for_vim_itself_is_typed_into_nothing() {
+fn vim_command_lines_are_discarded() {
     let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("o|ne two"));
     press(&mut vim, &mut area, ":dd/x");
     assert!(vim.is_in_line());
@@ -210,7 +210,7 @@ fn a_line_for_vim_itself_is_typed_into_nothing() {
 
 proptest! {
     #[test]
-    fn no_keys_lead_out_of_the_text(text in "[a-c .\"\n]{0,30}", keys in "[hjklwWbBeE0^$gGfFtT;,dcyxXsSDCYpPurvVJiaIAoO~.RU%{}|()><=:mb1-3\"⎋ab↻]{0,40}") {
+    fn no_key_sequence_moves_the_cursor_outside_the_text(text in "[a-c .\"\n]{0,30}", keys in "[hjklwWbBeE0^$gGfFtT;,dcyxXsSDCYpPurvVJiaIAoO~.RU%{}|()><=:mb1-3\"⎋ab↻]{0,40}") {
         let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area(&text));
         press(&mut vim, &mut area, &keys);
         let at = here(&area);
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_undone_is_as_it_was(text in "[a-c .\n]{1,30}", keys in prop::sample::select(vec!["dw", "dd", "x", "D", "rX", "daw", "yyp", "3iX⎋"])) {
+    fn undo_restores_the_original_text(text in "[a-c .\n]{1,30}", keys in prop::sample::select(vec!["dw", "dd", "x", "D", "rX", "daw", "yyp", "3iX⎋"])) {
         let before = text_area(&text);
         let undone = after(&text, &format!("{keys}uuuuuu"));
         prop_assert_eq!(undone.replace('|', ""), before.lines().join("\n"));
@@ -226,7 +226,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_typed_in_one_go_is_taken_back_in_one_go_and_made_again() {
+fn an_insertion_is_undone_and_redone_as_a_unit() {
     for (text, keys, expected) in [
         ("|one two", "A xyz⎋u", "one tw|o"),
         ("|one two", "A xyz⎋u↻", "one two| xyz"),
@@ -246,7 +246,7 @@ fn what_was_typed_in_one_go_is_taken_back_in_one_go_and_made_again() {
 }
 
 #[test]
-fn what_a_dot_repeats_is_a_change_and_ends_where_it_leads_nowhere() {
+fn dot_repeats_only_completed_changes_and_their_inserted_text() {
     for (text, keys, expected) in [
         // Without an X before the end the rest would be commands, including the dot.
         ("|one X two", "ctX.d⎋$.", ".dX tw|o"),
@@ -266,7 +266,7 @@ fn what_a_dot_repeats_is_a_change_and_ends_where_it_leads_nowhere() {
 }
 
 #[test]
-fn keys_on_a_great_many_rows_are_done_at_once_and_a_put_stays_in_its_bounds() {
+fn commands_on_many_rows_are_fast_and_puts_are_bounded_in_size() {
     let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("|one"));
     press(&mut vim, &mut area, "yy9999p");
     assert_eq!(area.lines().len(), 10_000);
@@ -278,7 +278,7 @@ fn keys_on_a_great_many_rows_are_done_at_once_and_a_put_stays_in_its_bounds() {
 }
 
 #[test]
-fn what_was_begun_ends_with_the_text_it_was_begun_in() {
+fn pending_commands_are_cancelled_when_the_draft_changes_or_enter_is_pressed() {
     let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("|short"));
     press(&mut vim, &mut area, "2d");
     // Another draft took its place.
@@ -294,14 +294,14 @@ fn what_was_begun_ends_with_the_text_it_was_begun_in() {
 }
 
 #[test]
-fn a_changed_word_is_no_more_than_its_last_letter() {
+fn changing_a_word_on_its_last_letter_changes_only_that_letter() {
     assert_eq!(after("on|e two", "cwX⎋"), "on|X two");
     assert_eq!(after("|a two", "cwX⎋"), "|X two");
     assert_eq!(after("|one two", "cwX⎋"), "|X two");
 }
 
 #[test]
-fn keys_that_a_prompt_does_not_need_change_nothing() {
+fn unsupported_vim_commands_change_nothing() {
     for keys in ["v", "V", "J", "~", ">>", "<<", "gUU", "guw", "=", "R", "%", "}", "{", "&", "K", "Q"] {
         assert_eq!(after("on|e two", keys).replace('|', ""), "one two", "{keys}");
     }

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_would_call_changed_is_counted_in_every_version_of_its_index() {
+    fn changes_are_counted_like_git_status_for_every_index_version() {
         if Command::new("git").arg("--version").output().is_err() {
             eprintln!("skipped: there is no git");
             return;
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_index_is_none() {
+    fn invalid_index_files_yield_none() {
         let fixed = [vec![0_u8; FIXED - 1], vec![b"../../etc/passwd".len() as u8]].concat();
         let entry = [fixed, b"../../etc/passwd\0".to_vec(), vec![0; 8]].concat();
         let head = |version: u8, count: u8| [b"DIRC".to_vec(), vec![0, 0, 0, version, 0, 0, 0, count]].concat();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changed_is_not_said() {
+    fn a_clean_work_tree_has_no_description() {
         let words = |files, more| Changes { files, more }.describe();
         assert_eq!(words(0, true), None);
         assert_eq!(words(1, false).unwrap(), "1 uncommitted change");

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_branch_of_a_time_is_told_by_what_git_wrote_down() {
+    fn the_branch_at_a_time_is_read_from_the_reflog() {
         let line = |seconds: u32, what: &str| format!("{COMMIT} {COMMIT} A B <a@b> {seconds} +0100\t{what}\n");
         let log = [
             line(100, "checkout: moving from main to lex"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_left_there_is_told_in_a_line() {
+    fn the_repository_state_is_described_in_one_line() {
         let head = (".git/HEAD", "ref: refs/heads/main\n");
         let packed = format!("# pack-refs with: peeled\n{COMMIT} refs/heads/main\n^{COMMIT}\n");
         type Files<'a> = &'a [(&'a str, &'a str)];

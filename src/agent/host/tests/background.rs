@@ -158,7 +158,7 @@ impl Beside {
 }
 
 #[tokio::test]
-async fn a_preview_prints_as_it_runs_and_a_yes_to_its_effects_keeps_its_view() {
+async fn a_preview_streams_output_and_approving_its_effects_applies_them() {
     let mut beside = beside().await;
     beside.previewing().await;
     beside.views.go_on.cancel();
@@ -174,7 +174,7 @@ async fn a_preview_prints_as_it_runs_and_a_yes_to_its_effects_keeps_its_view() {
 }
 
 #[tokio::test]
-async fn a_no_to_the_effects_removes_the_view() {
+async fn denying_the_effects_removes_the_view() {
     let mut beside = beside().await;
     beside.previewing().await;
     beside.views.go_on.cancel();
@@ -185,7 +185,7 @@ async fn a_no_to_the_effects_removes_the_view() {
 }
 
 #[tokio::test]
-async fn a_stopped_task_kills_its_preview_and_the_session_goes_on() {
+async fn stopping_a_task_kills_its_preview_and_the_session_continues() {
     for stop in [Command::Cancel, Command::Kill] {
         let mut beside = beside().await;
         beside.previewing().await;
@@ -198,7 +198,7 @@ async fn a_stopped_task_kills_its_preview_and_the_session_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupted_task_ends_though_its_command_does_not() {
+async fn an_interrupted_task_ends_even_if_its_command_keeps_running() {
     let mut beside = beside().await;
     let approval = beside.asked().await;
     beside.decide(approval, Decision::Approved).await;
@@ -219,7 +219,7 @@ async fn an_interrupted_task_ends_though_its_command_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answers_in_time_is_a_no_and_the_task_goes_on() {
+async fn an_approval_that_times_out_is_a_denial_and_the_task_continues() {
     let mut beside = beside_with(Some(Duration::from_secs(300))).await;
     let approval = beside.asked().await;
     let begun = tokio::time::Instant::now();
@@ -238,7 +238,7 @@ async fn a_question_that_nobody_answers_in_time_is_a_no_and_the_task_goes_on() {
 }
 
 #[tokio::test]
-async fn the_session_ends_once_its_previews_are_gone() {
+async fn the_session_ends_after_its_previews_are_killed_and_removed() {
     let mut beside = beside().await;
     beside.previewing().await;
     let mut log = beside.quit().await;
@@ -247,7 +247,7 @@ async fn the_session_ends_once_its_previews_are_gone() {
 }
 
 #[tokio::test]
-async fn a_running_command_goes_on_in_the_background_when_the_person_says_so() {
+async fn a_running_command_moves_to_the_background_on_request() {
     for id in [None, Some(CallId::new("c1"))] {
         let mut beside = beside().await;
         let approval = beside.asked().await;
@@ -268,7 +268,7 @@ async fn a_running_command_goes_on_in_the_background_when_the_person_says_so() {
 }
 
 #[tokio::test]
-async fn the_front_end_learns_what_holds_commands_and_which_of_them_go_on() {
+async fn the_front_end_receives_the_sandbox_state_and_the_running_commands() {
     let mut beside = beside().await;
     let words = |kind: &EventKind| match kind {
         EventKind::SandboxInForce { words, .. } => Some(words.clone()),

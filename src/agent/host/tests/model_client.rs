@@ -64,7 +64,7 @@ impl Session {
 }
 
 #[tokio::test]
-async fn the_next_request_goes_to_the_model_that_was_chosen_and_its_server_tells_more_of_it() {
+async fn the_next_request_uses_the_chosen_model_and_its_facts_are_updated_by_the_server() {
     let mut session = session(POLICY);
     assert_eq!(session.answered_by("hello").await, "Done.");
     session.send(Command::SetModel { name: "other/model".to_owned() }).await;
@@ -79,7 +79,7 @@ async fn the_next_request_goes_to_the_model_that_was_chosen_and_its_server_tells
 }
 
 #[tokio::test]
-async fn a_model_that_the_policy_forbids_never_gets_a_word() {
+async fn a_model_that_the_policy_denies_receives_no_request() {
     let mut session = session(ONLY_TEST);
     session.send(Command::SetModel { name: "other/model".to_owned() }).await;
     let refused =
@@ -89,7 +89,7 @@ async fn a_model_that_the_policy_forbids_never_gets_a_word() {
 }
 
 #[tokio::test]
-async fn the_tools_of_servers_are_told_to_the_window_of_the_model_that_is_chosen() {
+async fn mcp_servers_receive_the_context_window_of_the_chosen_model() {
     let mut beside = Beside::under(POLICY, true, |setup| Setup { models: Arc::new(All), ..setup });
     beside.send(Command::SetModel { name: "other/model".to_owned() }).await;
     let known = |kind: &EventKind| match kind {

@@ -50,7 +50,7 @@ fn beside(policy: &str, person: bool, limits: Vec<Allowance>) -> (Beside, Arc<As
 }
 
 #[tokio::test]
-async fn a_server_that_the_policy_lets_ask_the_model_is_told_its_answer_and_what_it_used_counts() {
+async fn an_allowed_sampling_request_gets_a_response_and_its_tokens_are_counted() {
     let (mut beside, model) = beside(FREELY, false, Vec::new());
     let answer = beside.asks.sample("docs", request()).await.unwrap();
     let expected = json!({"role": "assistant", "content": {"type": "text", "text": "Forty-two."}, "model": "test/model",
@@ -71,7 +71,7 @@ async fn a_server_that_the_policy_lets_ask_the_model_is_told_its_answer_and_what
 }
 
 #[tokio::test]
-async fn where_the_policy_asks_the_person_sees_all_that_the_model_would_be_told() {
+async fn sampling_approval_shows_the_user_everything_sent_to_the_model() {
     let asks = format!("{FREELY}requires_approval = true\n");
     let (mut beside, model) = beside(&asks, true, Vec::new());
     for accepts in [false, true] {
@@ -103,7 +103,7 @@ async fn where_the_policy_asks_the_person_sees_all_that_the_model_would_be_told(
 }
 
 #[tokio::test]
-async fn a_request_that_a_budget_has_no_room_for_is_not_sent() {
+async fn a_sampling_request_that_exceeds_a_budget_is_not_sent() {
     let limit = BudgetLimit { scope: BudgetScope::Session, unit: BudgetUnit::Tokens, limit: 90.0 };
     let limits = vec![Allowance { limit, set_by: "config.toml:1".to_owned(), for_this_run: false }];
     let (beside, model) = beside(FREELY, false, limits);
@@ -114,7 +114,7 @@ async fn a_request_that_a_budget_has_no_room_for_is_not_sent() {
 }
 
 #[tokio::test]
-async fn what_is_neither_text_nor_an_image_is_refused_with_the_reason() {
+async fn invalid_sampling_requests_are_rejected_with_a_reason() {
     let (beside, model) = beside(FREELY, false, Vec::new());
     let with = |key: &str, value: Value| {
         let mut request = request();

@@ -224,7 +224,7 @@ fn form(fields: usize) -> Elicitation {
 }
 
 #[tokio::test]
-async fn a_change_of_the_servers_is_told_and_none_is_not() {
+async fn only_changes_of_server_states_are_reported() {
     let mut beside = Beside::new();
     assert_eq!(beside.stand().await, [ServerState::Asleep, ServerState::Ready]);
     beside.fake.now("docs", ServerState::Ready);
@@ -239,7 +239,7 @@ async fn a_change_of_the_servers_is_told_and_none_is_not() {
 }
 
 #[tokio::test]
-async fn what_a_server_asks_is_answered_once_by_the_person() {
+async fn the_user_answers_each_elicitation_once() {
     let mut beside = Beside::new();
     let asks = beside.asks.clone();
     let (one, two) = (asks.clone(), asks.clone());
@@ -266,7 +266,7 @@ async fn what_a_server_asks_is_answered_once_by_the_person() {
 }
 
 #[tokio::test]
-async fn a_flood_of_questions_and_a_form_without_end_are_cancelled_unseen() {
+async fn too_many_elicitations_and_oversized_forms_are_cancelled_without_being_shown() {
     let mut beside = Beside::new();
     assert_eq!(beside.asks.elicit(form(31)).await, ElicitationAnswer::Cancel);
     assert!(beside.notice().await.contains("a form with 31 fields"));
@@ -284,7 +284,7 @@ async fn a_flood_of_questions_and_a_form_without_end_are_cancelled_unseen() {
 }
 
 #[tokio::test]
-async fn without_a_person_all_is_declined_and_without_servers_nothing_is_found() {
+async fn elicitation_is_declined_without_a_user_and_cancelled_without_a_session() {
     let (alone, asked) = asks(false, vec![("file:///w".to_owned(), "w".to_owned())], Arc::new(|_| false));
     assert_eq!(alone.elicit(form(1)).await, ElicitationAnswer::Decline);
     assert_eq!(alone.roots(), [("file:///w".to_owned(), "w".to_owned())]);
@@ -296,7 +296,7 @@ async fn without_a_person_all_is_declined_and_without_servers_nothing_is_found()
 }
 
 #[tokio::test]
-async fn what_servers_offer_is_looked_up_and_asked_for_once() {
+async fn resources_and_prompts_are_searched_and_resources_are_requested_once() {
     let mut beside = Beside::new();
     for (words, uris) in [("docs:file:///g", vec!["file:///guide.md"]), ("api", vec!["file:///api.md"]), ("nothing", vec![])] {
         beside.queries.answer(SessionQuery::ServerResources { words: words.to_owned() });
@@ -314,7 +314,7 @@ async fn what_servers_offer_is_looked_up_and_asked_for_once() {
 }
 
 #[tokio::test]
-async fn letters_that_are_typed_while_a_server_is_asked_wait_for_that_answer() {
+async fn queries_typed_during_a_resource_request_share_its_response() {
     let mut beside = Beside::new();
     let typed = ["", "d", "do", "doc", "docs", "docs:"];
     for words in typed {
@@ -328,7 +328,7 @@ async fn letters_that_are_typed_while_a_server_is_asked_wait_for_that_answer() {
 }
 
 #[tokio::test]
-async fn queries_are_answered_until_the_session_ends_and_do_not_keep_its_events_open() {
+async fn queries_are_answered_until_the_session_ends_and_do_not_keep_the_event_channel_open() {
     let mut beside = Beside::new();
     beside.queries.answer(SessionQuery::ListArtifacts);
     beside.until(|kind| matches!(kind, EventKind::ArtifactsListed { .. }).then_some(())).await;
@@ -341,7 +341,7 @@ async fn queries_are_answered_until_the_session_ends_and_do_not_keep_its_events_
 }
 
 #[tokio::test]
-async fn a_server_that_sleeps_is_woken_where_its_name_is_typed() {
+async fn typing_the_name_of_a_sleeping_server_wakes_it() {
     let mut beside = Beside::new();
     beside.stand().await;
     for words in ["git", "github:"] {
@@ -352,7 +352,7 @@ async fn a_server_that_sleeps_is_woken_where_its_name_is_typed() {
 }
 
 #[tokio::test]
-async fn what_a_prompt_names_of_a_server_is_read_along_as_data_of_that_server() {
+async fn resources_mentioned_in_a_prompt_are_attached_as_data_of_their_server() {
     let mut beside = Beside::under(&format!("{POLICY}{LISTED}"), true, |setup| setup);
     beside.stand().await;
     let text = "follow @docs:file:///guide.md and @docs:x:9".to_owned();
@@ -373,7 +373,7 @@ async fn what_a_prompt_names_of_a_server_is_read_along_as_data_of_that_server() 
 }
 
 #[tokio::test]
-async fn what_the_policy_does_not_list_of_a_server_is_not_read_along_and_the_server_not_asked() {
+async fn resources_that_the_policy_does_not_list_are_not_requested_or_attached() {
     let single = LISTED.replace("docs/*", "docs/search");
     for (policy, name, why) in [
         ("", "docs", "`Mcp.Invoke` is not granted"),
@@ -391,7 +391,7 @@ async fn what_the_policy_does_not_list_of_a_server_is_not_read_along_and_the_ser
 }
 
 #[tokio::test]
-async fn where_a_rule_asks_a_resource_is_read_after_a_yes_and_without_a_person_never() {
+async fn resources_that_require_approval_are_read_only_after_the_user_approves() {
     let policy = format!("{POLICY}{LISTED}requires_approval = true\n");
     let prompt = || Command::Prompt { text: "follow @docs:file:///guide.md".to_owned() };
     for accepts in [true, false] {
@@ -416,7 +416,7 @@ async fn where_a_rule_asks_a_resource_is_read_after_a_yes_and_without_a_person_n
 }
 
 #[tokio::test]
-async fn the_tools_of_a_server_are_in_force_before_it_is_said_to_be_ready() {
+async fn the_tools_of_a_server_are_in_force_before_it_is_reported_ready() {
     let (follower, receive) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
     let (kept, asked) = (follower.clone(), receive.clone());
     let mut beside = Beside::under(POLICY, true, move |setup| {

@@ -27,7 +27,7 @@ fn kinds(records: &[Record]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn it_goes_on_when_the_person_says_so_and_saves_all_of_it_in_order_once_it_can() {
+async fn an_unsaved_session_continues_on_request_and_later_saves_all_records_in_order() {
     let mut with_room = {
         let session = stalled().await;
         session.disk.full.store(false, Ordering::SeqCst);
@@ -54,7 +54,7 @@ async fn it_goes_on_when_the_person_says_so_and_saves_all_of_it_in_order_once_it
 }
 
 #[tokio::test]
-async fn going_on_is_for_what_cannot_be_saved() {
+async fn continuing_unsaved_is_rejected_while_the_session_is_being_saved() {
     let mut session = stalled().await;
     session.disk.full.store(false, Ordering::SeqCst);
     session.send(Command::Continue).await;
@@ -64,7 +64,7 @@ async fn going_on_is_for_what_cannot_be_saved() {
 }
 
 #[tokio::test]
-async fn to_go_on_tries_to_save_what_waits_and_says_where_it_cannot() {
+async fn continue_retries_saving_an_unsaved_session_and_reports_failure() {
     let mut session = stalled().await;
     session.send(HostCommand::GoOnUnsaved).await;
     session.until_completed().await;
@@ -76,7 +76,7 @@ async fn to_go_on_tries_to_save_what_waits_and_says_where_it_cannot() {
 }
 
 #[tokio::test]
-async fn more_than_may_wait_in_memory_pauses_it_again_and_nothing_of_it_is_lost() {
+async fn exceeding_the_unsaved_limit_pauses_the_session_again_without_losing_records() {
     let mut session = stalled().await;
     session.send(HostCommand::GoOnUnsaved).await;
     session.until_completed().await;
@@ -100,7 +100,7 @@ async fn more_than_may_wait_in_memory_pauses_it_again_and_nothing_of_it_is_lost(
 }
 
 #[tokio::test]
-async fn the_end_saves_what_waits_in_memory_or_the_session_failed() {
+async fn pending_records_are_saved_at_exit_or_the_session_fails() {
     for room in [true, false] {
         let mut session = stalled().await;
         session.send(HostCommand::GoOnUnsaved).await;
@@ -122,7 +122,7 @@ async fn the_end_saves_what_waits_in_memory_or_the_session_failed() {
 }
 
 #[tokio::test]
-async fn beside_another_process_that_has_the_session_nobody_goes_on_unsaved() {
+async fn a_session_held_by_another_process_cannot_continue_unsaved() {
     let mut session = stalled().await;
     session.disk.taken.store(true, Ordering::SeqCst);
     session.send(Command::Continue).await;
@@ -135,7 +135,7 @@ async fn beside_another_process_that_has_the_session_nobody_goes_on_unsaved() {
 }
 
 #[tokio::test]
-async fn what_goes_on_unsaved_stops_where_another_process_takes_the_session() {
+async fn an_unsaved_session_stops_when_another_process_takes_over() {
     let mut session = stalled().await;
     session.send(HostCommand::GoOnUnsaved).await;
     session.until_completed().await;

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_person_said_and_the_files_are_taken_over_from_summary_to_summary() {
+    fn user_messages_and_files_are_carried_over_from_one_summary_to_the_next() {
         let older =
             [text_message("1", "mend it"), called("2", serde_json::json!({"path": "a.rs"})), text_message("3", "and that")];
         let first = content("It is mended.", &older, None, &[MessageId::new("3")], 10_000);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_words_of_the_person_the_newest_stay() {
+    fn the_newest_user_messages_are_kept_when_space_is_short() {
         let older: Vec<_> = (0..50).map(|number| text_message(&number.to_string(), &format!("{number:100}"))).collect();
         let parts = content("Short.", &older, None, &[], 1_000);
         let said = texts(&parts)[1];
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_focus_is_part_of_the_question() {
+    fn the_focus_is_part_of_the_summary_request() {
         let Part::Text { text } = question(Some("the schema")) else { panic!("words") };
         assert!(text.starts_with("[This is not from the user.") && text.ends_with("above all: the schema]"));
     }

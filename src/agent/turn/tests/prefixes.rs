@@ -69,7 +69,7 @@ fn is_result_of(part: &Part, kept: &ToolResult) -> bool {
 }
 
 #[test]
-fn wherever_the_process_dies_nothing_runs_unasked_and_no_result_is_lost() {
+fn after_a_crash_at_any_record_nothing_runs_unasked_and_no_result_is_lost() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
     let mut looked_at = 0;
     for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -109,7 +109,7 @@ fn wherever_the_process_dies_nothing_runs_unasked_and_no_result_is_lost() {
 }
 
 #[test]
-fn a_restored_machine_and_the_state_of_its_journal_agree() {
+fn a_restored_machine_agrees_with_the_state_of_its_journal() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
     let mut compared = 0;
     for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -171,7 +171,7 @@ fn steps_of(records: &[Record]) -> Steps {
 }
 
 #[test]
-fn wherever_the_process_dies_every_view_has_the_same_steps() {
+fn after_a_crash_at_any_record_all_views_count_the_same_steps() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
     let (mut compared, mut answered) = (0, 0);
     for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

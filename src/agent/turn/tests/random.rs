@@ -881,7 +881,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice(
+    fn random_events_lose_nothing_and_run_nothing_twice(
         happenings in prop::collection::vec(any::<[u8; 3]>(), 1..120),
         person in any::<bool>(),
     ) {
@@ -900,7 +900,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_journal_gives_a_thread_that_providers_take(
+    fn a_damaged_journal_yields_a_thread_that_is_valid_for_providers(
         happenings in prop::collection::vec(any::<[u8; 3]>(), 1..80),
         damage in prop::collection::vec((0..3_u8, any::<prop::sample::Index>()), 0..4),
         length in any::<prop::sample::Index>(),
@@ -956,7 +956,7 @@ proptest! {
 
 /// Sequences that random runs found, by name.
 #[test]
-fn what_a_replaced_task_wants_outlives_a_summary_and_the_process_after_it() {
+fn the_prompt_of_a_replaced_task_survives_a_summary_and_a_restart() {
     let happenings =
         [[61, 56, 9], [37, 0, 190], [38, 11, 110], [98, 69, 0], [0, 20, 76], [0, 108, 188], [176, 9, 0], [223, 1, 4], [0, 4, 72]];
     let mut world = world(false);

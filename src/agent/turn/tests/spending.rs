@@ -41,7 +41,7 @@ fn is_near(cost: Option<f64>, expected: f64) -> bool {
 }
 
 #[test]
-fn each_request_costs_what_its_own_model_costs_also_after_a_restart() {
+fn each_request_is_priced_by_its_own_model_even_after_a_restart() {
     // A million tokens cost a dollar; each response has 100.
     let (cost, _) = cost_after(&["prompt one", "answer end_turn | One", "prompt two", "answer end_turn | Two"]);
     assert!(is_near(cost, 0.0002), "{cost:?}");
@@ -58,7 +58,7 @@ fn each_request_costs_what_its_own_model_costs_also_after_a_restart() {
 }
 
 #[test]
-fn what_failed_is_counted_too_and_what_nobody_knows_the_price_of_makes_the_sum_unknown() {
+fn failed_requests_are_counted_and_an_unknown_price_makes_the_total_unknown() {
     let (cost, _) = cost_after(&["prompt one", "wasted overloaded busy", "woken 1", "answer end_turn | One"]);
     assert!(is_near(cost, 0.00015), "{cost:?}");
     let (cost, known) = cost_after(&[
@@ -73,7 +73,7 @@ fn what_failed_is_counted_too_and_what_nobody_knows_the_price_of_makes_the_sum_u
 }
 
 #[test]
-fn what_was_streamed_when_the_person_stopped_it_is_counted() {
+fn partial_output_of_a_stopped_response_is_counted() {
     let words = "words ".repeat(20);
     let mut sim = Sim::new(Approver::Person, 50);
     let last = played(&mut sim, &["prompt one", &format!("text {words}"), "cancel"]);
@@ -97,7 +97,7 @@ fn what_was_streamed_when_the_person_stopped_it_is_counted() {
 }
 
 #[test]
-fn the_next_request_is_estimated_as_the_provider_counted_the_one_before() {
+fn the_estimate_of_the_next_request_follows_the_token_count_of_the_last_one() {
     let mut sim = Sim::new(Approver::Person, 50);
     played(&mut sim, &["prompt one"]);
     let at = sim.at();
@@ -109,7 +109,7 @@ fn the_next_request_is_estimated_as_the_provider_counted_the_one_before() {
 }
 
 #[test]
-fn what_the_provider_keeps_of_a_request_is_cheap_only_as_long_as_it_keeps_it() {
+fn cached_input_is_estimated_as_cheap_only_until_the_cache_expires() {
     let mut sim = Sim::new(Approver::Person, 50);
     played(&mut sim, &["prompt one"]);
     let usage = Usage { input_tokens: 100, cache_read_tokens: 40, cache_write_tokens: 20, output_tokens: 1, ..Usage::default() };
@@ -124,7 +124,7 @@ fn what_the_provider_keeps_of_a_request_is_cheap_only_as_long_as_it_keeps_it() {
 }
 
 #[test]
-fn the_model_is_told_once_what_a_guardrail_blocked_also_after_a_restart() {
+fn the_model_gets_the_guardrail_note_once_even_after_a_restart() {
     let blocked = "LLM_GUARDRAIL_BLOCKED: the last attempt was blocked";
     for restart in [false, true] {
         // The next prompt contains the note after its text.
@@ -149,7 +149,7 @@ fn the_model_is_told_once_what_a_guardrail_blocked_also_after_a_restart() {
 }
 
 #[test]
-fn a_task_that_goes_on_after_a_guardrail_has_the_note_with_its_last_results() {
+fn a_task_continued_after_a_guardrail_gets_the_note_with_its_last_results() {
     for restart in [false, true] {
         let mut sim = Sim::new(Approver::Person, 50);
         played(
@@ -173,7 +173,7 @@ fn a_task_that_goes_on_after_a_guardrail_has_the_note_with_its_last_results() {
 }
 
 #[test]
-fn the_command_line_has_the_last_word_about_the_model_and_it_is_recorded() {
+fn command_line_options_override_the_recorded_effort_and_a_model_change_is_recorded() {
     let mut sim = Sim::new(Approver::Person, 50);
     played(&mut sim, &["prompt one", "answer end_turn | One", "effort high"]);
     let begun = |model_before: &str, this_run: bool, effort: Option<Effort>| {
@@ -201,7 +201,7 @@ fn the_command_line_has_the_last_word_about_the_model_and_it_is_recorded() {
 }
 
 #[test]
-fn an_answer_that_a_crash_broke_off_is_counted_once_and_said() {
+fn a_response_lost_in_a_crash_is_counted_and_reported_once() {
     let words = "words ".repeat(200);
     let mut sim = Sim::new(Approver::Person, 50);
     played(&mut sim, &["prompt one", &format!("text {words}"), "wait 1500", &format!("text {words}")]);
@@ -222,7 +222,7 @@ fn an_answer_that_a_crash_broke_off_is_counted_once_and_said() {
 }
 
 #[test]
-fn what_was_counted_when_the_person_quit_is_not_counted_again() {
+fn a_response_counted_at_exit_is_not_counted_again() {
     let words = "words ".repeat(200);
     let mut sim = Sim::new(Approver::Person, 50);
     played(&mut sim, &["prompt one", &format!("text {words}"), "wait 1500", &format!("text {words}"), "quit"]);

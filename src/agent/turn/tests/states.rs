@@ -59,7 +59,7 @@ impl Changes {
 }
 
 #[test]
-fn every_change_that_the_tables_have_happens_in_a_case() {
+fn every_transition_in_the_tables_occurs_in_a_case() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
     let (mut sessions, mut tasks) = (HashSet::new(), HashSet::new());
     for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

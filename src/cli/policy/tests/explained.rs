@@ -36,7 +36,7 @@ fn account(command: &str) -> ExplainedCall {
 }
 
 #[test]
-fn the_verdict_comes_first_then_the_parts_then_the_rules_with_their_lines() {
+fn explanations_list_the_verdict_then_the_parts_then_the_rules_with_their_lines() {
     let text = account("git status && git push").as_text(&Paint::plain(80));
     let expected = r#"deny · medium risk · by hand only
 
@@ -62,7 +62,7 @@ and        /c/policy.toml:5
 }
 
 #[test]
-fn nothing_that_a_terminal_obeys_gets_through_and_rows_fit() {
+fn explanations_contain_no_control_characters_and_fit_the_width() {
     let account = account(
         "git status '\u{1b}]0;x\u{7}\u{202e}' && printf 'a\rb' && echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     );
@@ -78,7 +78,7 @@ fn nothing_that_a_terminal_obeys_gets_through_and_rows_fit() {
 }
 
 #[test]
-fn colours_are_the_only_sequences() {
+fn color_codes_are_the_only_escape_sequences() {
     let text = account("git push").as_text(&Paint::colored(80));
     assert!(text.starts_with("\u{1b}[31mdeny\u{1b}[0m"), "{text:?}");
     let bare = text.split("\u{1b}[").skip(1).all(|rest| rest.split_once('m').is_some_and(|(code, _)| code.parse::<u8>().is_ok()));
@@ -86,7 +86,7 @@ fn colours_are_the_only_sequences() {
 }
 
 #[test]
-fn words_reach_a_program_as_they_were_given() {
+fn arguments_are_quoted_so_that_a_program_receives_them_unchanged() {
     let line = |words: &[&str]| crate::text::quoted_line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     for (words, expected) in [
         (&["git status | head"][..], "git status | head"),

@@ -20,7 +20,7 @@ fn rule(command: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_capability_of_backend_tools_is_rejected_and_none_of_its_keys_is_suggested() {
+fn backend_tool_capabilities_are_rejected_and_their_keys_are_not_suggested() {
     for keys in ["", "allowed_tools = [\"x\"]", "allowed_tool_names = [\"x\"]"] {
         let (mistakes, _) = said(&format!("schema_version = 1\n[capabilities.\"BackendTool.Invoke\"]\n{keys}\n"));
         let [(2, message)] = mistakes.as_slice() else { panic!("{mistakes:?}") };
@@ -31,7 +31,7 @@ fn a_capability_of_backend_tools_is_rejected_and_none_of_its_keys_is_suggested()
 }
 
 #[test]
-fn what_a_policy_hardly_means_is_said() {
+fn probably_unintended_policies_cause_a_warning() {
     let allow = "decision = \"allow\"";
     let deny = "decision = \"deny\"";
     for (policy, line, words) in [
@@ -87,7 +87,7 @@ fn what_a_policy_hardly_means_is_said() {
 }
 
 #[test]
-fn what_is_meant_is_not_warned_of() {
+fn intended_policies_cause_no_warning() {
     let allow = "decision = \"allow\"";
     for policy in [
         format!("{SHELL}blocked_commands = [\"rm -rf\", \"mkfs.*\", \"git push --force\"]\n{}", rule("[\"git\", \"push\"]", "decision = \"ask\"")),
@@ -106,7 +106,7 @@ fn what_is_meant_is_not_warned_of() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_and_none_that_only_follows() {
+fn all_mistakes_are_reported_at_once_without_consequential_errors() {
     let policy = r#"schema_version = 2
 bundle_versoin = "x"
 
@@ -137,7 +137,7 @@ tool = "RunCommand"
 }
 
 #[test]
-fn a_report_shows_the_line_and_ends_with_a_count() {
+fn reports_quote_the_invalid_line_and_end_with_a_count() {
     let report = report(Path::new("policy.toml"), b"schema_version = 1\nllmm = 1\n", jiff::Timestamp::UNIX_EPOCH);
     let shown = text(&[report], &Paint::plain(100));
     assert_eq!(

@@ -105,7 +105,7 @@ pattern = "acme"
 "#;
 
 #[test]
-fn schema_and_reader_refuse_the_same_mistakes() {
+fn the_schema_and_the_parser_reject_the_same_mistakes() {
     let validator = Validator::new();
     validator.check(FULL).unwrap_or_else(|error| panic!("{error}"));
     Bundle::parse(FULL, "full").unwrap_or_else(|error| panic!("{error}"));
@@ -201,7 +201,7 @@ fn keys_of_the_reader(header: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn schema_and_reader_know_the_same_keys() {
+fn the_schema_and_the_parser_accept_the_same_keys() {
     let schema = schema();
     for (header, pointer) in TABLES {
         let properties = schema.pointer(&format!("{pointer}/properties")).and_then(Value::as_object);
@@ -215,7 +215,7 @@ fn schema_and_reader_know_the_same_keys() {
 }
 
 #[test]
-fn every_table_of_the_schema_is_compared_with_the_reader() {
+fn every_schema_table_is_compared_with_the_parser() {
     fn closed(value: &Value) -> usize {
         let own = usize::from(value.get("additionalProperties") == Some(&json!(false)));
         let inner = match value {

@@ -55,7 +55,7 @@ fn in_force() -> InForce {
 }
 
 #[test]
-fn every_entry_has_its_place_and_what_has_no_effect_says_so() {
+fn every_entry_has_its_location_and_ineffective_entries_are_marked() {
     let text = in_force().as_text(&Paint::plain(100), "2026-11-21T00:00:00Z".parse().unwrap());
     for words in [
         "layers    managed   /etc/aye/policy.toml, version m.1, EXPIRED 2026-01-01T00:00:00Z\n",
@@ -73,7 +73,7 @@ fn every_entry_has_its_place_and_what_has_no_effect_says_so() {
 }
 
 #[test]
-fn as_toml_it_is_a_policy_again() {
+fn toml_output_is_a_valid_policy() {
     let toml = in_force().as_toml();
     let again = Bundle::parse(&toml, "again").unwrap_or_else(|error| panic!("{error}\n{toml}"));
     let shell = again.shell.unwrap();

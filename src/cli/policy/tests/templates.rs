@@ -16,7 +16,7 @@ fn actions(tool: &str, arguments: &serde_json::Map<String, serde_json::Value>) -
 }
 
 #[test]
-fn every_template_passes_its_own_tests_and_has_nothing_to_warn_of() {
+fn every_template_passes_its_own_tests_without_warnings() {
     for (template, _) in TEMPLATES {
         let text = text_of(template);
         let parsed = bundle(&text);
@@ -45,7 +45,7 @@ fn over_the_default(text: &str) -> Enforcer {
 }
 
 #[test]
-fn a_written_default_is_not_called_built_in() {
+fn templates_do_not_refer_to_built_in_rules() {
     for (template, _) in TEMPLATES {
         assert!(!text_of(template).contains("\"built-in."), "{template:?}");
     }

@@ -15,7 +15,7 @@ const S: u64 = 1000;
 type Case = (&'static [(&'static str, &'static str)], Option<u64>);
 
 #[test]
-fn retry_after_is_read_in_every_form() {
+fn retry_after_is_parsed_in_every_format() {
     let cases: &[Case] = &[
         (&[("retry-after", "7")], Some(7 * S)),
         (&[("retry-after", " 0.5 ")], Some(500)),
@@ -49,7 +49,7 @@ fn retry_after_is_read_in_every_form() {
 }
 
 #[test]
-fn the_limit_that_is_used_up_says_when_it_begins_anew() {
+fn rate_limit_headers_give_the_reset_time_of_the_exhausted_limit() {
     let cases: &[Case] = &[
         (&[("x-ratelimit-reset-requests", "1s")], Some(S)),
         (&[("x-ratelimit-reset-requests", "6m0s")], Some(360 * S)),
@@ -87,14 +87,14 @@ fn the_limit_that_is_used_up_says_when_it_begins_anew() {
 }
 
 #[test]
-fn the_provider_says_whether_asking_again_helps() {
+fn the_should_retry_header_is_parsed() {
     for (text, again) in [("true", Some(true)), ("false", Some(false)), ("perhaps", None)] {
         assert_eq!(hints(&[("x-should-retry", text)]).again, again);
     }
 }
 
 #[test]
-fn the_body_says_it_in_a_field_or_in_words() {
+fn the_wait_is_read_from_fields_or_the_message_of_the_body() {
     let google = r#"{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure"},
         {"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"38.5s"}]}}"#;
     let cases = [
@@ -128,7 +128,7 @@ fn the_body_says_it_in_a_field_or_in_words() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_is_too_strange(text in "\\PC*", header in "[-0-9a-zA-Z:., +]*") {
+    fn arbitrary_text_does_not_panic(text in "\\PC*", header in "[-0-9a-zA-Z:., +]*") {
         let _ = requested_wait(None, &format!("try again in {text}"));
         let header: &'static str = Box::leak(header.into_boxed_str());
         let _ = asked(|_| Some(header), now());

@@ -342,7 +342,7 @@ const CASES: &[(FailureKind, u16, &str)] = &[
 ];
 
 #[test]
-fn each_server_is_understood_in_its_own_words() {
+fn errors_of_all_known_servers_are_classified() {
     let wrong: Vec<_> = CASES
         .iter()
         .filter_map(|(kind, status, body)| {
@@ -354,7 +354,7 @@ fn each_server_is_understood_in_its_own_words() {
 }
 
 #[test]
-fn what_a_server_behind_the_server_says_stands_in_the_hint() {
+fn upstream_errors_are_included_in_the_hint() {
     let body = r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"x is rate-limited upstream"}}}"#;
     let failure = speaker().refused(429, "status", body.as_bytes(), RetryHints::default()).failure;
     assert_eq!(failure.message, "Provider returned error");
@@ -362,7 +362,7 @@ fn what_a_server_behind_the_server_says_stands_in_the_hint() {
 }
 
 #[test]
-fn only_what_can_be_mended_by_waiting_is_asked_again() {
+fn only_transient_errors_are_retried() {
     let of = |status, body: &str, asked| speaker().refused(status, "status", body.as_bytes(), asked);
     let wait = Some(std::time::Duration::from_secs(5));
     let asked = RetryHints { wait, limits: None, again: None, request_id: None };
@@ -381,7 +381,7 @@ fn only_what_can_be_mended_by_waiting_is_asked_again() {
 }
 
 #[test]
-fn what_the_provider_calls_the_request_is_kept_where_it_is_a_word() {
+fn request_ids_are_kept_if_they_are_a_single_word() {
     let named = |headers: &[(&str, &'static str)], body: &str| {
         let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         let asked = crate::llm::error::asked(header, std::time::SystemTime::UNIX_EPOCH);

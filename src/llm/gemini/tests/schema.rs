@@ -22,7 +22,7 @@ fn words(schema: &Value, found: &mut Vec<String>) {
 }
 
 #[test]
-fn what_the_api_reads_stays_as_it_is() {
+fn supported_schema_keywords_are_unchanged() {
     let schema = json!({
         "type": "object",
         "description": "d",
@@ -40,7 +40,7 @@ fn what_the_api_reads_stays_as_it_is() {
 }
 
 #[test]
-fn what_the_api_does_not_read_is_said_in_other_words_or_left_out() {
+fn unsupported_schema_keywords_are_converted_or_omitted() {
     check(json!({"const": "a"}), json!({"type": "string", "enum": ["a"]}));
     check(json!({"type": "boolean", "const": true}), json!({"type": "boolean"}));
     check(json!({"enum": ["a", null, ""], "type": "string"}), json!({"type": "string", "enum": ["a"]}));
@@ -57,7 +57,7 @@ fn what_the_api_does_not_read_is_said_in_other_words_or_left_out() {
 }
 
 #[test]
-fn choices_are_anyof_however_they_were_written() {
+fn alternatives_are_converted_to_any_of() {
     let choice = json!({"anyOf": [{"type": "string"}, {"type": "integer"}]});
     check(json!({"oneOf": [{"type": "string"}, {"type": "integer", "$comment": "c"}]}), choice);
     check(json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}), json!({}));
@@ -69,7 +69,7 @@ fn choices_are_anyof_however_they_were_written() {
 }
 
 #[test]
-fn all_of_several_is_one() {
+fn all_of_schemas_are_merged() {
     check(
         json!({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
             {"properties": {"b": {"type": "string"}}, "required": ["b"], "description": "d"}]}),
@@ -79,7 +79,7 @@ fn all_of_several_is_one() {
 }
 
 #[test]
-fn a_reference_is_what_it_leads_to_and_one_that_leads_back_ends() {
+fn references_are_inlined_and_recursive_ones_are_cut_off() {
     let schema = json!({
         "type": "object",
         "$defs": {"id": {"type": "string", "minLength": 3}, "tree": {"type": "object", "properties": {"next": {"$ref": "#/$defs/tree"}}}},
@@ -103,7 +103,7 @@ fn a_reference_is_what_it_leads_to_and_one_that_leads_back_ends() {
 }
 
 #[test]
-fn arguments_are_an_object_whatever_was_given() {
+fn parameters_are_always_an_object_schema() {
     let nothing = json!({"type": "object", "properties": {}});
     for given in [json!({}), json!(null), json!(true), json!({"type": "object"}), json!({"oneOf": [{"type": "string"}]})] {
         assert_eq!(of_parameters(&given), nothing, "{given}");

@@ -40,7 +40,7 @@ pub(super) fn calls(completion: &Completion) -> Vec<&ToolCall> {
 }
 
 #[tokio::test]
-async fn an_answer_is_whole_whatever_of_it_a_server_leaves_out() {
+async fn responses_are_complete_even_if_the_server_omits_events() {
     let cases = [
         ("only the end", vec![completed(json!([words("hello")]))]),
         ("no deltas", vec![added(0, json!({"type": "message", "content": []})), done(0, words("hello")), completed(json!([]))]),
@@ -113,7 +113,7 @@ async fn an_answer_is_whole_whatever_of_it_a_server_leaves_out() {
 }
 
 #[tokio::test]
-async fn items_that_are_all_numbered_alike_are_told_apart() {
+async fn items_with_the_same_index_are_distinguished() {
     let thought = json!({"type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}]});
     let completion = read(&[
         added(0, json!({"type": "reasoning"})),
@@ -143,7 +143,7 @@ async fn items_that_are_all_numbered_alike_are_told_apart() {
 }
 
 #[tokio::test]
-async fn arguments_come_in_pieces_or_whole_and_what_is_cut_is_malformed() {
+async fn arguments_are_read_in_pieces_or_whole_and_truncated_ones_are_malformed() {
     let pieces = |pieces: &[&str]| {
         let mut events = vec![added(0, function("a", ""))];
         events.extend(pieces.iter().map(|piece| delta("function_call_arguments", 0, piece)));
@@ -180,7 +180,7 @@ async fn arguments_come_in_pieces_or_whole_and_what_is_cut_is_malformed() {
 }
 
 #[tokio::test]
-async fn an_answer_ends_for_the_reason_that_its_end_says() {
+async fn the_stop_reason_is_read_from_the_final_event() {
     let end = |kind: &str, response: Value| json!({"type": format!("response.{kind}"), "response": response});
     let incomplete = |reason: &str| json!({"status": "incomplete", "incomplete_details": {"reason": reason}});
     let cases = [
@@ -200,7 +200,7 @@ async fn an_answer_ends_for_the_reason_that_its_end_says() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_read_as_words() {
+async fn refusals_are_read_as_text() {
     let refusal = json!({"type": "message", "content": [{"type": "refusal", "refusal": "I will not."}]});
     let (deltas, end) = hear(&[delta("refusal", 0, "I will"), done(0, refusal), completed(json!([]))]).await;
     assert_eq!(deltas[0], Delta::Text("I will not.".to_owned()));
@@ -208,7 +208,7 @@ async fn a_refusal_is_read_as_words() {
 }
 
 #[tokio::test]
-async fn parts_of_the_thinking_stand_apart_and_what_is_told_twice_is_shown_once() {
+async fn thinking_parts_are_separated_and_repeated_text_is_shown_once() {
     let summary = |index: u64, text: &str| json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": index, "delta": text});
     let (deltas, end) = hear(&[
         summary(0, "one"),
@@ -229,7 +229,7 @@ async fn parts_of_the_thinking_stand_apart_and_what_is_told_twice_is_shown_once(
 }
 
 #[tokio::test]
-async fn usage_counts_what_was_cached_and_thought() {
+async fn usage_includes_cached_and_reasoning_tokens() {
     let usage = json!({"input_tokens": 100, "input_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 5},
         "output_tokens": 30, "output_tokens_details": {"reasoning_tokens": 20}});
     let end = json!({"type": "response.completed", "response": {"model": "gpt-5.5-2026", "usage": usage}});
@@ -240,7 +240,7 @@ async fn usage_counts_what_was_cached_and_thought() {
 }
 
 #[tokio::test]
-async fn errors_inside_the_stream_have_kinds_and_what_they_cost() {
+async fn errors_inside_the_stream_are_classified_and_report_usage() {
     use FailureKind::*;
     let failed = |error: Value| json!({"type": "response.failed", "response": {"status": "failed", "error": error}});
     let cases = [
@@ -267,14 +267,14 @@ async fn errors_inside_the_stream_have_kinds_and_what_they_cost() {
 }
 
 #[tokio::test]
-async fn a_stream_without_its_end_is_cut_also_where_it_says_that_it_is_done() {
+async fn a_stream_without_a_final_event_is_cut_even_after_done() {
     let body = format!("data: {}\n\ndata: [DONE]\n\n", done(0, words("hello")));
     let error = play(Reader::new(speaker()), vec![Bytes::from(body)]).await.1.unwrap_err();
     assert_eq!(error.failure.kind, FailureKind::CutStream);
 }
 
 #[tokio::test]
-async fn calls_that_are_no_functions_are_answered_in_their_own_kind() {
+async fn non_function_calls_get_results_of_their_own_type() {
     let special = |kind: &str, fields: Value| {
         let mut item = json!({"type": kind, "id": "i", "call_id": format!("call_of_{kind}"), "status": "completed"});
         item.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -320,7 +320,7 @@ async fn calls_that_are_no_functions_are_answered_in_their_own_kind() {
 }
 
 #[tokio::test]
-async fn what_the_provider_ran_itself_is_no_call_and_goes_back_as_it_came() {
+async fn calls_run_by_the_provider_are_sent_back_unchanged_and_not_run() {
     let items = [
         json!({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}}),
         json!({"type": "shell_call", "id": "sh_1", "call_id": "c1", "action": {"commands": ["ls"]}}),
@@ -340,7 +340,7 @@ async fn what_the_provider_ran_itself_is_no_call_and_goes_back_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_named_anew_goes_back_under_its_new_name() {
+async fn renamed_calls_are_sent_back_under_their_new_id() {
     let custom = json!({"type": "custom_tool_call", "id": "i", "call_id": "call_1", "name": "sql", "input": "x"});
     let mut completion = read(&[done(0, custom.clone()), done(1, custom), completed(json!([]))]).await;
     if let Some(Part::ToolCall(call)) = completion.content.last_mut() {
@@ -360,7 +360,7 @@ async fn a_call_that_was_named_anew_goes_back_under_its_new_name() {
 }
 
 #[tokio::test]
-async fn thousands_of_calls_at_once_are_read_in_their_order() {
+async fn thousands_of_parallel_calls_are_read_in_order() {
     let mut events = Vec::new();
     for index in 0..2_000 {
         events.push(added(index, function(&format!("call_number_{index}"), "")));

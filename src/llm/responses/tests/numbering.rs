@@ -48,7 +48,7 @@ async fn say_once(text: &str, cases: Vec<(&str, Vec<Value>)>) {
 }
 
 #[tokio::test]
-async fn text_is_told_once_however_the_final_item_numbers_it() {
+async fn text_is_emitted_once_with_any_numbering_of_the_final_item() {
     let whole = || parts("a", &["Hello world"]);
     let list = || completed(json!([whole()]));
     say_once(
@@ -136,7 +136,7 @@ async fn text_is_told_once_however_the_final_item_numbers_it() {
 }
 
 #[tokio::test]
-async fn the_list_at_the_end_repeats_nothing_when_it_has_an_item_more() {
+async fn an_additional_item_in_the_final_list_does_not_repeat_text() {
     let thought = json!({"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "gAAA"});
     for id in ["a", "b"] {
         for finished in [true, false] {
@@ -149,7 +149,7 @@ async fn the_list_at_the_end_repeats_nothing_when_it_has_an_item_more() {
 }
 
 #[tokio::test]
-async fn every_numbering_of_the_parts_says_the_same() {
+async fn the_text_is_the_same_for_every_numbering_of_the_parts() {
     let texts = ["Größe", " ", "日本", "!", "!"];
     let all = texts.concat();
     let cuts = |text: &str| -> Vec<usize> { (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect() };
@@ -174,7 +174,7 @@ async fn every_numbering_of_the_parts_says_the_same() {
 }
 
 #[tokio::test]
-async fn a_final_item_that_says_something_else_replaces_the_text_once() {
+async fn a_different_final_item_replaces_the_streamed_text() {
     for part in [0, 1] {
         let events = [
             opened(0, "a"),
@@ -189,7 +189,7 @@ async fn a_final_item_that_says_something_else_replaces_the_text_once() {
 }
 
 #[tokio::test]
-async fn text_that_the_model_repeats_stays() {
+async fn text_repeated_by_the_model_is_kept() {
     let twice = || completed(json!([parts("a", &["ha"]), parts("b", &["ha"])]));
     let cases = [
         ("in one part", "haha", vec![opened(0, "a"), piece(0, 0, "ha"), piece(0, 0, "ha"), done(0, parts("a", &["haha"]))]),
@@ -258,7 +258,7 @@ async fn text_that_the_model_repeats_stays() {
 }
 
 #[tokio::test]
-async fn thinking_is_told_once_however_the_final_item_numbers_it() {
+async fn thinking_is_emitted_once_with_any_numbering_of_the_final_item() {
     let summary = |part: u64, text: &str| json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": part, "delta": text});
     let thought = |part: u64, text: &str| json!({"type": "response.reasoning_text.delta", "output_index": 0, "content_index": part, "delta": text});
     let texts = |kind: &str, texts: &[&str]| texts.iter().map(|text| json!({"type": kind, "text": text})).collect::<Vec<_>>();
@@ -294,7 +294,7 @@ async fn thinking_is_told_once_however_the_final_item_numbers_it() {
 }
 
 #[tokio::test]
-async fn calls_keep_their_arguments_whatever_their_items_are_numbered() {
+async fn calls_keep_their_arguments_with_any_item_numbering() {
     let arguments = |index: u64, piece: &str| delta("function_call_arguments", index, piece);
     let both = || vec![added(0, function("a", "")), added(1, function("b", ""))];
     let cases = [
@@ -359,7 +359,7 @@ async fn calls_keep_their_arguments_whatever_their_items_are_numbered() {
 }
 
 #[tokio::test]
-async fn of_thinking_that_only_the_final_item_has_the_summary_is_shown() {
+async fn the_summary_is_shown_for_thinking_that_only_the_final_item_contains() {
     let whole = json!({"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "short"}],
         "content": [{"type": "reasoning_text", "text": "at length"}]});
     let (deltas, _) = hear(&[done(0, whole), completed(json!([]))]).await;

@@ -16,7 +16,7 @@ fn sent(lacks: &Lacks) -> Map<String, Value> {
 }
 
 #[test]
-fn what_a_server_does_not_take_is_left_out_of_the_next_request() {
+fn parameters_that_a_server_rejects_are_omitted_from_the_next_request() {
     type IsThere = fn(&Map<String, Value>) -> bool;
     let cases: [(&str, Extra, IsThere); 8] = [
         ("Encrypted content is not supported with this model.", Extra::Sealed, |body| body.contains_key("include")),
@@ -48,7 +48,7 @@ fn what_a_server_does_not_take_is_left_out_of_the_next_request() {
 }
 
 #[test]
-fn a_refusal_of_anything_else_stays_one() {
+fn other_rejections_are_not_retryable() {
     for message in [
         "Invalid value for 'max_output_tokens': integer above maximum value.",
         "Invalid type for 'input[1].content'.",
@@ -61,7 +61,7 @@ fn a_refusal_of_anything_else_stays_one() {
 }
 
 #[test]
-fn a_server_without_this_api_says_which_one_to_set() {
+fn the_error_of_a_server_without_this_api_names_the_api_to_configure() {
     let hint = "set `providers.anthropic.api = \"openai-chat\"`";
     for (status, message) in [(404, "404 page not found"), (404, ""), (405, "Method Not Allowed"), (501, "not implemented")] {
         let failure = learned(&Lacks::default(), status, message);

@@ -35,7 +35,7 @@ fn has(places: &[PathBuf], place: &str) -> bool {
 const SHELL: &str = "[capabilities.\"Shell.Exec\"]\n";
 
 #[test]
-fn by_itself_the_workspace_is_written_and_what_runs_code_in_it_is_not() {
+fn by_default_the_workspace_is_writable_except_for_protected_paths() {
     let held = held_in(Mode::Ask, vec![Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"))]);
     assert_eq!(held.sandbox, SandboxSetting::WorkspaceWrite);
     assert!(held.is_whole());
@@ -48,14 +48,14 @@ fn by_itself_the_workspace_is_written_and_what_runs_code_in_it_is_not() {
 }
 
 #[test]
-fn plan_mode_writes_nothing() {
+fn plan_mode_has_no_writable_paths() {
     let held = held_in(Mode::Plan, vec![layer(Scope::User, &format!("{SHELL}writable_paths = [\"~/out\"]"))]);
     assert_eq!(held.sandbox, SandboxSetting::ReadOnly);
     assert!(held.written.is_empty() && held.writable.is_empty() && held.read_only.is_empty());
 }
 
 #[test]
-fn a_command_writes_no_further_than_file_write() {
+fn commands_can_write_only_where_file_write_is_allowed() {
     let held = held(&format!(
         "{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = [\"src\", \"docs/**\"]\nblocked_paths = [\"src/gen\", \"**/*.key\"]"
     ));
@@ -68,7 +68,7 @@ fn a_command_writes_no_further_than_file_write() {
 }
 
 #[test]
-fn the_lists_of_all_layers_narrow_it() {
+fn the_lists_of_all_layers_narrow_the_writable_paths() {
     let user = layer(Scope::User, &format!("{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = [\"${{workspace}}\"]"));
     let project =
         layer(Scope::Project, "[capabilities.\"File.Write\"]\nallowed_paths = [\"src\"]\nblocked_paths = [\"src/vendor\"]");
@@ -78,7 +78,7 @@ fn the_lists_of_all_layers_narrow_it() {
 }
 
 #[test]
-fn an_empty_list_and_a_glob_of_names_let_a_command_write_nothing() {
+fn empty_lists_and_file_name_globs_make_no_path_writable() {
     for allowed in ["[]", "[\"**/*.rs\"]"] {
         let held = held(&format!("{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = {allowed}"));
         assert!(held.written.is_empty(), "{allowed}: {:?}", held.written);
@@ -91,7 +91,7 @@ fn an_empty_list_and_a_glob_of_names_let_a_command_write_nothing() {
 }
 
 #[test]
-fn what_may_not_be_read_is_hidden() {
+fn unreadable_paths_are_hidden() {
     let held = held(&format!(
         "{SHELL}[capabilities.\"File.Read\"]\nallowed_paths = [\"${{workspace}}\", \"~/.aws\"]\nblocked_paths = [\"secrets\", \"/srv/keys\", \"**/.env\"]\n\
          [[capabilities.\"File.Read\".rules]]\npaths = [\"private/**\"]\ndecision = \"deny\""
@@ -104,7 +104,7 @@ fn what_may_not_be_read_is_hidden() {
 }
 
 #[test]
-fn a_person_opens_more_places_but_neither_git_nor_credentials_nor_aye() {
+fn users_can_make_more_paths_writable_but_not_git_credentials_or_aye_files() {
     let held = held(&format!(
         "{SHELL}writable_paths = [\"~/out\", \"${{workspace}}/.vscode\", \"${{workspace}}/.git\", \"~/.ssh\", \"~/.config/aye\", \"~/g/*\"]"
     ));
@@ -117,7 +117,7 @@ fn a_person_opens_more_places_but_neither_git_nor_credentials_nor_aye() {
 }
 
 #[test]
-fn in_a_home_directory_what_programs_start_with_stays_as_it_is() {
+fn startup_files_are_read_only_in_a_home_directory_workspace() {
     let mut context = context(Mode::Ask);
     context.roots = vec![PathBuf::from("/home/user")];
     let held = Enforcer::new(vec![layer(Scope::User, SHELL)], context).sandbox_requirements(&[], Timestamp::UNIX_EPOCH);
@@ -125,14 +125,14 @@ fn in_a_home_directory_what_programs_start_with_stays_as_it_is() {
 }
 
 #[test]
-fn other_homes_of_the_machine_are_hidden_too() {
+fn credentials_in_other_home_directories_are_hidden() {
     let enforcer = Enforcer::new(vec![layer(Scope::User, SHELL)], context(Mode::Ask));
     let held = enforcer.sandbox_requirements(&[PathBuf::from("/home/other")], Timestamp::UNIX_EPOCH);
     assert!(has(&held.hidden, "/home/other/.ssh"));
 }
 
 #[test]
-fn what_the_person_names_outside_the_workspace_is_seen() {
+fn paths_outside_the_workspace_are_readable_if_the_user_lists_them() {
     let user = format!(
         "{SHELL}readable_paths = [\"~/other\", \"~/x/*.md\", \"~/.config/aye\"]\n\
          [capabilities.\"File.Read\"]\nallowed_paths = [\"${{workspace}}\", \"~/notes\", \"~/docs/**\", \"~/y/*.md\"]"
@@ -148,7 +148,7 @@ fn what_the_person_names_outside_the_workspace_is_seen() {
 }
 
 #[test]
-fn what_is_saved_for_a_project_is_seen_besides() {
+fn readable_paths_saved_for_a_project_are_added() {
     let text = format!("schema_version = 1\n{SHELL}readable_paths = [\"~/lib\"]");
     let mine = Layer::new(Scope::Mine, Bundle::parse_rules(&text, "policy.toml").expect("parses"));
     let user = layer(Scope::User, &format!("{SHELL}readable_paths = [\"~/other\"]"));

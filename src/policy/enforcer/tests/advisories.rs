@@ -58,7 +58,7 @@ macro_rules! mechanisms {
         )*
 
         #[test]
-        fn every_table_has_its_test() {
+        fn every_advisory_table_has_a_test() {
             let tested = [$(stringify!($name)),*];
             let tables = mechanisms();
             let untested: Vec<_> = tables.keys().filter(|name| !tested.contains(&name.as_str())).collect();
@@ -108,7 +108,7 @@ mechanisms! {
 }
 
 #[test]
-fn lines_of_every_day_are_not_in_the_way() {
+fn everyday_commands_get_the_expected_verdicts() {
     let lines: BTreeMap<String, Vec<String>> = toml::from_str(&cases("everyday.toml")).unwrap_or_else(|error| panic!("{error}"));
     let enforcer = enforcer(parsed(&cases("reading.toml")));
     for (right, name) in [(VerdictKind::Allow, "allow"), (VerdictKind::Ask, "ask"), (VerdictKind::Deny, "deny")] {

@@ -18,7 +18,7 @@ fn layered(layers: &[(Scope, &str)]) -> Enforcer {
 }
 
 #[test]
-fn a_line_that_no_rule_decides_is_approved_by_its_effects_where_the_policy_says_so() {
+fn commands_without_a_matching_rule_are_approved_by_their_effects_if_configured() {
     let enforcer = shell(EFFECTS);
     for line in
         ["make", "cargo test", "python3 -c 'print(1)'", "sed -i s/a/b/ x", "echo x > out", "rm -r old", "curl example.com"]
@@ -37,7 +37,7 @@ fn a_line_that_no_rule_decides_is_approved_by_its_effects_where_the_policy_says_
 }
 
 #[test]
-fn what_the_specification_names_is_asked_about_before_it_runs() {
+fn risky_and_interactive_commands_need_approval_before_they_run() {
     let enforcer = shell(EFFECTS);
     for line in [
         // High and critical risk.
@@ -63,7 +63,7 @@ fn what_the_specification_names_is_asked_about_before_it_runs() {
 }
 
 #[test]
-fn an_explicit_ask_rule_in_any_layer_asks_before() {
+fn explicit_ask_rules_in_any_layer_require_approval_before_the_run() {
     let rule = |extra: &str| {
         format!(
             "requires_approval = true\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"make\"]\ndecision = \"ask\"\n{extra}"
@@ -86,7 +86,7 @@ fn an_explicit_ask_rule_in_any_layer_asks_before() {
 }
 
 #[test]
-fn the_strictest_layer_says_what_is_approved() {
+fn the_strictest_layer_decides_whether_commands_or_effects_are_approved() {
     let asks = "requires_approval = true\n";
     let command = "requires_approval = true\napprove = \"command\"\n";
     for (layers, expected) in [
@@ -102,7 +102,7 @@ fn the_strictest_layer_says_what_is_approved() {
 }
 
 #[test]
-fn the_configuration_and_the_session_choose_where_no_policy_requires_the_command() {
+fn the_configuration_and_session_choose_unless_a_policy_requires_command_approval() {
     let silent = || shell("requires_approval = true\n").approving(Some(Approve::Effects));
     assert_eq!(silent().approve(), Approve::Effects);
     let mut session = silent();
@@ -116,7 +116,7 @@ fn the_configuration_and_the_session_choose_where_no_policy_requires_the_command
 }
 
 #[test]
-fn nothing_runs_first_where_nothing_holds_it_or_where_it_would_have_more_than_a_layer() {
+fn commands_run_before_approval_only_in_a_sandbox_with_no_access_beyond_a_layer() {
     let mut place = context();
     place.sandbox = Sandbox::Absent;
     let bundle = || parsed(&format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{EFFECTS}"));
@@ -132,7 +132,7 @@ fn nothing_runs_first_where_nothing_holds_it_or_where_it_would_have_more_than_a_
 }
 
 #[test]
-fn in_auto_what_only_the_mode_allows_runs_in_a_layer() {
+fn commands_allowed_only_by_auto_mode_run_in_a_layer() {
     let auto = |table: &str| {
         let mut enforcer = shell(table);
         enforcer.set_mode(Mode::Auto);
@@ -162,7 +162,7 @@ fn in_auto_what_only_the_mode_allows_runs_in_a_layer() {
 }
 
 #[test]
-fn auto_applies_deletions_that_the_policy_asks_about_only_by_default() {
+fn auto_mode_applies_deletions_unless_a_rule_requires_approval() {
     let bundle = |delete: &str| {
         parsed(&format!(
             "schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"${{workspace}}\"]\nrequires_approval = true\n\

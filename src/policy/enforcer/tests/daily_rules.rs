@@ -27,7 +27,7 @@ fn saved(rule: &str) -> Enforcer {
 }
 
 #[test]
-fn interpreters_and_task_runners_are_remembered_for_a_copy_only() {
+fn interpreters_and_task_runners_are_remembered_only_for_sandboxed_runs() {
     let enforcer = asks_about_every_command();
     for (line, offers) in [
         ("make test", &["command = [\"make\", \"test\"], exact = true, sandboxed = true"][..]),
@@ -65,7 +65,7 @@ fn interpreters_and_task_runners_are_remembered_for_a_copy_only() {
 }
 
 #[test]
-fn code_on_the_line_or_on_stdin_is_never_remembered() {
+fn inline_code_and_code_on_stdin_are_never_remembered() {
     let enforcer = asks_about_every_command();
     for line in [
         "python -c 'x()'",
@@ -99,7 +99,7 @@ fn code_on_the_line_or_on_stdin_is_never_remembered() {
 }
 
 #[test]
-fn a_wide_rule_for_an_interpreter_covers_no_code_on_the_line() {
+fn wide_interpreter_rules_do_not_cover_inline_code() {
     for (rule, covered, others) in [
         (
             "command = [\"python\"]\nsandboxed = true\ndecision = \"allow\"",
@@ -133,7 +133,7 @@ fn a_wide_rule_for_an_interpreter_covers_no_code_on_the_line() {
 }
 
 #[test]
-fn a_rule_for_a_copy_lifts_neither_the_sandbox_nor_a_stricter_layer() {
+fn sandboxed_rules_bypass_neither_the_sandbox_nor_a_stricter_layer() {
     let rule = "[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"make\"]\ndecision = \"allow\"\nsandboxed = true\n";
     let table =
         |extra: &str| format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n{extra}{rule}");
@@ -178,7 +178,7 @@ fn a_rule_for_a_copy_lifts_neither_the_sandbox_nor_a_stricter_layer() {
 }
 
 #[test]
-fn a_rule_that_gains_nothing_is_not_offered_for_a_copy() {
+fn sandboxed_rules_are_not_offered_if_they_would_have_no_effect() {
     let effects = asks_about_every_command().approving(Some(Approve::Effects));
     let always = effects.always(&exec("make test"), now());
     assert!(always.offers.is_empty() && always.never[0].contains("without asking first"), "{always:?}");
@@ -189,7 +189,7 @@ fn a_rule_that_gains_nothing_is_not_offered_for_a_copy() {
 }
 
 #[test]
-fn a_rule_for_commits_covers_the_message_and_nothing_else() {
+fn commit_rules_cover_only_the_message() {
     let enforcer = asks_about_every_command();
     let always = enforcer.always(&exec("git commit -m 'fix ../x and ~/.ssh'"), now());
     assert_eq!(said(&always), ["command = [\"git\", \"commit\"], args = \"message\""]);
@@ -241,7 +241,7 @@ fn a_rule_for_commits_covers_the_message_and_nothing_else() {
 }
 
 #[test]
-fn files_to_add_are_remembered_and_options_that_run_something_are_not() {
+fn git_add_is_remembered_except_with_options_that_run_programs() {
     let enforcer = asks_about_every_command();
     let always = enforcer.always(&exec("git add src/a.rs"), now());
     assert_eq!(said(&always), ["command = [\"git\", \"add\", \"src/a.rs\"], exact = true", "command = [\"git\", \"add\"]"]);
@@ -257,7 +257,7 @@ fn files_to_add_are_remembered_and_options_that_run_something_are_not() {
 }
 
 #[test]
-fn a_line_that_enters_a_directory_of_the_workspace_is_judged_there() {
+fn commands_after_cd_into_a_workspace_directory_are_evaluated_in_that_directory() {
     let enforcer = asks_about_every_command();
     assert_eq!(outcome(&enforcer, "cd src && ls"), "allow", "the built-in policy allows what only reads");
     assert_eq!(outcome(&enforcer, "cd src/a && cat ../b"), "allow");
@@ -299,7 +299,7 @@ fn a_line_that_enters_a_directory_of_the_workspace_is_judged_there() {
 }
 
 #[test]
-fn keys_that_do_not_fit_a_rule_are_errors_that_say_what_does() {
+fn invalid_keys_in_rules_are_errors_that_name_the_valid_ones() {
     let error = |rule: &str| {
         let text = format!("schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\n{rule}\n");
         Bundle::parse(&text, "p").map(|_| ()).unwrap_err().message
@@ -339,7 +339,7 @@ fn keys_that_do_not_fit_a_rule_are_errors_that_say_what_does() {
 }
 
 #[test]
-fn a_rule_in_the_users_words_cannot_drop_the_copy() {
+fn a_rule_edited_by_the_user_cannot_drop_sandboxed() {
     let enforcer = asks_about_every_command();
     let actions = exec("python -m pytest -q");
     let offers = enforcer.always(&actions, now()).offers;
@@ -371,7 +371,7 @@ impl Choices {
 }
 
 #[test]
-fn a_saved_rule_never_allows_a_line_that_runs_something_else() {
+fn a_saved_rule_never_allows_a_command_that_runs_another_program() {
     const PROGRAMS: &[&str] =
         &["python", "python3", "node", "make", "npm", "cargo", "git", "./gradlew", "just", "sh", "env", "rm"];
     const WORDS: &[&str] = &[
@@ -478,7 +478,7 @@ fn a_saved_rule_never_allows_a_line_that_runs_something_else() {
 }
 
 #[test]
-fn however_its_name_is_quoted_the_directory_is_the_one_that_the_shell_enters() {
+fn quoted_directory_names_resolve_to_the_directory_that_the_shell_enters() {
     const LETTERS: &[&str] =
         &["a", "B", "1", " ", "'", "\"", "\\", "$", "`", "*", "~", "-", ".", "/", ";", "&", "(", "#", "!", "é", "\t"];
     let enforcer = asks_about_every_command();

@@ -121,7 +121,7 @@ fn disguised() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn what_once_hid_a_program_does_not() {
+fn known_disguises_of_blocked_programs_are_detected() {
     let enforcer = enforcer(parsed(&cases("reading.toml")));
     for line in [
         "echo ${z:-$(( v=$(echo sudo); A=1 time {fd}</dev/null $v id )\n)}",
@@ -133,7 +133,7 @@ fn what_once_hid_a_program_does_not() {
 }
 
 #[test]
-fn many_unknown_values_are_no_reason_to_refuse() {
+fn many_unknown_values_do_not_cause_a_denial() {
     let enforcer = enforcer(parsed(&cases("reading.toml")));
     let names: Vec<char> = ('a'..='p').collect();
     let words = names.iter().map(|name| format!(" -e {name}=\"${name}\"")).collect::<Vec<_>>().concat();
@@ -151,13 +151,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_blocked_program_is_found_in_every_disguise(line in disguised()) {
+    fn blocked_programs_are_found_in_every_disguise(line in disguised()) {
         let enforcer = enforcer(parsed(&cases("reading.toml")));
         prop_assert_eq!(verdict(&enforcer, &line), VerdictKind::Deny, "{}", line);
     }
 
     #[test]
-    fn a_line_has_one_verdict(line in prop_oneof![disguised(), any::<String>()]) {
+    fn verdicts_are_deterministic(line in prop_oneof![disguised(), any::<String>()]) {
         let enforcer = enforcer(parsed(&cases("reading.toml")));
         let told = || serde_json::to_string(&enforcer.explain(&exec(&line), now())).expect("JSON");
         prop_assert_eq!(told(), told());

@@ -45,7 +45,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_entry_may_be_read_where_no_rule_denies_it(
+    fn entries_are_readable_unless_a_rule_denies_them(
         allowed in prop::option::of(prop::collection::vec(pattern(), 1..4)),
         blocked in prop::collection::vec(pattern(), 0..3),
         denied in prop::collection::vec(pattern(), 0..3),
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn a_file_action_is_denied_where_the_verdict_is_a_denial(
+    fn denies_file_agrees_with_the_full_verdict(
         allowed in prop::option::of(prop::collection::vec(pattern(), 1..4)),
         blocked in prop::collection::vec(pattern(), 0..3),
         rules in prop::collection::vec((pattern(), prop::sample::select(vec!["deny", "ask", "allow"])), 0..3),
@@ -106,7 +106,7 @@ proptest! {
 }
 
 #[test]
-fn an_entry_that_holds_credentials_may_not_be_read() {
+fn entries_with_credentials_are_not_readable() {
     let all = enforcer(parsed(
         "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"/\"]\nblocked_paths = [\"**/.env\"]\n",
     ));

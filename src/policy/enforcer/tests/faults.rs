@@ -6,7 +6,7 @@ use crate::policy::shell::FAULTY;
 use proptest::prelude::*;
 
 #[test]
-fn what_panics_is_denied_and_what_comes_next_is_judged_as_always() {
+fn a_panic_is_a_denial_and_later_commands_are_evaluated_normally() {
     let enforcer = enforcer(parsed(&cases("reading.toml")));
     let told = enforcer.explain(&exec(FAULTY), now());
     assert_eq!((told.verdict, told.risk, told.reason.as_str()), (VerdictKind::Deny, Risk::High, FAILED));
@@ -18,7 +18,7 @@ fn what_panics_is_denied_and_what_comes_next_is_judged_as_always() {
 }
 
 #[test]
-fn a_panic_anywhere_in_a_judgement_is_a_denial() {
+fn panics_during_evaluation_are_contained() {
     let mut enforcer = built_in();
     enforcer.grants.clear();
     let judged = crate::policy::guard::contained(|| -> VerdictKind { std::panic::panic_any("broken") });
@@ -75,7 +75,7 @@ fn here_documents() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn letters_of_several_bytes_in_here_documents_are_read() {
+fn multibyte_characters_in_here_documents_are_parsed() {
     let enforcer = enforcer(parsed(&cases("reading.toml")));
     let letters = ["é", "É", "日", "日本", "\u{1f600}", "e\u{301}"];
     for (one, other) in letters.iter().flat_map(|one| letters.iter().map(move |other| (one, other))) {
@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1024, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_here_document_makes_a_verdict_panic(line in prop_oneof![here_documents(), "\\PC{0,40}(\n\\PC{0,10}){0,3}"]) {
+    fn here_documents_never_cause_a_panic(line in prop_oneof![here_documents(), "\\PC{0,40}(\n\\PC{0,10}){0,3}"]) {
         let told = enforcer(parsed(&cases("reading.toml"))).explain(&exec(&line), now());
         prop_assert_ne!(told.reason, FAILED);
         for kept in crate::policy::run_files(&line) {

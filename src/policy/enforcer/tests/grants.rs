@@ -40,7 +40,7 @@ fn rule(enforcer: &Enforcer, command: &str) -> String {
 }
 
 #[test]
-fn what_is_allowed_until_aye_quits_covers_the_same_words_and_nothing_more() {
+fn a_session_grant_covers_only_the_same_words() {
     for sandbox in [Sandbox::Present, Sandbox::Absent] {
         let mut enforcer = with(sandbox, "");
         let always = enforcer.always(&exec("cargo test"), now());
@@ -55,7 +55,7 @@ fn what_is_allowed_until_aye_quits_covers_the_same_words_and_nothing_more() {
 }
 
 #[test]
-fn what_is_allowed_until_aye_quits_holds_in_its_directory_only() {
+fn a_session_grant_applies_only_in_its_directory() {
     let mut enforcer = with(Sandbox::Present, "");
     for line in ["cargo test 'a b' \"it's\"", "./build.sh --quick"] {
         let always = enforcer.always(&exec(line), now());
@@ -69,14 +69,14 @@ fn what_is_allowed_until_aye_quits_holds_in_its_directory_only() {
 }
 
 #[test]
-fn a_program_named_by_a_path_is_kept_in_memory_only() {
+fn grants_for_programs_named_by_path_are_kept_only_in_memory() {
     let always = with(Sandbox::Present, "").always(&exec("./build.sh --quick"), now());
     assert_eq!(said(&always), ["command = [\"./build.sh\", \"--quick\"], exact = true"]);
     assert!(always.offers[0].memory_only.as_ref().is_some_and(|why| why.contains("bare program name")), "{always:?}");
 }
 
 #[test]
-fn the_narrowest_rule_comes_first_and_one_step_widens_it() {
+fn offers_start_with_the_narrowest_rule_and_widen_by_one_step() {
     let enforcer = with(Sandbox::Present, "");
     for (line, offers) in [
         (
@@ -99,7 +99,7 @@ fn the_narrowest_rule_comes_first_and_one_step_widens_it() {
 }
 
 #[test]
-fn a_kept_rule_lets_the_same_through_and_nothing_else() {
+fn a_saved_rule_allows_only_the_same_commands() {
     for sandbox in [Sandbox::Present, Sandbox::Absent] {
         let before = with(sandbox, "");
         for (line, others) in [
@@ -126,7 +126,7 @@ fn a_kept_rule_lets_the_same_through_and_nothing_else() {
 }
 
 #[test]
-fn what_is_risky_is_never_kept_and_says_why() {
+fn risky_commands_are_never_saved_and_the_reason_is_given() {
     let enforcer = with(Sandbox::Present, "");
     for (line, why) in [
         ("rm -rf target", "the command deletes `target`"),
@@ -152,7 +152,7 @@ fn what_is_risky_is_never_kept_and_says_why() {
 }
 
 #[test]
-fn a_rule_that_would_not_help_is_not_offered() {
+fn rules_without_effect_are_not_offered() {
     let shell = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n";
     let asks = format!(
         "{shell}[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"cargo\"]\ndecision = \"ask\"\nreason = \"mine to say\"\n"
@@ -175,7 +175,7 @@ fn a_rule_that_would_not_help_is_not_offered() {
 }
 
 #[test]
-fn a_file_is_offered_then_its_kind_then_its_folder() {
+fn offers_for_files_are_the_file_then_its_type_then_its_folder() {
     let enforcer = with(Sandbox::Present, "");
     let always = enforcer.always(&write("src/a/b.rs"), now());
     assert_eq!(
@@ -205,7 +205,7 @@ fn a_file_is_offered_then_its_kind_then_its_folder() {
 }
 
 #[test]
-fn deletes_and_protected_places_are_never_kept() {
+fn deletions_and_protected_paths_are_never_saved() {
     let enforcer = with(Sandbox::Present, "");
     let delete = [Action::Delete { target: target("a") }];
     assert_eq!(enforcer.always(&delete, now()).never, ["deletes `a`"]);
@@ -217,7 +217,7 @@ fn deletes_and_protected_places_are_never_kept() {
 }
 
 #[test]
-fn without_a_sandbox_it_is_said_where_it_asks_all_the_same() {
+fn without_a_sandbox_offers_list_the_scopes_that_still_need_approval() {
     let always = with(Sandbox::Absent, "").always(&exec("cargo clippy --all"), now());
     assert_eq!(always.offers[0].asks_still, [GrantScope::Everywhere]);
     assert_eq!(always.offers[1].asks_still, [GrantScope::Project, GrantScope::Everywhere]);
@@ -226,7 +226,7 @@ fn without_a_sandbox_it_is_said_where_it_asks_all_the_same() {
 }
 
 #[test]
-fn git_filter_clean_a_rule_about_git_asks_until_a_sandbox_holds_it() {
+fn git_filter_clean_git_rules_need_approval_without_a_sandbox() {
     for line in ["git status", "git commit -m x", "git status && git log"] {
         assert_eq!(verdict(&kept(&with(Sandbox::Present, ""), &exec(line), 0), line), VerdictKind::Allow, "{line}");
         let unheld = with(Sandbox::Absent, "");
@@ -250,7 +250,7 @@ fn git_filter_clean_a_rule_about_git_asks_until_a_sandbox_holds_it() {
 /// Checks every line of the corpus that deletes, downloads, computes or hides what it runs.
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn no_offer_ever_widens_beyond_its_own_words() {
+fn offers_never_allow_more_than_their_own_words() {
     let entries = std::fs::read_dir(shared!("corpora")).unwrap();
     let mut offered = 0;
     let enforcer = with(Sandbox::Present, "");
@@ -316,7 +316,7 @@ fn written(enforcer: &Enforcer, actions: &[Action], line: &str) -> String {
 }
 
 #[test]
-fn a_rule_in_the_persons_words_is_taken_within_what_is_offered() {
+fn a_rule_edited_by_the_user_is_accepted_only_within_the_offers() {
     let enforcer = with(Sandbox::Present, "");
     let clippy = exec("cargo clippy --all");
     for (line, taken) in [
@@ -351,7 +351,7 @@ fn a_rule_in_the_persons_words_is_taken_within_what_is_offered() {
 }
 
 #[test]
-fn a_path_in_the_persons_words_stays_within_the_folder_that_is_offered() {
+fn a_path_edited_by_the_user_must_be_inside_the_offered_folder() {
     let enforcer = with(Sandbox::Present, "");
     let edit = write("src/a/b.rs");
     for (path, taken) in [
@@ -380,7 +380,7 @@ fn a_path_in_the_persons_words_stays_within_the_folder_that_is_offered() {
 }
 
 #[test]
-fn what_a_rule_would_have_let_through_is_what_asks_without_it() {
+fn a_rule_lists_the_past_commands_that_needed_approval_without_the_rule() {
     let enforcer = with(Sandbox::Present, "");
     let cwd = Target { given: ".".into(), real: PathBuf::from(ROOT), place: Place::Directory };
     let lines = ["cargo clippy -q", "cargo test", "cargo clippy; rm x", "ls", "cargo clippy --fix", "sudo cargo clippy"]
@@ -395,7 +395,7 @@ fn what_a_rule_would_have_let_through_is_what_asks_without_it() {
 }
 
 #[test]
-fn a_hidden_directory_may_be_saved_for_a_project_unless_it_is_too_much_or_guarded() {
+fn hidden_directories_can_be_saved_for_a_project_unless_too_wide_or_protected() {
     let offered = |enforcer: &Enforcer, paths: &[&str]| -> Vec<String> {
         let paths: Vec<&Path> = paths.iter().map(Path::new).collect();
         let always = enforcer.always_readable(&paths, now());
@@ -436,7 +436,7 @@ fn a_hidden_directory_may_be_saved_for_a_project_unless_it_is_too_much_or_guarde
 }
 
 #[test]
-fn a_saved_directory_is_readable_in_the_project_and_is_offered_for_no_other_scope() {
+fn readable_directories_are_saved_only_for_the_project() {
     let mut enforcer = built_in();
     let always = enforcer.always_readable(&[Path::new("/srv/x")], now());
     let offer = &always.offers[0];
@@ -456,7 +456,7 @@ fn a_saved_directory_is_readable_in_the_project_and_is_offered_for_no_other_scop
 }
 
 #[test]
-fn a_command_is_led_by_a_link_to_what_is_read_without_an_approval_and_nowhere_else() {
+fn links_are_followed_only_to_paths_that_are_readable_without_approval() {
     let read = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\", \"/srv/read\"]\n\
         blocked_paths = [\"**/.env\"]\n[capabilities.\"Shell.Exec\"]\nreadable_paths = [\"/srv/seen\"]\n";
     let enforcer = enforcer(parsed(read));
@@ -479,7 +479,7 @@ fn cwd() -> Target {
 }
 
 #[test]
-fn a_pattern_of_another_agent_becomes_the_widest_rule_that_could_be_saved_within_it() {
+fn imported_command_patterns_become_the_widest_rule_that_can_be_saved() {
     let enforcer = with(Sandbox::Present, "");
     let within = |line: &str| match enforcer.rules_within(&words(line), &cwd(), now()) {
         Ok(rules) => rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
@@ -520,7 +520,7 @@ fn a_pattern_of_another_agent_becomes_the_widest_rule_that_could_be_saved_within
 }
 
 #[test]
-fn a_pattern_of_paths_becomes_a_rule_only_within_a_folder() {
+fn imported_path_patterns_become_rules_only_within_a_folder() {
     let enforcer = with(Sandbox::Present, "");
     let rules = |pattern: &str, sample: &str| enforcer.rules_for_paths(pattern, &target(sample), now());
     let said =
@@ -556,7 +556,7 @@ mod patterns {
 
     proptest! {
         #[test]
-        fn no_rule_is_broader_than_one_that_always_allow_saves(words in any_words(), approves_effects: bool) {
+        fn imported_rules_are_never_broader_than_rules_saved_by_always_allow(words in any_words(), approves_effects: bool) {
             let approve = if approves_effects { Approve::Effects } else { Approve::Command };
             let enforcer = with(Sandbox::Present, "").approving(Some(approve));
             if let Ok(rules) = enforcer.rules_within(&words, &cwd(), now()) {

@@ -62,7 +62,7 @@ fn extending(scope: Scope, rest: &str) -> Layer {
 }
 
 #[test]
-fn a_file_that_extends_takes_what_it_names_from_itself_and_the_rest_from_the_built_in_policy() {
+fn an_extending_file_overrides_its_own_keys_and_inherits_the_rest_of_the_built_in_policy() {
     use VerdictKind::{Allow, Ask, Deny};
     let user = extending(Scope::User, "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\"]\nrequires_approval = true\n");
     let enforcer = Enforcer::new(vec![user], context());
@@ -86,7 +86,7 @@ fn a_file_that_extends_takes_what_it_names_from_itself_and_the_rest_from_the_bui
 }
 
 #[test]
-fn a_file_that_does_not_extend_means_what_it_meant() {
+fn a_file_without_extends_inherits_nothing() {
     let enforcer = layered(&[(Scope::User, SHELL)]);
     assert_eq!(told(&enforcer, read("src/a")), (VerdictKind::Deny, "user:1".to_owned()));
     assert!(!enforcer.grants("File.Read"));
@@ -102,7 +102,7 @@ fn saved_rules_join_an_inherited_capability() {
 }
 
 #[test]
-fn what_a_managed_bundle_inherits_cannot_be_lifted() {
+fn rules_inherited_by_a_managed_bundle_cannot_be_lifted() {
     let managed = extending(Scope::Managed, "");
     let lax = layer(Scope::User, "[capabilities.\"File.Write\"]\n[capabilities.\"File.Read\"]\n");
     let mut enforcer = Enforcer::new(vec![managed, lax], context());
@@ -115,7 +115,7 @@ fn what_a_managed_bundle_inherits_cannot_be_lifted() {
 }
 
 #[test]
-fn a_project_extends_nothing() {
+fn a_project_policy_cannot_extend() {
     let user = layer(Scope::User, "[capabilities.\"File.Read\"]\n");
     let project = extending(Scope::Project, "");
     assert_eq!(project.bundle.widens(), [(2, "`extends`".to_owned())]);
@@ -124,7 +124,7 @@ fn a_project_extends_nothing() {
 }
 
 #[test]
-fn every_verdict_names_the_line_that_decides() {
+fn every_verdict_names_the_deciding_line() {
     use Scope::{File, Managed, Mine, Project, User};
     use VerdictKind::{Allow, Ask, Deny};
     let case = |layers, action, verdict, rule| Case { layers, action, verdict, rule };
@@ -219,7 +219,7 @@ fn every_verdict_names_the_line_that_decides() {
 }
 
 #[test]
-fn exact_words_are_those_and_nothing_more() {
+fn exact_rules_match_only_exactly_the_same_words() {
     let allow = shell(
         "requires_approval = true\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"find\", \".\", \"-name\", \"*.rs\"]\nexact = true\ndecision = \"allow\"",
     );
@@ -239,7 +239,7 @@ fn exact_words_are_those_and_nothing_more() {
 }
 
 #[test]
-fn a_line_that_names_a_shut_place_asks() {
+fn commands_that_name_a_blocked_path_need_approval() {
     let open = "[capabilities.\"Shell.Exec\"]\n[capabilities.\"File.Read\"]\nblocked_paths = [\"keys\"]\n\
         [[capabilities.\"File.Read\".rules]]\npaths = [\"secret\"]\ndecision = \"deny\"\n\
         [capabilities.\"File.Write\"]\nblocked_paths = [\"gen\"]";
@@ -258,7 +258,7 @@ fn a_line_that_names_a_shut_place_asks() {
 }
 
 #[test]
-fn nothing_lifts_what_a_managed_layer_asks() {
+fn no_rule_or_mode_lifts_an_approval_required_by_a_managed_layer() {
     let managed = "[capabilities.\"Shell.Exec\"]\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"make\"]\ndecision = \"ask\"\n\
         [capabilities.\"File.Write\"]\nrequires_approval = true";
     let user = "[capabilities.\"Shell.Exec\"]\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"make\"]\ndecision = \"allow\"\n\
@@ -277,7 +277,7 @@ fn nothing_lifts_what_a_managed_layer_asks() {
 }
 
 #[test]
-fn a_disabled_tool_is_not_offered_and_denied_when_it_is_called() {
+fn disabled_tools_are_not_offered_and_are_denied_when_called() {
     let enforcer = layered(&[(Scope::User, WRITES), (Scope::Project, "[tools]\ndisabled = [\n\"HttpRequest\",\n\"write*\"]")]);
     assert!(enforcer.offers("ReadFile").is_ok());
     let denial = enforcer.offers("WriteFile").expect_err("it is disabled");
@@ -287,7 +287,7 @@ fn a_disabled_tool_is_not_offered_and_denied_when_it_is_called() {
 }
 
 #[test]
-fn a_model_that_no_layer_forbids_may_be_called() {
+fn models_are_allowed_unless_a_layer_forbids_them() {
     let enforcer = layered(&[
         (Scope::User, "[llm]\nallowed_models = [\"anthropic/*\", \"openai/gpt-*\"]"),
         (Scope::Project, "[llm]\nmax_output_tokens = 5\nallowed_models = [\"*/gpt-5\"]"),
@@ -320,7 +320,7 @@ args = "any"
 allowed_private_hosts = ["10.0.0.1"]"#;
 
 #[test]
-fn what_would_widen_is_told_line_by_line_and_has_no_effect() {
+fn widening_keys_of_a_project_are_listed_by_line_and_have_no_effect() {
     let greedy = layer(Scope::Project, GREEDY);
     let lines: Vec<usize> = greedy.bundle.widens().iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [2, 4, 5, 7, 8, 9, 10, 11, 12, 14, 19], "{:?}", greedy.bundle.widens());
@@ -334,7 +334,7 @@ fn what_would_widen_is_told_line_by_line_and_has_no_effect() {
 }
 
 #[test]
-fn the_effective_view_says_where_each_key_stands_and_what_became_of_it() {
+fn the_effective_view_lists_the_origin_and_state_of_each_key() {
     let texts = [
         (
             Scope::User,
@@ -366,7 +366,7 @@ fn the_effective_view_says_where_each_key_stands_and_what_became_of_it() {
 }
 
 #[test]
-fn examples_of_file_rules_are_checked_when_they_are_read() {
+fn examples_of_file_rules_are_checked_on_load() {
     let rule = "schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n[[capabilities.\"File.Write\".rules]]\n";
     for (text, expected) in [
         ("paths = [\"docs/**\"]\ndecision = \"allow\"\nmatch = [\"docs/a\"]\nnot_match = [\"src/a\", \"/docs/a\"]", ""),
@@ -589,7 +589,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_project_never_widens(base in bases(), project in bundles(), actions in actions(), around in surroundings()) {
+    fn a_project_policy_never_widens_permissions(base in bases(), project in bundles(), actions in actions(), around in surroundings()) {
         let without = placed(made(&base), around);
         let with = placed(made(&base).into_iter().chain([layer(Scope::Project, &project)]).collect(), around);
         let (before, after) = (without.explain(&actions, now()), with.explain(&actions, now()));
@@ -620,7 +620,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_remembered_for_a_project_widens_by_its_allow_rules_only(
+    fn remembered_project_rules_widen_permissions_only_by_allow_rules(
         user in bundles(), mine in bundles(), actions in actions(), around in surroundings()
     ) {
         let mine = mine.replace("decision = \"allow\"", "decision = \"ask\"");
@@ -632,7 +632,7 @@ proptest! {
     }
 
     #[test]
-    fn one_more_rule_that_denies_or_asks_never_widens(
+    fn an_additional_deny_or_ask_rule_never_widens_permissions(
         rules in prop::collection::vec(shell_rule(), 0..4), more in shell_rule(),
         paths in prop::collection::vec(file_rule(), 0..4), path in file_rule(),
         actions in actions(), around in surroundings()

@@ -55,7 +55,7 @@ fn reference() -> Enforcer {
 }
 
 #[test]
-fn lines_come_out_as_written_down() {
+fn commands_get_the_recorded_verdicts() {
     let tally = tally(&reference(), &cases("lines.jsonl"));
     let wrong: Vec<&String> =
         [&tally.allowed_wrongly, &tally.deny_asked, &tally.over_asked, &tally.over_blocked].into_iter().flatten().collect();
@@ -159,14 +159,14 @@ fn lines() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn a_subscript_that_never_closes_is_read_to_its_end() {
+fn unclosed_subscripts_do_not_hide_commands() {
     for line in ["${x[\u{200b}", "[ \nalias l=${x[é", "echo ${a[", "echo \"${x[$(sudo id)é"] {
         assert_ne!(verdict(&reference(), line), VerdictKind::Allow, "{line}");
     }
 }
 
 #[test]
-fn letters_of_every_plane_are_read_as_letters() {
+fn characters_of_every_unicode_plane_are_parsed() {
     for letter in ["\u{80}", "\u{e9}", "\u{ffff}", "\u{1f574}", "\u{10ffff}"] {
         for line in [
             format!("echo {{{letter}..1}}"),
@@ -188,13 +188,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_line_makes_it_panic(line in prop_oneof![lines(), any::<String>()]) {
+    fn arbitrary_commands_do_not_panic(line in prop_oneof![lines(), any::<String>()]) {
         let told = reference().explain(&exec(&line), now());
         prop_assert_ne!(told.reason, crate::policy::guard::FAILED);
     }
 
     #[test]
-    fn more_text_never_loosens_a_verdict(first in lines(), second in lines()) {
+    fn additional_text_never_loosens_a_verdict(first in lines(), second in lines()) {
         // A line that runs nothing asks on its own, and does not affect another.
         prop_assume!(!crate::policy::shell::read(&first).parts.is_empty());
         let enforcer = reference();
@@ -231,7 +231,7 @@ fn a_wrapper_never_loosens_a_verdict() {
 }
 
 #[test]
-fn work_is_bounded_on_lines_made_to_be_slow() {
+fn evaluation_of_pathological_commands_is_bounded() {
     let enforcer = reference();
     let doubling: Vec<String> = (0..40).map(|n| format!("v{n}=\"$v{}$v{}\"; ", n + 1, n + 1)).collect();
     let doubling = doubling.concat() + "v40=sudo; $v0";
@@ -257,7 +257,7 @@ fn work_is_bounded_on_lines_made_to_be_slow() {
 }
 
 #[test]
-fn in_another_shell_than_bash_no_rule_does_better_than_ask_and_none_is_weakened() {
+fn in_shells_other_than_bash_allow_rules_need_approval_and_denials_remain() {
     let table = "requires_approval = false\nblocked_commands = [\"sudo\"]\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"allow\"\n";
     for (line, in_bash, in_zsh) in [
         ("ls src", VerdictKind::Allow, VerdictKind::Ask),

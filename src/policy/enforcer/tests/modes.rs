@@ -25,7 +25,7 @@ fn in_mode(mode: Mode, mut enforcer: Enforcer) -> Enforcer {
 }
 
 #[test]
-fn plan_mode_writes_by_no_tool_and_by_no_line() {
+fn plan_mode_denies_writes_by_tools_and_commands() {
     let plan = in_mode(Mode::Plan, open());
     for action in [Action::Write { target: target("a") }, Action::Delete { target: target("a") }] {
         assert_eq!(plan.explain(&[action], now()).verdict, VerdictKind::Deny);
@@ -86,7 +86,7 @@ fn plan_mode_writes_by_no_tool_and_by_no_line() {
 }
 
 #[test]
-fn what_was_allowed_until_quitting_is_not_allowed_in_plan_mode() {
+fn session_grants_do_not_apply_in_plan_mode() {
     let mut enforcer = shell("requires_approval = true\nsandbox = \"off\"");
     let remember = enforcer.explain(&exec("cargo test"), now()).remember.expect("it can be remembered");
     enforcer.grant(remember);
@@ -96,7 +96,7 @@ fn what_was_allowed_until_quitting_is_not_allowed_in_plan_mode() {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn no_line_of_the_corpus_that_does_more_than_read_gets_through_plan_mode() {
+fn plan_mode_denies_every_risky_command_of_the_corpus() {
     let lines = std::fs::read_to_string(shared!("corpora/commands.jsonl")).unwrap();
     let plan = in_mode(Mode::Plan, open());
     for line in lines.lines() {
@@ -109,13 +109,13 @@ fn no_line_of_the_corpus_that_does_more_than_read_gets_through_plan_mode() {
 }
 
 #[test]
-fn a_line_that_starts_itself_over_and_over_asks_in_auto() {
+fn fork_bombs_need_approval_in_auto_mode() {
     let told = in_mode(Mode::Auto, built_in()).explain(&exec(":(){ :|:& };:"), now());
     assert_eq!((told.verdict, told.critical), (VerdictKind::Ask, true), "{told:?}");
 }
 
 #[test]
-fn a_laxer_mode_changes_no_deny_and_no_verdict_of_a_stricter_one_is_weaker() {
+fn laxer_modes_never_change_denials_and_never_give_stricter_verdicts() {
     let modes = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
     for line in ["ls", "touch a", "cargo test", "rm -rf /", "sudo ls", "curl example.com | sh", "echo \""] {
         let of = |mode| verdict(&in_mode(mode, built_in()), line);
@@ -126,7 +126,7 @@ fn a_laxer_mode_changes_no_deny_and_no_verdict_of_a_stricter_one_is_weaker() {
 }
 
 #[test]
-fn auto_mode_runs_no_command_of_an_untrusted_project_and_keeps_the_other_verdicts() {
+fn auto_mode_runs_no_commands_in_an_untrusted_project_and_keeps_other_verdicts() {
     let layer = Layer::new(Scope::User, Bundle::built_in().expect("parses"));
     let auto = Enforcer::new(vec![layer], Context { mode: Mode::Auto, ..context() }).approving(Some(Approve::Command));
     let untrusted = auto.clone().in_untrusted_project();

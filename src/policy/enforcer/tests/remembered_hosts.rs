@@ -33,7 +33,7 @@ fn host(text: &str) -> Outside {
 }
 
 #[test]
-fn a_rule_opens_its_hosts_for_its_command_alone() {
+fn a_rule_opens_its_hosts_only_for_its_own_command() {
     let enforcer = saved(Scope::Mine, CARGO).unwrap();
     for line in ["cargo fetch", "cargo fetch --locked -q", "cd sub && cargo fetch"] {
         assert_eq!(reached(&enforcer, line), [INDEX], "{line}");
@@ -63,7 +63,7 @@ fn a_rule_opens_its_hosts_for_its_command_alone() {
 }
 
 #[test]
-fn managed_rules_modes_and_projects_count_more_than_a_remembered_host() {
+fn managed_rules_and_modes_override_remembered_hosts_and_projects_open_none() {
     assert_eq!(reached(&saved(Scope::Project, CARGO).unwrap(), "cargo fetch"), [""; 0], "a project opens nothing");
     for table in ["requires_approval = true", "requires_approval = true\napprove = \"effects\"\nnetwork = \"allow\""] {
         let managed = format!(
@@ -83,7 +83,7 @@ fn managed_rules_modes_and_projects_count_more_than_a_remembered_host() {
 }
 
 #[test]
-fn no_rule_names_hosts_for_what_runs_other_code_or_sends_what_it_is_told_to() {
+fn host_rules_are_rejected_for_programs_that_run_other_code_or_send_data() {
     for program in ["python", "python3.12", "node", "sh", "bash", "curl", "wget", "make", "npm", "xargs", "ssh", "env", "sudo"] {
         let rule =
             format!("command = [\"{program}\", \"x\"]\nsandboxed = true\nhosts = [\"a.example:443\"]\ndecision = \"allow\"");
@@ -111,7 +111,7 @@ fn no_rule_names_hosts_for_what_runs_other_code_or_sends_what_it_is_told_to() {
 }
 
 #[test]
-fn the_offer_is_the_start_of_a_download_or_else_exactly_the_line() {
+fn host_offers_cover_a_download_subcommand_or_exactly_the_command() {
     let enforcer = by_effects();
     let offered = |line: &str, hosts: &[&str]| {
         let hosts: Vec<Outside> = hosts.iter().map(|text| host(text)).collect();
@@ -165,7 +165,7 @@ fn the_offer_is_the_start_of_a_download_or_else_exactly_the_line() {
 }
 
 #[test]
-fn a_rule_about_hosts_is_one_line_of_toml_and_back() {
+fn host_rules_round_trip_through_one_line_of_toml() {
     let rule =
         GrantRule::of_line("command = [\"cargo\", \"fetch\"], sandboxed = true, hosts = [\"index.example.com:443\"]").unwrap();
     assert_eq!(GrantRule::of_line(&rule[0].to_string()).unwrap(), rule);
@@ -207,7 +207,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2048, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_rule_never_opens_another_host_and_never_for_another_command(
+    fn a_rule_never_opens_other_hosts_or_hosts_for_other_commands(
         words in prop::collection::vec(prop::sample::select(WORDS), 1..6),
     ) {
         let enforcer = saved(Scope::Mine, CARGO).unwrap();

@@ -133,7 +133,7 @@ fn write(path: &str) -> Vec<Action> {
 }
 
 #[test]
-fn a_file_that_runs_code_when_the_folder_is_opened_asks_in_every_mode() {
+fn files_that_run_code_when_the_folder_is_opened_need_approval_in_every_mode() {
     for mode in [Mode::Ask, Mode::AutoEdit, Mode::Auto] {
         let enforcer = in_mode(mode);
         for path in OPENED {
@@ -147,7 +147,7 @@ fn a_file_that_runs_code_when_the_folder_is_opened_asks_in_every_mode() {
 }
 
 #[test]
-fn its_name_is_known_in_every_spelling_at_any_depth_and_at_both_ends_of_a_link() {
+fn code_running_file_names_are_matched_in_every_spelling_at_any_depth_and_through_links() {
     let enforcer = in_mode(Mode::AutoEdit);
     for path in [
         ".NPMRC",
@@ -169,7 +169,7 @@ fn its_name_is_known_in_every_spelling_at_any_depth_and_at_both_ends_of_a_link()
 }
 
 #[test]
-fn a_build_file_and_a_plain_one_are_written_without_a_prompt() {
+fn build_files_and_plain_files_are_written_without_approval() {
     for mode in [Mode::AutoEdit, Mode::Auto] {
         let enforcer = in_mode(mode);
         for path in BUILT.iter().chain(NEITHER) {
@@ -180,7 +180,7 @@ fn a_build_file_and_a_plain_one_are_written_without_a_prompt() {
 }
 
 #[test]
-fn only_a_rule_that_names_the_place_lets_it_pass() {
+fn only_a_rule_that_names_the_path_allows_a_file_that_runs_code() {
     let with = |rules: &str| {
         let text = format!("schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = false\n{rules}");
         enforcer(parsed(&text))
@@ -197,14 +197,14 @@ fn only_a_rule_that_names_the_place_lets_it_pass() {
 }
 
 #[test]
-fn it_is_never_offered_to_be_remembered() {
+fn files_that_run_code_are_never_offered_to_be_remembered() {
     let enforcer = built_in();
     let always = enforcer.always(&write(".npmrc"), now());
     assert!(always.offers.is_empty() && !always.never.is_empty(), "{always:?}");
 }
 
 #[test]
-fn what_is_protected_stays_denied() {
+fn protected_paths_that_run_code_are_denied_in_every_mode() {
     for mode in [Mode::Ask, Mode::AutoEdit, Mode::Auto] {
         for path in
             [".git/hooks/pre-commit", ".vscode/tasks.json", ".mcp.json", ".envrc", ".claude/settings.json", ".aye/config.toml"]
@@ -215,7 +215,7 @@ fn what_is_protected_stays_denied() {
 }
 
 #[test]
-fn a_workspace_that_is_such_a_place_asks_only_for_what_its_name_completes() {
+fn workspace_directory_names_count_only_as_part_of_a_complete_entry() {
     let with_root = |root: &str, path: &str| {
         let reader = crate::policy::runs_code(&Path::new(root).join(path), &[PathBuf::from(root)]);
         reader.map(|found| found.when)

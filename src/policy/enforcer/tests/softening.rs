@@ -40,7 +40,7 @@ const CONCEALED: &[&str] = &[
 ];
 
 #[test]
-fn where_programs_are_blocked_a_computed_name_asks_whatever_the_mode_or_the_rules_say() {
+fn computed_program_names_need_approval_in_every_mode_if_programs_are_blocked() {
     let open = "requires_approval = false\nblocked_commands = [\"sudoedit\"]";
     let denying =
         "requires_approval = false\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"sudoedit\"]\ndecision = \"deny\"";
@@ -94,7 +94,7 @@ const PASSED: &[&str] = &[
 ];
 
 #[test]
-fn a_blocked_program_in_the_arguments_of_any_program_asks_whatever_the_mode_or_the_rules_say() {
+fn blocked_programs_in_arguments_of_other_programs_need_approval_in_every_mode() {
     for mode in [Mode::Ask, Mode::AutoEdit, Mode::Auto] {
         let mut enforcer = shell("requires_approval = false\nblocked_commands = [\"sudo\"]");
         enforcer.set_mode(mode);
@@ -125,7 +125,7 @@ fn a_blocked_program_in_the_arguments_of_any_program_asks_whatever_the_mode_or_t
 }
 
 #[test]
-fn values_that_are_not_all_tried_do_not_hide_a_name() {
+fn too_many_possible_values_do_not_hide_a_program_name() {
     let mut enforcer = reference();
     enforcer.set_mode(Mode::Auto);
     let values = |name: &str, last: &str| {
@@ -141,7 +141,7 @@ fn values_that_are_not_all_tried_do_not_hide_a_name() {
 }
 
 #[test]
-fn a_blocked_program_is_found_behind_every_runner() {
+fn blocked_programs_are_found_behind_every_runner() {
     let enforcer = reference();
     let lines: Vec<String> = crate::policy::shell::runner_lines("sudo id");
     assert!(lines.len() > 150, "{}", lines.len());
@@ -180,7 +180,7 @@ fn a_blocked_program_is_found_behind_every_runner() {
 }
 
 #[test]
-fn a_blocked_program_is_found_behind_what_the_line_computes() {
+fn blocked_programs_are_found_behind_expansions() {
     let lines = [
         "v=sudox; ${v%x} id",
         "v=sudo.x.y; ${v%%.*} id",
@@ -209,7 +209,7 @@ fn a_blocked_program_is_found_behind_what_the_line_computes() {
 }
 
 #[test]
-fn words_that_braces_and_quotes_make_are_no_reading_options() {
+fn options_built_by_braces_and_quotes_are_checked() {
     let lines = [
         "find . ''{},-delete}",
         "find . {a},-delete}",
@@ -236,7 +236,7 @@ fn words_that_braces_and_quotes_make_are_no_reading_options() {
 }
 
 #[test]
-fn conditions_read_and_are_not_critical() {
+fn conditions_are_reads_and_not_critical() {
     let enforcer = built_in();
     for (line, wanted, risk) in [
         ("[ -f x ]", VerdictKind::Allow, Risk::Low),

@@ -19,7 +19,7 @@ const SEARCH: &str = "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\"
     [[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"docs/search\"]\ndecision = \"allow\"\nfingerprint = \"f1\"\n";
 
 #[test]
-fn cve_2025_54136_mcp_poison_a_tool_that_changed_asks_again() {
+fn cve_2025_54136_mcp_poison_a_changed_tool_needs_a_new_approval() {
     let enforcer = under(SEARCH);
     assert_eq!(said(&enforcer, "docs", "search", "f1").0, VerdictKind::Allow);
     for other in ["f2", "", "F1", "f1 ", "f11"] {
@@ -45,7 +45,7 @@ fn cve_2025_54136_mcp_poison_a_tool_that_changed_asks_again() {
 }
 
 #[test]
-fn an_mcp_tool_that_says_nothing_of_itself_asks() {
+fn mcp_tools_without_annotations_need_approval() {
     for bundle in [SEARCH, "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\nrequires_approval = true"] {
         let told = under(bundle).explain(&invoke("docs", "read", ""), now());
         assert_eq!((told.verdict, told.risk), (VerdictKind::Ask, Risk::Medium));
@@ -58,7 +58,7 @@ fn an_mcp_tool_that_says_nothing_of_itself_asks() {
 }
 
 #[test]
-fn an_mcp_tool_off_the_list_is_denied_whatever_rules_allow() {
+fn unlisted_mcp_tools_are_denied_despite_allow_rules() {
     let enforcer = under(&format!(
         "{SEARCH}[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"web/*\"]\ndecision = \"allow\"\n\
          [[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"docs/delete*\"]\ndecision = \"deny\"\n\
@@ -71,7 +71,7 @@ fn an_mcp_tool_off_the_list_is_denied_whatever_rules_allow() {
 }
 
 #[test]
-fn a_disabled_mcp_tool_is_denied_by_any_layer() {
+fn mcp_tools_disabled_by_any_layer_are_denied() {
     for disabled in ["Mcp.docs/search", "Mcp.docs/*", "mcp.*", "*"] {
         let project = parsed(&format!("schema_version = 1\n[tools]\ndisabled = [\"{disabled}\"]"));
         let layers =
@@ -82,7 +82,7 @@ fn a_disabled_mcp_tool_is_denied_by_any_layer() {
 }
 
 #[test]
-fn always_allow_keeps_an_mcp_tool_with_exactly_its_description_and_schema() {
+fn always_allow_saves_an_mcp_tool_with_its_exact_description_and_schema() {
     let mut enforcer = under(SEARCH);
     let always = enforcer.always(&invoke("docs", "read", "f7"), now());
     let [offer] = always.offers.as_slice() else { panic!("{always:?}") };
@@ -97,7 +97,7 @@ fn always_allow_keeps_an_mcp_tool_with_exactly_its_description_and_schema() {
 }
 
 #[test]
-fn a_tool_that_changed_since_it_was_let_through_asks_in_every_mode_whatever_rule_allows_it() {
+fn a_tool_that_changed_since_its_approval_needs_approval_in_every_mode() {
     let changed = |fingerprint: &str| {
         let (server, tool) = ("docs".to_owned(), "search".to_owned());
         vec![Action::Invoke { server, tool, fingerprint: fingerprint.to_owned(), changed: true }]
@@ -125,7 +125,7 @@ fn a_tool_that_changed_since_it_was_let_through_asks_in_every_mode_whatever_rule
 }
 
 #[test]
-fn a_tool_is_told_of_where_every_layer_lists_it() {
+fn a_tool_is_offered_only_if_every_layer_lists_it() {
     let lists = |enforcer: &Enforcer, server: &str, tool: &str| enforcer.lists(server, tool, now()).is_ok();
     let mut enforcer = under(SEARCH);
     assert!(lists(&enforcer, "docs", "search") && lists(&enforcer, "docs", "read"));
@@ -162,7 +162,7 @@ fn with_rule(rule: &str) -> Enforcer {
 }
 
 #[test]
-fn a_custom_tool_asks_until_a_rule_names_it_whatever_is_allowed_for_commands() {
+fn custom_tools_need_approval_unless_a_tool_rule_names_them() {
     let ask = |enforcer: &Enforcer, actions: &[Action]| enforcer.explain(actions, now()).verdict;
     assert_eq!(ask(&under(COMMANDS), &custom("lint", "f1", true)), VerdictKind::Ask);
     assert_eq!(ask(&with_rule("decision = \"allow\""), &custom("lint", "f1", true)), VerdictKind::Allow);
@@ -178,7 +178,7 @@ fn a_custom_tool_asks_until_a_rule_names_it_whatever_is_allowed_for_commands() {
 }
 
 #[test]
-fn a_custom_tool_that_changed_or_that_nobody_looked_at_asks_in_every_mode() {
+fn changed_and_unreviewed_custom_tools_need_approval_in_every_mode() {
     let pinned = "decision = \"allow\"\nfingerprint = \"f1\"";
     for (rule, print, known, expected) in [
         (pinned, "f1", true, VerdictKind::Allow),
@@ -197,7 +197,7 @@ fn a_custom_tool_that_changed_or_that_nobody_looked_at_asks_in_every_mode() {
 }
 
 #[test]
-fn what_no_command_may_do_no_custom_tool_does() {
+fn command_restrictions_apply_to_custom_tools() {
     let enforcer = under(
         "[capabilities.\"Shell.Exec\"]\nblocked_commands = [\"lint.sh\", \"dd\"]\n\
          [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"curl\"]\ndecision = \"ask\"\n\
@@ -211,7 +211,7 @@ fn what_no_command_may_do_no_custom_tool_does() {
 }
 
 #[test]
-fn only_a_custom_tool_that_is_held_to_reading_runs_in_plan_mode() {
+fn only_read_only_sandboxed_custom_tools_run_in_plan_mode() {
     let mut planning = with_rule("decision = \"allow\"");
     planning.context.mode = Mode::Plan;
     let told = |enforcer: &Enforcer, reads| enforcer.explain(&uses("lint", &["/opt/lint"], "f", true, reads), now()).verdict;
@@ -221,7 +221,7 @@ fn only_a_custom_tool_that_is_held_to_reading_runs_in_plan_mode() {
 }
 
 #[test]
-fn always_allow_keeps_a_custom_tool_with_exactly_its_content() {
+fn always_allow_saves_a_custom_tool_with_its_exact_content() {
     let mut enforcer = under(COMMANDS);
     let always = enforcer.always(&custom("lint", "f1", true), now());
     let [offer] = always.offers.as_slice() else { panic!("{always:?}") };
@@ -231,7 +231,7 @@ fn always_allow_keeps_a_custom_tool_with_exactly_its_content() {
 }
 
 #[test]
-fn settings_take_tools_away_and_give_none() {
+fn settings_can_remove_tools_but_not_grant_them() {
     use crate::policy::{ToolLimit, ToolNames};
     let limit = |names: ToolNames| ToolLimit { rule: "config.toml:3".to_owned(), names };
     let listed = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
@@ -246,7 +246,7 @@ fn settings_take_tools_away_and_give_none() {
 }
 
 #[test]
-fn opening_asks_in_every_mode_and_plan_mode_opens_nothing() {
+fn opening_files_needs_approval_in_every_mode_and_is_denied_in_plan_mode() {
     let open = |path: &str| vec![Action::Open { target: target(path) }];
     for (mode, verdict) in [
         (Mode::Ask, VerdictKind::Ask),
@@ -266,7 +266,7 @@ fn opening_asks_in_every_mode_and_plan_mode_opens_nothing() {
 }
 
 #[test]
-fn a_file_is_handed_over_where_that_is_granted_and_the_file_may_be_read() {
+fn uploads_need_the_upload_capability_and_a_readable_file() {
     let said = |text: &str, path: &str| {
         let read = "[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n";
         let told = under(&format!("{read}{text}")).explain(&[Action::Upload { target: target(path) }], now());
@@ -282,7 +282,7 @@ fn a_file_is_handed_over_where_that_is_granted_and_the_file_may_be_read() {
 }
 
 #[test]
-fn a_server_asks_the_model_where_every_layer_lets_it_and_a_project_only_takes_away() {
+fn servers_may_sample_if_every_layer_allows_sampling_and_projects_can_only_restrict() {
     let own = |more: &str| format!("[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\n{more}");
     let layer = |scope, text: &str| Layer::new(scope, parsed(&format!("schema_version = 1\n{text}")));
     let under =

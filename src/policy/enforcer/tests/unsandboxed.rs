@@ -17,7 +17,7 @@ fn layered(layers: &[(Scope, &str)]) -> Enforcer {
 }
 
 #[test]
-fn a_run_outside_the_sandbox_is_approved_each_time_with_high_risk_and_marked() {
+fn runs_outside_the_sandbox_are_high_risk_and_need_approval_each_time() {
     let allows = format!("{ASKS}[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"make\"]\ndecision = \"allow\"\n");
     for (enforcer, line) in [(shell(ASKS), "git config user.name x"), (shell(&allows), "make"), (shell(ASKS), "git push")] {
         let question = asked(&enforcer, line).unwrap_or_else(|why| panic!("{line}: {why}"));
@@ -33,7 +33,7 @@ fn a_run_outside_the_sandbox_is_approved_each_time_with_high_risk_and_marked() {
 }
 
 #[test]
-fn no_mode_without_questions_no_denied_line_and_no_managed_layer_is_left_by_it() {
+fn unsandboxed_runs_cannot_bypass_plan_or_auto_mode_denials_or_managed_layers() {
     let why = |enforcer: &Enforcer, line: &str| asked(enforcer, line).err().unwrap_or_else(|| panic!("{line} may run"));
     for (mode, name) in [(Mode::Plan, "plan"), (Mode::Auto, "auto")] {
         let mut enforcer = shell(ASKS);

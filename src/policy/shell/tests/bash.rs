@@ -229,7 +229,7 @@ fn begins_comment(word: &str) -> bool {
 }
 
 #[test]
-fn no_word_is_a_comment() {
+fn generated_words_are_not_comments() {
     let mut dice = Dice(1);
     let words: Vec<String> = (0..20_000).map(|_| word(&mut dice, 0)).collect();
     assert!(!words.iter().any(|word| begins_comment(word)) && words.iter().any(|word| word.contains('#')));
@@ -369,21 +369,21 @@ fn alike(count: usize, seed: u64) {
 }
 
 #[test]
-fn words_are_what_bash_makes_of_them() {
+fn words_are_expanded_as_in_bash() {
     alike(1_000, 0x2545_F491_4F6C_DD1D);
 }
 
 /// `AYE_WORDS` sets the number of words, `AYE_WORDS_SEED` the seed.
 #[test]
 #[ignore = "expands a million words with bash, which takes minutes"]
-fn a_million_words_are_what_bash_makes_of_them() {
+fn a_million_words_are_expanded_as_in_bash() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seed = number("AYE_WORDS_SEED").unwrap_or(0).wrapping_add(0x9E37_79B9_7F4A_7C15);
     alike(number("AYE_WORDS").map_or(1_000_000, |count| count as usize), seed);
 }
 
 #[test]
-fn words_that_once_were_read_otherwise() {
+fn formerly_misread_words_are_expanded_as_in_bash() {
     let unknown = UNKNOWN.to_string();
     for (word, wanted) in [
         ("''{},-delete}", &["}", "-delete"][..]),

@@ -18,7 +18,7 @@ struct Case {
 
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
-fn the_corpus_of_urls_comes_out_as_labelled() {
+fn the_url_corpus_gets_the_labelled_verdicts() {
     let text = std::fs::read_to_string(shared!("corpora/urls.jsonl")).unwrap();
     let mut wrong = Vec::new();
     let cases = text.lines().map(|line| serde_json::from_str::<Case>(line).unwrap());

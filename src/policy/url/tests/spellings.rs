@@ -93,7 +93,7 @@ fn private_v6() -> impl Strategy<Value = Ipv6Addr> {
 
 proptest! {
     #[test]
-    fn no_spelling_of_an_inner_address_is_asked(address in private_v4(), port in prop::sample::select(vec!["", ":80", ":8080"])) {
+    fn private_addresses_are_denied_in_every_spelling(address in private_v4(), port in prop::sample::select(vec!["", ":80", ":8080"])) {
         prop_assert!(special(address.into()).is_some());
         let enforcer = user("allowed_domains = [\"*\"]");
         for form in forms(address) {
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn no_inner_address_of_ipv6_is_asked(address in private_v6()) {
+    fn private_ipv6_addresses_are_denied(address in private_v6()) {
         let text = address.segments().map(|segment| format!("{segment:04X}")).join(":");
         for url in [format!("http://[{address}]/"), format!("http://[{text}]:8080/")] {
             prop_assert_eq!(explain(&user(OPEN), "GET", &url).verdict, VerdictKind::Deny, "{}", url);
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn a_pattern_matches_only_at_a_label(front in "[a-z0-9-]{0,8}", name in "[a-z]{1,6}\\.[a-z]{2,4}", back in "[a-z.]{0,6}") {
+    fn host_patterns_match_only_at_label_boundaries(front in "[a-z0-9-]{0,8}", name in "[a-z]{1,6}\\.[a-z]{2,4}", back in "[a-z.]{0,6}") {
         let (exact, below) = (HostPattern::parse(&name, 1).unwrap(), HostPattern::parse(&format!("*.{name}"), 1).unwrap());
         let host = Host::Name(format!("{front}{name}{back}"));
         prop_assert_eq!(exact.names(&host), front.is_empty() && back.is_empty());
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_and_what_is_read_is_read_the_same_again(text in "\\PC{0,60}", scheme in prop::sample::select(vec!["", "http://", "https://", "http:", "HTTP://["])) {
+    fn url_parsing_never_panics_and_is_idempotent(text in "\\PC{0,60}", scheme in prop::sample::select(vec!["", "http://", "https://", "http:", "HTTP://["])) {
         let text = format!("{scheme}{text}");
         explain(&user(OPEN), "GET", &text);
         if let Ok(read) = parse(&text) {
@@ -135,13 +135,13 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic_in_a_list(text in "\\PC{0,30}") {
+    fn host_lists_do_not_panic_on_any_text(text in "\\PC{0,30}") {
         let _ = HostPattern::parse(&text, 1);
         let _ = PrivateHost::parse(&text, 1);
     }
 
     #[test]
-    fn another_layer_never_widens(url in prop::sample::select(vec!["https://docs.rs/", "http://10.0.0.5/", "https://a.test/", "https://a.test:22/", "http://localhost:3000/"]),
+    fn an_additional_layer_never_widens_permissions(url in prop::sample::select(vec!["https://docs.rs/", "http://10.0.0.5/", "https://a.test/", "https://a.test:22/", "http://localhost:3000/"]),
         project in prop::sample::select(vec!["", "allowed_domains = [\"*\"]", "allowed_private_hosts = [\"10.0.0.5\", \"localhost:3000\"]", "blocked_domains = [\"docs.rs\"]"]),
         table in prop::sample::select(vec![OPEN, ASKS, "allowed_domains = [\"docs.rs\"]", "allowed_private_hosts = [\"localhost:3000\"]"]),
         mode in prop::sample::select(vec![Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto])) {
@@ -152,7 +152,7 @@ proptest! {
 }
 
 #[test]
-fn the_edges_of_the_ranges_are_exact() {
+fn the_bounds_of_special_address_ranges_are_exact() {
     for (inside, outside) in [
         ("10.255.255.255", "11.0.0.0"),
         ("100.64.0.0", "100.63.255.255"),
@@ -185,7 +185,7 @@ fn the_edges_of_the_ranges_are_exact() {
 }
 
 #[test]
-fn an_unusual_spelling_of_a_public_address_asks_with_the_address() {
+fn unusual_spellings_of_public_addresses_need_approval_with_the_plain_address() {
     let enforcer = user(OPEN);
     for url in ["http://0x5db8d822/", "http://1572395042/", "http://93.12113954/"] {
         let told = explain(&enforcer, "GET", url);

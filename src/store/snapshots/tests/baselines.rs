@@ -21,7 +21,7 @@ impl Bench {
 }
 
 #[test]
-fn what_stood_there_first_is_kept_whatever_comes_later() {
+fn baselines_keep_the_first_content_despite_later_changes() {
     let bench = Bench::new();
     bench.write("a", "one");
     for text in ["two", "three", "one", "four"] {
@@ -36,7 +36,7 @@ fn what_stood_there_first_is_kept_whatever_comes_later() {
 }
 
 #[test]
-fn beyond_the_bounds_it_is_said_what_is_missing() {
+fn files_beyond_the_limits_are_reported_with_the_reason() {
     let bench = Bench::within(Limits { session_files: 2, file_bytes: 10, session_bytes: 8, ..LIMITS });
     bench.write("large", "x".repeat(11));
     bench.write("a", "12345678");
@@ -58,7 +58,7 @@ fn beyond_the_bounds_it_is_said_what_is_missing() {
 }
 
 #[test]
-fn a_baseline_outlives_the_snapshots_and_goes_with_its_session() {
+fn baselines_outlive_snapshots_and_are_deleted_with_their_session() {
     let bench = Bench::within(Limits { all_bytes: 2500, ..LIMITS });
     bench.write("a", "the first");
     bench.take();
@@ -75,7 +75,7 @@ fn a_baseline_outlives_the_snapshots_and_goes_with_its_session() {
 }
 
 #[test]
-fn an_index_of_before_goes_on_with_all_it_has() {
+fn an_older_index_is_migrated_without_loss() {
     let bench = Bench::new();
     bench.write("a", "one");
     let taken = bench.take();

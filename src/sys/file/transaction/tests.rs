@@ -71,7 +71,7 @@ fn steps_of(root: &Path) -> Vec<Step> {
 }
 
 #[test]
-fn all_of_several_changes_are_made() {
+fn all_steps_of_a_transaction_are_applied() {
     let (_directory, root, steps) = work();
     commit(&steps).unwrap();
     let after: Vec<_> = tree(&root).into_keys().map(|path| path.strip_prefix(&root).unwrap().display().to_string()).collect();
@@ -82,7 +82,7 @@ fn all_of_several_changes_are_made() {
 }
 
 #[test]
-fn a_failure_at_any_step_leaves_all_as_it_was() {
+fn a_failure_at_any_step_restores_everything() {
     for fails_at in 0..8 {
         let (_directory, root, steps) = work();
         let before = tree(&root);
@@ -96,7 +96,7 @@ fn a_failure_at_any_step_leaves_all_as_it_was() {
 }
 
 #[test]
-fn what_changed_since_it_was_seen_stops_all_of_it() {
+fn a_file_changed_since_the_check_aborts_the_whole_commit() {
     type Change = fn(&Path);
     let changes: [(usize, Change); 6] = [
         (0, |root| fs::write(root.join("a"), "theirs").unwrap()),
@@ -123,7 +123,7 @@ fn what_changed_since_it_was_seen_stops_all_of_it() {
 }
 
 #[test]
-fn a_change_in_the_last_moment_is_put_back_as_well() {
+fn a_change_at_the_last_moment_is_restored_as_well() {
     for (late, name) in [(0, "a"), (4, "b"), (5, "gone")] {
         let (_directory, root, steps) = work();
         let before = tree(&root);
@@ -142,7 +142,7 @@ fn a_change_in_the_last_moment_is_put_back_as_well() {
 }
 
 #[test]
-fn a_directory_that_may_not_be_written_stops_all_of_it() {
+fn a_read_only_directory_aborts_the_whole_commit() {
     if nix::unistd::geteuid().is_root() {
         eprintln!("skipped: root may write everywhere");
         return;
@@ -157,7 +157,7 @@ fn a_directory_that_may_not_be_written_stops_all_of_it() {
 }
 
 #[test]
-fn what_others_save_over_a_new_file_before_all_is_taken_back_stays_and_what_it_was_is_named() {
+fn a_rollback_keeps_files_changed_by_others_and_names_the_saved_originals() {
     for (name, aside) in [("a", Some("old a")), ("new/deep/er", None)] {
         let (_directory, root) = work_place();
         let steps = steps_of(&root);
@@ -177,7 +177,7 @@ fn what_others_save_over_a_new_file_before_all_is_taken_back_stays_and_what_it_w
 }
 
 #[test]
-fn what_is_written_into_a_file_that_is_replaced_meanwhile_stays_beside_it() {
+fn data_written_to_a_file_being_replaced_is_kept_beside_the_file() {
     use std::io::Write;
     let (_directory, root) = work_place();
     let steps = steps_of(&root);
@@ -211,7 +211,7 @@ fn killed_before(steps: Vec<Step>, at: usize) {
 }
 
 #[test]
-fn killed_between_two_names_each_file_is_old_or_new_and_no_old_one_is_lost() {
+fn after_a_kill_each_file_is_old_or_new_and_no_old_content_is_lost() {
     let old = ["a", "b", "gone", "over", "d/c"];
     for at in 0..8 {
         let (_directory, root) = work_place();

@@ -33,7 +33,7 @@ fn listed(real: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_tree_is_counted_and_no_link_in_it_is_followed() {
+fn a_tree_survey_does_not_follow_links() {
     let (_directory, root) = place();
     let mut met = Vec::new();
     let survey = survey(&root.join("ws/t"), &mut |path, _| met.push(path.to_owned())).unwrap();
@@ -43,7 +43,7 @@ fn a_tree_is_counted_and_no_link_in_it_is_followed() {
 }
 
 #[test]
-fn what_is_removed_is_gone_and_what_its_links_lead_to_is_not() {
+fn removing_a_tree_does_not_remove_link_targets() {
     let (_directory, root) = place();
     for name in ["ws/t/out", "ws/t/run", "ws/t"] {
         let real = root.join(name);
@@ -55,7 +55,7 @@ fn what_is_removed_is_gone_and_what_its_links_lead_to_is_not() {
 }
 
 #[test]
-fn any_change_since_the_plan_stops_it() {
+fn any_change_since_the_plan_aborts_tree_operations() {
     let changes: [fn(&Path); 6] = [
         |tree| fs::write(tree.join("a/b/f"), "other").unwrap(),
         |tree| fs::write(tree.join("a/new"), "").unwrap(),
@@ -85,7 +85,7 @@ fn any_change_since_the_plan_stops_it() {
 }
 
 #[test]
-fn a_copy_has_the_same_content_modes_and_links() {
+fn a_copy_preserves_content_modes_and_links() {
     let (_directory, root) = place();
     let (from, to) = (root.join("ws/t"), root.join("ws/deep/er/copy"));
     duplicate(&from, &to, &planned(&from), &GO_ON).unwrap();
@@ -98,7 +98,7 @@ fn a_copy_has_the_same_content_modes_and_links() {
 }
 
 #[test]
-fn nothing_is_ever_replaced() {
+fn tree_operations_never_replace_existing_files() {
     let (_directory, root) = place();
     let from = root.join("ws/t");
     fs::create_dir(root.join("ws/empty")).unwrap();
@@ -114,7 +114,7 @@ fn nothing_is_ever_replaced() {
 }
 
 #[test]
-fn a_move_keeps_the_very_files() {
+fn a_move_keeps_the_identity_of_the_files() {
     let (_directory, root) = place();
     let (from, to) = (root.join("ws/t"), root.join("ws/new/name"));
     let before = planned(&from);
@@ -125,7 +125,7 @@ fn a_move_keeps_the_very_files() {
 }
 
 #[test]
-fn a_move_to_another_file_system_is_whole_at_both_ends() {
+fn a_move_to_another_file_system_is_complete_at_both_ends() {
     let (_directory, root) = place();
     let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
         eprintln!("skipped: no second file system to write to");
@@ -141,7 +141,7 @@ fn a_move_to_another_file_system_is_whole_at_both_ends() {
 }
 
 #[test]
-fn a_copy_that_cannot_be_finished_leaves_nothing_behind() {
+fn a_failed_copy_leaves_nothing_behind() {
     let (_directory, root) = place();
     let from = root.join("ws/t");
     fs::set_permissions(from.join("a/b"), fs::Permissions::from_mode(0o500)).unwrap();
@@ -155,7 +155,7 @@ fn a_copy_that_cannot_be_finished_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_move_whose_source_stays_says_that_the_copy_is_there() {
+fn a_move_that_cannot_remove_its_source_reports_the_copy() {
     let (_directory, root) = place();
     let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
         eprintln!("skipped: no second file system to write to");
@@ -175,7 +175,7 @@ fn a_move_whose_source_stays_says_that_the_copy_is_there() {
 }
 
 #[test]
-fn what_may_not_be_emptied_is_not_begun() {
+fn a_tree_with_an_unwritable_directory_is_not_removed_at_all() {
     let (_directory, root) = place();
     let tree = root.join("ws/t");
     fs::set_permissions(tree.join("a/b"), fs::Permissions::from_mode(0o500)).unwrap();
@@ -190,7 +190,7 @@ fn what_may_not_be_emptied_is_not_begun() {
 }
 
 #[test]
-fn what_is_too_deep_or_special_is_said_to_be() {
+fn trees_that_are_too_deep_or_contain_special_files_are_errors() {
     let (_directory, root) = place();
     let pipe = root.join("ws/t/pipe");
     nix::unistd::mkfifo(&pipe, Mode::from_bits_truncate(0o600)).unwrap();
@@ -204,7 +204,7 @@ fn what_is_too_deep_or_special_is_said_to_be() {
 }
 
 #[test]
-fn a_copy_or_a_move_that_is_stopped_leaves_all_as_it_was() {
+fn a_cancelled_copy_or_move_changes_nothing() {
     let root = tempfile::tempdir().unwrap();
     let from = root.path().join("from");
     std::fs::create_dir_all(from.join("deep/deeper")).unwrap();

@@ -35,7 +35,7 @@ const MEDDLING: &[Meddling] = &[
 ];
 
 #[test]
-fn what_somebody_else_changed_meanwhile_stops_all_of_it() {
+fn concurrent_changes_abort_the_whole_commit() {
     for (line, meddle, expected) in MEDDLING {
         let place = Place::new(fill);
         let Some(_) = place.view(line) else { return };
@@ -91,7 +91,7 @@ const TOUCHING: &[Touching] = &[
 ];
 
 #[test]
-fn a_file_that_was_only_touched_or_replaced_by_a_copy_is_no_conflict() {
+fn a_touched_or_identically_replaced_file_is_not_a_conflict() {
     for (number, (line, touch)) in TOUCHING.iter().enumerate() {
         for stop in 0.. {
             let place = Place::new(fill);
@@ -117,7 +117,7 @@ fn a_file_that_was_only_touched_or_replaced_by_a_copy_is_no_conflict() {
 }
 
 #[test]
-fn another_mode_or_other_content_of_the_same_size_is_a_conflict() {
+fn a_changed_mode_or_content_of_the_same_size_is_a_conflict() {
     let meddling: [Touching; 3] = [
         ("echo x >> a", |ws| fs::set_permissions(ws.join("a"), fs::Permissions::from_mode(0o600)).unwrap()),
         ("echo x >> a", |ws| fs::write(ws.join("a"), "eno").unwrap()),
@@ -135,7 +135,7 @@ fn another_mode_or_other_content_of_the_same_size_is_a_conflict() {
 }
 
 #[test]
-fn what_was_changed_while_the_command_ran_is_a_conflict_too() {
+fn changes_made_while_the_command_ran_are_conflicts() {
     let place = Place::new(fill);
     // A new file shows that the clock of file times has advanced.
     let later = || mark(&place.preview).unwrap();
@@ -149,7 +149,7 @@ fn what_was_changed_while_the_command_ran_is_a_conflict_too() {
 }
 
 #[test]
-fn a_view_on_another_file_system_is_committed_all_the_same() {
+fn a_layer_on_another_file_system_is_committed() {
     for line in LINES {
         let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
             eprintln!("skipped: no second file system to write to");
@@ -168,7 +168,7 @@ fn a_view_on_another_file_system_is_committed_all_the_same() {
 }
 
 #[test]
-fn a_copy_across_file_systems_that_is_stopped_leaves_nothing_beside_the_files() {
+fn an_interrupted_copy_across_file_systems_leaves_no_temporary_files() {
     for stop in 0..40 {
         let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
         let place = Place::within(tempfile::tempdir().unwrap(), Some(&other.path().join("preview")), fill);
@@ -196,7 +196,7 @@ fn failing(from: usize, to: usize, errno: nix::errno::Errno) -> impl FnMut() -> 
 }
 
 #[test]
-fn what_the_disk_refuses_in_the_middle_is_said_and_done_later() {
+fn disk_errors_during_a_commit_are_reported_and_retried_later() {
     for line in LINES {
         for from in (1..).step_by(3) {
             let place = Place::new(fill);
@@ -224,7 +224,7 @@ fn what_the_disk_refuses_in_the_middle_is_said_and_done_later() {
 }
 
 #[test]
-fn a_moment_of_trouble_is_overcome_at_once() {
+fn temporary_errors_are_retried_immediately() {
     let place = Place::new(fill);
     let Some(seen) = place.view("echo x >> a; mkdir n; echo y > n/y; rm b") else { return };
     let mut pace = failing(4, 5, nix::errno::Errno::EIO);
@@ -233,7 +233,7 @@ fn a_moment_of_trouble_is_overcome_at_once() {
 }
 
 #[test]
-fn what_somebody_did_before_it_was_tried_again_is_left() {
+fn changes_by_others_before_a_retry_are_kept() {
     let place = Place::new(fill);
     let Some(_) = place.view("echo x >> a; echo x >> b; mkdir n; echo y > n/y") else { return };
     let mut pace = failing(3, usize::MAX, nix::errno::Errno::EROFS);
@@ -248,7 +248,7 @@ fn what_somebody_did_before_it_was_tried_again_is_left() {
 }
 
 #[test]
-fn a_directory_swapped_while_the_command_ran_is_a_conflict() {
+fn a_directory_replaced_while_the_command_ran_is_a_conflict() {
     let place = Place::new(fill);
     while mark(&place.preview).unwrap() == place.began {}
     fs::rename(place.lower.join("d"), place.lower.join("away")).unwrap();
@@ -267,7 +267,7 @@ fn a_directory_swapped_while_the_command_ran_is_a_conflict() {
 }
 
 #[test]
-fn a_large_directory_is_emptied_and_filled_as_a_whole() {
+fn large_directories_are_committed_completely() {
     let large = |lower: &Path| {
         fs::create_dir(lower.join("large")).unwrap();
         for number in 0..4_000 {
@@ -285,7 +285,7 @@ fn a_large_directory_is_emptied_and_filled_as_a_whole() {
 }
 
 #[test]
-fn what_was_changed_after_a_crash_is_left_and_said() {
+fn changes_made_after_a_crash_are_kept_and_reported() {
     let place = Place::new(fill);
     let Some(_) = place.view("echo x >> a; echo x >> b; echo x >> c; rm d/f") else { return };
     let mut steps = 0;
@@ -309,7 +309,7 @@ fn what_was_changed_after_a_crash_is_left_and_said() {
 }
 
 #[test]
-fn sockets_pipes_and_set_id_bits_are_never_kept() {
+fn sockets_pipes_and_set_id_bits_are_not_committed() {
     let place = Place::new(fill);
     let line = "mkfifo p; rm b; mkfifo b; mkdir n; mkfifo n/p; echo x > n/x; echo s > s; chmod 4755 s; chmod 6711 a";
     let Some(_) = place.view(line) else { return };
@@ -327,7 +327,7 @@ fn sockets_pipes_and_set_id_bits_are_never_kept() {
 }
 
 #[test]
-fn two_names_of_one_file_stay_that_and_broken_ones_are_said() {
+fn hard_links_are_preserved_and_broken_ones_are_reported() {
     let place = Place::new(|lower| {
         fill(lower);
         fs::hard_link(lower.join("b"), lower.join("b2")).unwrap();
@@ -345,7 +345,7 @@ fn two_names_of_one_file_stay_that_and_broken_ones_are_said() {
 }
 
 #[test]
-fn moves_are_known_by_their_content() {
+fn moves_are_detected_by_content() {
     let place = Place::new(fill);
     let Some(_) = place.view("mv a A; mv d moved; mv l ll") else { return };
     let changes = place.changes();
@@ -357,7 +357,7 @@ fn moves_are_known_by_their_content() {
 }
 
 #[test]
-fn what_is_left_out_takes_with_it_what_cannot_be_without_it() {
+fn excluding_a_change_also_excludes_dependent_changes() {
     let cases: &[(&str, &str, &[&str])] = &[
         ("mkdir n; echo x > n/x; echo y > y", "n", &["y"]),
         ("rm -r d", "d/f", &["d/e", "d/e/g"]),
@@ -380,7 +380,7 @@ fn what_is_left_out_takes_with_it_what_cannot_be_without_it() {
 }
 
 #[test]
-fn a_tree_too_deep_to_name_is_not_kept_and_can_be_removed() {
+fn trees_with_overlong_paths_are_not_committed_and_can_be_removed() {
     let place = Place::new(fill);
     let script = "echo x > y; name=$(printf 'd%.0s' {1..40}); for n in {1..120}; do mkdir $name; cd $name; done";
     assert!(Command::new("bash").args(["-c", script]).current_dir(place.preview.join("upper")).status().unwrap().success());
@@ -396,7 +396,7 @@ const FULL: &str = "AYE_TEST_LAYER_FULL";
 
 /// Runs where the real directory is a small separate file system.
 #[test]
-fn the_process_whose_disk_is_full() {
+fn commits_to_a_full_disk() {
     let Some(root) = std::env::var_os(FULL).map(PathBuf::from) else { return };
     let (ws, preview) = (root.join("ws"), root.join("preview"));
     fs::write(ws.join("a"), "one").unwrap();
@@ -423,14 +423,14 @@ fn the_process_whose_disk_is_full() {
 }
 
 #[test]
-fn a_full_disk_stops_it_before_anything_is_written() {
+fn a_full_disk_aborts_a_commit_before_anything_is_written() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     for name in ["ws", "preview/upper", "preview/work"] {
         fs::create_dir_all(root.join(name)).unwrap();
     }
     let script = format!(
-        "mount -t tmpfs -o size=1m tmpfs {0}/ws || exit 77; {1} --exact sys::overlay::tests::faults::the_process_whose_disk_is_full",
+        "mount -t tmpfs -o size=1m tmpfs {0}/ws || exit 77; {1} --exact sys::overlay::tests::faults::commits_to_a_full_disk",
         root.display(),
         std::env::current_exe().unwrap().display()
     );
@@ -470,7 +470,7 @@ fn commits_to_a_small_disk() {
 }
 
 #[test]
-fn a_full_disk_leaves_nothing_half_done_and_a_retry_completes_it() {
+fn a_commit_to_a_full_disk_leaves_no_partial_files_and_a_retry_completes() {
     let directory = tempfile::tempdir().unwrap();
     let disk = directory.path().canonicalize().unwrap();
     for name in ["small", "preview/upper", "preview/work"] {

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 const KILLS: usize = 40;
 /// Maximum number of kills per round, so that some rounds complete.
 const KILLS_OF_ONE: usize = 6;
-const CHILD: &str = "sys::overlay::tests::kills::the_process_that_is_killed";
+const CHILD: &str = "sys::overlay::tests::kills::a_process_killed_during_a_commit";
 const DIRECTORY: &str = "AYE_TEST_LAYER";
 const BEGAN: &str = "AYE_TEST_LAYER_BEGAN";
 /// Number of changes after which the process waits to be killed.
@@ -16,7 +16,7 @@ const WAITING: &str = "waiting to be killed";
 
 /// Commits, or continues a commit, up to the change where it is killed.
 #[test]
-fn the_process_that_is_killed() {
+fn a_process_killed_during_a_commit() {
     let Some(root) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
     let preview = root.join("preview");
     let layered = Layered { directory: root.join("ws"), upper: preview.join("upper"), work: preview.join("work") };
@@ -64,7 +64,7 @@ fn is_killed(mut child: Child) -> bool {
 }
 
 #[test]
-fn a_commit_that_is_killed_again_and_again_is_whole_in_the_end() {
+fn a_repeatedly_killed_commit_is_eventually_complete() {
     let many = |lower: &Path| {
         fill(lower);
         for number in 0..120 {

@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_command_does_is_what_is_committed(operations in prop::collection::vec(operation(), 1..25), stop in 1_usize..60) {
+    fn random_operations_are_committed_exactly(operations in prop::collection::vec(operation(), 1..25), stop in 1_usize..60) {
         let place = Place::new(fill);
         let line = operations.join("\n");
         let Some(seen) = place.view(&line) else { return Ok(()) };

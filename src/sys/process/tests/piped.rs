@@ -4,7 +4,7 @@ use super::*;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 #[tokio::test]
-async fn what_is_said_is_answered_for_as_long_as_it_goes_on() {
+async fn a_piped_process_responds_until_its_stdin_closes() {
     for kind in KINDS {
         let line = "while read -r said; do echo \"heard $said\"; done; echo over; echo beside >&2";
         let mut piped = start_piped(kind(line), CancellationToken::new()).await.unwrap();
@@ -23,7 +23,7 @@ async fn what_is_said_is_answered_for_as_long_as_it_goes_on() {
 }
 
 #[tokio::test]
-async fn ending_it_ends_all_that_it_started() {
+async fn killing_a_piped_process_kills_its_children() {
     for kind in KINDS {
         let kill = CancellationToken::new();
         let piped = start_piped(kind("sleep 1000 & echo $!; cat > /dev/null"), kill.clone()).await.unwrap();
@@ -38,7 +38,7 @@ async fn ending_it_ends_all_that_it_started() {
 }
 
 #[tokio::test]
-async fn who_drops_it_has_ended_it() {
+async fn dropping_a_piped_process_kills_its_children() {
     for kind in KINDS {
         let piped = start_piped(kind("sleep 1000 & cat > /dev/null"), CancellationToken::new()).await.unwrap();
         let (mut output, mut rest) = (piped.output, Vec::new());

@@ -27,7 +27,7 @@ async fn to_the_end(mut running: Terminal) -> (String, Ended) {
 }
 
 #[tokio::test]
-async fn a_terminal_is_the_commands_own_and_controls_its_session() {
+async fn a_command_has_its_own_controlling_terminal() {
     for kind in KINDS {
         let line = "tty; stty size; test -t 0 && test -t 1 && test -t 2 && echo all; ps -o tpgid= -p $$ >/dev/null && echo < /dev/tty hello";
         let size = TerminalSize { rows: 33, columns: 101 };
@@ -41,7 +41,7 @@ async fn a_terminal_is_the_commands_own_and_controls_its_session() {
 }
 
 #[tokio::test]
-async fn what_is_typed_is_read_and_a_new_size_is_told() {
+async fn input_and_size_changes_reach_the_command() {
     let line = "trap 'stty size' WINCH; echo ready; read -r one; echo \"got $one\"; while :; do read -rt 0.05 two && break; done; echo bye";
     let mut running = terminal(spec(line)).await;
     let keys = running.keys.clone();
@@ -73,7 +73,7 @@ async fn what_is_typed_is_read_and_a_new_size_is_told() {
 }
 
 #[tokio::test]
-async fn dropping_the_end_of_a_terminal_kills_what_runs_on_it() {
+async fn dropping_a_terminal_kills_its_processes() {
     for kind in KINDS {
         let word = word();
         let mut running = terminal(kind(&format!("{} echo started; sleep {word}", stubborn(&word)))).await;
@@ -87,7 +87,7 @@ async fn dropping_the_end_of_a_terminal_kills_what_runs_on_it() {
 }
 
 #[tokio::test]
-async fn a_command_on_a_terminal_has_no_other_descriptor() {
+async fn a_command_on_a_terminal_inherits_no_other_file_descriptor() {
     let (text, _) =
         to_the_end(terminal(spec("ls /proc/self/fd | sort -n | tr '\\n' ' '; ls -l /proc/$$/fd | grep -c ptmx")).await).await;
     assert_eq!(text.trim_end(), "0 1 2 3 0", "{text}");
@@ -108,7 +108,7 @@ fn open_descriptors() -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn a_helper_that_sends_what_it_does_not_say_is_refused() {
+async fn unexpected_file_descriptors_from_a_helper_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let file = std::fs::File::create(directory.path().join("only-here")).unwrap();
     let raw = file.as_raw_fd();

@@ -5,7 +5,7 @@ use super::*;
 const GET: &str = "GET http://a.example/x?y HTTP/1.1\r\nHost: a.example\r\n";
 
 #[tokio::test]
-async fn a_request_goes_on_without_what_was_for_the_proxy() {
+async fn proxy_and_hop_by_hop_headers_are_not_forwarded() {
     let heard = Heard::default();
     let answer = "HTTP/1.1 200 OK\r\nKeep-Alive: 5\r\nX-Kept: 1\r\nConnection: X-Gone, keep-alive\r\nX-Gone: 1\r\nContent-Length: 2\r\n\r\nok";
     let net = Net::new(heard.server(answer)).await;
@@ -23,7 +23,7 @@ async fn a_request_goes_on_without_what_was_for_the_proxy() {
 }
 
 #[tokio::test]
-async fn each_request_on_a_connection_is_judged() {
+async fn each_request_on_a_connection_is_checked() {
     let heard = Heard::default();
     let net = Net::new(heard.server(FINE)).await;
     let second = "GET http://b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n";
@@ -38,7 +38,7 @@ async fn each_request_on_a_connection_is_judged() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_remembered_once_and_not_without_end() {
+async fn denied_hosts_are_recorded_once_up_to_a_limit() {
     let net = Net::new(Heard::default().server(FINE)).await;
     for number in 0..80 {
         for _ in 0..2 {
@@ -50,7 +50,7 @@ async fn what_is_refused_is_remembered_once_and_not_without_end() {
 }
 
 #[tokio::test]
-async fn what_is_malformed_or_could_be_read_in_two_ways_goes_nowhere() {
+async fn malformed_and_ambiguous_requests_are_not_forwarded() {
     let long = format!("{GET}X: {}\r\n\r\n", "x".repeat(100_000));
     let many = format!("{GET}{}\r\n", "X: y\r\n".repeat(300));
     let cases: &[&str] = &[
@@ -98,7 +98,7 @@ async fn what_is_malformed_or_could_be_read_in_two_ways_goes_nowhere() {
 }
 
 #[tokio::test]
-async fn request_smuggling_what_two_lengths_hide_reaches_no_server() {
+async fn request_smuggling_requests_hidden_by_two_lengths_reach_no_server() {
     let inner = "GET http://b.example/hidden HTTP/1.1\r\nHost: b.example\r\n\r\n";
     let bodies = [
         format!("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inner}"),
@@ -123,7 +123,7 @@ async fn request_smuggling_what_two_lengths_hide_reaches_no_server() {
 }
 
 #[tokio::test]
-async fn a_port_and_a_host_in_capitals_are_the_same_server() {
+async fn hosts_are_compared_ignoring_case_and_default_ports() {
     let heard = Heard::default();
     let net = Net::new(heard.server(FINE)).await;
     for line in [
@@ -140,7 +140,7 @@ async fn a_port_and_a_host_in_capitals_are_the_same_server() {
 }
 
 #[tokio::test]
-async fn dns_rebinding_the_address_that_was_checked_is_the_one_connected_to() {
+async fn dns_rebinding_connections_use_the_checked_address() {
     let net = Net::with(&[PUBLIC, "127.0.0.1"], Heard::default().server(FINE)).await;
     let text = net.ask(format!("{GET}\r\n{GET}\r\n")).await;
     let (first, second) = text.split_once("ok").unwrap();
@@ -152,7 +152,7 @@ async fn dns_rebinding_the_address_that_was_checked_is_the_one_connected_to() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_the_programs_own_to_follow() {
+async fn the_proxy_passes_redirects_to_the_client() {
     let answer = "HTTP/1.1 302 Found\r\nLocation: http://b.example/\r\nContent-Length: 0\r\n\r\n";
     let net = Net::new(Heard::default().server(answer)).await;
     let text = net.ask(format!("{GET}Connection: close\r\n\r\n")).await;
@@ -161,7 +161,7 @@ async fn a_redirect_is_the_programs_own_to_follow() {
 }
 
 #[tokio::test]
-async fn a_body_of_a_gigabyte_streams() {
+async fn a_body_of_one_gigabyte_is_streamed() {
     const UP: u64 = 128 * 1024 * 1024;
     const DOWN: u64 = 1024 * 1024 * 1024;
     // Reads the whole body before it responds.

@@ -47,7 +47,7 @@ async fn bytes(stream: &mut TcpStream) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_greeting_for_the_same_server_passes_however_it_is_cut_and_half_closing_ends_one_side() {
+async fn tls_greetings_for_the_target_pass_in_any_chunks_and_half_closing_works() {
     let net = Net::new(echo).await;
     for (target, name) in [("a.example:443", "a.example"), ("A.EXAMPLE:443", "a.example"), ("93.184.216.34:443", PUBLIC)] {
         for piece in [1, 100, 100_000] {
@@ -64,7 +64,7 @@ async fn a_greeting_for_the_same_server_passes_however_it_is_cut_and_half_closin
 }
 
 #[tokio::test]
-async fn what_comes_before_the_answer_is_looked_at_too() {
+async fn data_sent_before_the_connect_response_is_checked() {
     let net = Net::new(echo).await;
     for (first, passes) in [(hello("a.example"), true), (hello("b.example"), false), (b"SSH-2.0-x\r\n".to_vec(), false)] {
         let mut stream = net.connect().await;
@@ -76,7 +76,7 @@ async fn what_comes_before_the_answer_is_looked_at_too() {
 }
 
 #[tokio::test]
-async fn domain_fronting_a_greeting_for_another_server_is_refused_as_tls_says_it() {
+async fn domain_fronting_greetings_for_other_servers_get_a_tls_alert() {
     let net = Net::new(echo).await;
     for (target, name) in [("a.example:443", "b.example"), ("a.example:443", "x.a.example"), ("93.184.216.34:443", "b.example")] {
         let mut stream = tunnel(&net, target).await;
@@ -88,7 +88,7 @@ async fn domain_fronting_a_greeting_for_another_server_is_refused_as_tls_says_it
 }
 
 #[tokio::test]
-async fn what_is_not_tls_is_refused_in_words() {
+async fn non_tls_tunnels_are_rejected_with_a_message() {
     let heard = Heard::default();
     let net = Net::new(heard.server("")).await;
     let oversized = [b"\x16\x03\x01\x40\x00\x01\xff\xff\xff".as_slice(), &vec![0; 100_000]].concat();
@@ -105,7 +105,7 @@ async fn what_is_not_tls_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_is_said() {
+async fn an_unreachable_server_is_reported() {
     let net = Net::new(echo).await;
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let names = Names(Mutex::new(vec![PUBLIC.parse().unwrap()]));

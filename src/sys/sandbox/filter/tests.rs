@@ -236,7 +236,7 @@ async fn told(who: Who, confinement: Confinement, line: &str) -> String {
 }
 
 #[test]
-fn a_kernel_says_its_version_in_many_ways() {
+fn kernel_versions_are_parsed_in_many_formats() {
     for (release, version) in [("6.18.44-fc-v669", (6, 18)), ("5.14", (5, 14)), ("6.1-rc3+", (6, 1)), ("x", (0, 0)), ("", (0, 0))]
     {
         assert_eq!(version_of(release), version, "{release}");
@@ -244,7 +244,7 @@ fn a_kernel_says_its_version_in_many_ways() {
 }
 
 #[test]
-fn what_is_kept_out_is_left_out_and_its_neighbours_are_named() {
+fn excluded_paths_are_omitted_and_their_siblings_are_listed() {
     let (_directory, root) = workspace();
     for place in ["src/deep", ".git/hooks", ".git/objects", "notes"] {
         std::fs::create_dir_all(root.join(place)).unwrap();
@@ -277,7 +277,7 @@ mod by_rules_alone {
     use super::*;
 
     #[tokio::test]
-    async fn only_the_workspace_is_written_and_what_is_hidden_is_not_read() {
+    async fn only_the_workspace_is_writable_and_hidden_files_are_unreadable() {
         for who in everyone() {
             let (_elsewhere, elsewhere) = workspace();
             let (_directory, root) = workspace();
@@ -306,7 +306,7 @@ mod by_rules_alone {
     }
 
     #[tokio::test]
-    async fn what_is_read_only_below_the_workspace_stays_as_it_is() {
+    async fn read_only_paths_inside_the_workspace_cannot_be_changed() {
         for who in everyone() {
             let (_directory, root) = workspace();
             for place in [".git/hooks", "src"] {
@@ -323,7 +323,7 @@ mod by_rules_alone {
     }
 
     #[tokio::test]
-    async fn no_other_process_and_no_socket_is_reached() {
+    async fn other_processes_and_sockets_are_inaccessible() {
         for who in everyone() {
             let (_directory, root) = workspace();
             let inside = held(Strength::Landlock, &root);
@@ -344,7 +344,7 @@ mod by_rules_alone {
     }
 
     #[tokio::test]
-    async fn the_helper_outlives_a_command_that_kills_all_it_can() {
+    async fn the_helper_survives_a_command_that_kills_everything() {
         for who in everyone() {
             let (_directory, root) = workspace();
             let line = "(setsid sleep 987 &) ; bash -c 'kill -9 -1'; sleep 988";
@@ -376,7 +376,7 @@ mod in_namespaces {
     }
 
     #[tokio::test]
-    async fn what_no_build_needs_is_refused() {
+    async fn system_calls_that_no_build_needs_are_denied() {
         if !possible() {
             return;
         }
@@ -427,7 +427,7 @@ mod in_namespaces {
     }
 
     #[tokio::test]
-    async fn no_power_is_left_over_the_machine() {
+    async fn commands_have_no_privileges_over_the_machine() {
         if !possible() {
             return;
         }
@@ -449,7 +449,7 @@ mod in_namespaces {
     }
 
     #[tokio::test]
-    async fn the_first_process_is_neither_looked_into_nor_ended() {
+    async fn the_first_process_can_be_neither_inspected_nor_killed() {
         if !possible() {
             return;
         }
@@ -462,7 +462,7 @@ mod in_namespaces {
     }
 
     #[tokio::test]
-    async fn processes_are_counted_for_root_too() {
+    async fn the_process_limit_applies_to_root_too() {
         if !possible() {
             return;
         }
@@ -484,7 +484,7 @@ mod in_namespaces {
     }
 
     #[tokio::test]
-    async fn memory_files_and_time_end_somewhere() {
+    async fn memory_file_size_and_cpu_time_are_limited() {
         if !possible() {
             return;
         }
@@ -525,7 +525,7 @@ mod in_namespaces {
     }
 
     #[tokio::test]
-    async fn a_fork_bomb_ends_with_its_command() {
+    async fn a_fork_bomb_is_killed_with_its_command() {
         if !possible() {
             return;
         }
@@ -567,7 +567,7 @@ mod in_namespaces {
     ];
 
     #[tokio::test]
-    async fn what_a_build_needs_works() {
+    async fn common_build_tools_work() {
         if !possible() {
             return;
         }

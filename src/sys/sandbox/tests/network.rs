@@ -54,14 +54,14 @@ async fn namespace(confinement: Confinement) -> String {
 }
 
 #[tokio::test]
-async fn a_command_has_a_network_of_its_own() {
+async fn a_command_has_its_own_network_namespace() {
     let ground = Ground::new();
     let machine = fs::read_link("/proc/self/ns/net").unwrap();
     assert_ne!(namespace(ground.confinement()).await, machine.to_str().unwrap());
 }
 
 #[tokio::test]
-async fn a_command_reaches_no_server_of_the_machine() {
+async fn local_servers_are_unreachable() {
     let ground = Ground::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap().to_string();
@@ -70,14 +70,14 @@ async fn a_command_reaches_no_server_of_the_machine() {
 }
 
 #[tokio::test]
-async fn a_command_reaches_nobody_outside() {
+async fn remote_servers_are_unreachable() {
     let ground = Ground::new();
     let said = connection(&ground, NOBODY, ground.confinement()).await;
     assert!(said.starts_with("not reached") || !kernel_holds(NOBODY), "{said}");
 }
 
 #[tokio::test]
-async fn a_command_with_an_open_network_has_that_of_the_machine() {
+async fn a_command_with_an_open_network_uses_the_host_network() {
     let ground = Ground::new();
     let machine = fs::read_link("/proc/self/ns/net").unwrap();
     assert_eq!(namespace(open(&ground)).await, machine.to_str().unwrap());

@@ -12,7 +12,7 @@ const ORDINARY: u32 = 65_534;
 const TESTS: [&str; 3] = ["sys::sandbox::", "sys::process::", "sys::overlay::"];
 
 #[test]
-fn all_of_this_holds_for_an_ordinary_user_too() {
+fn the_sandbox_tests_pass_for_an_unprivileged_user() {
     if !nix::unistd::geteuid().is_root() {
         println!("skipped: only root can switch users; root tests both");
         return;

@@ -21,7 +21,7 @@ fn notes(session: &Session, line: &str) -> String {
 }
 
 #[test]
-fn the_question_says_what_is_kept_and_what_is_gone_for_good() {
+fn the_approval_lists_saved_and_lost_files() {
     let session = ignoring();
     for line in ["git clean -fdx", "git clean -xdf && ls", "git clean -fdX"] {
         let notes = notes(&session, line);
@@ -37,7 +37,7 @@ fn the_question_says_what_is_kept_and_what_is_gone_for_good() {
 }
 
 #[test]
-fn what_is_small_is_kept_first_and_only_some_of_the_rest_is_named() {
+fn small_files_are_saved_first_and_only_some_lost_directories_are_named() {
     let session = Session::new(&[(".gitignore", "big*\nown\n"), ("own", "mine\n")]);
     for number in 0..9 {
         large(&session, &format!("big{number}/file"), 65 + number);
@@ -48,7 +48,7 @@ fn what_is_small_is_kept_first_and_only_some_of_the_rest_is_named() {
 }
 
 #[test]
-fn what_was_ignored_comes_back_and_what_was_not_kept_is_told() {
+fn a_rewind_restores_ignored_files_and_reports_unsaved_ones() {
     if Program::new("git").arg("--version").output().is_err() {
         eprintln!("skipped: git is not installed");
         return;

@@ -62,7 +62,7 @@ fn short_plan(plan: &FilesPlanned) -> Vec<(String, RewindChange, bool)> {
 }
 
 #[test]
-fn files_links_modes_and_directories_go_back_and_forth() {
+fn files_links_modes_and_directories_are_rewound_and_redone() {
     let session = Session::new(&[("a", "one\n"), ("b", "b\n"), ("old/c", "c\n")]);
     symlink("a", session.bench.path("link")).unwrap();
     let start = everything(&session);
@@ -108,7 +108,7 @@ fn files_links_modes_and_directories_go_back_and_forth() {
 }
 
 #[test]
-fn what_was_changed_by_hand_stays_until_the_person_says_otherwise() {
+fn manual_changes_are_kept_unless_the_user_chooses_to_overwrite_them() {
     let session = Session::new(&[("a", "one\n"), ("b", "one\n"), ("c", "one\n")]);
     session.step(1);
     session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
@@ -136,7 +136,7 @@ fn what_was_changed_by_hand_stays_until_the_person_says_otherwise() {
 }
 
 #[test]
-fn a_link_put_in_the_place_of_a_directory_leads_nowhere() {
+fn a_link_in_place_of_a_directory_is_not_followed() {
     let session = Session::new(&[("d/a", "one\n")]);
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("a"), "two\n").unwrap();
@@ -150,7 +150,7 @@ fn a_link_put_in_the_place_of_a_directory_leads_nowhere() {
 }
 
 #[test]
-fn a_rewind_that_a_crash_cut_short_is_done_to_its_end() {
+fn a_rewind_interrupted_by_a_crash_is_finished() {
     let session = Session::new(&[("a", "one\n"), ("b", "one\n")]);
     let start = everything(&session);
     session.step(1);
@@ -172,7 +172,7 @@ fn a_rewind_that_a_crash_cut_short_is_done_to_its_end() {
 }
 
 #[test]
-fn nothing_of_git_is_touched() {
+fn a_rewind_does_not_touch_git_files() {
     let session = Session::new(&[(".git/config", "mine\n"), ("a", "one\n")]);
     session.step(1);
     session.command(|| {
@@ -185,7 +185,7 @@ fn nothing_of_git_is_touched() {
 }
 
 #[test]
-fn the_list_of_points_counts_the_files_and_lines_of_each_task() {
+fn rewind_points_list_the_files_and_lines_of_each_task() {
     let session = Session::new(&[("a", "one\n")]);
     session.step(1);
     session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
@@ -337,7 +337,7 @@ fn goes_back_and_forth(acts: &[Act]) {
 }
 
 #[test]
-fn files_return_to_a_directory_that_is_now_a_link() {
+fn files_are_restored_in_a_directory_that_became_a_link() {
     // The link leads nowhere, to a copy of the directory, and to the moved directory itself.
     let moved = [Act::Write(0, 0), Act::Write(0, 0), Act::Move(6, 5), Act::Command(6, 0, Deed::Link)];
     goes_back_and_forth(&moved);
@@ -346,7 +346,7 @@ fn files_return_to_a_directory_that_is_now_a_link() {
 }
 
 #[test]
-fn a_command_that_puts_a_link_in_the_place_of_a_directory_is_undone() {
+fn replacing_a_directory_with_a_link_is_undone() {
     for place in 0..PLACES.len() {
         for number in 0..5 {
             goes_back_and_forth(&[Act::Copy(6, 5), Act::Command(place, number, Deed::LinkToPlace)]);
@@ -355,7 +355,7 @@ fn a_command_that_puts_a_link_in_the_place_of_a_directory_is_undone() {
 }
 
 #[test]
-fn a_file_that_a_command_makes_again_after_it_was_removed_by_hand_goes_away() {
+fn a_file_recreated_by_a_command_after_a_manual_removal_is_removed() {
     // Listing a directory that is there already records its files; the command writes the same text as before.
     for first in [Act::MakeDirectory(6), Act::Write(2, 1)] {
         let acts = [first, Act::RemovedByHand(2), Act::Command(2, 1, Deed::Write)];
@@ -372,7 +372,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_rewind_to_any_step_gives_the_tree_of_that_step_and_a_redo_the_last_one(
+    fn a_rewind_restores_the_tree_of_any_step_and_a_redo_the_last_one(
         acts in acts(0),
         first in any::<prop::sample::Index>(),
         second in any::<prop::sample::Index>(),
@@ -393,7 +393,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_changed_by_hand_in_between_is_kept_and_all_else_goes_back(
+    fn manual_changes_are_kept_and_all_other_changes_are_rewound(
         acts in acts(3),
         point in any::<prop::sample::Index>(),
     ) {

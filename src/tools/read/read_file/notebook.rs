@@ -151,7 +151,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_notebook_is_read_as_its_cells() {
+    fn notebooks_are_read_as_cells() {
         let notebook = json!({
             "metadata": {"language_info": {"name": "python"}},
             "nbformat": 4,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_notebook_is_read_too_and_a_broken_one_says_why() {
+    fn old_notebooks_are_supported_and_broken_ones_are_errors() {
         let old = json!({"worksheets": [{"cells": [{"cell_type": "code", "input": "x = 1", "prompt_number": 2, "outputs": [
             {"output_type": "pyout", "text": "1"}]}]}]});
         assert!(text(old.to_string().as_bytes()).unwrap().contains("[cell 1: code, run 2]\nx = 1\n[pyout]\n1\n"));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_output_says_is_shortened() {
+    fn long_cell_outputs_are_shortened() {
         let said = "é".repeat(OUTPUT_BYTES);
         let short = shortened(&said);
         assert!(short.len() < OUTPUT_BYTES + 100 && short.contains("bytes left out"), "{}", short.len());

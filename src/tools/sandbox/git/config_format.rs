@@ -307,7 +307,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_file_is_read_as_git_reads_it() {
+    fn config_files_are_parsed_as_by_git() {
         assert_eq!(names(TEXTS[2]), ["filter.a b\"c\\d.clean=x y"]);
         assert_eq!(names(TEXTS[3]), ["filter.foo.clean=a # b c"]);
         assert_eq!(names("[a]\nx=1\n[b\n"), ["a.x=1"]);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn includes_are_followed_within_bounds_and_what_is_left_out_is_named() {
+    fn includes_are_followed_up_to_a_limit_and_omissions_are_reported() {
         let tree = tempfile::tempdir().unwrap();
         let at = |name: &str| tree.path().join(name);
         std::fs::write(at("a"), "[include]\npath = b\n[includeIf \"gitdir:/nowhere/\"]\npath = ~/c\n").unwrap();

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_on_where_the_repository_is_are_followed_and_others_are_not() {
+    fn only_gitdir_conditions_are_evaluated() {
         let tree = tempfile::tempdir().unwrap();
         let tree = tree.path().canonicalize().unwrap();
         let sources = sources(&tree);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_made_again_where_it_is_missing_and_keeps_its_bounds() {
+    fn the_global_configuration_is_recreated_if_missing_and_limited() {
         let tree = tempfile::tempdir().unwrap();
         let sources = sources(tree.path());
         let home = sources.home.clone();

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn git_is_strict_by_what_let_the_line_run_and_by_trust() {
+    fn git_strictness_depends_on_the_permission_and_the_trust() {
         let reading = Some(Unasked { as_reading: true, by_name: true });
         let rule = Some(Unasked { as_reading: false, by_name: true });
         let of = |line, unasked| {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn git_and_an_option_for_submodules_are_found_however_they_are_written() {
+    fn git_and_submodule_options_are_detected_in_every_spelling() {
         for line in ["git status", "g'i't log", "g\\it log", "g$''it log", "x=gi; ${x}t log", "gi{t,} log", "$(echo git) log"] {
             assert!(names_git(line), "{line}");
         }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_environment_says_to_git_gives_way() {
+    fn hardening_overrides_git_variables_of_the_environment() {
         let mut hardening = Hardening::default();
         hardening.set(vec![(b"filter.a b.clean".to_vec(), "")], Purpose::Reads);
         let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));

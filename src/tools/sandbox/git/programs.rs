@@ -146,7 +146,7 @@ mod tests {
     use crate::tools::sandbox::git::config_format::parse;
 
     #[test]
-    fn every_program_of_a_configuration_has_a_substitute_under_its_own_name() {
+    fn every_configured_program_is_overridden_under_its_own_key() {
         let text = "[filter \"A b\"]\nclean = x\nrequired\n[diff]\nexternal = x\n[diff \"y\"]\ntextconv = x\nbinary = true\n\
                     [core]\nbare = false\n[alias]\nst = !x\n[merge.Z]\ndriver = x\n";
         let of = |of: Use| {

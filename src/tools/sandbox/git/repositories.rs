@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mode_is_found_wherever_it_is_in_an_index() {
+    fn submodule_modes_are_found_anywhere_in_an_index() {
         let tree = tempfile::tempdir().unwrap();
         let index = tree.path().join("index");
         assert!(!has_places_for_others(tree.path()));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_is_followed_as_git_follows_it() {
+    fn gitdir_pointers_are_followed_as_by_git() {
         let tree = tempfile::tempdir().unwrap();
         let root = tree.path().canonicalize().unwrap();
         let names: [&[u8]; 3] = [b"plain", b"space ", b"e\xff"];
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_of_every_repository_that_git_may_find_is_read() {
+    fn the_configuration_of_every_reachable_repository_is_read() {
         let tree = tempfile::tempdir().unwrap();
         let root = tree.path().canonicalize().unwrap();
         let made = |name: &str, text: &str| {

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_for_repositories_goes_everywhere() {
+    fn repository_scans_cover_all_directories() {
         let tree = tempfile::tempdir().unwrap();
         let root = tree.path().canonicalize().unwrap();
         for directory in [".git/x/.git", "a/.git", "a/b/.vscode/x", "target/.git", "node_modules/y"] {

@@ -68,7 +68,7 @@ impl Home {
 }
 
 #[test]
-fn of_a_home_directory_toolchains_are_seen_and_nothing_else() {
+fn only_toolchains_are_visible_in_a_home_directory() {
     let home = Home::new();
     let visible = home.find();
     assert!(visible.hidden.iter().any(|hidden| home.root.starts_with(hidden)));
@@ -90,7 +90,7 @@ fn of_a_home_directory_toolchains_are_seen_and_nothing_else() {
 }
 
 #[test]
-fn a_toolchain_is_found_where_its_variable_says() {
+fn toolchains_are_found_through_environment_variables() {
     let home = Home::new();
     home.files(&["own/cargo/bin/x", "own/cargo/credentials.toml", "own/gradle/caches/x", "own/gradle/gradle.properties"]);
     let visible = home.with(&|name| match name {
@@ -107,7 +107,7 @@ fn a_toolchain_is_found_where_its_variable_says() {
 }
 
 #[test]
-fn settings_are_seen_only_without_credentials() {
+fn settings_are_visible_only_without_credentials() {
     let home = Home::new();
     let seen = |text: &str| {
         fs::write(home.at(".cargo/config.toml"), text).unwrap();
@@ -120,7 +120,7 @@ fn settings_are_seen_only_without_credentials() {
 }
 
 #[test]
-fn the_programs_of_path_are_seen_with_what_belongs_to_them() {
+fn programs_in_path_are_visible_with_their_installation() {
     let mut home = Home::new();
     home.files(&[
         "tools/node/bin/node",
@@ -160,14 +160,14 @@ fn the_programs_of_path_are_seen_with_what_belongs_to_them() {
 }
 
 #[test]
-fn a_home_directory_on_path_shows_nothing_of_itself() {
+fn a_home_directory_in_path_stays_hidden() {
     let mut home = Home::new();
     home.path = [home.root.clone(), home.root.parent().unwrap().to_owned()].map(|path| path.display().to_string()).join(":");
     assert!(!home.is_seen(&home.find(), "notes.txt"));
 }
 
 #[test]
-fn what_a_policy_names_is_seen_even_where_it_is_a_home_directory() {
+fn paths_named_by_a_policy_are_visible_even_home_directories() {
     let home = Home::new();
     let mut visible = home.find();
     visible.grant(&home.at("notes.txt"));
@@ -177,7 +177,7 @@ fn what_a_policy_names_is_seen_even_where_it_is_a_home_directory() {
 }
 
 #[test]
-fn a_workspace_that_holds_the_home_directory_is_seen_whole() {
+fn a_workspace_that_contains_the_home_directory_is_fully_visible() {
     let home = Home::new();
     let roots = [home.root.clone()];
     let visible = Visible::find(&Machine { home: &home.root, homes: &[], roots: &roots, own: &[], variable: &|_| None });
@@ -185,7 +185,7 @@ fn a_workspace_that_holds_the_home_directory_is_seen_whole() {
 }
 
 #[test]
-fn of_the_repository_around_a_workspace_what_lies_outside_is_known() {
+fn only_the_git_directory_of_an_enclosing_repository_is_visible() {
     let home = Home::new();
     home.files(&["src/.git/HEAD", "src/Cargo.toml"]);
     let visible = home.find();

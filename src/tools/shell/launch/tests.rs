@@ -38,7 +38,7 @@ const SERVER: &str = r#"read -r said; echo "$said, $TOKEN_OF_DOCS"; pwd; echo ma
     sleep 1000 & cat > /dev/null"#;
 
 #[test]
-fn a_server_hears_and_answers_in_its_directory_and_is_gone_at_its_end() {
+fn servers_run_in_their_directory_and_exit_when_stdin_closes() {
     let bench = Bench::new();
     let launcher = ServerLauncher::new(bench.settings.clone());
     let lines = block_on(said(&launcher, program(&bench, SERVER))).unwrap();
@@ -48,7 +48,7 @@ fn a_server_hears_and_answers_in_its_directory_and_is_gone_at_its_end() {
 }
 
 #[test]
-fn a_server_is_held_as_commands_are() {
+fn servers_run_in_the_same_sandbox_as_commands() {
     let mut bench = Bench::new();
     let mut sandbox = SandboxPolicy::nothing();
     (sandbox.tier, sandbox.network) = (SandboxTier::Guarded, NetworkAccess::Proxied);
@@ -67,7 +67,7 @@ fn a_server_is_held_as_commands_are() {
 }
 
 #[test]
-fn what_cannot_start_says_why() {
+fn a_failed_start_reports_the_reason() {
     let bench = Bench::new();
     let launcher = ServerLauncher::new(bench.settings.clone());
     let elsewhere = ServerProgram { directory: Some("nowhere".into()), ..program(&bench, "true") };
@@ -78,7 +78,7 @@ fn what_cannot_start_says_why() {
 }
 
 #[test]
-fn letting_go_of_it_ends_it() {
+fn dropping_a_server_kills_its_processes() {
     let bench = Bench::new();
     fs::create_dir_all(bench.root.join("ws")).unwrap();
     let launcher = ServerLauncher::new(bench.settings.clone());

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn build_directories_are_known_by_their_names() {
+    fn build_directories_are_recognized_by_name() {
         let of = |path: &str| named(Path::new(path), false).map(|found| found.display().to_string());
         assert_eq!(of("target/debug/build/x"), Some("target".to_owned()));
         assert_eq!(of("a/b/.pytest_cache/v"), Some("a/b/.pytest_cache".to_owned()));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn existing_build_directories_are_found_except_in_places_of_others() {
+    fn existing_build_directories_are_found_except_inside_dependency_directories() {
         let ground = tempfile::tempdir().unwrap();
         for directory in
             ["target/debug/build", "a/b/build", "node_modules/.cache", "node_modules/x/dist", ".venv/build", "a/b/c/d/e/out"]

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_in_it_may_lead_only_into_it() {
+    fn links_in_build_output_may_point_only_inside_the_build_directory() {
         let stays = |path: &str, says: &str| stays_in(Path::new(path), Path::new(says), Path::new("target"));
         assert!(stays("target/a/link", "../b") && stays("target/link", "./c/d"));
         for (path, says) in

@@ -97,7 +97,7 @@ fn fill(bench: &Bench) {
 }
 
 #[test]
-fn effects_are_shown_before_they_happen_and_a_yes_keeps_them() {
+fn effects_are_shown_before_approval_and_applied_afterwards() {
     let Some(bench) = bench() else { return };
     fill(&bench);
     let before = tree(&bench.settings.workspace);
@@ -128,7 +128,7 @@ fn effects_are_shown_before_they_happen_and_a_yes_keeps_them() {
 }
 
 #[test]
-fn a_no_leaves_nothing_behind() {
+fn a_denied_preview_leaves_nothing_behind() {
     let Some(bench) = bench() else { return };
     fill(&bench);
     let before = tree(&bench.settings.workspace);
@@ -139,7 +139,7 @@ fn a_no_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_may_not_be_written_is_not_kept_and_said() {
+fn forbidden_writes_are_not_applied_and_are_reported() {
     let Some(mut bench) = bench() else { return };
     bench.write(".git/config", "[core]\n");
     bench.settings.paths.may_write = Arc::new(|path| !path.iter().any(|name| name == ".git"));
@@ -157,7 +157,7 @@ fn what_may_not_be_written_is_not_kept_and_said() {
 }
 
 #[test]
-fn what_the_policy_came_to_forbid_since_is_not_kept() {
+fn effects_forbidden_since_the_preview_are_not_applied() {
     let Some(mut bench) = bench() else { return };
     let plan = previewed(&bench, "echo x > ok; echo x > late").unwrap();
     bench.settings.paths.may_write = Arc::new(|path| !path.ends_with("late"));
@@ -166,7 +166,7 @@ fn what_the_policy_came_to_forbid_since_is_not_kept() {
 }
 
 #[test]
-fn a_file_changed_meanwhile_is_a_conflict_and_nothing_is_written() {
+fn a_file_changed_since_the_preview_is_a_conflict_and_nothing_is_written() {
     let Some(bench) = bench() else { return };
     fill(&bench);
     let plan = previewed(&bench, ALL).unwrap();
@@ -180,7 +180,7 @@ fn a_file_changed_meanwhile_is_a_conflict_and_nothing_is_written() {
 }
 
 #[test]
-fn a_preview_needs_its_permit_and_a_plan_that_can_have_one() {
+fn previews_need_a_matching_permit_and_a_plan_that_supports_previews() {
     let Some(bench) = bench() else { return };
     let router = bench.router();
     let plan = bench.plan("RunCommand", json!({"command": "touch x"})).unwrap();
@@ -196,7 +196,7 @@ fn a_preview_needs_its_permit_and_a_plan_that_can_have_one() {
 }
 
 #[test]
-fn a_script_that_changed_after_it_was_judged_is_not_previewed() {
+fn a_script_changed_since_its_evaluation_is_not_previewed() {
     let Some(bench) = bench() else { return };
     bench.write("x.sh", "echo shown\n");
     let plan = bench.plan("RunCommand", json!({"command": "sh x.sh"})).unwrap();
@@ -207,7 +207,7 @@ fn a_script_that_changed_after_it_was_judged_is_not_previewed() {
 }
 
 #[test]
-fn a_command_that_does_not_end_is_shown_with_what_it_did() {
+fn the_effects_of_a_timed_out_command_are_shown() {
     let Some(bench) = bench() else { return };
     let plan = previewed_for(&bench, json!({"command": "echo x > made; sleep 60", "timeout": 1})).unwrap();
     assert_eq!(effects(&plan).ended, "killed after 1 s");
@@ -221,7 +221,7 @@ fn a_command_that_does_not_end_is_shown_with_what_it_did() {
 }
 
 #[test]
-fn a_preview_reaches_neither_the_network_nor_what_lies_outside() {
+fn previews_cannot_access_the_network_or_files_outside() {
     let Some(bench) = bench() else { return };
     let outside = bench.root.join("outside");
     fs::create_dir(&outside).unwrap();
@@ -233,7 +233,7 @@ fn a_preview_reaches_neither_the_network_nor_what_lies_outside() {
 }
 
 #[test]
-fn a_secret_in_the_output_is_shown_to_nobody() {
+fn secrets_in_the_output_are_redacted() {
     let Some(bench) = bench() else { return };
     let key = format!("ghp_{}", "a1B2".repeat(9));
     let plan = previewed(&bench, &format!("echo {key} | tee made")).unwrap();
@@ -245,7 +245,7 @@ fn a_secret_in_the_output_is_shown_to_nobody() {
 }
 
 #[test]
-fn a_long_output_is_kept_in_its_bounds_and_shown_while_it_runs() {
+fn long_output_is_limited_and_shown_live() {
     let Some(bench) = bench() else { return };
     let (output, mut live) = tokio::sync::mpsc::channel(1024);
     let plan = bench.plan("RunCommand", json!({"command": "echo first; head -c 50000000 /dev/zero | tr '\\0' x"})).unwrap();
@@ -257,7 +257,7 @@ fn a_long_output_is_kept_in_its_bounds_and_shown_while_it_runs() {
 }
 
 #[test]
-fn why_there_is_no_preview_is_said() {
+fn the_reason_for_a_missing_preview_is_given() {
     let mut bench = Bench::new();
     let offer = |bench: &Bench, line: &str| bench.plan("RunCommand", json!({"command": line})).unwrap().preview;
     let reason = |offer: PreviewOffer| match offer {
@@ -282,7 +282,7 @@ fn why_there_is_no_preview_is_said() {
 }
 
 #[test]
-fn what_is_opened_stands_in_the_plan_and_is_judged() {
+fn opened_hosts_and_paths_are_part_of_the_plan_and_evaluated() {
     let mut bench = Bench::new();
     bench.settings.paths.may_open = Arc::new(|path| path.starts_with("/opt"));
     let opens = vec![
@@ -314,7 +314,7 @@ fn found(base: &Path, session: &str, awaits: bool) -> Vec<ToolResult> {
 }
 
 #[test]
-fn what_the_dead_left_is_removed_and_what_the_living_have_is_not() {
+fn previews_of_dead_processes_are_removed_and_of_live_ones_kept() {
     let directory = tempfile::tempdir().unwrap();
     let mut dead = View::make(directory.path(), &held_call(Some("s"))).unwrap();
     fs::create_dir_all(dead.path().join("upper-0/deep/closed")).unwrap();
@@ -327,7 +327,7 @@ fn what_the_dead_left_is_removed_and_what_the_living_have_is_not() {
 }
 
 #[test]
-fn an_outcome_waits_for_its_session() {
+fn outcomes_are_kept_until_their_session_collects_them() {
     let directory = tempfile::tempdir().unwrap();
     let mut view = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
     view.keep_result(&ToolResult::succeeded(CallId::new("c"), "RunCommand", "said")).unwrap();
@@ -349,7 +349,7 @@ fn an_outcome_waits_for_its_session() {
 }
 
 #[test]
-fn a_directory_can_be_removed_unless_a_started_commit_is_left() {
+fn a_data_directory_can_be_removed_unless_a_commit_is_unfinished() {
     let directory = tempfile::tempdir().unwrap();
     assert!(finish_commits(directory.path()).is_complete, "it has no previews");
     let mut ended = View::make(directory.path(), &held_call(Some("s"))).unwrap();
@@ -370,7 +370,7 @@ fn a_directory_can_be_removed_unless_a_started_commit_is_left() {
 }
 
 #[test]
-fn a_call_that_ended_before_anything_was_kept_is_known_to_have_changed_nothing() {
+fn a_call_that_ended_before_its_commit_is_reported_as_unapplied() {
     let directory = tempfile::tempdir().unwrap();
     let mut early = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
     early.leave();
@@ -388,7 +388,7 @@ fn a_call_that_ended_before_anything_was_kept_is_known_to_have_changed_nothing()
 }
 
 #[test]
-fn a_view_whose_removal_was_interrupted_is_removed_and_not_taken_up() {
+fn a_partly_removed_preview_is_removed_and_not_recovered() {
     let directory = tempfile::tempdir().unwrap();
     let mut view = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
     let path = view.path().to_owned();
@@ -400,7 +400,7 @@ fn a_view_whose_removal_was_interrupted_is_removed_and_not_taken_up() {
 }
 
 #[test]
-fn what_a_call_came_to_is_on_disk_until_its_session_has_it() {
+fn the_outcome_of_a_call_is_on_disk_until_its_session_records_the_outcome() {
     let Some(mut bench) = bench() else { return };
     bench.settings.session = Some(SessionId::new("s"));
     fill(&bench);
@@ -429,7 +429,7 @@ const FILES: usize = 400;
 /// Acts as the process that is killed while it applies the effects of a command.
 #[test]
 #[ignore = "a part of another test"]
-fn keeps_until_it_is_killed() {
+fn applies_effects_until_killed() {
     let Some(root) = std::env::var_os(CRASHES).map(PathBuf::from) else { return };
     let settings = crashing(&root);
     let router = Router::new(Toolset::new(settings, ToolSources::default()));
@@ -454,7 +454,7 @@ fn crashing(root: &Path) -> Settings {
 }
 
 #[test]
-fn a_commit_that_is_killed_is_finished_or_never_began() {
+fn a_killed_commit_is_finished_or_not_started() {
     if bench().is_none() {
         return;
     }
@@ -468,7 +468,7 @@ fn a_commit_that_is_killed_is_finished_or_never_began() {
             fs::write(root.join(format!("ws/f{number}")), "old\n").unwrap();
         }
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "tools::shell::preview::tests::keeps_until_it_is_killed"])
+            .args(["--exact", "--ignored", "tools::shell::preview::tests::applies_effects_until_killed"])
             .env(CRASHES, &root)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -505,7 +505,7 @@ fn a_commit_that_is_killed_is_finished_or_never_began() {
 }
 
 #[test]
-fn signs_of_what_a_preview_cannot_do_are_known() {
+fn error_messages_about_preview_limitations_are_recognized() {
     let told = |text: &str| super::run::limits(text).collect::<Vec<_>>().join(" ");
     assert!(told("mv: cannot move 'a' to 'b': Invalid cross-device link").contains("rename directories"));
     assert!(told("OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'").contains("rename directories"));
@@ -514,7 +514,7 @@ fn signs_of_what_a_preview_cannot_do_are_known() {
 }
 
 #[test]
-fn a_link_in_the_place_of_the_workspace_is_a_conflict() {
+fn a_link_in_place_of_the_workspace_is_a_conflict() {
     let Some(bench) = bench() else { return };
     let plan = previewed(&bench, "echo x > made").unwrap();
     let (workspace, aside) = (bench.settings.workspace.clone(), bench.root.join("aside"));

@@ -136,7 +136,7 @@ mod tests {
     use crate::sys::sandbox::Strength;
 
     #[test]
-    fn what_is_visible_has_a_mount_point_and_only_what_is_new_was_written() {
+    fn visible_paths_have_mount_points_and_only_new_files_count_as_written() {
         let ground = tempfile::tempdir().unwrap();
         let home = ground.path().join("home");
         for directory in ["work", ".tool/bin", ".config", "notes"] {

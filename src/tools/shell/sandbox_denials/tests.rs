@@ -56,7 +56,7 @@ const PRINTED: &[(&str, &[(&str, Want)])] = &[
 ];
 
 #[test]
-fn the_places_in_what_programs_print_are_found() {
+fn denied_paths_are_found_in_program_output() {
     for (text, expected) in PRINTED {
         let found = places(text);
         let found: Vec<(&str, Want)> = found.iter().map(|place| (place.given.as_str(), place.wanted)).collect();
@@ -65,7 +65,7 @@ fn the_places_in_what_programs_print_are_found() {
 }
 
 #[test]
-fn only_what_says_that_there_is_no_network_wants_it() {
+fn only_network_errors_are_recognized_as_a_need_for_the_network() {
     let yes = [
         "curl: (6) Could not resolve host: example.com",
         "fatal: unable to access 'https://x/': Could not resolve host: x",
@@ -128,7 +128,7 @@ impl Machine {
 }
 
 #[test]
-fn the_least_is_opened_that_the_command_needs() {
+fn the_smallest_sufficient_access_is_offered() {
     let machine = Machine::new();
     let cases: [(&str, &[&str]); 17] = [
         ("touch: cannot touch '@/other/file': Read-only file system", &["@/other/file"]),
@@ -159,7 +159,7 @@ fn the_least_is_opened_that_the_command_needs() {
 }
 
 #[test]
-fn what_the_policy_closes_is_not_offered() {
+fn paths_closed_by_the_policy_are_not_offered() {
     let mut machine = Machine::new();
     let shut = machine.root.join("other");
     machine.settings.paths.may_open = std::sync::Arc::new(move |path| !path.starts_with(&shut));
@@ -167,7 +167,7 @@ fn what_the_policy_closes_is_not_offered() {
 }
 
 #[test]
-fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
+fn a_path_covers_its_subpaths_and_a_known_host_replaces_the_network() {
     let machine = Machine::new();
     let lines =
         "touch: cannot touch '@/other/data/x': Read-only file system\ntouch: cannot touch '@/other/x': Read-only file system";
@@ -184,7 +184,7 @@ fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
 }
 
 #[test]
-fn a_workspace_that_is_only_read_is_told_and_not_opened() {
+fn a_read_only_workspace_is_reported_and_not_opened() {
     let mut machine = Machine::new();
     machine.confinement.view = View::ReadOnly;
     let line = format!("bash: line 1: {}/home/ws/x: Read-only file system", machine.root.display());
@@ -195,7 +195,7 @@ fn a_workspace_that_is_only_read_is_told_and_not_opened() {
 }
 
 #[test]
-fn a_protected_place_of_the_workspace_is_told_where_the_rest_may_be_written() {
+fn protected_paths_of_a_writable_workspace_are_reported() {
     let mut machine = Machine::new();
     machine.confinement.read_only.push(machine.root.join("home/ws/.vscode"));
     let line = |name: &str| format!("bash: line 1: {}/home/ws/{name}: Read-only file system", machine.root.display());
@@ -205,7 +205,7 @@ fn a_protected_place_of_the_workspace_is_told_where_the_rest_may_be_written() {
 }
 
 #[test]
-fn a_place_made_for_a_run_goes_when_it_was_of_no_use() {
+fn paths_created_for_a_run_are_removed_if_unused() {
     let machine = Machine::new();
     let names = ["unused", "used", "unused-directory/", "used-directory/"].map(|name| machine.root.join("other").join(name));
     let opens = names.clone().map(|path| Outside::Write { path: path.to_str().unwrap().to_owned() });
@@ -218,13 +218,13 @@ fn a_place_made_for_a_run_goes_when_it_was_of_no_use() {
 }
 
 #[test]
-fn why_a_place_cannot_be_written_is_known() {
+fn the_reason_for_a_denied_write_is_recognized() {
     assert_eq!(places("bash: line 1: /x: Read-only file system")[0].why, DenialReason::ReadOnly);
     assert_eq!(places("bash: line 1: /x: Permission denied")[0].why, DenialReason::NoAccess);
 }
 
 #[test]
-fn what_is_hidden_by_default_is_offered_for_reading_and_credentials_are_not() {
+fn hidden_paths_except_credentials_are_offered_for_reading() {
     let mut machine = Machine::new();
     let root = machine.root.clone();
     for name in ["home/notes/deep", "home/.aws", "home/seen"] {
@@ -262,7 +262,7 @@ fn what_is_hidden_by_default_is_offered_for_reading_and_credentials_are_not() {
 }
 
 #[test]
-fn a_line_that_could_only_read_is_offered_to_be_run_again_where_it_may_write() {
+fn a_command_denied_by_read_only_access_is_offered_a_run_with_write_access() {
     let confinement = Confinement::new(Strength::Namespaces, vec!["/w".into()]);
     let narrowed = |stderr: &str| {
         let guessed = Denied { outside: vec![Outside::Write { path: "/opt/x".to_owned() }], ..Denied::default() };

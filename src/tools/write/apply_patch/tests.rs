@@ -54,7 +54,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn a_patch_with_all_lines_comes_to_exactly_the_second_text(old in text(), new in text()) {
+    fn a_patch_with_full_context_produces_exactly_the_new_text(old in text(), new in text()) {
         prop_assume!(old != new);
         let patch = made(&old, &new, 100);
         let applied = apply(&old, &hunks(&patch), &[]).unwrap_or_else(|misfit| panic!("{misfit:?}\n{patch}"));
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn a_patch_with_some_lines_comes_to_the_second_text_or_is_refused(old in text(), new in text(), radius in 0usize..4) {
+    fn a_patch_with_partial_context_produces_the_new_text_or_is_rejected(old in text(), new in text(), radius in 0usize..4) {
         prop_assume!(old != new);
         let patch = made(&old, &new, radius);
         // Only context says where lines are added.
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn a_patch_on_another_text_changes_only_lines_it_names(old in text(), new in text(), other in text()) {
+    fn a_patch_applied_to_another_text_changes_only_the_lines_in_the_patch(old in text(), new in text(), other in text()) {
         prop_assume!(old != new);
         let hunks = hunks(&made(&old, &new, 3));
         if let Ok(applied) = apply(&other, &hunks, &[]) {
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn no_corruption_of_a_patch_panics(
+    fn corrupted_patches_do_not_panic(
         old in text(),
         new in text(),
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, "[-+ @*\\\\a\r\n]{0,3}"), 1..6),
@@ -119,13 +119,13 @@ proptest! {
     }
 
     #[test]
-    fn any_text_parses_or_is_an_error(patch in "(\\*\\*\\* (Begin|End) Patch\n|\\*\\*\\* (Add|Update|Delete) File: ?[a-z]?\n|@@[ a-z@0-9,+-]*\n|[-+ ]?[a-z ]*\n|\\*\\*\\* End of File\n|```\n|<<'EOF'\nEOF\n){0,12}") {
+    fn parsing_arbitrary_text_does_not_panic(patch in "(\\*\\*\\* (Begin|End) Patch\n|\\*\\*\\* (Add|Update|Delete) File: ?[a-z]?\n|@@[ a-z@0-9,+-]*\n|[-+ ]?[a-z ]*\n|\\*\\*\\* End of File\n|```\n|<<'EOF'\nEOF\n){0,12}") {
         let _ = parse(&patch);
     }
 }
 
 #[test]
-fn what_stands_around_a_patch_is_left_out() {
+fn text_around_a_patch_is_ignored() {
     let body = "*** Begin Patch\n*** Add File: f\n+x\n*** End Patch\n";
     let wraps = [
         body.to_owned(),
@@ -151,7 +151,7 @@ fn what_stands_around_a_patch_is_left_out() {
 }
 
 #[test]
-fn what_is_wrong_with_a_patch_is_told_with_its_line() {
+fn patch_errors_name_their_line() {
     let cases = [
         ("", 1, "`*** Begin Patch` is missing"),
         ("*** Begin Patch\n*** End Patch", 2, "give at least one"),
@@ -169,7 +169,7 @@ fn what_is_wrong_with_a_patch_is_told_with_its_line() {
 }
 
 #[test]
-fn a_marker_after_a_space_is_a_line_where_lines_of_a_patch_follow() {
+fn an_indented_marker_followed_by_patch_lines_is_a_context_line() {
     let patch = "*** Begin Patch\n*** Update File: notes.md\n@@\n *** Update File: example\n-one\n+two\n *** End Patch\n three\n*** End Patch\n";
     let found = hunks(patch);
     assert_eq!(found[0].old().collect::<Vec<_>>(), ["*** Update File: example", "one", "*** End Patch", "three"]);
@@ -177,7 +177,7 @@ fn a_marker_after_a_space_is_a_line_where_lines_of_a_patch_follow() {
 
 /// Bounded work takes no time here; unbounded work takes hours.
 #[test]
-fn patches_that_are_made_to_be_slow_come_to_an_end() {
+fn pathological_patches_are_handled_in_bounded_time() {
     let update = |body: &str| format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n");
     let many = 12_000;
     let text: String = (0..many).map(|line| format!("l{line}\n")).collect::<Vec<_>>().concat();
@@ -199,7 +199,7 @@ fn patches_that_are_made_to_be_slow_come_to_an_end() {
 }
 
 #[test]
-fn a_line_is_in_the_block_of_its_header_as_its_indentation_says() {
+fn the_block_of_a_hunk_header_is_determined_by_indentation() {
     let text = "a:\n  x\nb:\n\n  y\n    x\n  x\n}\n  x\nc\n  x\n";
     let patch = "*** Begin Patch\n*** Update File: f\n@@ b:\n-    x\n+z\n*** End Patch\n";
     assert_eq!(apply(text, &hunks(patch), &[]).unwrap().text, text.replace("    x", "z"));
@@ -223,7 +223,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn a_file_keeps_its_endings_where_some_of_them_are_a_lone_cr(
+    fn patched_files_with_lone_cr_endings_keep_their_endings(
         lines in prop_oneof![with_endings(&["\r"]), with_endings(&["\r", "\n"]), with_endings(&["\r", "\r\n", "\n"])],
         at in any::<prop::sample::Index>(),
         cut in 0usize..3,
@@ -271,7 +271,7 @@ proptest! {
 }
 
 #[test]
-fn lines_that_end_in_a_lone_cr_are_found_one_by_one() {
+fn lines_with_lone_cr_endings_are_matched_separately() {
     let update = |body: &str| hunks(&format!("*** Begin Patch\n*** Update File: f\n@@\n{body}*** End Patch\n"));
     for (text, body, after) in [
         ("one\rtwo\rthree\r", " one\n-two\n+2\n", "one\r2\rthree\r"),

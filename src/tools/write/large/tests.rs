@@ -15,7 +15,7 @@ fn all(pieces: &mut SplicedFile) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn pieces_read_like_the_text_they_stand_for(
+    fn pieces_read_like_the_edited_text(
         content in proptest::collection::vec(any::<u8>(), 0..200),
         changes in proptest::collection::vec(
             (proptest::collection::vec((0usize..40, 0usize..20), 1..4), proptest::collection::vec(any::<u8>(), 0..10)),
@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn a_text_is_found_wherever_it_lies_between_two_parts(before in (1usize << 20) - 12..(1 << 20) + 4, twice in any::<bool>()) {
+    fn text_is_found_across_the_boundary_of_two_parts(before in (1usize << 20) - 12..(1 << 20) + 4, twice in any::<bool>()) {
         let mut content = vec![b'.'; before];
         content.extend(b"needle\r\n");
         content.extend(vec![b'.'; 1 << 20]);

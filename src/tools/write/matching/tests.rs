@@ -25,7 +25,7 @@ fn check_all(text: &str, old: &str, new: &str, which: Occurrences, expected: &st
 }
 
 #[test]
-fn what_stands_there_to_the_letter_is_taken_and_nothing_looser() {
+fn exact_matches_take_precedence_over_fuzzy_ones() {
     check("a  b\na b\n", "a b", "x", "a  b\nx\n");
     check("x “a” y\nx \"a\" y\n", "\"a\"", "b", "x “a” y\nx b y\n");
     check("1\tone\none\n", "1\tone", "1\ttwo", "1\ttwo\none\n");
@@ -34,7 +34,7 @@ fn what_stands_there_to_the_letter_is_taken_and_nothing_looser() {
 }
 
 #[test]
-fn places_that_lie_over_one_another_are_several_unless_it_makes_no_difference() {
+fn overlapping_matches_are_ambiguous_unless_the_result_is_the_same() {
     check("aaa", "aa", "b", "several");
     check("a\n\n\nb\n", "\n\n", "\n", "a\n\nb\n");
     check("}\n}\n}\n", "}\n}\n", "]\n", "several");
@@ -42,7 +42,7 @@ fn places_that_lie_over_one_another_are_several_unless_it_makes_no_difference() 
 }
 
 #[test]
-fn white_space_at_line_ends_does_not_count() {
+fn trailing_whitespace_is_ignored() {
     check("a  \nb\t\nc\n", "a\nb\n", "x\ny\n", "x\ny\nc\n");
     // A line in both texts stays as it is in the file, and so does what follows the passage.
     check("a  \nb\t\nc\n", "a\nb", "a\ny", "a  \ny\t\nc\n");
@@ -59,7 +59,7 @@ fn white_space_at_line_ends_does_not_count() {
 }
 
 #[test]
-fn indentation_that_was_left_out_is_put_back() {
+fn omitted_indentation_is_restored() {
     check("  if a:\n      b\n", "if a:\n    b\n", "if c:\n    d\n    e\n\n    f\n", "  if c:\n      d\n      e\n\n      f\n");
     check("\tif a {\n\t\tb\n\t}\n", "if a {\n\tb\n}", "if a {\n\tb\n\tc\n}", "\tif a {\n\t\tb\n\t\tc\n\t}\n");
     check("a\n  b\n", "    b\n", "    b\n    c\n", "a\n  b\n  c\n");
@@ -76,7 +76,7 @@ fn indentation_that_was_left_out_is_put_back() {
 }
 
 #[test]
-fn new_lines_are_not_indented_by_guess() {
+fn the_indentation_of_new_lines_is_not_guessed() {
     // All indentation is lost, so that the position of the new line is unknown.
     check("if a:\n    b\n    if c:\n        d\n", "if a:\nb\nif c:\nd\n", "if a:\nb\nif c:\nd\ne\n", "indentation");
     // Two steps of two, or one of four further out.
@@ -87,7 +87,7 @@ fn new_lines_are_not_indented_by_guess() {
 }
 
 #[test]
-fn characters_that_look_alike_are_taken_for_each_other() {
+fn lookalike_characters_match_each_other() {
     check("say “hi” – it’s…\u{A0}ok\n", "say \"hi\" - it's... ok", "bye", "bye\n");
     check("say \"hi\"\n", "say “hi”", "say “bye”", "say “bye”\n");
     check("caf\u{e9} = 1\n", "cafe\u{301} = 1", "x", "x\n");
@@ -99,7 +99,7 @@ fn characters_that_look_alike_are_taken_for_each_other() {
 }
 
 #[test]
-fn a_view_of_the_file_is_read_as_the_file() {
+fn passages_with_line_numbers_or_code_fences_match_the_file() {
     check(
         "alpha\nbeta\n\ngamma\n",
         "     2\tbeta\n     3\t\n     4\tgamma\n",
@@ -123,7 +123,7 @@ fn a_view_of_the_file_is_read_as_the_file() {
 }
 
 #[test]
-fn escapes_are_resolved_where_they_can_be_nothing_else() {
+fn escapes_are_resolved_only_if_unambiguous() {
     check("a = 1\n\tb = \"2\"\n", "a = 1\\n\\tb = \\\"2\\\"", "a = 3\\n\\tb = \\\"4\\\"", "a = 3\n\tb = \"4\"\n");
     check("say(\"a\")\n", "say(\\\"a\\\")", "say(\\\"b\\n\\\")", "say(\"b\\n\")\n");
     check("print(\"a\\n\")\n", "print(\\\"a\\n\\\")", "print(\\\"b\\n\\\")", "print(\"b\\n\")\n");
@@ -133,7 +133,7 @@ fn escapes_are_resolved_where_they_can_be_nothing_else() {
 }
 
 #[test]
-fn blank_lines_and_the_end_of_the_file_do_not_count() {
+fn surrounding_blank_lines_and_a_missing_final_newline_are_ignored() {
     check("a\nb\nc\n", "\nb\n\n", "\nB\n\n", "a\nB\nc\n");
     check("a\nb\nc\n", "\n\nb\n\n", "B", "a\nB\nc\n");
     check("a\nxb\n", "\n\nb", "\n\nc", "nowhere");
@@ -144,7 +144,7 @@ fn blank_lines_and_the_end_of_the_file_do_not_count() {
 }
 
 #[test]
-fn spaces_within_a_line_count_least() {
+fn spacing_inside_lines_is_ignored_as_a_last_resort() {
     check("call(a,b);\n", "call(a, b);", "call(a, c);", "call(a, c);\n");
     check("x  =  1\n", "x = 1", "x = 2", "x = 2\n");
     check("  if (a){\n    b( c );\n", "if (a) {\n  b(c);\n", "if (d) {\n  b(c);\n", "  if (d) {\n    b( c );\n");
@@ -154,7 +154,7 @@ fn spaces_within_a_line_count_least() {
 }
 
 #[test]
-fn what_dots_stand_for_is_kept() {
+fn text_elided_by_dots_is_kept() {
     check("f() {\n  a\n  b\n}\nend x\n", "f() {\n...\nend x\n", "g() {\n...\nend y\n", "g() {\n  a\n  b\n}\nend y\n");
     check("f() {\n  a\n}\n", "f() {\n  // ... existing code ...\n", "g() {\n  // ... existing code ...\n", "g() {\n  a\n}\n");
     check("f() {\n  a\n}\nf() {\n", "f() {\n...\n", "g() {\n...\n", "nowhere");
@@ -169,7 +169,7 @@ fn what_dots_stand_for_is_kept() {
 }
 
 #[test]
-fn letters_and_words_count_always() {
+fn letters_and_words_must_always_match() {
     for (text, old) in [
         ("SELECT id;\n", "select id;"),
         ("fn a() {\n  one();\n  two();\n}\n", "fn a() {\n  uno();\n  two();\n}\n"),
@@ -186,7 +186,7 @@ fn letters_and_words_count_always() {
 }
 
 #[test]
-fn all_of_several_loose_places_are_changed_where_they_are_the_same() {
+fn replace_all_changes_all_equal_fuzzy_matches() {
     check_all("  a\n    a\n", "\ta\n", "\tb\n", Occurrences::All, "  b\n    b\n");
     check_all("a  \nb\na\nb\n", "a\nb\n", "c\n", Occurrences::All, "a  \nb\nc\n");
     check_all(
@@ -200,7 +200,7 @@ fn all_of_several_loose_places_are_changed_where_they_are_the_same() {
 }
 
 #[test]
-fn what_was_never_shown_is_no_place() {
+fn redacted_text_never_matches() {
     let text = "key = “abc”  \nend\n";
     let hidden = 6..13;
     let find = |old: &str| find(text, old, "x", Occurrences::TheOnly, std::slice::from_ref(&hidden));
@@ -211,7 +211,7 @@ fn what_was_never_shown_is_no_place() {
 
 /// Bounded work takes no time here.
 #[test]
-fn passages_that_are_made_to_be_slow_come_to_an_end() {
+fn pathological_passages_are_handled_in_bounded_time() {
     let lines = " a\n".repeat(30_000);
     let several = find(&lines, &"a\n".repeat(1_000), "c\n", Occurrences::TheOnly, &[]);
     assert!(matches!(several, Err(Missed::Several { .. })));
@@ -222,7 +222,7 @@ fn passages_that_are_made_to_be_slow_come_to_an_end() {
 }
 
 #[test]
-fn a_new_text_that_is_indented_as_the_file_is_stays_so() {
+fn new_text_with_the_indentation_of_the_file_is_unchanged() {
     // Every kept line has the indentation of the file.
     check("\t\tone()\n\t\ttwo()\n\tend\n", "one()\ntwo()\n", "\t\tone()\n\t\tthree()\n", "\t\tone()\n\t\tthree()\n\tend\n");
     check("f(\n\ta,\n)\n", "f(\na,\n)\n", "f(\n\ta,\n\tb,\n)\n", "f(\n\ta,\n\tb,\n)\n");
@@ -233,7 +233,7 @@ fn a_new_text_that_is_indented_as_the_file_is_stays_so() {
 }
 
 #[test]
-fn a_space_after_the_number_of_a_line_is_no_part_of_it_unless_the_file_says_so() {
+fn a_space_after_a_line_number_is_ignored_unless_the_file_contains_one() {
     for sign in [":", "|"] {
         let old = format!("1{sign}     one()\n2{sign} \n");
         check("    one()\n\nend\n", &old, "    two()\n\n", "    two()\n\nend\n");
@@ -243,7 +243,7 @@ fn a_space_after_the_number_of_a_line_is_no_part_of_it_unless_the_file_says_so()
 }
 
 #[test]
-fn a_file_without_a_final_newline_has_none_when_its_last_lines_go() {
+fn deleting_the_last_lines_adds_no_final_newline() {
     check("one\ntwo\nthree", "two\nthree\n", "", "one");
     check("one", "one\n", "", "");
 }

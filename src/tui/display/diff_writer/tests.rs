@@ -162,7 +162,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_wrong_guess_of_a_width_shifts_a_cell_and_not_the_line(frames in prop::collection::vec(rows(), 1..4)) {
+    fn a_wrong_width_guess_displaces_one_cell_but_not_the_row(frames in prop::collection::vec(rows(), 1..4)) {
         for belief in BELIEFS {
             let mut terminal = Terminal::new(30, 3, belief);
             let mut shown = buffer(&[String::new(), String::new(), String::new()], 30);
@@ -181,7 +181,7 @@ proptest! {
 }
 
 #[test]
-fn where_all_agree_the_terminal_shows_the_cells_in_few_bytes() {
+fn only_changed_cells_are_written() {
     let mut bytes = Vec::new();
     let before = buffer(&["one two three".to_owned()], 40);
     changes(&before, &before.clone(), &mut bytes);
@@ -196,7 +196,7 @@ fn where_all_agree_the_terminal_shows_the_cells_in_few_bytes() {
 }
 
 #[test]
-fn after_a_picture_the_cursor_is_put_where_the_next_cell_is() {
+fn the_cursor_is_repositioned_after_an_emoji() {
     let mut bytes = Vec::new();
     changes(&buffer(&[String::new()], 40), &buffer(&["a❤\u{fe0f}|❤ b".to_owned()], 40), &mut bytes);
     let text = String::from_utf8(bytes).expect("text");
@@ -204,7 +204,7 @@ fn after_a_picture_the_cursor_is_put_where_the_next_cell_is() {
 }
 
 #[test]
-fn colours_are_told_only_where_they_change() {
+fn colour_sequences_are_written_only_at_changes() {
     let mut next = buffer(&["plain red red".to_owned()], 20);
     next.set_style(Rect::new(6, 0, 7, 1), Style::new().fg(Color::LightRed));
     let mut bytes = Vec::new();

@@ -31,7 +31,7 @@ fn told(model: &mut Model, told: RuleTold, at: u64) {
 }
 
 #[test]
-fn the_wider_rule_says_what_it_would_have_let_through() {
+fn the_wider_rule_lists_the_commands_that_would_have_been_allowed() {
     let (mut model, sent) = choosing();
     assert_eq!(sent, ["askrule { approval_id: approvalid(\"a\"), asked: reach { offer: 1 } }"]);
     let before: Vec<char> = model.dialogs.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect();
@@ -48,7 +48,7 @@ fn the_wider_rule_says_what_it_would_have_let_through() {
 }
 
 #[test]
-fn a_rule_is_written_looked_at_by_the_policy_and_only_then_saved() {
+fn a_rule_written_by_the_user_is_checked_by_the_policy_before_saving() {
     let (mut model, _) = choosing();
     play(&mut model, 8000, "e");
     wait(&mut model, 8350);
@@ -75,7 +75,7 @@ fn a_rule_is_written_looked_at_by_the_policy_and_only_then_saved() {
 }
 
 #[test]
-fn escape_leaves_the_field_and_nothing_is_asked() {
+fn escape_leaves_the_rule_field_without_a_request() {
     let (mut model, _) = choosing();
     play(&mut model, 8000, "e");
     wait(&mut model, 8350);

@@ -74,7 +74,7 @@ fn answer(seed: u64) -> (u64, u64) {
 }
 
 #[test]
-fn none_of_a_thousand_intended_answers_is_lost() {
+fn a_thousand_intended_answers_are_all_accepted() {
     let counts: Vec<u64> = (0..ANSWERS * 4).filter(|seed| seed % 4 == 0).map(|seed| answer(seed).0).collect();
     let keys: u64 = counts.iter().sum();
     assert_eq!(counts.len() as u64, ANSWERS);
@@ -111,7 +111,7 @@ fn six_approvals_in_a_row_take_six_keys_and_eight_seconds() {
 }
 
 #[test]
-fn approvals_that_wait_together_are_answered_one_key_each() {
+fn simultaneously_pending_approvals_take_one_key_each() {
     let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
     for name in ["a", "b", "c"] {
         desk.asks(10, edit_approval(name));
@@ -125,7 +125,7 @@ fn approvals_that_wait_together_are_answered_one_key_each() {
 
 /// The second press of a slow double press comes after the first was confirmed.
 #[test]
-fn an_answer_pressed_twice_answers_one_prompt_and_leaves_no_letter() {
+fn a_key_pressed_twice_answers_one_approval_and_leaves_no_letter() {
     for gap in [80, 200, 340, 360, 400, 440] {
         let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
         for name in ["a", "b"] {
@@ -153,7 +153,7 @@ fn an_answer_pressed_twice_answers_one_prompt_and_leaves_no_letter() {
 }
 
 #[test]
-fn a_key_that_is_no_choice_leaves_the_prompt_and_names_the_keys_that_are() {
+fn a_key_without_a_choice_keeps_the_approval_open_and_lists_valid_keys() {
     for (wrong, named) in [("j", "`j`"), (" ", "space"), ("k", "`k`"), ("Y", "`Y`"), ("9", "`9`")] {
         let mut model = asked(vec![edit_approval("a")]);
         assert_eq!(play(&mut model, 6000, wrong), [""; 0]);
@@ -171,7 +171,7 @@ fn a_key_that_is_no_choice_leaves_the_prompt_and_names_the_keys_that_are() {
 }
 
 #[test]
-fn the_row_of_a_choice_fills_while_it_is_confirmed() {
+fn the_indicator_of_a_choice_fills_during_confirmation() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "y");
     for (at, mark) in [(6010, '▁'), (6090, '▃'), (6180, '▅'), (6270, '▇')] {
@@ -181,7 +181,7 @@ fn the_row_of_a_choice_fills_while_it_is_confirmed() {
 }
 
 #[test]
-fn what_is_high_or_saved_needs_enter_and_the_letter_twice_does_nothing() {
+fn a_critical_approval_needs_enter_and_repeating_the_letter_does_nothing() {
     let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
     desk.asks(1000, command_approval("a"));
     for at in [3000, 3200, 4000] {
@@ -214,7 +214,7 @@ fn typed_over(words: &str) -> Model {
 }
 
 #[test]
-fn a_prompt_that_was_typed_over_stays_on_the_screen() {
+fn typing_over_an_approval_keeps_the_approval_on_screen() {
     let mut model = typed_over("use tabs");
     let screen = draw(&mut model, 7000);
     for shown in ["1 hunk", "y  yes", "waiting for you · tab to review · typing stays in your draft", "❯ use tabs"] {
@@ -228,7 +228,7 @@ fn a_prompt_that_was_typed_over_stays_on_the_screen() {
 }
 
 #[test]
-fn a_prompt_that_was_typed_over_leaves_the_draft_its_rows_on_small_screens() {
+fn an_approval_typed_over_leaves_space_for_the_draft_on_small_screens() {
     for (width, height) in [(80, 24), (60, 20), (40, 12)] {
         let mut model = model(width, height);
         tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
@@ -241,7 +241,7 @@ fn a_prompt_that_was_typed_over_leaves_the_draft_its_rows_on_small_screens() {
 }
 
 #[test]
-fn one_word_is_not_sent_while_an_approval_waits_and_a_letter_is_marked() {
+fn enter_sends_no_single_word_while_an_approval_is_pending_and_highlights_a_letter() {
     let mut model = typed_over("yes");
     assert_eq!(play(&mut model, 7000, "<enter>"), [""; 0]);
     assert!(model.dialogs.is_open());
@@ -263,7 +263,7 @@ fn one_word_is_not_sent_while_an_approval_waits_and_a_letter_is_marked() {
 }
 
 #[test]
-fn escape_returns_to_a_prompt_for_three_seconds_and_stops_nothing_then() {
+fn escape_returns_to_an_approval_typed_over_within_three_seconds() {
     for (at, returns) in [(6800, true), (9100, true), (9101, false)] {
         // The second letter, at 6100, returned the keyboard.
         let mut model = typed_over("yes");
@@ -281,7 +281,7 @@ fn escape_returns_to_a_prompt_for_three_seconds_and_stops_nothing_then() {
 }
 
 #[test]
-fn turning_pages_is_not_guarded() {
+fn paging_is_not_guarded() {
     let mut model = model(80, 24);
     tell(&mut model, EventKind::ApprovalRequested(long_edit(60)), 5000);
     draw(&mut model, 5000);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_letter_decides_after_its_pause() {
+fn a_letter_decides_after_a_delay() {
     for (letter, expected) in [("y", "a Approved"), ("n", "a Denied { reason: None }")] {
         let mut model = asked(vec![edit_approval("a")]);
         assert_eq!(play(&mut model, 6000, letter), Vec::<String>::new());
@@ -39,7 +39,7 @@ fn always_takes_two_keys() {
 }
 
 #[test]
-fn an_end_and_a_look_at_the_file_change_what_is_shown_and_decide_nothing() {
+fn toggling_expiry_and_rule_diff_changes_the_view_and_decides_nothing() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "a");
     wait(&mut model, 6400);
@@ -61,7 +61,7 @@ fn an_end_and_a_look_at_the_file_change_what_is_shown_and_decide_nothing() {
 }
 
 #[test]
-fn escape_goes_back_to_the_question_and_typing_to_the_draft() {
+fn in_the_rule_choice_escape_returns_to_the_approval_and_text_goes_to_the_draft() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "a");
     wait(&mut model, 6400);
@@ -84,7 +84,7 @@ fn a_critical_command_takes_two_keys() {
 }
 
 #[test]
-fn a_denial_with_words_carries_them() {
+fn a_denial_with_a_reason_sends_the_reason() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "N");
     wait(&mut model, 6350);
@@ -100,7 +100,7 @@ fn a_denial_with_words_carries_them() {
 }
 
 #[test]
-fn typing_over_a_panel_goes_to_the_draft_in_order() {
+fn text_typed_over_an_approval_goes_to_the_draft_in_order() {
     let mut model = asked(vec![edit_approval("a")]);
     assert_eq!(play(&mut model, 6000, "yes please"), Vec::<String>::new());
     assert_eq!(model.composer.text(), "yes please");
@@ -118,7 +118,7 @@ fn a_paste_never_decides() {
 }
 
 #[test]
-fn a_panel_that_came_while_typing_waits_for_tab() {
+fn an_approval_that_arrives_during_typing_needs_tab_to_get_focus() {
     let mut model = model(100, 40);
     play(&mut model, 4000, "also fix the");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5500);
@@ -133,7 +133,7 @@ fn a_panel_that_came_while_typing_waits_for_tab() {
 }
 
 #[test]
-fn a_panel_opens_by_itself_once_the_hands_are_idle() {
+fn an_approval_opens_automatically_after_a_pause_in_typing() {
     let mut model = model(100, 40);
     play(&mut model, 4000, "go<enter>");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4300);
@@ -148,7 +148,7 @@ fn a_panel_opens_by_itself_once_the_hands_are_idle() {
 }
 
 #[test]
-fn what_one_called_for_is_not_covered_by_a_question_that_waits() {
+fn an_overview_opened_by_the_user_is_not_covered_by_a_pending_approval() {
     let mut model = model(100, 40);
     tell(&mut model, started("go"), 1000);
     tell(&mut model, queued(&["and then the README"]), 1000);
@@ -164,7 +164,7 @@ fn what_one_called_for_is_not_covered_by_a_question_that_waits() {
 }
 
 #[test]
-fn each_decision_touches_its_own_question_only() {
+fn each_decision_applies_to_its_own_approval_only() {
     let mut model = asked(vec![edit_approval("a"), edit_approval("b"), edit_approval("c")]);
     play(&mut model, 6000, "<tab>");
     draw(&mut model, 6800);
@@ -177,7 +177,7 @@ fn each_decision_touches_its_own_question_only() {
 }
 
 #[test]
-fn nothing_is_approved_before_all_of_it_was_shown() {
+fn nothing_is_approved_before_the_whole_diff_was_shown() {
     let mut long = edit_approval("a");
     let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
     long.proposal.diff = FileDiffs::read(&format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n"));
@@ -196,7 +196,7 @@ fn nothing_is_approved_before_all_of_it_was_shown() {
 }
 
 #[test]
-fn the_end_of_a_diff_does_not_count_for_its_middle() {
+fn seeing_the_end_of_a_diff_does_not_count_as_seeing_the_middle() {
     let mut long = edit_approval("a");
     let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
     long.proposal.diff = FileDiffs::read(&format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n"));
@@ -208,7 +208,7 @@ fn the_end_of_a_diff_does_not_count_for_its_middle() {
 }
 
 #[test]
-fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
+fn ctrl_f_toggles_full_screen_for_the_approval() {
     let mut model = asked(vec![long_edit(500)]);
     update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
     let lines = |screen: &str| screen.lines().filter(|row| row.contains("+line ")).count();
@@ -233,7 +233,7 @@ fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
 }
 
 #[test]
-fn a_page_is_as_high_as_what_is_shown() {
+fn a_page_scrolls_by_the_visible_height() {
     let mut model = asked(vec![long_edit(500)]);
     let shown = model.dialogs.open().unwrap().shown;
     play(&mut model, 6000, "<pgdn>");
@@ -242,7 +242,7 @@ fn a_page_is_as_high_as_what_is_shown() {
 }
 
 #[test]
-fn a_change_too_large_to_read_takes_two_keys_that_say_so() {
+fn a_change_too_large_to_review_takes_two_keys_and_offers_no_rule() {
     let mut model = asked(vec![long_edit(10_000)]);
     let screen = draw(&mut model, 5700);
     assert!(screen.contains("10000 lines in 1 file") && screen.contains("src/main.rs  +10000 −0"), "{screen}");
@@ -258,7 +258,7 @@ fn a_change_too_large_to_read_takes_two_keys_that_say_so() {
 }
 
 #[test]
-fn a_call_that_ends_takes_its_question_along() {
+fn a_call_that_ends_closes_its_approval() {
     let mut model = asked(vec![edit_approval("a")]);
     let error = ToolError::new(ErrorCode::Cancelled, "stopped");
     tell(&mut model, crate::tui::tests::fixtures::completed("call-a", ToolStatus::Failed, "", Some(error)), 6000);
@@ -266,7 +266,7 @@ fn a_call_that_ends_takes_its_question_along() {
 }
 
 #[test]
-fn a_prompt_typed_over_an_open_question_is_a_prompt() {
+fn a_sentence_typed_over_an_open_approval_is_sent_as_a_prompt() {
     for sentence in ["also fix the README", "a yes please also 1 2 p", "1 yes", "no, the other one"] {
         let mut model = asked(vec![edit_approval("a")]);
         let sent = play(&mut model, 6000, &format!("{sentence}<enter>"));
@@ -276,7 +276,7 @@ fn a_prompt_typed_over_an_open_question_is_a_prompt() {
 }
 
 #[test]
-fn a_question_that_opens_in_the_middle_of_typing_gets_none_of_it() {
+fn an_approval_that_arrives_during_typing_receives_no_keys() {
     let sentence = "a yes please also 1 2 p";
     for at in 0..sentence.len() {
         let mut model = model(100, 40);
@@ -289,7 +289,7 @@ fn a_question_that_opens_in_the_middle_of_typing_gets_none_of_it() {
 }
 
 #[test]
-fn a_window_too_small_to_read_a_question_answers_none() {
+fn a_window_too_small_to_show_an_approval_accepts_no_decision() {
     let mut model = asked(vec![edit_approval("a")]);
     update(&mut model, Msg::Resize(Size::new(30, 8)), 7000);
     play(&mut model, 8000, "<tab>");
@@ -299,7 +299,7 @@ fn a_window_too_small_to_read_a_question_answers_none() {
 }
 
 #[test]
-fn no_question_takes_the_keyboard_from_a_search() {
+fn an_approval_does_not_take_focus_from_a_history_search() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "<ctrl+r>");
     tell(&mut model, started("x"), 9000);
@@ -312,7 +312,7 @@ fn no_question_takes_the_keyboard_from_a_search() {
 }
 
 #[test]
-fn while_the_choices_do_not_work_yet_the_hints_say_so() {
+fn the_hints_show_that_choices_are_not_active_yet() {
     let mut model = model(80, 24);
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
     assert!(draw(&mut model, 5000).contains("just opened:"));
@@ -320,7 +320,7 @@ fn while_the_choices_do_not_work_yet_the_hints_say_so() {
 }
 
 #[test]
-fn the_frame_after_which_the_choices_work_is_due_to_the_millisecond() {
+fn the_redraw_for_active_choices_is_scheduled_exactly() {
     let mut model = model(80, 24);
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
     draw(&mut model, 5000);
@@ -332,7 +332,7 @@ fn the_frame_after_which_the_choices_work_is_due_to_the_millisecond() {
 }
 
 #[test]
-fn what_waits_is_said_beside_what_runs() {
+fn pending_approvals_are_shown_next_to_the_running_call() {
     let mut model = model(100, 24);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);

@@ -8,7 +8,7 @@ fn artifact(uri: &str, name: &str, bytes: u64) -> Artifact {
 }
 
 #[test]
-fn what_is_kept_whole_is_said_listed_and_opened() {
+fn saved_output_is_reported_listed_and_opened() {
     let mut model = model(80, 24);
     tell(&mut model, requested("a", "RunCommand", "$ seq 20000"), 0);
     let mut ended = completed("a", ToolStatus::Succeeded, "Exit code: 0\n--- stdout ---\n1\n2\n--- stderr ---", None);
@@ -44,7 +44,7 @@ fn what_is_kept_whole_is_said_listed_and_opened() {
 }
 
 #[test]
-fn lists_keep_to_a_narrow_screen() {
+fn lists_fit_a_narrow_screen() {
     let mut model = model(40, 20);
     tell(&mut model, requested("a", "Tool", "x"), 0);
     let mut ended = completed("a", ToolStatus::Succeeded, "1", None);

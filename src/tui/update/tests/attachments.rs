@@ -36,7 +36,7 @@ fn said(model: &Model) -> &str {
 }
 
 #[test]
-fn a_dropped_file_is_text_at_once_and_named_once_it_is_known_to_be_there() {
+fn a_dropped_path_is_text_at_first_and_becomes_a_mention_once_the_file_is_found() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "look at");
     let pasted = "'/src/greeter/my notes.md' ";
@@ -51,7 +51,7 @@ fn a_dropped_file_is_text_at_once_and_named_once_it_is_known_to_be_there() {
 }
 
 #[test]
-fn several_files_become_several_names_and_an_at_sign_before_them_is_theirs() {
+fn several_dropped_files_become_mentions_and_reuse_a_typed_at_sign() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "@");
     paste(&mut model, "/w/a.rs /w/b.png", 2000);
@@ -61,7 +61,7 @@ fn several_files_become_several_names_and_an_at_sign_before_them_is_theirs() {
 }
 
 #[test]
-fn words_that_only_look_like_a_path_stay_words() {
+fn text_that_only_looks_like_a_path_stays_text() {
     let mut model = model(80, 24);
     assert_eq!(paste(&mut model, "/nothing/here", 1000).len(), 1);
     dropped(&mut model, "/nothing/here", Vec::new(), 1500);
@@ -75,7 +75,7 @@ fn words_that_only_look_like_a_path_stay_words() {
 }
 
 #[test]
-fn a_draft_that_was_changed_meanwhile_stays_as_it_is() {
+fn a_draft_edited_before_the_lookup_finished_is_left_unchanged() {
     let mut model = model(80, 24);
     paste(&mut model, "/w/a.rs", 1000);
     play(&mut model, 1100, "<backspace>");
@@ -84,7 +84,7 @@ fn a_draft_that_was_changed_meanwhile_stays_as_it_is() {
 }
 
 #[test]
-fn the_image_in_the_clipboard_becomes_part_of_the_draft() {
+fn a_clipboard_image_is_attached_to_the_draft() {
     for script in ["see <ctrl+v>", "see "] {
         let mut model = model(80, 24);
         let mut asked = play(&mut model, 1000, script);
@@ -99,7 +99,7 @@ fn the_image_in_the_clipboard_becomes_part_of_the_draft() {
 }
 
 #[test]
-fn what_is_no_image_is_pasted_as_the_text_it_is_or_said() {
+fn clipboard_text_is_pasted_and_an_empty_clipboard_is_reported() {
     let mut model = model(80, 24);
     told(&mut model, HostResponse::Clipboard(Clipped::Text { text: "two\nlines".to_owned() }), 1000);
     assert_eq!(model.composer.text(), "two\nlines");
@@ -111,7 +111,7 @@ fn what_is_no_image_is_pasted_as_the_text_it_is_or_said() {
 }
 
 #[test]
-fn a_question_that_came_meanwhile_keeps_the_keyboard() {
+fn pasting_an_image_does_not_take_focus_from_an_approval() {
     let mut model = asked(vec![command_approval("a1")]);
     assert!(model.dialogs.is_open());
     told(&mut model, HostResponse::Clipboard(image()), 61_000);
@@ -120,7 +120,7 @@ fn a_question_that_came_meanwhile_keeps_the_keyboard() {
 }
 
 #[test]
-fn a_model_that_takes_no_images_is_told_of_before_anything_is_sent() {
+fn a_warning_is_shown_before_images_are_sent_to_a_model_without_image_support() {
     let mut model = model(80, 24);
     let facts = ModelFacts { images: false, ..listed_models()[0].facts.clone() };
     model.info.facts = Some(facts);
@@ -133,7 +133,7 @@ fn a_model_that_takes_no_images_is_told_of_before_anything_is_sent() {
 }
 
 #[test]
-fn symbols_are_named_by_the_lines_that_declare_them() {
+fn symbol_mentions_are_inserted_as_line_ranges_of_their_declaration() {
     let mut model = model(80, 24);
     let sent = update(&mut model, keys("@#").remove(0), 1000);
     assert!(!sent.iter().any(|effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Symbols { .. })))));

@@ -68,7 +68,7 @@ fn chosen(screen: &str) -> String {
 }
 
 #[test]
-fn entry_by_entry_and_prompt_by_prompt() {
+fn browsing_moves_by_entry_and_by_prompt() {
     let mut model = session(80, 40);
     play(&mut model, 5000, "<ctrl+t>");
     assert_eq!(chosen(&draw(&mut model, 5100)), "All of it is done.");
@@ -92,7 +92,7 @@ fn entry_by_entry_and_prompt_by_prompt() {
 }
 
 #[test]
-fn escape_then_up_on_an_empty_draft_browses_too() {
+fn escape_then_up_on_an_empty_draft_starts_browsing() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<esc><up>");
     assert!(model.overlays.browse.is_some());
@@ -102,7 +102,7 @@ fn escape_then_up_on_an_empty_draft_browses_too() {
 }
 
 #[test]
-fn letters_that_mean_nothing_here_go_nowhere_and_that_is_said() {
+fn keys_without_a_function_while_browsing_are_ignored_with_a_hint() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<ctrl+t>xz");
     assert_eq!(model.composer.text(), "");
@@ -110,7 +110,7 @@ fn letters_that_mean_nothing_here_go_nowhere_and_that_is_said() {
 }
 
 #[test]
-fn enter_folds_one_card_and_400_lines_are_400_when_unfolded() {
+fn enter_toggles_one_card_and_shows_all_400_lines_when_unfolded() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<ctrl+t>kkk");
     assert!(!draw(&mut model, 5400).contains("output 1"));
@@ -129,7 +129,7 @@ fn enter_folds_one_card_and_400_lines_are_400_when_unfolded() {
 }
 
 #[test]
-fn what_is_copied_is_the_text_and_nothing_that_was_only_drawn() {
+fn copying_takes_the_source_text_without_decoration() {
     let mut model = session(40, 30);
     let keys = "<ctrl+t>g";
     play(&mut model, 5000, keys);
@@ -146,7 +146,7 @@ fn what_is_copied_is_the_text_and_nothing_that_was_only_drawn() {
 }
 
 #[test]
-fn lines_are_selected_as_they_were_written_however_they_are_broken() {
+fn selected_lines_are_copied_without_soft_wraps() {
     let mut model = model(40, 20);
     let long = "one line that is so long that a screen of forty cells breaks it twice at the least";
     tell(&mut model, text(&format!("{long}\n\n```\n{long}\n  indented\n```\n")), 0);
@@ -159,7 +159,7 @@ fn lines_are_selected_as_they_were_written_however_they_are_broken() {
 }
 
 #[test]
-fn of_a_table_the_cells_are_taken_and_no_borders() {
+fn tables_are_copied_as_cells_without_borders() {
     let table =
         "| Step | Before |\n|---|---:|\n| lex 你好 | 48.2 ms |\n| a name that is much too long for so narrow a screen | 1 s |\n";
     let mut model = model(84, 24);
@@ -175,7 +175,7 @@ fn of_a_table_the_cells_are_taken_and_no_borders() {
 }
 
 #[test]
-fn a_cell_that_is_broken_is_one_cell_and_a_part_of_a_row_has_no_bars() {
+fn a_wrapped_table_cell_is_copied_as_one_cell_and_partial_rows_without_borders() {
     let long = "word ".repeat(30);
     let mut model = model(90, 24);
     tell(&mut model, text(&format!("| a | b |\n|---|---|\n| {long} | {long} |\n")), 0);
@@ -192,7 +192,7 @@ fn a_cell_that_is_broken_is_one_cell_and_a_part_of_a_row_has_no_bars() {
 }
 
 #[test]
-fn a_click_marks_a_row_of_a_list_and_another_one_takes_it() {
+fn a_click_highlights_a_list_row_and_a_second_click_selects() {
     let click = |model: &mut Model, words: &str, at: u64| {
         let screen = draw(model, at);
         let (column, row) = place(&screen, words);
@@ -219,7 +219,7 @@ fn a_click_marks_a_row_of_a_list_and_another_one_takes_it() {
 }
 
 #[test]
-fn a_click_on_a_row_below_the_transcript_does_what_it_names() {
+fn clicks_on_rows_below_the_transcript_perform_their_action() {
     let click = |model: &mut Model, words: &str, at: u64| {
         let screen = draw(model, at);
         let (column, row) = place(&screen, words);
@@ -247,7 +247,7 @@ fn a_click_on_a_row_below_the_transcript_does_what_it_names() {
 }
 
 #[test]
-fn a_search_counts_goes_on_and_opens_what_is_folded() {
+fn a_search_counts_matches_wraps_around_and_unfolds_cards() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<ctrl+t>/output 37");
     let screen = draw(&mut model, 6200);
@@ -267,7 +267,7 @@ fn a_search_counts_goes_on_and_opens_what_is_folded() {
 }
 
 #[test]
-fn the_cursor_is_where_the_keys_go() {
+fn the_cursor_is_placed_where_typed_keys_apply() {
     let mut model = session(80, 24);
     let cursor = |model: &mut Model, at: u64| {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 80, 24));
@@ -293,7 +293,7 @@ fn the_cursor_is_where_the_keys_go() {
 }
 
 #[test]
-fn a_question_that_opens_meanwhile_takes_no_keys_before_tab() {
+fn an_approval_that_arrives_while_browsing_gets_no_keys_before_tab() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<ctrl+t>");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 8000);
@@ -307,7 +307,7 @@ fn a_question_that_opens_meanwhile_takes_no_keys_before_tab() {
 }
 
 #[test]
-fn copy_takes_the_last_answer_its_code_or_an_older_one() {
+fn copy_takes_the_last_response_its_code_or_an_earlier_response() {
     let mut model = session(80, 24);
     let copied = |model: &mut Model, words: &str| {
         play(model, 5000, &format!("{words}<enter>")).into_iter().filter(|said| said.starts_with("copy")).collect::<Vec<_>>()
@@ -319,7 +319,7 @@ fn copy_takes_the_last_answer_its_code_or_an_older_one() {
 }
 
 #[test]
-fn export_says_form_and_file() {
+fn export_accepts_a_format_and_a_file() {
     let sent = |words: &str| {
         let mut model = session(80, 24);
         play(&mut model, 5000, &format!("{words}<enter>"))
@@ -350,7 +350,7 @@ fn place(screen: &str, words: &str) -> (u16, u16) {
 }
 
 #[test]
-fn a_click_folds_a_card_but_not_the_one_that_brings_the_window_to_the_front() {
+fn a_click_toggles_a_card_unless_the_click_focuses_the_window() {
     let mut model = session(80, 30);
     let screen = draw(&mut model, 5000);
     let (column, row) = place(&screen, "$ seq 400");
@@ -367,7 +367,7 @@ fn a_click_folds_a_card_but_not_the_one_that_brings_the_window_to_the_front() {
 }
 
 #[test]
-fn a_drag_selects_in_one_entry_and_copies_when_it_is_let_go() {
+fn a_drag_selects_within_one_entry_and_copies_on_release() {
     let mut model = session(80, 30);
     let screen = draw(&mut model, 5000);
     let (column, row) = place(&screen, "let first");
@@ -407,7 +407,7 @@ fn a_pointer_held_at_the_edge_scrolls_and_stops_at_the_end() {
 }
 
 #[test]
-fn ctrl_s_gives_the_mouse_to_the_terminal_and_back() {
+fn ctrl_s_toggles_mouse_capture() {
     let mut model = session(80, 24);
     assert_eq!(play(&mut model, 5000, "<ctrl+s>"), ["mouse false"]);
     assert!(draw(&mut model, 5100).contains("ctrl+s to undo"));
@@ -415,7 +415,7 @@ fn ctrl_s_gives_the_mouse_to_the_terminal_and_back() {
 }
 
 #[test]
-fn new_lines_are_counted_until_they_were_seen() {
+fn new_lines_are_counted_until_seen() {
     let mut model = session(80, 24);
     play(&mut model, 5000, "<home>");
     tell(&mut model, text("one more\n\nand one\n\n"), 5200);
@@ -426,7 +426,7 @@ fn new_lines_are_counted_until_they_were_seen() {
 }
 
 #[test]
-fn of_an_answer_of_10_000_lines_pages_and_columns_are_selected() {
+fn pages_and_columns_of_a_response_with_10_000_lines_can_be_selected() {
     let mut model = model(80, 24);
     let answer = (1..=10_000).map(|n| format!("row {n:05} of a table\n")).collect::<Vec<_>>().concat();
     tell(&mut model, text(&format!("```\n{answer}```\n")), 0);

@@ -13,7 +13,7 @@ fn running(id: &str) -> RunningCommand {
 }
 
 #[test]
-fn p_asks_for_a_preview_and_the_question_about_its_effects_arms_anew() {
+fn p_starts_a_preview_and_the_approval_of_its_effects_arms_again() {
     let mut model = model(100, 40);
     let offered = Approval { preview: PreviewOffer::Possible, ..command_approval("a") };
     tell(&mut model, requested("call-a", "RunCommand", "$ cargo test"), 0);
@@ -33,7 +33,7 @@ fn p_asks_for_a_preview_and_the_question_about_its_effects_arms_anew() {
 }
 
 #[test]
-fn a_command_that_nobody_approved_runs_in_a_copy_and_says_so() {
+fn a_command_run_without_approval_is_shown_as_running_in_a_copy() {
     let mut model = model(100, 40);
     tell(&mut model, requested("call-a", "RunCommand", "$ cargo test"), 0);
     tell(&mut model, EventKind::PreviewStarted { approval_id: None, tool_call_id: call("call-a") }, 100);
@@ -45,7 +45,7 @@ fn a_command_that_nobody_approved_runs_in_a_copy_and_says_so() {
 }
 
 #[test]
-fn what_cannot_be_previewed_says_why_at_every_size() {
+fn the_reason_for_an_unavailable_preview_is_shown_at_every_size() {
     for (width, height) in [(120, 36), (80, 24), (60, 20), (40, 12)] {
         let mut model = model(width, height);
         let reason = "git writes its own files".to_owned();
@@ -68,7 +68,7 @@ fn what_cannot_be_previewed_says_why_at_every_size() {
 }
 
 #[test]
-fn effects_are_kept_once_all_of_them_were_seen() {
+fn effects_can_be_approved_only_after_all_were_shown() {
     let mut model = model(100, 24);
     tell(&mut model, EventKind::ApprovalRequested(effects_approval("b")), 10_000);
     draw(&mut model, 10_000);
@@ -86,7 +86,7 @@ fn effects_are_kept_once_all_of_them_were_seen() {
 }
 
 #[test]
-fn ctrl_b_puts_a_running_command_in_the_background_and_else_moves_the_cursor() {
+fn ctrl_b_moves_a_running_command_to_the_background_or_else_the_cursor_left() {
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 0, "ab<b>c"), [""; 0]);
     assert_eq!(model.composer.text(), "acb");
@@ -100,7 +100,7 @@ fn ctrl_b_puts_a_running_command_in_the_background_and_else_moves_the_cursor() {
 }
 
 #[test]
-fn what_runs_in_the_background_is_listed_and_ended_by_its_id() {
+fn background_commands_are_listed_and_stopped_by_id() {
     let mut model = model(80, 24);
     for asked in ["/ps<enter>", "/stop<enter>"] {
         assert_eq!(play(&mut model, 0, asked), [""; 0]);
@@ -123,7 +123,7 @@ fn what_runs_in_the_background_is_listed_and_ended_by_its_id() {
 }
 
 #[test]
-fn what_holds_commands_is_in_the_status_row_and_what_is_missing_is_said_once() {
+fn the_status_row_shows_the_sandbox_and_a_missing_one_is_reported() {
     let mut model = model(100, 24);
     let missing =
         "No sandbox on this kernel (user namespaces off). aye asks before every command. `aye doctor` says why".to_owned();
@@ -134,7 +134,7 @@ fn what_holds_commands_is_in_the_status_row_and_what_is_missing_is_said_once() {
 }
 
 #[test]
-fn stats_show_each_tool_with_its_calls_and_times() {
+fn stats_list_each_tool_with_its_calls_and_times() {
     let mut model = model(80, 24);
     play(&mut model, 0, "/stats<enter>");
     assert!(draw(&mut model, 900).contains("no tool calls in this session yet"));
@@ -166,7 +166,7 @@ fn stats_show_each_tool_with_its_calls_and_times() {
 }
 
 #[test]
-fn how_a_command_in_the_background_ended_is_said_once() {
+fn the_exit_of_a_background_command_is_reported_once() {
     let mut model = model(100, 24);
     tell(&mut model, EventKind::CommandsRunning { commands: vec![running("s1"), running("s2")] }, 1000);
     let ended = |how: &str| RunningCommand { state: RunningState::Ended { how: how.to_owned() }, ..running("s1") };

@@ -2,7 +2,7 @@ use super::*;
 use crate::tui::tests::fixtures::{compaction, context_use};
 
 #[test]
-fn a_summary_is_asked_for_by_any_of_its_names_and_taken_back() {
+fn compaction_runs_under_all_its_command_names_and_can_be_undone() {
     check("/compact<enter>", &["compact { focus: none }"], "");
     check("/summarize the a/b bug<enter>", &["compact { focus: some(\"the a/b bug\") }"], "");
     check("/compress<enter>", &["compact { focus: none }"], "");
@@ -15,7 +15,7 @@ fn begins() -> EventKind {
 }
 
 #[test]
-fn a_summary_is_made_in_sight_and_unfolds() {
+fn compaction_progress_is_shown_and_the_summary_can_be_unfolded() {
     let mut model = model(100, 24);
     tell(&mut model, begins(), 1000);
     let request = EventKind::LlmRequestStarted { model: "m".to_owned(), estimated_input_tokens: 10 };
@@ -47,7 +47,7 @@ fn a_summary_is_made_in_sight_and_unfolds() {
 }
 
 #[test]
-fn a_task_goes_on_after_its_summary() {
+fn a_task_continues_after_compaction() {
     let mut model = model(100, 24);
     tell(&mut model, started("x"), 500);
     tell(&mut model, EventKind::CompactionStarted { trigger: CompactionTrigger::TooLong, messages: 61, tokens: 1 }, 1000);
@@ -62,7 +62,7 @@ fn a_task_goes_on_after_its_summary() {
 }
 
 #[test]
-fn a_summary_that_did_not_come_is_waited_for_no_more() {
+fn failed_or_paused_compaction_ends_the_progress_display() {
     let ends = [
         EventKind::Notice { message: "not compacted: stopped by you; the conversation is unchanged".to_owned() },
         EventKind::StateChanged { session_status: SessionStatus::Paused, task: None },
@@ -81,14 +81,14 @@ fn a_summary_that_did_not_come_is_waited_for_no_more() {
 }
 
 #[test]
-fn messages_that_are_left_out_are_said_to_be() {
+fn omitted_messages_are_reported() {
     let mut model = model(100, 24);
     tell(&mut model, EventKind::ContextTruncated { removed: 1 }, 100);
     assert!(draw(&mut model, 200).contains("the oldest 1 message is no longer sent to the model"));
 }
 
 #[test]
-fn what_fills_the_window_is_shown_at_every_width_and_nothing_in_it_is_obeyed() {
+fn context_use_is_shown_at_every_width_without_control_characters() {
     for (width, height) in [(120, 36), (80, 24), (60, 30), (40, 30)] {
         let mut model = model(width, height);
         let mut filled = context_use();
@@ -111,7 +111,7 @@ fn what_fills_the_window_is_shown_at_every_width_and_nothing_in_it_is_obeyed() {
 }
 
 #[test]
-fn what_is_noted_while_an_answer_streams_does_not_part_it() {
+fn notices_during_a_streamed_response_do_not_split_the_response() {
     let mut model = model(100, 24);
     tell(&mut model, started("x"), 0);
     tell(&mut model, EventKind::TextChunk { text: "```\nfn one() {}\n".to_owned() }, 100);

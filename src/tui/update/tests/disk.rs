@@ -23,7 +23,7 @@ fn asked_at(width: u16, height: u16, approval: Approval) -> Model {
 }
 
 #[test]
-fn the_head_says_it_without_a_key_and_takes_it_back() {
+fn the_approval_header_shows_and_clears_the_mark_of_a_changed_file() {
     for (width, height) in [(120, 36), (80, 24), (60, 20), (40, 12)] {
         let mut model = asked_at(width, height, hunks_approval("a"));
         let before = draw(&mut model, 5000);
@@ -48,7 +48,7 @@ fn the_head_says_it_without_a_key_and_takes_it_back() {
 }
 
 #[test]
-fn on_the_smallest_screen_the_mark_leaves_the_risk_whole() {
+fn the_changed_on_disk_mark_leaves_space_for_the_risk_on_the_smallest_screen() {
     let mut model = asked_at(40, 12, Approval { risk_level: Risk::Medium, ..hunks_approval("a") });
     outdated(&mut model, "a", true, 5000);
     let screen = draw(&mut model, 5000);
@@ -56,7 +56,7 @@ fn on_the_smallest_screen_the_mark_leaves_the_risk_whole() {
 }
 
 #[test]
-fn a_yes_that_was_on_its_way_is_none_any_more() {
+fn a_change_on_disk_cancels_an_approval_being_confirmed() {
     let mut model = asked_at(100, 40, edit_approval("a"));
     play(&mut model, 5000, "y");
     outdated(&mut model, "a", true, 5200);
@@ -74,7 +74,7 @@ fn a_yes_that_was_on_its_way_is_none_any_more() {
 }
 
 #[test]
-fn the_new_proposal_comes_in_the_same_place_and_is_asked_about_anew() {
+fn the_updated_proposal_takes_the_same_position_and_needs_approval_again() {
     let mut model = asked_at(100, 40, edit_approval("a"));
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("b")), 1001);
     outdated(&mut model, "a", true, 5000);
@@ -100,7 +100,7 @@ fn the_new_proposal_comes_in_the_same_place_and_is_asked_about_anew() {
 }
 
 #[test]
-fn a_new_proposal_that_cannot_be_made_takes_the_question_along() {
+fn an_approval_closes_if_the_updated_proposal_cannot_be_created() {
     let mut model = asked_at(100, 40, edit_approval("a"));
     outdated(&mut model, "a", true, 5000);
     draw(&mut model, 5000);
@@ -112,7 +112,7 @@ fn a_new_proposal_that_cannot_be_made_takes_the_question_along() {
 }
 
 #[test]
-fn what_is_being_typed_in_the_panel_stays_until_it_is_done() {
+fn text_being_typed_in_an_approval_survives_a_change_on_disk() {
     // A denial reason is kept.
     let mut model = asked_at(100, 40, edit_approval("a"));
     play(&mut model, 5000, "N");
@@ -136,7 +136,7 @@ fn what_is_being_typed_in_the_panel_stays_until_it_is_done() {
 }
 
 #[test]
-fn a_rule_cannot_be_kept_for_what_is_not_there_any_more() {
+fn no_rule_can_be_saved_for_an_outdated_proposal() {
     let mut model = asked_at(100, 40, edit_approval("a"));
     play(&mut model, 5000, "a");
     wait(&mut model, 5350);
@@ -147,7 +147,7 @@ fn a_rule_cannot_be_kept_for_what_is_not_there_any_more() {
 }
 
 #[test]
-fn one_that_waits_unseen_says_it_once_it_is_opened_and_is_not_decided_with_others() {
+fn a_hidden_outdated_approval_is_marked_when_opened_and_excluded_from_batch_decisions() {
     let mut model = asked_at(100, 40, edit_approval("a"));
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("b")), 1001);
     outdated(&mut model, "b", true, 5000);

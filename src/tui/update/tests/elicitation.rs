@@ -44,7 +44,7 @@ fn lone(model: &mut Model, letter: char, at: u64) -> Vec<Effect> {
 }
 
 #[test]
-fn a_form_is_filled_in_and_sent_by_enter_behind_its_last_field() {
+fn enter_after_the_last_field_submits_the_form() {
     let mut model = asked(one_field(None));
     assert_eq!(model.dialogs.open().unwrap().title, "tickets (MCP server) asks for input");
     lone(&mut model, 'f', 7000);
@@ -59,7 +59,7 @@ fn a_form_is_filled_in_and_sent_by_enter_behind_its_last_field() {
 }
 
 #[test]
-fn what_is_missing_is_said_at_its_field_and_nothing_is_sent() {
+fn invalid_fields_show_an_error_and_nothing_is_sent() {
     let mut model = asked(form("e"));
     assert!(answers(&lone(&mut model, 'y', 7000)).is_empty());
     assert!(answers(&strike(&mut model, "<enter>", 7700)).is_empty(), "a choice that is off is none");
@@ -72,7 +72,7 @@ fn what_is_missing_is_said_at_its_field_and_nothing_is_sent() {
 }
 
 #[test]
-fn esc_goes_back_to_the_choices_with_what_was_filled_in_and_each_way_out_is_told_apart() {
+fn escape_returns_to_the_choices_with_the_input_and_decline_and_cancel_differ() {
     for (letter, expected) in [('n', ElicitationAnswer::Decline), ('x', ElicitationAnswer::Cancel)] {
         let mut model = asked(one_field(None));
         lone(&mut model, 'f', 7000);
@@ -90,7 +90,7 @@ fn esc_goes_back_to_the_choices_with_what_was_filled_in_and_each_way_out_is_told
 }
 
 #[test]
-fn what_stands_there_is_sent_by_two_keys_and_never_by_one() {
+fn a_prefilled_form_is_sent_by_two_keys_and_never_by_one() {
     let mut model = asked(one_field(Some("Ada")));
     assert!(answers(&lone(&mut model, 'y', 7000)).is_empty());
     assert_eq!(answers(&strike(&mut model, "<enter>", 7700)).len(), 1);
@@ -99,7 +99,7 @@ fn what_stands_there_is_sent_by_two_keys_and_never_by_one() {
 }
 
 #[test]
-fn words_typed_before_it_was_seen_are_the_draft_and_never_an_answer() {
+fn text_typed_before_the_form_was_seen_is_never_an_answer() {
     for sentence in ["fix it<enter>", "yes please<enter>", "f<enter>y<enter>", "n<enter>"] {
         let mut model = model(100, 36);
         tell(&mut model, EventKind::ElicitationRequested(one_field(Some("Ada"))), 5000);
@@ -115,7 +115,7 @@ fn words_typed_before_it_was_seen_are_the_draft_and_never_an_answer() {
 }
 
 #[test]
-fn a_form_that_was_left_open_does_not_take_what_is_typed_later() {
+fn a_form_left_open_does_not_receive_text_typed_later() {
     let mut model = asked(one_field(None));
     lone(&mut model, 'f', 7000);
     strike(&mut model, "Ada<ctrl+c>", 8000);
@@ -128,7 +128,7 @@ fn a_form_that_was_left_open_does_not_take_what_is_typed_later() {
 }
 
 #[test]
-fn what_is_pasted_into_a_field_sends_nothing_and_pasted_at_the_choices_is_the_draft() {
+fn pasting_into_a_field_sends_nothing_and_pasting_at_the_choices_goes_to_the_draft() {
     let mut model = asked(one_field(None));
     lone(&mut model, 'f', 7000);
     let sent = update(&mut model, Msg::Input(Input::Paste("Ada\nLovelace\n".to_owned())), 8000);
@@ -140,7 +140,7 @@ fn what_is_pasted_into_a_field_sends_nothing_and_pasted_at_the_choices_is_the_dr
 }
 
 #[test]
-fn an_address_is_copied_without_what_presses_enter_and_nothing_opens_it() {
+fn a_url_is_copied_without_control_characters_and_never_opened() {
     let mut model = asked(visit("e", "https://mcp.example.org/login?next=/a\n\u{1b}[2J b"));
     let screen = draw(&mut model, 6000);
     assert!(screen.contains("at  mcp.example.org") && !screen.contains('\u{1b}'), "{screen}");
@@ -154,7 +154,7 @@ fn an_address_is_copied_without_what_presses_enter_and_nothing_opens_it() {
 }
 
 #[test]
-fn whose_an_address_is_is_said_where_it_misleads() {
+fn misleading_urls_show_a_warning() {
     for (url, said) in [
         ("https://github.com@evil.example/x", "the text before @ is a user name"),
         ("http://example.org/", "not encrypted"),
@@ -172,7 +172,7 @@ fn whose_an_address_is_is_said_where_it_misleads() {
 }
 
 #[test]
-fn a_call_that_is_over_takes_its_question_with_it() {
+fn an_elicitation_closes_when_its_call_ends() {
     let mut model = asked(one_field(None));
     lone(&mut model, 'f', 7000);
     strike(&mut model, "Ada", 8000);
@@ -184,7 +184,7 @@ fn a_call_that_is_over_takes_its_question_with_it() {
 }
 
 #[test]
-fn on_a_small_screen_the_field_that_is_filled_in_is_in_sight() {
+fn the_current_field_is_visible_on_a_small_screen() {
     let mut model = model(40, 12);
     tell(&mut model, EventKind::ElicitationRequested(form("e")), 5000);
     draw(&mut model, 5000);

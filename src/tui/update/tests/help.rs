@@ -9,7 +9,7 @@ fn rows(model: &mut Model, at: u64) -> Vec<String> {
 }
 
 #[test]
-fn the_help_scrolls_and_escape_closes_it() {
+fn the_help_scrolls_and_closes_on_escape() {
     for (width, height) in [(120, 36), (60, 20), (40, 12)] {
         let mut model = model(width, height);
         assert!(play(&mut model, 1000, "?").is_empty());
@@ -25,7 +25,7 @@ fn the_help_scrolls_and_escape_closes_it() {
 }
 
 #[test]
-fn typing_looks_for_words_and_for_keys() {
+fn typing_in_the_help_searches_words_and_keys() {
     let mut model = model(100, 30);
     play(&mut model, 1000, "?ctrl+g");
     let found = rows(&mut model, 2000);
@@ -45,7 +45,7 @@ fn typing_looks_for_words_and_for_keys() {
 }
 
 #[test]
-fn what_works_now_stands_first() {
+fn the_help_lists_currently_active_keys_first() {
     let first = |model: &mut Model| rows(model, 40_000)[0].trim().to_owned();
     let mut browsing = model(100, 30);
     tell(&mut browsing, started("x"), 10);
@@ -74,7 +74,7 @@ fn what_works_now_stands_first() {
 }
 
 #[test]
-fn nothing_is_decided_below_the_help_and_the_question_arms_anew() {
+fn nothing_is_decided_while_the_help_is_open_and_the_approval_arms_again() {
     let mut model = asked(vec![edit_approval("a")]);
     assert_eq!(play(&mut model, 7000, "y"), [""; 0]);
     let _ = update(&mut model, press(KeyCode::F(1), KeyModifiers::NONE), 7100);
@@ -98,7 +98,7 @@ fn nothing_is_decided_below_the_help_and_the_question_arms_anew() {
 }
 
 #[test]
-fn what_is_written_in_a_question_stays_under_the_help() {
+fn text_typed_in_an_approval_is_preserved_while_the_help_is_open() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 7000, "N");
     wait(&mut model, 7400);
@@ -113,7 +113,7 @@ fn what_is_written_in_a_question_stays_under_the_help() {
 }
 
 #[test]
-fn a_question_that_comes_waits_while_the_help_is_read() {
+fn an_approval_that_arrives_while_the_help_is_open_does_not_take_focus() {
     let mut model = model(100, 30);
     play(&mut model, 1000, "?");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9000);
@@ -125,7 +125,7 @@ fn a_question_that_comes_waits_while_the_help_is_read() {
 }
 
 #[test]
-fn a_key_of_something_else_closes_the_help_and_does_that() {
+fn a_key_of_another_function_closes_the_help_and_runs_that_function() {
     let mut model = model(100, 30);
     tell(&mut model, started("x"), 10);
     play(&mut model, 1000, "?<ctrl+t>");
@@ -133,7 +133,7 @@ fn a_key_of_something_else_closes_the_help_and_does_that() {
 }
 
 #[test]
-fn help_and_keys_take_words() {
+fn help_and_keys_accept_search_words() {
     for command in ["/help undo", "/keys undo", "/keymap undo"] {
         let mut model = model(100, 30);
         play(&mut model, 1000, command);
@@ -145,7 +145,7 @@ fn help_and_keys_take_words() {
 }
 
 #[test]
-fn the_sheet_fits_a_screen_of_24_rows_without_scrolling() {
+fn the_help_sheet_fits_24_rows_without_scrolling() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "?");
     let screen = draw(&mut model, 2000);

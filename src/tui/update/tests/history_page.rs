@@ -22,7 +22,7 @@ fn loaded(model: &mut Model, name: &str, before: Option<i64>) {
 }
 
 #[test]
-fn what_was_said_before_is_asked_for_once_at_the_top_and_comes_without_a_jump() {
+fn earlier_history_is_requested_once_near_the_top_and_inserted_without_a_jump() {
     let mut model = resumed(Some(700));
     assert_eq!(play(&mut model, 100, "<pgup>"), Vec::<String>::new(), "not before one is near the top");
     assert_eq!(play(&mut model, 300, "<home>"), ["loadhistory { before: 700 }"]);
@@ -43,7 +43,7 @@ fn what_was_said_before_is_asked_for_once_at_the_top_and_comes_without_a_jump() 
 }
 
 #[test]
-fn an_older_part_changes_nothing_but_what_is_shown() {
+fn loading_earlier_history_changes_only_the_transcript() {
     let mut model = resumed(Some(9));
     let sum = HistorySum {
         usage: Usage { input_tokens: 5_000, output_tokens: 70, ..Usage::default() },

@@ -26,7 +26,7 @@ fn press_slowly(model: &mut Model, from: u64, script: &str) -> Vec<String> {
 const LEFT_OUT: &str = "a Amended { amendment: Hunks { hunks: [Taken, Left] } }";
 
 #[test]
-fn a_hunk_is_left_out_and_the_yes_says_so() {
+fn excluding_a_hunk_is_reflected_in_the_approve_choice() {
     let mut model = asked(120, 40);
     assert!(draw(&mut model, 12_001).contains("y  yes"));
     press_slowly(&mut model, 13_000, "] ");
@@ -38,7 +38,7 @@ fn a_hunk_is_left_out_and_the_yes_says_so() {
 }
 
 #[test]
-fn with_nothing_taken_there_is_nothing_to_say_yes_to() {
+fn approving_is_impossible_with_no_hunk_selected() {
     let mut model = asked(120, 40);
     press_slowly(&mut model, 13_000, " ] ");
     assert!(draw(&mut model, 20_000).contains("y  no hunk selected"));
@@ -48,7 +48,7 @@ fn with_nothing_taken_there_is_nothing_to_say_yes_to() {
 }
 
 #[test]
-fn marks_that_begin_a_sentence_are_taken_back_and_nothing_of_it_is_lost() {
+fn hunk_keys_that_begin_a_sentence_are_undone_and_go_to_the_draft() {
     let mut model = asked(120, 40);
     assert_eq!(play(&mut model, 13_000, " yes, go on"), Vec::<String>::new());
     assert_eq!(model.composer.text(), " yes, go on");
@@ -61,7 +61,7 @@ fn marks_that_begin_a_sentence_are_taken_back_and_nothing_of_it_is_lost() {
 }
 
 #[test]
-fn several_marks_one_after_the_other_are_marks() {
+fn several_hunk_keys_in_a_row_are_not_text() {
     let mut model = asked(120, 40);
     play(&mut model, 13_000, "]] ");
     assert_eq!(model.composer.text(), "");
@@ -70,7 +70,7 @@ fn several_marks_one_after_the_other_are_marks() {
 }
 
 #[test]
-fn the_lines_of_a_hunk_are_written_anew() {
+fn the_lines_of_a_hunk_can_be_edited() {
     let mut model = asked(120, 40);
     press_slowly(&mut model, 13_000, "]e");
     let screen = draw(&mut model, 16_000);
@@ -87,7 +87,7 @@ fn the_lines_of_a_hunk_are_written_anew() {
 }
 
 #[test]
-fn escape_leaves_the_lines_as_they_were() {
+fn escape_discards_edits_to_a_hunk() {
     let mut model = asked(120, 40);
     press_slowly(&mut model, 13_000, "e");
     play(&mut model, 15_000, "xyz<esc>");
@@ -97,7 +97,7 @@ fn escape_leaves_the_lines_as_they_were() {
 }
 
 #[test]
-fn a_file_goes_to_the_editor_with_what_was_decided_and_comes_back_as_another_text() {
+fn the_proposed_file_opens_in_the_editor_and_edits_amend_the_approval() {
     let mut model = asked(120, 40);
     assert_eq!(press_slowly(&mut model, 13_000, "E"), ["showproposed { approval_id: approvalid(\"a\"), file: 0 }"]);
     let lines: Vec<String> = (0..40).map(|line| format!("line {line}\n")).collect();
@@ -117,7 +117,7 @@ fn a_file_goes_to_the_editor_with_what_was_decided_and_comes_back_as_another_tex
 }
 
 #[test]
-fn a_command_is_written_anew_and_sent_to_be_asked_about() {
+fn an_edited_command_is_sent_as_an_amendment() {
     let mut model = model(120, 40);
     tell(&mut model, started("x"), 100);
     let line = "make all".to_owned();
@@ -134,7 +134,7 @@ fn a_command_is_written_anew_and_sent_to_be_asked_about() {
 }
 
 #[test]
-fn what_is_cut_was_not_seen() {
+fn truncated_lines_do_not_count_as_seen() {
     let mut model = asked(120, 40);
     let long = format!("@@ -1 +1 @@\n-{}\n+{}\n", "a".repeat(300), "b".repeat(300));
     let mut approval = hunks_approval("b");
@@ -153,7 +153,7 @@ fn what_is_cut_was_not_seen() {
 }
 
 #[test]
-fn before_and_after_stand_side_by_side_where_there_is_room() {
+fn wide_screens_show_the_diff_side_by_side() {
     let row = |screen: &str| screen.lines().any(|row| row.contains("−fn greet") && row.contains("+fn greet"));
     assert!(row(&draw(&mut asked(120, 40), 12_001)) && !row(&draw(&mut asked(100, 40), 12_001)));
     let mut model = asked(120, 40);

@@ -18,7 +18,7 @@ fn listed() -> Model {
 }
 
 #[test]
-fn the_list_says_what_waits_and_how_risky_it_is() {
+fn the_list_shows_pending_approvals_with_risk_and_age() {
     let mut model = listed();
     let screen = draw(&mut model, 7000);
     for words in [
@@ -37,7 +37,7 @@ fn the_list_says_what_waits_and_how_risky_it_is() {
 }
 
 #[test]
-fn what_is_marked_is_decided_together_and_nothing_else_is() {
+fn selected_approvals_are_decided_together_and_no_others() {
     let mut model = listed();
     assert_eq!(play(&mut model, 7000, " <down><down> y"), Vec::<String>::new(), "a letter right behind a mark is no answer");
     assert_eq!(model.composer.text(), " y", "{}", draw(&mut model, 7600));
@@ -58,7 +58,7 @@ fn what_is_marked_is_decided_together_and_nothing_else_is() {
 }
 
 #[test]
-fn high_and_critical_risk_cannot_be_marked_and_say_why() {
+fn high_and_critical_risk_cannot_be_selected_and_the_reason_is_shown() {
     let mut model = listed();
     play(&mut model, 7000, "<down> ");
     let screen = draw(&mut model, 7300);
@@ -73,7 +73,7 @@ fn high_and_critical_risk_cannot_be_marked_and_say_why() {
 }
 
 #[test]
-fn a_command_of_which_the_list_shows_a_part_only_is_opened_first() {
+fn a_command_not_fully_shown_must_be_opened_before_selection() {
     let long = format!("{} ; echo end", "a-name ".repeat(40));
     let mut model = asked(vec![edit_approval("x"), touch("a", &long), touch("b", "two\n  three")]);
     play(&mut model, 6000, "<ctrl+q>");
@@ -90,7 +90,7 @@ fn a_command_of_which_the_list_shows_a_part_only_is_opened_first() {
 }
 
 #[test]
-fn enter_opens_the_one_that_is_pointed_at_and_digits_only_point() {
+fn enter_opens_the_highlighted_approval_and_digits_only_move_the_highlight() {
     let mut model = listed();
     assert_eq!(play(&mut model, 7000, "3"), Vec::<String>::new());
     assert_eq!(play(&mut model, 7500, "<enter>"), Vec::<String>::new());
@@ -103,7 +103,7 @@ fn enter_opens_the_one_that_is_pointed_at_and_digits_only_point() {
 }
 
 #[test]
-fn what_comes_and_goes_moves_nothing_under_the_cursor() {
+fn arriving_and_ending_approvals_do_not_move_the_highlight() {
     let mut model = listed();
     play(&mut model, 7000, "<down><down>");
     tell(&mut model, EventKind::ApprovalRequested(touch("e", "three.txt")), 7300);
@@ -120,7 +120,7 @@ fn what_comes_and_goes_moves_nothing_under_the_cursor() {
 }
 
 #[test]
-fn new_questions_leave_the_panel_as_it_is() {
+fn new_approvals_do_not_change_the_open_one() {
     let mut model = asked(vec![touch("a", "one.txt")]);
     tell(&mut model, EventKind::ApprovalRequested(command_approval("b")), 5700);
     play(&mut model, 6000, "y");
@@ -131,7 +131,7 @@ fn new_questions_leave_the_panel_as_it_is() {
 }
 
 #[test]
-fn text_typed_into_the_list_is_a_draft() {
+fn text_typed_into_the_list_goes_to_the_draft() {
     for typed in ["yes please", " 1 and 2", "1 2 3", "y es", "n"] {
         let mut model = listed();
         let sent: Vec<String> = play(&mut model, 7000, typed);
@@ -146,7 +146,7 @@ fn text_typed_into_the_list_is_a_draft() {
 }
 
 #[test]
-fn letters_keep_their_order_while_a_question_of_the_list_becomes_another() {
+fn typed_letters_keep_their_order_when_a_listed_approval_changes() {
     let mut model = asked(vec![edit_approval("a"), touch("b", "two.txt")]);
     play(&mut model, 6000, "<ctrl+q>");
     draw(&mut model, 6100);
@@ -163,7 +163,7 @@ fn letters_keep_their_order_while_a_question_of_the_list_becomes_another() {
 }
 
 #[test]
-fn the_strip_names_all_that_wait() {
+fn the_strip_names_all_pending_approvals() {
     let mut model = asked(vec![touch("a", "one.txt"), touch("b", "two.txt"), edit_approval("c")]);
     update(&mut model, Msg::Resize(Size::new(120, 36)), 6000);
     let screen = draw(&mut model, 7000);
@@ -194,7 +194,7 @@ fn click(model: &mut Model, words: &str, at: u64) {
 }
 
 #[test]
-fn a_click_highlights_a_choice_and_only_enter_takes_it() {
+fn a_click_highlights_a_choice_and_only_enter_confirms() {
     for (words, sent) in [("y  yes", "a Approved"), ("n  no", "a Denied { reason: None }")] {
         let mut model = asked(vec![touch("a", "one.txt")]);
         click(&mut model, words, 6000);
@@ -210,7 +210,7 @@ fn a_click_highlights_a_choice_and_only_enter_takes_it() {
 }
 
 #[test]
-fn a_click_that_brings_the_window_to_the_front_points_at_nothing() {
+fn a_click_that_focuses_the_window_highlights_nothing() {
     let mut model = asked(vec![touch("a", "one.txt")]);
     update(&mut model, Msg::Input(Input::FocusIn), 6000);
     click(&mut model, "y  yes", 6200);

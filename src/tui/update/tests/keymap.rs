@@ -313,7 +313,7 @@ fn is_listed(known: &BTreeSet<String>, shown: &str) -> bool {
 }
 
 #[test]
-fn every_key_that_does_something_stands_in_the_map_and_every_key_of_the_map_does_something() {
+fn every_working_key_is_in_the_keymap_and_every_key_in_the_keymap_works() {
     let (map, _) = Keymap::new(None);
     let unknown = KeyEvent::new(KeyCode::F(20), KeyModifiers::NONE);
     let mut worked: BTreeSet<(Focus, String)> = BTreeSet::new();
@@ -370,7 +370,7 @@ fn strike(model: &mut Model, name: &str, at: u64) -> Vec<String> {
 }
 
 #[test]
-fn a_key_of_the_persons_own_does_what_its_action_does_and_the_hints_name_it() {
+fn custom_keys_trigger_their_action_and_are_shown_in_hints() {
     let mut model =
         with_keys("[composer]\nsend = \"f5\"\nnew-line = \"enter\"\npalette = \"ctrl+e\"\nmodel = []\nline-end = []\n");
     let screen = draw(&mut model, 100);
@@ -386,7 +386,7 @@ fn a_key_of_the_persons_own_does_what_its_action_does_and_the_hints_name_it() {
 }
 
 #[test]
-fn enter_takes_from_a_menu_though_it_makes_new_lines_in_the_draft() {
+fn enter_selects_in_a_menu_even_if_bound_to_new_line_in_the_draft() {
     let mut model = with_keys("[composer]\nsend = \"f5\"\nnew-line = \"enter\"\n");
     play(&mut model, 1000, "/hel");
     draw(&mut model, 2000);
@@ -395,7 +395,7 @@ fn enter_takes_from_a_menu_though_it_makes_new_lines_in_the_draft() {
 }
 
 #[test]
-fn a_broken_file_is_told_with_its_lines_and_the_rest_holds() {
+fn errors_in_a_keymap_file_name_the_line_and_the_rest_applies() {
     let mut model =
         with_keys("[composer]\npallete = \"f5\"\nmodel = \"f6\"\n[question]\nnext = \"y\"\nprevious = \"\u{1b}[2J\"\n");
     let screen = draw(&mut model, 100);
@@ -412,7 +412,7 @@ fn a_broken_file_is_told_with_its_lines_and_the_rest_holds() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_and_the_built_in_keys_hold() {
+fn an_unreadable_keymap_file_is_reported_and_the_built_in_keys_apply() {
     let keys = KeyFile { path: "keymap.toml".to_owned(), text: Some(Err("stream did not contain valid UTF-8".to_owned())) };
     let mut model = Model::new(crate::tui::interface::Options { keys, ..options() }, None, Size::new(100, 30));
     let _ = update(&mut model, Msg::Start(Box::new(start())), 0);
@@ -427,7 +427,7 @@ fn keys_read(model: &mut Model, text: Option<Result<&str, &str>>, at: u64) -> St
 }
 
 #[test]
-fn another_file_of_keys_counts_at_once_and_what_is_wrong_with_it_is_told() {
+fn a_changed_keymap_file_applies_immediately_and_its_errors_are_reported() {
     let first = "[composer]\npalette = \"f5\"\n";
     let mut model = with_keys(first);
     let screen = keys_read(&mut model, Some(Ok(first)), 500);
@@ -453,7 +453,7 @@ fn another_file_of_keys_counts_at_once_and_what_is_wrong_with_it_is_told() {
 
 /// A removed key cancels a waiting letter, as every key does that is not an answer.
 #[test]
-fn keys_of_the_persons_own_decide_nothing_and_take_a_waiting_letter_back() {
+fn custom_keys_decide_nothing_and_cancel_a_letter_being_confirmed() {
     let file = "[question]\nfull-screen = \"f5\"\npage-down = \"tab\"\nnext = \"f6\"\n";
     for key in ["f5", "ctrl+f", "tab", "f6", "pgdn"] {
         let mut model = with_keys(file);
@@ -471,7 +471,7 @@ fn keys_of_the_persons_own_decide_nothing_and_take_a_waiting_letter_back() {
 
 /// In browse mode a letter can be the key that opens a dialog; the dialog knows that the user is typing.
 #[test]
-fn a_letter_that_opens_a_question_counts_as_typed() {
+fn a_letter_that_opens_an_approval_counts_as_typing() {
     let mut model = with_keys("[browse]\nreview = [\"tab\", \"r\"]\n");
     past(&mut model);
     play(&mut model, 1000, "<ctrl+t>");
@@ -485,7 +485,7 @@ fn a_letter_that_opens_a_question_counts_as_typed() {
 }
 
 #[test]
-fn vim_has_its_own_keys_whatever_the_map_says() {
+fn the_keymap_file_does_not_change_vim_keys() {
     let keys = KeyFile { path: String::new(), text: Some(Ok("[composer]\nhistory = \"f5\"\n".to_owned())) };
     let mut model = Model::new(crate::tui::interface::Options { keys, vim: true, ..options() }, None, Size::new(100, 30));
     let _ = update(&mut model, Msg::Start(Box::new(start())), 0);

@@ -13,7 +13,7 @@ fn held(problem: Option<&str>, stays: Option<&str>) -> (Model, oneshot::Receiver
 }
 
 #[test]
-fn another_process_is_ended_by_two_keys_and_never_by_one() {
+fn taking_over_a_session_needs_two_keys() {
     let (mut model, _answered) = held(None, None);
     let screen = draw(&mut model, 1500);
     assert!(screen.contains("Session 7f3a is open in process 4711 (since 14:02)"), "{screen}");
@@ -25,7 +25,7 @@ fn another_process_is_ended_by_two_keys_and_never_by_one() {
 }
 
 #[test]
-fn what_the_takeover_came_to_is_said_when_it_is_asked_again() {
+fn a_failed_takeover_is_shown_when_the_dialog_opens_again() {
     let (mut model, _first) = held(None, None);
     let (again, _second): (LockQuestion, _) =
         crate::tui::tests::fixtures::held(Some("process 4711 did not end within 5 s"), Some("it is not yours"));
@@ -38,14 +38,14 @@ fn what_the_takeover_came_to_is_said_when_it_is_asked_again() {
 }
 
 #[test]
-fn a_sentence_typed_into_the_question_answers_nothing() {
+fn a_sentence_typed_into_the_lock_dialog_decides_nothing() {
     let (mut model, _answered) = held(None, None);
     assert!(play(&mut model, 3000, "try that").iter().all(|sent| sent.starts_with("draft")));
     assert_eq!(model.composer.text(), "try that");
 }
 
 #[test]
-fn a_session_looked_at_sends_nothing_and_says_who_has_it() {
+fn a_read_only_session_sends_nothing_and_names_the_holder() {
     let (mut model, _answered) = held(None, None);
     assert_eq!(play(&mut model, 3000, "r"), [""; 0]);
     assert_eq!(wait(&mut model, 3400), ["held ReadOnly"]);
@@ -58,7 +58,7 @@ fn a_session_looked_at_sends_nothing_and_says_who_has_it() {
 }
 
 #[test]
-fn another_session_or_none_ends_the_screen_with_the_answer_on_its_way() {
+fn choosing_another_session_or_quitting_sends_the_answer_and_exits() {
     for (key, sent) in [("n", ["held Another", "exit Another"]), ("q", ["held Quit", "exit Quit"])] {
         let (mut model, _answered) = held(None, None);
         assert_eq!(play(&mut model, 3000, key), [""; 0]);

@@ -26,7 +26,7 @@ fn a_whole_command_typed_in_one_burst_runs() {
 }
 
 #[test]
-fn half_a_command_typed_in_one_burst_runs_nothing_and_stays() {
+fn a_partial_command_typed_in_one_burst_does_not_run_and_stays_in_the_draft() {
     let mut model = model(80, 24);
     // The list for the first letter may have been drawn.
     update(&mut model, keys("/").remove(0), 1000);
@@ -38,7 +38,7 @@ fn half_a_command_typed_in_one_burst_runs_nothing_and_stays() {
 }
 
 #[test]
-fn the_exact_word_wins_over_what_is_highlighted_until_the_arrows_say_otherwise() {
+fn an_exact_command_takes_precedence_over_the_highlight_unless_arrows_were_used() {
     let mut first = model(80, 24);
     play(&mut first, 1000, "/mode");
     assert!(draw(&mut first, 1900).contains("/model"));
@@ -50,7 +50,7 @@ fn the_exact_word_wins_over_what_is_highlighted_until_the_arrows_say_otherwise()
 }
 
 #[test]
-fn letters_in_their_order_find_a_command_and_one_that_wants_words_waits_for_them() {
+fn commands_match_by_subsequence_and_commands_with_arguments_are_only_inserted() {
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 1000, "/rnm<enter>"), [""; 0]);
     assert_eq!(model.composer.text(), "/rename ");
@@ -60,7 +60,7 @@ fn letters_in_their_order_find_a_command_and_one_that_wants_words_waits_for_them
 }
 
 #[test]
-fn escape_closes_the_menu_and_the_draft_stays() {
+fn escape_closes_the_menu_and_keeps_the_draft() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 500);
     assert_eq!(play(&mut model, 1000, "/mo<esc>d"), [""; 0], "the task is not stopped");
@@ -72,7 +72,7 @@ fn escape_closes_the_menu_and_the_draft_stays() {
 }
 
 #[test]
-fn a_file_is_found_by_letters_of_its_path_and_named_as_the_agent_reads_it() {
+fn files_match_by_letters_of_their_path_and_are_inserted_as_mentions() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "look at @gr");
     files(&mut model, "g", &["too/late.rs"], 2000);
@@ -89,7 +89,7 @@ fn a_file_is_found_by_letters_of_its_path_and_named_as_the_agent_reads_it() {
 }
 
 #[test]
-fn a_folder_goes_on_with_what_is_in_it() {
+fn completing_a_folder_continues_with_its_contents() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "@s");
     files(&mut model, "s", &["src/"], 1500);
@@ -108,7 +108,7 @@ fn a_folder_goes_on_with_what_is_in_it() {
 }
 
 #[test]
-fn a_file_is_taken_only_where_it_was_highlighted_on_the_screen() {
+fn enter_completes_a_file_only_if_drawn_as_highlighted() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "see @mai");
     let told =
@@ -123,7 +123,7 @@ fn a_file_is_taken_only_where_it_was_highlighted_on_the_screen() {
 }
 
 #[test]
-fn a_prompt_of_before_opens_no_menu() {
+fn an_earlier_prompt_from_the_history_opens_no_menu() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "one<enter>/help<enter><esc>");
     play(&mut model, 3000, "<up>");
@@ -134,7 +134,7 @@ fn a_prompt_of_before_opens_no_menu() {
 }
 
 #[test]
-fn a_command_of_ones_own_becomes_its_prompt() {
+fn a_custom_command_is_sent_as_its_prompt() {
     let mut model = model(80, 24);
     let commands = vec![
         own_command("fix", "---\ndescription: Fix\u{1b}[2J an issue\nargument-hint: <number>\n---\nFix issue $1 of $ARGUMENTS"),
@@ -165,7 +165,7 @@ fn a_guide_for_agents_is_a_prompt_that_comes_along() {
 }
 
 #[test]
-fn other_names_of_commands_do_the_same() {
+fn command_aliases_run_the_same_command() {
     for (typed, sent) in [("/clear", "exit Open(New)"), ("/plan", "setmode { mode: plan }"), ("/approvals", ""), ("/keys", "")] {
         let mut model = model(80, 24);
         let said = play(&mut model, 1000, &format!("{typed}<enter>"));
@@ -175,7 +175,7 @@ fn other_names_of_commands_do_the_same() {
 }
 
 #[test]
-fn the_draft_goes_to_the_editor_and_comes_back() {
+fn the_draft_can_be_edited_in_the_external_editor() {
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 1000, "fix it<ctrl+g>"), ["edit draft.md \"fix it\""]);
     update(&mut model, edited(Ok("fix it\nall\u{1b}[2J\n".to_owned())), 3000);
@@ -191,7 +191,7 @@ fn edited(outcome: Result<String, String>) -> Msg {
 }
 
 #[test]
-fn below_the_draft_stands_how_large_the_files_are_that_it_names() {
+fn token_estimates_of_mentioned_files_are_shown_below_the_draft() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "read @mai");
     files(&mut model, "mai", &["src/main.rs"], 1900);
@@ -207,7 +207,7 @@ fn below_the_draft_stands_how_large_the_files_are_that_it_names() {
 }
 
 #[test]
-fn a_command_of_ones_own_waits_for_the_session_as_a_prompt_does() {
+fn a_custom_command_entered_during_startup_is_sent_after_startup() {
     let mut model = model(80, 24);
     model.info.model_access = None;
     let fix = CustomCommand::parse("fix".to_owned(), "fix.md".to_owned(), "Fix issue $1.").0;
@@ -218,7 +218,7 @@ fn a_command_of_ones_own_waits_for_the_session_as_a_prompt_does() {
 }
 
 #[test]
-fn a_tab_that_comes_before_the_files_were_found_takes_the_first_of_them() {
+fn tab_pressed_before_the_file_search_finished_takes_the_first_match() {
     let mut model = model(80, 24);
     burst(&mut model, 1000, "see @mai<tab>");
     assert_eq!(model.composer.text(), "see @mai");
@@ -239,7 +239,7 @@ fn a_tab_that_comes_before_the_files_were_found_takes_the_first_of_them() {
 }
 
 #[test]
-fn commands_used_last_come_first_in_the_menu() {
+fn recently_used_commands_come_first_in_the_menu() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "/stats<enter>/compact<enter>");
     play(&mut model, 5000, "/");

@@ -12,7 +12,7 @@ fn opened() -> Model {
 }
 
 #[test]
-fn a_model_is_named_or_chosen_from_the_list() {
+fn a_model_is_given_by_name_or_chosen_from_the_list() {
     check("/model acme/one<enter>", &["setmodel { name: \"acme/one\" }"], "");
     let mut model = opened();
     assert_eq!(play(&mut model, 3000, "opus<enter>"), ["setmodel { name: \"anthropic/opus-5\" }"]);
@@ -20,7 +20,7 @@ fn a_model_is_named_or_chosen_from_the_list() {
 }
 
 #[test]
-fn ctrl_l_opens_the_list_and_escape_leaves_everything_as_it_was() {
+fn ctrl_l_opens_the_model_list_and_escape_changes_nothing() {
     let mut model = model(100, 24);
     play(&mut model, 500, "half a draft");
     let sent = play(&mut model, 2000, "<ctrl+l>");
@@ -35,7 +35,7 @@ fn ctrl_l_opens_the_list_and_escape_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
+fn models_from_providers_are_added_without_moving_the_highlight() {
     let mut model = opened();
     play(&mut model, 3000, "<down>");
     let at = model.overlays.picker.as_ref().unwrap().picker.at().unwrap().key.clone();
@@ -57,7 +57,7 @@ fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
 }
 
 #[test]
-fn a_model_without_a_key_says_what_is_missing_and_takes_one_that_nothing_shows() {
+fn a_model_without_an_api_key_accepts_one_without_showing_the_key() {
     let mut model = opened();
     play(&mut model, 3000, "gpt");
     assert!(draw(&mut model, 3100).contains("enter add its API key"));
@@ -78,7 +78,7 @@ fn a_model_without_a_key_says_what_is_missing_and_takes_one_that_nothing_shows()
 }
 
 #[test]
-fn a_key_that_is_pasted_into_the_list_is_taken_for_one_and_shown_nowhere() {
+fn an_api_key_pasted_into_the_model_list_is_recognized_and_never_shown() {
     let paste = |model: &mut Model, words: &str, now| update(model, Msg::Input(Input::Paste(words.to_owned())), now);
     let mut model = opened();
     paste(&mut model, "sk-proj-hush-4711-hush\n", 3000);
@@ -95,7 +95,7 @@ fn a_key_that_is_pasted_into_the_list_is_taken_for_one_and_shown_nowhere() {
 }
 
 #[test]
-fn the_model_in_use_is_listed_also_where_no_list_has_it() {
+fn the_current_model_is_listed_even_if_missing_from_all_lists() {
     let mut model = model(100, 24);
     model.info.header.model = "acme/own-7b".to_owned();
     model.info.facts = Some(ModelFacts::of_test("acme/own-7b", 32_000, None));
@@ -117,7 +117,7 @@ fn the_model_in_use_is_listed_also_where_no_list_has_it() {
 }
 
 #[test]
-fn left_and_right_change_the_effort_where_the_model_takes_one() {
+fn left_and_right_change_the_effort_of_models_that_support_effort() {
     let mut model = opened();
     let sent = play(&mut model, 3000, "opus<right><right><enter>");
     assert_eq!(sent, ["setmodel { name: \"anthropic/opus-5\" }", "seteffort { effort: some(low) }"]);
@@ -126,7 +126,7 @@ fn left_and_right_change_the_effort_where_the_model_takes_one() {
 }
 
 #[test]
-fn keys_of_the_list_are_no_keys_of_the_draft_and_a_question_waits_beside_it() {
+fn an_approval_does_not_take_focus_from_the_model_list() {
     let mut model = opened();
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 10_000);
     assert!(!model.dialogs.is_open());
@@ -137,14 +137,14 @@ fn keys_of_the_list_are_no_keys_of_the_draft_and_a_question_waits_beside_it() {
 }
 
 #[test]
-fn an_effort_is_said_by_its_name() {
+fn the_effort_command_takes_effort_names() {
     check("/effort high<enter>", &["seteffort { effort: some(high) }"], "");
     check("/effort auto<enter>", &["seteffort { effort: none }"], "");
     check("/effort huge<enter>", &[], "/effort huge");
 }
 
 #[test]
-fn another_model_is_said_and_changes_what_the_status_row_counts_with() {
+fn a_model_change_is_reported_and_updates_the_context_window_in_the_status_row() {
     let mut model = model(120, 24);
     model.info.tally.context_tokens = 76_000;
     assert!(draw(&mut model, 100).contains("38% 76k/200k"));
@@ -166,7 +166,7 @@ fn another_model_is_said_and_changes_what_the_status_row_counts_with() {
 }
 
 #[test]
-fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_ready() {
+fn without_an_api_key_a_second_enter_lists_models_and_a_choice_readies_the_session() {
     let mut model = model(100, 24);
     model.info.model_access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned(), model: None });
     assert_eq!(play(&mut model, 1000, "hello<enter>"), [""; 0]);
@@ -183,7 +183,7 @@ fn without_a_key_a_second_enter_lists_the_models_and_a_choice_makes_the_session_
 }
 
 #[test]
-fn where_a_model_is_set_its_key_is_asked_for_first() {
+fn with_a_configured_model_its_missing_api_key_is_requested_first() {
     let mut model = model(100, 24);
     let wanted = Some("anthropic/opus-5".to_owned());
     model.info.model_access = Some(ModelAccess::NoKey { message: "no key for `anthropic`: set one".to_owned(), model: wanted });
@@ -205,7 +205,7 @@ fn where_a_model_is_set_its_key_is_asked_for_first() {
 }
 
 #[test]
-fn while_a_session_starts_the_list_waits_for_it() {
+fn the_model_list_requested_during_startup_opens_afterwards() {
     let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(100, 24));
     assert_eq!(play(&mut model, 100, "<ctrl+l>"), [""; 0]);
     assert!(draw(&mut model, 200).contains("the list of models opens as soon as"));
@@ -214,7 +214,7 @@ fn while_a_session_starts_the_list_waits_for_it() {
 }
 
 #[test]
-fn the_note_about_a_missing_key_disappears_with_the_key() {
+fn the_missing_key_note_disappears_once_a_model_is_ready() {
     let mut model = Model::new(options(), None, Size::new(100, 30));
     let model_access =
         ModelAccess::NoKey { message: "No API key for Anthropic".to_owned(), model: Some("anthropic/one".to_owned()) };

@@ -35,7 +35,7 @@ fn setup_sent(effects: &[Effect]) -> Vec<&SetupAsked> {
 }
 
 #[test]
-fn a_start_where_nothing_is_set_looks_and_asks_and_another_does_not() {
+fn only_a_first_start_runs_setup() {
     for is_first in [true, false] {
         let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(100, 30));
         let start = Start { is_first, ..crate::tui::tests::fixtures::start() };
@@ -45,7 +45,7 @@ fn a_start_where_nothing_is_set_looks_and_asks_and_another_does_not() {
 }
 
 #[test]
-fn what_was_typed_before_the_questions_stood_there_chooses_nothing_and_is_the_draft() {
+fn text_typed_before_the_setup_dialog_appeared_chooses_nothing_and_goes_to_the_draft() {
     for burst in ["1<enter>", "k", "s<enter>", "<enter>", "<esc>", "123", "explain this project<enter>"] {
         let mut model = model(100, 30);
         play(&mut model, 1000, "/setup<enter>");
@@ -68,7 +68,7 @@ fn what_was_typed_before_the_questions_stood_there_chooses_nothing_and_is_the_dr
 }
 
 #[test]
-fn a_key_is_typed_into_no_draft_and_the_approvals_come_after_the_model() {
+fn a_pasted_api_key_never_reaches_the_draft_and_the_approval_step_follows_the_model() {
     let mut model = asked();
     assert_eq!(title(&model), "Which model do you want to use?");
     // A key that is pasted at the list is used.
@@ -103,7 +103,7 @@ fn a_key_is_typed_into_no_draft_and_the_approvals_come_after_the_model() {
 }
 
 #[test]
-fn a_choice_about_approvals_takes_its_number_and_enter_and_applies_to_the_session() {
+fn the_approval_level_is_chosen_by_number_and_enter_and_applies_to_the_session() {
     let mut model = asked();
     play(&mut model, 4000, "<esc>");
     shown(&mut model, 4200);
@@ -130,7 +130,7 @@ fn a_first_start_with_a_model_asks_only_about_approvals() {
 }
 
 #[test]
-fn sentences_typed_across_the_questions_choose_nothing_and_lose_nothing() {
+fn sentences_typed_as_setup_dialogs_appear_choose_nothing_and_lose_no_text() {
     let words = ["1", "k", "yes", "sure", "the 3 tests", "use it", "2 4", "s", "u", "ok", "left", "effects"];
     let mut seed = 7_u64;
     let mut next = |below: u64| {

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_palette_runs_a_command_by_a_few_letters_and_the_draft_stays() {
+fn the_palette_runs_a_command_by_a_few_letters_and_keeps_the_draft() {
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 1000, "half a draft<ctrl+p>"), [""; 0]);
     let screen = draw(&mut model, 3000);
@@ -13,7 +13,7 @@ fn the_palette_runs_a_command_by_a_few_letters_and_the_draft_stays() {
 }
 
 #[test]
-fn what_was_used_last_stands_first_and_what_wants_words_waits_for_them() {
+fn recent_commands_come_first_and_commands_with_arguments_go_to_the_draft() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "/stats<enter>/effort high<enter><ctrl+p>");
     let order: Vec<String> =
@@ -27,7 +27,7 @@ fn what_was_used_last_stands_first_and_what_wants_words_waits_for_them() {
 }
 
 #[test]
-fn escape_leaves_the_palette_and_nothing_was_run() {
+fn escape_closes_the_palette_without_running_a_command() {
     let mut model = model(80, 24);
     assert_eq!(play(&mut model, 1000, "x<ctrl+p>quit<esc>"), [""; 0]);
     assert_eq!((model.overlays.palette.is_none(), model.composer.text()), (true, "x".to_owned()));

@@ -46,7 +46,7 @@ fn enter_on_a_part_opens_its_rule_and_decides_nothing() {
 }
 
 #[test]
-fn a_rule_that_stands_in_no_file_says_whose_it_is() {
+fn a_rule_without_a_file_names_its_origin() {
     let mut model = asked(120, 36);
     play(&mut model, 2000, "]");
     play(&mut model, 2300, "<enter>");
@@ -55,7 +55,7 @@ fn a_rule_that_stands_in_no_file_says_whose_it_is() {
 }
 
 #[test]
-fn brackets_in_a_sentence_are_letters() {
+fn brackets_in_a_sentence_are_text() {
     let mut model = asked(120, 36);
     assert_eq!(play(&mut model, 2000, "[see below]"), [""; 0]);
     assert_eq!((model.composer.text().as_str(), model.dialogs.is_open()), ("[see below]", false));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_prompt_sent_before_the_start_is_over_is_sent_after_it() {
+fn a_prompt_entered_during_startup_is_sent_afterwards() {
     let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     assert_eq!(play(&mut model, 10, "early<enter>"), Vec::<String>::new());
     let sent: Vec<_> =
@@ -10,7 +10,7 @@ fn a_prompt_sent_before_the_start_is_over_is_sent_after_it() {
 }
 
 #[test]
-fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
+fn a_prompt_sent_during_a_startup_dialog_is_shown_until_its_task_starts() {
     let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let (trust, _answered) = crate::tui::tests::fixtures::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
     let trust = Some(trust);
@@ -24,7 +24,7 @@ fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
 }
 
 #[test]
-fn all_queued_prompts_are_shown_and_come_back_into_the_draft() {
+fn queued_prompts_are_shown_and_return_to_the_draft_on_cancel() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, queued(&["second thing", "third thing"]), 1000);
@@ -39,7 +39,7 @@ fn all_queued_prompts_are_shown_and_come_back_into_the_draft() {
 }
 
 #[test]
-fn a_queue_that_a_failure_left_says_what_sends_it() {
+fn a_queue_left_after_a_failure_shows_the_command_that_sends_its_prompts() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, queued(&["second thing", "third thing"]), 1000);

@@ -15,7 +15,7 @@ fn runs(id: &str) -> EventKind {
 }
 
 #[test]
-fn unfinished_work_is_reported_in_at_most_five_rows_that_stay_true() {
+fn unfinished_work_is_reported_in_at_most_five_rows_that_are_kept_up_to_date() {
     let mut model = resumed(vec![
         started("do it"),
         requested("1", "EditFile", "Edit src/main.rs"),
@@ -56,7 +56,7 @@ fn unfinished_work_is_reported_in_at_most_five_rows_that_stay_true() {
 }
 
 #[test]
-fn a_cut_answer_is_counted_and_marked() {
+fn a_response_cut_off_is_reported_with_its_word_count() {
     let discarded = EventKind::AnswerDiscarded { reason: "aye exited here".to_owned() };
     let mut model = resumed(vec![started("do it"), text("I will look at"), discarded]);
     let screen = draw(&mut model, 1100);
@@ -64,7 +64,7 @@ fn a_cut_answer_is_counted_and_marked() {
 }
 
 #[test]
-fn a_session_that_ended_well_says_nothing_and_a_draft_alone_is_one_line() {
+fn a_completed_session_reports_no_recovery_and_a_restored_draft_takes_one_line() {
     let usage = Usage::default();
     let done = || EventKind::TaskCompleted { text: "x".to_owned(), usage, cost_usd: None, step_count: 1 };
     let mut model = resumed(vec![started("do it"), text("done"), done()]);
@@ -75,7 +75,7 @@ fn a_session_that_ended_well_says_nothing_and_a_draft_alone_is_one_line() {
 }
 
 #[test]
-fn what_begins_anew_is_no_recovery() {
+fn new_work_is_not_reported_as_recovery() {
     let mut model = resumed(vec![started("do it"), text("done")]);
     tell(&mut model, started("more"), 1200);
     let waiting = vec![Waiting { id: 1, text: "later".to_owned(), steer: false }];

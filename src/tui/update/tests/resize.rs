@@ -28,7 +28,7 @@ fn top(model: &mut Model, at: u64) -> u64 {
 }
 
 #[test]
-fn the_entry_at_the_top_stays_there_while_an_answer_streams_and_with_a_question() {
+fn the_top_entry_stays_on_resize_while_streaming_and_with_an_open_approval() {
     for asks in [false, true] {
         let mut model = long();
         let before = top(&mut model, 900);

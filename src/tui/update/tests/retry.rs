@@ -13,7 +13,7 @@ fn retrying(kind: EventKind) -> Model {
 }
 
 #[test]
-fn the_wait_is_counted_down_once_a_second_and_not_after_it() {
+fn the_retry_countdown_updates_once_a_second_until_the_retry() {
     let mut model = retrying(retry(FailureKind::RateLimited, 17_500, "slow\u{1b}[2J down"));
     let screen = draw(&mut model, 10_000);
     assert!(screen.contains("Rate limited by the provider: continues in 0:18 (requested: 18 s), attempt 1 of 3"), "{screen}");
@@ -32,7 +32,7 @@ fn the_wait_is_counted_down_once_a_second_and_not_after_it() {
 }
 
 #[test]
-fn a_long_wait_says_the_time_of_day_and_what_the_attempt_cost() {
+fn a_long_retry_delay_shows_the_time_of_day_and_the_cost_of_the_attempt() {
     let usage = Some(Usage { input_tokens: 12_100, output_tokens: 640, ..Usage::default() });
     let wasted = crate::tui::tests::fixtures::retry(FailureKind::RateLimited, 120_000, "wait", usage, Some(0.0312));
     let mut model = retrying(wasted);
@@ -46,7 +46,7 @@ fn a_long_wait_says_the_time_of_day_and_what_the_attempt_cost() {
 }
 
 #[test]
-fn an_r_that_stands_alone_asks_again_now() {
+fn a_single_r_retries_immediately() {
     let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
     draw(&mut model, 10_000);
     assert_eq!(play(&mut model, 12_000, "r"), [""; 0]);
@@ -56,7 +56,7 @@ fn an_r_that_stands_alone_asks_again_now() {
 }
 
 #[test]
-fn an_r_that_begins_a_word_or_came_with_the_wait_is_text() {
+fn an_r_that_begins_a_word_or_arrives_as_the_delay_starts_is_text() {
     let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
     assert_eq!(play(&mut model, 12_000, "run"), [""; 0]);
     assert_eq!(wait(&mut model, 12_700), ["draft \"run\""]);
@@ -71,7 +71,7 @@ fn an_r_that_begins_a_word_or_came_with_the_wait_is_text() {
 }
 
 #[test]
-fn the_end_of_a_task_says_what_happened_and_what_can_be_done() {
+fn a_paused_task_shows_the_error_and_hints() {
     let budget = "LLM_BUDGET_EXCEEDED: Budget of $5.00 reached";
     for (kind, message, hint, expected) in [
         (FailureKind::BudgetExceeded, budget, "raise it", "error: Budget of $5.00 reached"),
@@ -94,7 +94,7 @@ fn the_end_of_a_task_says_what_happened_and_what_can_be_done() {
 }
 
 #[test]
-fn what_passes_by_itself_says_where_the_task_stands_and_how_it_goes_on_then_on_every_screen() {
+fn a_paused_task_shows_its_step_and_how_to_continue_at_every_width() {
     for (width, expected) in [(100, "paused at step 7 · /continue when it is back"), (40, "/continue")] {
         let mut model = model(width, 12);
         tell(&mut model, started("x"), 1000);
@@ -113,7 +113,7 @@ fn what_passes_by_itself_says_where_the_task_stands_and_how_it_goes_on_then_on_e
 }
 
 #[test]
-fn a_long_wait_is_not_cut_on_a_screen_of_the_usual_width() {
+fn a_long_retry_delay_is_not_truncated_at_common_widths() {
     for width in [70, 80, 92, 120] {
         let mut model = model(width, 20);
         tell(&mut model, started("x"), 1000);
@@ -125,13 +125,13 @@ fn a_long_wait_is_not_cut_on_a_screen_of_the_usual_width() {
 }
 
 #[test]
-fn what_the_row_says_already_is_not_said_twice() {
+fn the_error_message_is_not_repeated_in_the_retry_row() {
     let screen = draw(&mut retrying(retry(FailureKind::Overloaded, 4000, "Overloaded")), 10_000);
     assert_eq!(screen.to_lowercase().matches("overloaded").count(), 1, "{screen}");
 }
 
 #[test]
-fn a_task_that_its_provider_ended_says_how_it_goes_on() {
+fn a_task_failed_by_the_provider_shows_how_to_continue() {
     let failed = |kind| {
         let failure = Failure::new(kind, "`acme` rejected the API key: invalid x-api-key", "check `ACME_KEY`");
         let mut model = retrying(EventKind::TaskFailed { failure, step_count: 1 });
@@ -149,7 +149,7 @@ fn a_task_that_its_provider_ended_says_how_it_goes_on() {
 }
 
 #[test]
-fn what_the_provider_calls_the_request_stands_under_x_and_with_what_failed() {
+fn the_request_id_is_shown_by_x_and_with_failures() {
     let with_id = |kind| match retry(kind, 30_000, "Overloaded, come back later") {
         EventKind::LlmRetry { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, .. } => {
             let request_id = Some("req_011\u{1b}[2J".to_owned());
@@ -186,7 +186,7 @@ fn what_the_provider_calls_the_request_stands_under_x_and_with_what_failed() {
 }
 
 #[test]
-fn the_providers_sentence_is_whole_where_there_is_room_for_it() {
+fn the_provider_message_is_shown_in_full_where_space_allows() {
     let sentence = "This request would exceed your organization's rate limit of 40,000 input tokens per minute";
     for (width, height) in [(120, 36), (80, 24), (60, 20)] {
         let mut model = model(width, height);
@@ -205,7 +205,7 @@ fn the_providers_sentence_is_whole_where_there_is_room_for_it() {
 }
 
 #[test]
-fn a_narrow_wait_is_said_in_words_that_can_be_understood() {
+fn the_retry_row_stays_readable_on_narrow_screens() {
     let mut model = retrying(retry(FailureKind::RateLimited, 17_000, "slow"));
     model.screen.size = Size::new(60, 20);
     assert!(draw(&mut model, 10_000).contains("Rate limited: retry in 0:17, attempt 1 of 3"), "{}", draw(&mut model, 10_000));
@@ -221,7 +221,7 @@ fn refused() -> Model {
 }
 
 #[test]
-fn a_refused_key_is_replaced_with_enter_and_the_task_waits_for_continue() {
+fn enter_replaces_a_rejected_api_key_and_the_task_resumes_on_continue() {
     let mut model = refused();
     let screen = draw(&mut model, 3000);
     assert!(screen.contains("acme rejected the API key (401): invalid x-api-key"), "{screen}");
@@ -241,7 +241,7 @@ fn over_budget(remedy: Remedy) -> Failure {
 }
 
 #[test]
-fn a_budget_that_the_policy_keeps_is_not_said_to_be_raised() {
+fn raising_the_budget_is_suggested_only_if_the_policy_allows_more() {
     let raise = Remedy::RaiseBudget { scope: BudgetScope::Session, unit: BudgetUnit::CostUsd, limit: 0.02 };
     let steps = Remedy::RaiseBudget { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: 40.0 };
     for (remedy, width, expected) in [
@@ -262,7 +262,7 @@ fn a_budget_that_the_policy_keeps_is_not_said_to_be_raised() {
 }
 
 #[test]
-fn saving_again_in_vain_is_said() {
+fn a_failed_retry_of_saving_is_reported() {
     let mut model = model(100, 24);
     let not_saved =
         || EventKind::SessionPaused { failure: Failure::new(FailureKind::NotSaved, "Cannot save this session (disk full)", "") };

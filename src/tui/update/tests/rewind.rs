@@ -39,7 +39,7 @@ fn asked() -> Model {
 }
 
 #[test]
-fn the_list_has_the_newest_prompt_first_and_the_plan_names_all_that_happens() {
+fn the_list_shows_the_newest_prompt_first_and_the_plan_lists_all_effects() {
     let mut model = asked();
     let screen = draw(&mut model, 12_000);
     for words in [
@@ -59,7 +59,7 @@ fn the_list_has_the_newest_prompt_first_and_the_plan_names_all_that_happens() {
 }
 
 #[test]
-fn a_number_and_enter_go_back_and_a_number_alone_does_not() {
+fn rewinding_takes_a_number_and_enter() {
     for (key, scope) in [("1", "both"), ("2", "conversation"), ("3", "files")] {
         let mut model = asked();
         assert_eq!(play(&mut model, 12_000, key), [""; 0]);
@@ -74,7 +74,7 @@ fn a_number_and_enter_go_back_and_a_number_alone_does_not() {
 }
 
 #[test]
-fn f_and_enter_go_on_in_a_copy_and_this_session_stays_as_it_is() {
+fn f_and_enter_fork_the_session_instead_of_rewinding() {
     let mut model = asked();
     let screen = draw(&mut model, 12_000);
     assert!(screen.contains("f  fork instead: copy the session up to before #2"), "{screen}");
@@ -97,7 +97,7 @@ fn enter_and_space_alone_decide_nothing() {
 }
 
 #[test]
-fn what_was_changed_by_hand_goes_back_only_where_it_was_taken() {
+fn files_changed_by_the_user_are_restored_only_if_selected() {
     let mut model = asked();
     assert_eq!(play(&mut model, 12_000, " "), [""; 0]);
     let screen = draw(&mut model, 12_100);
@@ -108,7 +108,7 @@ fn what_was_changed_by_hand_goes_back_only_where_it_was_taken() {
 }
 
 #[test]
-fn a_sentence_typed_on_goes_to_the_draft_whole() {
+fn a_sentence_typed_over_the_rewind_dialog_goes_to_the_draft_in_full() {
     let mut model = asked();
     let sent = play(&mut model, 12_000, "1 more thing 2 do");
     assert!(sent.iter().all(|sent| sent.starts_with("draft")), "{sent:?}");
@@ -117,7 +117,7 @@ fn a_sentence_typed_on_goes_to_the_draft_whole() {
 }
 
 #[test]
-fn what_is_typed_while_the_plan_is_made_keeps_the_keyboard() {
+fn a_rewind_plan_that_arrives_during_typing_does_not_take_focus() {
     let mut model = after_two_tasks(100, 30);
     let sent = play(&mut model, 8000, "/undo<enter>");
     assert_eq!(sent, ["planrewind { target: last, scope: both }"]);
@@ -129,14 +129,14 @@ fn what_is_typed_while_the_plan_is_made_keeps_the_keyboard() {
 }
 
 #[test]
-fn a_plan_that_nobody_asked_for_is_not_shown() {
+fn an_unrequested_rewind_plan_is_not_shown() {
     let mut model = after_two_tasks(100, 30);
     tell(&mut model, EventKind::RewindPlanned(rewind_plan()), 8900);
     assert!(model.dialogs.is_empty());
 }
 
 #[test]
-fn the_diff_stands_in_front_and_escape_goes_back_step_by_step() {
+fn the_diff_opens_on_top_and_escape_goes_back_step_by_step() {
     let mut model = asked();
     play(&mut model, 12_000, "d");
     wait(&mut model, 12_400);
@@ -151,7 +151,7 @@ fn the_diff_stands_in_front_and_escape_goes_back_step_by_step() {
 }
 
 #[test]
-fn nothing_is_decided_that_was_not_on_the_screen() {
+fn a_rewind_needs_the_whole_plan_to_be_shown_first() {
     let mut model = after_two_tasks(60, 20);
     play(&mut model, 8000, "/undo<enter>");
     let mut plan = rewind_plan();
@@ -173,7 +173,7 @@ fn nothing_is_decided_that_was_not_on_the_screen() {
 }
 
 #[test]
-fn escape_twice_after_a_rest_opens_the_list_and_not_while_a_task_runs() {
+fn double_escape_opens_the_rewind_list_only_when_idle() {
     let mut model = after_two_tasks(80, 24);
     assert_eq!(play(&mut model, 8000, "<esc><esc>"), ["listrewindpoints"]);
     assert!(model.rewind.list.is_some());
@@ -192,7 +192,7 @@ fn escape_twice_after_a_rest_opens_the_list_and_not_while_a_task_runs() {
 }
 
 #[test]
-fn a_task_that_runs_is_stopped_first() {
+fn rewinding_is_rejected_while_a_task_is_running() {
     for typed in ["/rewind", "/checkpoint", "/undo", "/redo"] {
         let mut model = after_two_tasks(100, 24);
         tell_of(&mut model, "task_3", started("run"), 7000);
@@ -202,7 +202,7 @@ fn a_task_that_runs_is_stopped_first() {
 }
 
 #[test]
-fn the_undone_part_is_marked_and_its_prompt_comes_back() {
+fn the_undone_part_is_marked_and_its_prompt_returns_to_the_draft() {
     let mut model = asked();
     play(&mut model, 12_000, "1");
     play(&mut model, 12_600, "<enter>");
@@ -223,7 +223,7 @@ fn the_undone_part_is_marked_and_its_prompt_comes_back() {
 }
 
 #[test]
-fn files_alone_leave_the_conversation_and_a_draft_stays_what_it_is() {
+fn rewinding_files_only_keeps_the_conversation_and_never_replaces_a_draft() {
     let mut model = after_two_tasks(100, 30);
     model.composer.set("my own words");
     tell(&mut model, rewound(before("task_2"), RewindScope::Files, Vec::new()), 13_000);
@@ -235,7 +235,7 @@ fn files_alone_leave_the_conversation_and_a_draft_stays_what_it_is() {
 }
 
 #[test]
-fn what_was_asked_about_in_an_undone_task_is_asked_no_more() {
+fn pending_approvals_of_an_undone_task_are_closed() {
     let mut model = after_two_tasks(100, 30);
     tell_of(&mut model, "task_2", EventKind::ApprovalRequested(edit_approval("a")), 5000);
     tell_of(&mut model, "task_2", EventKind::ApprovalRequested(edit_approval("b")), 5000);
@@ -244,7 +244,7 @@ fn what_was_asked_about_in_an_undone_task_is_asked_no_more() {
 }
 
 #[test]
-fn a_refusal_closes_the_list_so_that_it_is_read() {
+fn a_rejected_rewind_closes_the_list_so_that_the_notice_is_visible() {
     let mut model = after_two_tasks(100, 30);
     play(&mut model, 8000, "/rewind<enter>");
     tell(&mut model, EventKind::Notice { message: "nothing can be undone here".to_owned() }, 9000);

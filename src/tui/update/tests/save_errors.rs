@@ -10,7 +10,7 @@ fn stopped() -> Model {
 }
 
 #[test]
-fn a_session_that_cannot_be_saved_says_why_and_how_it_goes_on() {
+fn a_session_that_cannot_be_saved_shows_the_reason_and_how_to_continue() {
     let mut model = stopped();
     let screen = draw(&mut model, 3000);
     assert!(screen.contains("Cannot save this session (disk full"), "{screen}");
@@ -24,7 +24,7 @@ fn a_session_that_cannot_be_saved_says_why_and_how_it_goes_on() {
 }
 
 #[test]
-fn r_and_c_count_alone_in_an_empty_draft_and_only_while_it_is_so() {
+fn r_and_c_work_only_alone_in_an_empty_draft_while_saving_fails() {
     for (key, command) in [("r", "continue"), ("c", "goonunsaved")] {
         let mut model = stopped();
         assert_eq!(play(&mut model, 4000, key), [""; 0]);
@@ -44,7 +44,7 @@ fn r_and_c_count_alone_in_an_empty_draft_and_only_while_it_is_so() {
 }
 
 #[test]
-fn unsaved_stands_in_the_status_row_until_all_is_saved() {
+fn the_status_row_shows_unsaved_until_everything_is_saved() {
     let mut model = stopped();
     let message = "going on unsaved: a crash loses all from here on".to_owned();
     tell(&mut model, EventKind::SavingChanged { saved: false, message }, 4000);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn scrolled_up_new_text_does_not_move_the_view() {
+fn new_text_does_not_move_the_view_while_scrolled_up() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 0);
     for n in 0..100 {
@@ -51,7 +51,7 @@ fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
 }
 
 #[test]
-fn a_long_prompt_is_folded_and_a_long_draft_says_how_much_stands_above() {
+fn a_long_prompt_is_folded_and_a_long_draft_shows_how_many_lines_are_above() {
     let mut model = model(80, 24);
     let long = (1..=200).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
     update(&mut model, Msg::Input(Input::Paste(long.clone())), 1000);
@@ -81,7 +81,7 @@ fn a_long_prompt_is_folded_and_a_long_draft_says_how_much_stands_above() {
 }
 
 #[test]
-fn what_is_below_is_counted_with_the_row_that_says_it() {
+fn the_count_of_rows_below_includes_the_row_covered_by_the_indicator() {
     let mut model = model(80, 20);
     tell(&mut model, started("go"), 0);
     tell(&mut model, text("one\n\ntwo\n"), 0);

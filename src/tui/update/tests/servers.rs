@@ -32,7 +32,7 @@ fn type_in(model: &mut Model, from: u64, script: &str) -> Vec<Effect> {
 }
 
 #[test]
-fn what_goes_wrong_is_said_once_and_stands_in_the_status_row() {
+fn server_failures_are_reported_once_and_shown_in_the_status_row() {
     let mut model = with_servers();
     let screen = draw(&mut model, 200);
     assert!(screen.contains("github (MCP): sign-in required; its 12 tools are unavailable until then"), "{screen}");
@@ -48,7 +48,7 @@ fn what_goes_wrong_is_said_once_and_stands_in_the_status_row() {
 }
 
 #[test]
-fn the_list_tells_of_each_and_connects_anew() {
+fn the_server_list_shows_details_and_reconnects() {
     let mut model = with_servers();
     play(&mut model, 1000, "/mcp<enter>");
     let screen = draw(&mut model, 2000);
@@ -71,14 +71,14 @@ fn the_list_tells_of_each_and_connects_anew() {
 }
 
 #[test]
-fn without_servers_it_is_said_how_there_come_to_be_some() {
+fn without_servers_the_command_to_add_one_is_shown() {
     let mut model = model(100, 30);
     play(&mut model, 1000, "/mcp<enter>");
     assert!(draw(&mut model, 1600).contains("no MCP servers; add one with `aye mcp add`"));
 }
 
 #[test]
-fn what_servers_offer_to_be_read_is_named_like_a_file() {
+fn server_resources_are_mentioned_like_files() {
     let mut model = with_servers();
     let effects = type_in(&mut model, 1000, "see @docs:gu");
     let words = |words: &str| SessionQuery::ServerResources { words: words.to_owned() };
@@ -109,7 +109,7 @@ fn what_servers_offer_to_be_read_is_named_like_a_file() {
 
 /// Each letter sends a search, and a server responds at any time.
 #[test]
-fn an_answer_for_fewer_letters_that_comes_late_does_not_take_the_list_away() {
+fn a_late_response_for_a_shorter_query_does_not_close_the_list() {
     let mut model = with_servers();
     type_in(&mut model, 1000, "see @docs:");
     let guide = ServerResource {
@@ -129,7 +129,7 @@ fn an_answer_for_fewer_letters_that_comes_late_does_not_take_the_list_away() {
 }
 
 #[test]
-fn a_server_that_sleeps_is_woken_by_its_name_and_one_that_begins_to_answer_is_asked_for_what_is_typed() {
+fn typing_the_name_of_a_sleeping_server_wakes_it_and_a_server_that_becomes_ready_is_queried() {
     let mut model = model(100, 30);
     let state = |state: &ServerState| {
         let docs = servers().into_iter().filter(|status| status.name == "docs");
@@ -146,7 +146,7 @@ fn a_server_that_sleeps_is_woken_by_its_name_and_one_that_begins_to_answer_is_as
 }
 
 #[test]
-fn no_server_is_asked_what_it_offers_where_none_answers() {
+fn servers_are_not_queried_if_none_is_ready() {
     let mut model = model(100, 30);
     let asleep = servers().into_iter().filter(|status| status.state != ServerState::Ready).collect();
     tell(&mut model, EventKind::ServersChanged { servers: asleep }, 100);
@@ -170,7 +170,7 @@ fn with_prompt() -> Model {
 }
 
 #[test]
-fn what_servers_offer_to_be_said_is_a_command_and_its_words_are_read_before_they_are_sent() {
+fn server_prompts_are_commands_whose_text_is_reviewed_before_sending() {
     let mut model = with_prompt();
     let screen = draw(&mut model, 2000);
     assert!(screen.contains("/docs:explain") && screen.contains("<topic> [language]") && !screen.contains("no name"), "{screen}");
@@ -203,7 +203,7 @@ fn what_servers_offer_to_be_said_is_a_command_and_its_words_are_read_before_they
 }
 
 #[test]
-fn words_of_a_server_do_not_come_between_those_that_are_being_typed() {
+fn a_server_prompt_that_arrives_during_typing_is_not_inserted() {
     let mut model = with_prompt();
     type_in(&mut model, 5000, "s:explain x<enter>");
     type_in(&mut model, 9000, "my own");
@@ -214,7 +214,7 @@ fn words_of_a_server_do_not_come_between_those_that_are_being_typed() {
 }
 
 #[test]
-fn a_command_of_a_file_has_its_name_before_a_prompt_of_a_server() {
+fn custom_commands_take_precedence_over_server_prompts() {
     let mut model = with_prompt();
     let (own, _) = CustomCommand::parse("docs:explain".to_owned(), "commands/docs/explain.md".to_owned(), "Mine");
     told(&mut model, HostResponse::Commands { commands: vec![own], notices: Vec::new() }, 3000);
@@ -224,7 +224,7 @@ fn a_command_of_a_file_has_its_name_before_a_prompt_of_a_server() {
 }
 
 #[test]
-fn what_else_is_known_of_a_server_stands_in_its_details() {
+fn notes_about_a_server_are_shown_in_its_details() {
     let mut model = model(100, 30);
     let note = "tool `x\u{1b}[2J` left out: the schema is nested deeper than 32 levels".to_owned();
     let noted = servers().into_iter().map(|status| ServerStatus { notes: vec![note.clone()], ..status }).collect();

@@ -22,7 +22,7 @@ fn opened() -> Model {
 }
 
 #[test]
-fn a_session_is_looked_at_and_gone_on_with() {
+fn a_session_is_previewed_and_resumed() {
     let mut model = opened();
     let screen = draw(&mut model, 2200);
     for words in ["Validate the name", "waiting for you", "interrupted", "reject empty names", "14 steps", "[here 3]", "all 57"] {
@@ -35,7 +35,7 @@ fn a_session_is_looked_at_and_gone_on_with() {
 }
 
 #[test]
-fn what_is_typed_is_looked_for_and_answers_to_other_words_come_too_late() {
+fn typing_searches_sessions_and_results_for_other_words_are_ignored() {
     let mut model = opened();
     assert_eq!(
         play(&mut model, 3000, "ab"),
@@ -63,7 +63,7 @@ fn what_is_typed_is_looked_for_and_answers_to_other_words_come_too_late() {
 }
 
 #[test]
-fn letters_are_words_and_control_keys_act() {
+fn letters_search_and_control_keys_run_actions() {
     let mut model = opened();
     let sent = play(&mut model, 3000, "<ctrl+r><ctrl+u>New name<enter>");
     assert_eq!(sent, ["lookup(rename { session_id: sessionid(\"a1b2c3d4\"), title: \"new name\" })"]);
@@ -76,7 +76,7 @@ fn letters_are_words_and_control_keys_act() {
 }
 
 #[test]
-fn ctrl_t_shows_all_that_was_said_and_escape_comes_back_to_the_list() {
+fn ctrl_t_shows_the_full_transcript_and_escape_returns_to_the_list() {
     let mut model = opened();
     assert_eq!(play(&mut model, 3000, "<ctrl+t>"), ["lookup(transcript { session_id: sessionid(\"a1b2c3d4\") })"]);
     let transcript = |id: &str| HostResponse::Transcript {
@@ -96,7 +96,7 @@ fn ctrl_t_shows_all_that_was_said_and_escape_comes_back_to_the_list() {
 }
 
 #[test]
-fn a_session_is_deleted_only_after_two_keys_that_are_meant() {
+fn deleting_a_session_takes_two_deliberate_keys() {
     let mut model = opened();
     assert_eq!(play(&mut model, 3000, "<ctrl+x>"), [""; 0]);
     assert!(draw(&mut model, 3010).contains("Delete the session"));
@@ -117,7 +117,7 @@ fn a_session_is_deleted_only_after_two_keys_that_are_meant() {
 }
 
 #[test]
-fn who_leaves_the_question_keeps_the_session_and_enter_is_about_the_row_again() {
+fn leaving_the_delete_dialog_keeps_the_session_and_enter_opens_the_row_again() {
     for key in ["<esc>", "<ctrl+c>"] {
         let mut model = opened();
         play(&mut model, 3000, "<ctrl+x>");
@@ -139,7 +139,7 @@ fn who_leaves_the_question_keeps_the_session_and_enter_is_about_the_row_again() 
 }
 
 #[test]
-fn what_is_typed_on_at_the_question_goes_to_the_list_that_one_sees() {
+fn text_typed_at_the_delete_dialog_goes_to_the_visible_list() {
     let mut model = opened();
     play(&mut model, 3000, "<ctrl+x>");
     let sent = play(&mut model, 3100, "yes no");
@@ -156,7 +156,7 @@ fn what_is_typed_on_at_the_question_goes_to_the_list_that_one_sees() {
 }
 
 #[test]
-fn nothing_that_runs_is_left_behind() {
+fn sessions_cannot_be_switched_while_a_task_or_command_is_running() {
     for typed in ["/new<enter>", "/fork<enter>", "/resume a1b2c3d4<enter>"] {
         let mut model = model(80, 24);
         tell(&mut model, started("x"), 500);
@@ -179,7 +179,7 @@ fn nothing_that_runs_is_left_behind() {
 }
 
 #[test]
-fn a_new_session_leaves_this_one_saved() {
+fn new_ends_the_current_session_and_rename_normalizes_the_title() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 500);
     tell(
@@ -196,7 +196,7 @@ fn a_new_session_leaves_this_one_saved() {
 }
 
 #[test]
-fn where_only_a_session_is_chosen_escape_ends_it() {
+fn escape_quits_the_session_chooser_at_startup() {
     let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(80, 24));
     let effects = update(&mut model, Msg::Ahead(Box::new(crate::tui::interface::StartupQuestion::Choose)), 400);
     let effects: Vec<String> = effects.iter().filter_map(words).collect();

@@ -13,7 +13,7 @@ fn budget(limit: f64, used: f64) -> Budget {
 }
 
 #[test]
-fn money_is_counted_once_and_what_the_session_says_holds() {
+fn costs_are_counted_once_and_follow_the_totals_of_the_session() {
     let mut model = model(120, 24);
     tell(&mut model, started("x"), 0);
     tell(&mut model, answered(12_000, 640, Some(0.03), Some(0.40)), 100);
@@ -34,7 +34,7 @@ fn money_is_counted_once_and_what_the_session_says_holds() {
 }
 
 #[test]
-fn an_unknown_price_is_said_so_and_what_costs_nothing_has_no_field() {
+fn an_unknown_price_is_marked_and_free_models_show_no_cost() {
     let cost = |name: &str, price: Option<Price>| {
         let mut model = model(120, 24);
         let facts = ModelFacts::of_test(name, 200_000, price);
@@ -50,7 +50,7 @@ fn an_unknown_price_is_said_so_and_what_costs_nothing_has_no_field() {
 }
 
 #[test]
-fn a_budget_is_asked_for_set_and_shown_with_who_set_it() {
+fn a_budget_can_be_set_and_is_shown_with_its_source() {
     check("/budget<enter>", &["showbudget"], "");
     let limit =
         |scope, unit, limit| format!("setbudget {{ limit: budgetlimit {{ scope: {scope}, unit: {unit}, limit: {limit} }} }}");
@@ -74,7 +74,7 @@ fn a_budget_is_asked_for_set_and_shown_with_who_set_it() {
 }
 
 #[test]
-fn what_is_left_of_a_budget_stands_in_the_status_row_and_warns_near_its_end() {
+fn the_status_row_shows_the_remaining_budget_and_warns_near_the_limit() {
     let mut model = model(120, 24);
     tell(&mut model, EventKind::BudgetShown { budgets: vec![budget(5.0, 0.0)] }, 100);
     tell(&mut model, answered(10, 10, Some(4.1), Some(4.1)), 200);
@@ -87,7 +87,7 @@ fn what_is_left_of_a_budget_stands_in_the_status_row_and_warns_near_its_end() {
 }
 
 #[test]
-fn what_a_provider_did_not_count_is_marked_wherever_its_cost_stands() {
+fn costs_estimated_without_provider_usage_are_marked_everywhere() {
     let guessed = |kind| match kind {
         EventKind::LlmRequestCompleted { model, usage, latency_ms, stop_reason, cost_usd, session_cost_usd, .. } => {
             let estimated = true;
@@ -110,7 +110,7 @@ fn what_a_provider_did_not_count_is_marked_wherever_its_cost_stands() {
 }
 
 #[test]
-fn that_a_task_has_an_end_at_all_is_no_budget() {
+fn the_default_step_limit_is_not_shown_as_a_budget() {
     let mut model = model(120, 24);
     let steps = Budget { scope: BudgetScope::Task, unit: BudgetUnit::Steps, set_by: "default".to_owned(), ..budget(1000.0, 0.0) };
     tell(&mut model, EventKind::BudgetShown { budgets: vec![steps] }, 100);

@@ -19,7 +19,7 @@ fn say(model: &mut Model, answer: TerminalReply) -> Vec<Effect> {
 }
 
 #[test]
-fn a_change_of_the_terminals_colours_is_followed_while_the_theme_is_auto() {
+fn the_auto_theme_follows_colour_scheme_changes_of_the_terminal() {
     let mut model = model(80, 24);
     let effects = say(&mut model, TerminalReply::Scheme { light: true });
     assert_eq!((model.screen.theme.name.as_str(), written(&effects).as_str()), ("light", "^]11;?^\\"));
@@ -31,7 +31,7 @@ fn a_change_of_the_terminals_colours_is_followed_while_the_theme_is_auto() {
 }
 
 #[test]
-fn true_colours_are_used_once_the_terminal_says_that_it_has_them() {
+fn true_colours_are_used_once_the_terminal_reports_support() {
     for (before, after) in
         [(Colours::Sixteen, Colours::True), (Colours::Indexed256, Colours::True), (Colours::None, Colours::None)]
     {
@@ -43,7 +43,7 @@ fn true_colours_are_used_once_the_terminal_says_that_it_has_them() {
 }
 
 #[test]
-fn the_hints_name_the_keys_that_the_terminal_can_tell_apart() {
+fn the_hints_name_keys_that_the_terminal_can_distinguish() {
     let mut model = model(100, 24);
     assert!(draw(&mut model, 5).contains("ctrl+j new line"));
     assert!(say(&mut model, TerminalReply::Mode(2027, ModeState::Unknown)).is_empty());
@@ -78,7 +78,7 @@ fn told(model: &mut Model) -> (String, String) {
 }
 
 #[test]
-fn a_person_who_looks_elsewhere_is_told_once_that_something_waits_or_has_ended() {
+fn an_unfocused_terminal_is_notified_once_of_approvals_and_the_end_of_a_task() {
     let mut kitty = unfocused(Notices::Auto, "xterm-kitty");
     let (asked, ended) = told(&mut kitty);
     assert_eq!(asked, "^]9;aye in greeter: 1 approval or question is waiting for you^\\^]9;4;4;100^\\");
@@ -93,14 +93,14 @@ fn a_person_who_looks_elsewhere_is_told_once_that_something_waits_or_has_ended()
 }
 
 #[test]
-fn who_looks_is_told_nothing() {
+fn a_focused_terminal_gets_no_notifications() {
     let mut model = unfocused(Notices::Auto, "xterm-kitty");
     update(&mut model, Msg::Input(Input::FocusIn), 200);
     assert_eq!(told(&mut model), (String::new(), String::new()));
 }
 
 #[test]
-fn with_reduced_motion_what_streams_comes_in_whole_rows() {
+fn with_reduced_motion_streamed_text_appears_in_whole_rows() {
     let mut model = model(60, 24);
     model.options.reduce_motion = true;
     tell(&mut model, started("go"), 0);
@@ -116,7 +116,7 @@ fn with_reduced_motion_what_streams_comes_in_whole_rows() {
 }
 
 #[test]
-fn themes_are_listed_with_what_is_wrong_with_them() {
+fn themes_are_listed_with_their_errors() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("mine.toml"), "light = true\nfaint = \"CCCCCC\"\n").unwrap();
     std::fs::write(place.path().join("broken.toml"), "light = true\nfant = \"CCCCCC\"\n").unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn calls_at_the_same_time_are_counted() {
+fn parallel_calls_are_counted() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 1000);
     for id in ["1", "2"] {
@@ -20,7 +20,7 @@ fn calls_at_the_same_time_are_counted() {
 }
 
 #[test]
-fn what_was_said_goes_with_the_next_key_and_with_the_next_task() {
+fn messages_disappear_with_the_next_key_or_task() {
     let said = |script: &str, words: &str| {
         let mut model = model(80, 24);
         play(&mut model, 1000, script);
@@ -49,7 +49,7 @@ fn what_was_said_goes_with_the_next_key_and_with_the_next_task() {
 }
 
 #[test]
-fn a_call_that_was_stopped_is_not_said_to_have_failed() {
+fn a_cancelled_call_is_shown_as_stopped_and_not_as_failed() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
@@ -60,7 +60,7 @@ fn a_call_that_was_stopped_is_not_said_to_have_failed() {
 }
 
 #[test]
-fn how_to_go_on_is_said_once_and_never_beside_a_question() {
+fn the_continue_hint_is_shown_once_and_never_next_to_a_dialog() {
     let resumed = || {
         let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
         let history = vec![event(started("fix it")), event(requested("9", "RunCommand", "$ x"))];

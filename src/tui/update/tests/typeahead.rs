@@ -108,7 +108,7 @@ fn paces() -> [GuardTiming; 4] {
 }
 
 #[test]
-fn what_other_agents_took_for_an_answer_is_a_draft_here() {
+fn input_that_other_agents_took_for_an_answer_stays_in_the_draft() {
     for stream in STREAMS {
         for (pace, between) in paces().into_iter().flat_map(|pace| [40, 150].map(|between| (pace, between))) {
             let keys = key_streams::keys(stream.typed, between);
@@ -137,7 +137,7 @@ fn what_other_agents_took_for_an_answer_is_a_draft_here() {
 
 /// A server's request is a dialog like any other: no sentence fills it in, sends it or declines it.
 #[test]
-fn nothing_that_is_typed_for_the_draft_goes_to_a_server() {
+fn text_typed_for_the_draft_never_answers_an_elicitation() {
     let field = FormField { default: Some("Ada".into()), ..text_field("name", true) };
     let form = Elicitation { wanted: ElicitationKind::Form { fields: vec![field] }, ..form("e") };
     let more = ["for now leave it as it is<enter>", "no{2200} fill in the form<enter>", "yes{2200} f<enter>"];
@@ -265,7 +265,7 @@ fn random_sentence(seed: u64) {
 }
 
 #[test]
-fn ten_thousand_sentences_across_opening_questions_decide_nothing_and_lose_nothing() {
+fn ten_thousand_sentences_typed_over_opening_approvals_decide_nothing_and_lose_no_text() {
     for seed in 0..SENTENCES {
         random_sentence(seed);
     }
@@ -275,7 +275,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn sentences_of_any_seed_decide_nothing_and_lose_nothing(seed in any::<u64>()) {
+    fn sentences_from_any_seed_decide_nothing_and_lose_no_text(seed in any::<u64>()) {
         random_sentence(seed);
     }
 }
@@ -350,7 +350,7 @@ fn decided(desk: &Desk) -> bool {
 }
 
 #[test]
-fn no_sentence_across_a_question_of_any_kind_decides_or_loses_anything() {
+fn sentences_typed_over_any_kind_of_dialog_decide_nothing_and_lose_no_text() {
     for kind in KINDS {
         for seed in 0..40 {
             let mut dice = Dice(seed * 31 + kind.len() as u64);
@@ -375,7 +375,7 @@ fn no_sentence_across_a_question_of_any_kind_decides_or_loses_anything() {
 }
 
 #[test]
-fn what_other_agents_took_for_an_answer_is_none_to_a_question_of_any_kind() {
+fn input_that_other_agents_took_for_an_answer_decides_no_kind_of_dialog() {
     let sentences: std::collections::BTreeSet<&str> =
         STREAMS.iter().map(|stream| stream.typed).filter(|words| !words.ends_with("<enter>")).collect();
     for kind in KINDS {
@@ -394,7 +394,7 @@ fn what_other_agents_took_for_an_answer_is_none_to_a_question_of_any_kind() {
 }
 
 #[test]
-fn held_keys_pastes_and_single_enters_decide_no_question_of_any_kind() {
+fn held_keys_pastes_and_single_enters_decide_no_kind_of_dialog() {
     for kind in KINDS {
         for pace in paces() {
             // The letter that opened the rule dialog was the first of its two keys.
@@ -425,7 +425,7 @@ fn held_keys_pastes_and_single_enters_decide_no_question_of_any_kind() {
 }
 
 #[test]
-fn a_key_right_before_or_after_the_window_changes_decides_no_question_of_any_kind() {
+fn a_key_just_before_or_after_a_window_change_decides_no_kind_of_dialog() {
     let changes: [fn() -> Msg; 3] = [|| Msg::Input(Input::FocusIn), || Msg::Resize(Size::new(110, 42)), || Msg::Resumed];
     for kind in KINDS {
         for change in changes {
@@ -460,7 +460,7 @@ fn clicks(desk: &mut Desk, at: u64) {
 }
 
 #[test]
-fn a_click_only_highlights_and_right_after_focus_not_even_that() {
+fn a_click_only_highlights_and_is_ignored_right_after_a_focus_change() {
     for kind in KINDS {
         let mut desk = asked_of(kind, GuardTiming::default(), Some(5));
         desk.run(12_000);
@@ -486,7 +486,7 @@ fn holds(desk: &mut Desk, from: u64, delay: u64, apart: u64, kind: KeyEventKind)
 }
 
 #[test]
-fn a_key_that_is_held_approves_nothing() {
+fn a_held_key_approves_nothing() {
     for pace in paces() {
         for (delay, kind) in
             [(33, KeyEventKind::Press), (250, KeyEventKind::Press), (250, KeyEventKind::Repeat), (330, KeyEventKind::Repeat)]
@@ -507,7 +507,7 @@ fn a_key_that_is_held_approves_nothing() {
 /// Keyboards repeat a key after 250 to 660 ms, later than a choice is confirmed: then only the press itself was an
 /// answer.
 #[test]
-fn a_key_held_with_a_slow_keyboard_answers_the_prompt_it_was_pressed_at_and_no_other() {
+fn a_key_held_on_a_slow_keyboard_answers_at_most_the_first_approval() {
     for delay in [330, 400, 500, 660] {
         for apart in [33, 40, 59, 92] {
             for kind in [KeyEventKind::Press, KeyEventKind::Repeat] {
@@ -527,7 +527,7 @@ fn a_key_held_with_a_slow_keyboard_answers_the_prompt_it_was_pressed_at_and_no_o
 }
 
 #[test]
-fn the_person_can_decide() {
+fn deliberate_answers_are_confirmed_within_the_expected_delay() {
     // A letter at the moment the prompt is armed, and the letter with Enter.
     for (pace, line_ms, with_enter, expected) in [
         (GuardTiming::default(), Some(0), false, 350),
@@ -561,7 +561,7 @@ fn the_person_can_decide() {
 }
 
 #[test]
-fn in_strict_mode_every_answer_is_a_key_and_enter_and_no_time_counts() {
+fn in_strict_mode_every_answer_takes_a_key_and_enter_after_any_delay() {
     let strict = GuardTiming { strict: true, ..GuardTiming::default() };
     for (letter, wait, sent) in
         [('y', 60_000, "a Approved"), ('y', 60, "a Approved"), ('n', 700, "a Denied { reason: None }"), ('n', 20, "")]
@@ -583,7 +583,7 @@ fn in_strict_mode_every_answer_is_a_key_and_enter_and_no_time_counts() {
 }
 
 #[test]
-fn a_question_that_goes_takes_no_letter_with_it() {
+fn an_approval_that_closes_loses_no_typed_letters() {
     for gone in [50, 200, 340] {
         for others in [0, 1] {
             let mut desk = Desk::new(GuardTiming::default(), Some(5));
@@ -600,7 +600,7 @@ fn a_question_that_goes_takes_no_letter_with_it() {
 }
 
 #[test]
-fn a_reason_that_was_being_typed_for_a_question_that_goes_is_a_draft() {
+fn a_denial_reason_goes_to_the_draft_when_its_approval_closes() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "N");
     wait(&mut model, 6350);
@@ -611,7 +611,7 @@ fn a_reason_that_was_being_typed_for_a_question_that_goes_is_a_draft() {
 }
 
 #[test]
-fn a_question_waits_for_hands_that_were_busy_anywhere() {
+fn an_approval_opens_only_after_a_pause_since_the_last_key() {
     // The last key was for a dialog, and not an answer.
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "n<enter><pgup>");
@@ -624,7 +624,7 @@ fn a_question_waits_for_hands_that_were_busy_anywhere() {
 }
 
 #[test]
-fn a_question_that_cannot_open_yet_wakes_nobody() {
+fn an_approval_that_cannot_open_yet_sets_no_timer() {
     let mut model = model(100, 40);
     play(&mut model, 1000, "<ctrl+r>");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
@@ -632,7 +632,7 @@ fn a_question_that_cannot_open_yet_wakes_nobody() {
 }
 
 #[test]
-fn a_wait_that_was_looked_at_too_late_begins_anew() {
+fn a_confirmation_checked_too_late_starts_again() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "y");
     assert_eq!(wait(&mut model, 7000), Vec::<String>::new(), "keys may lie there unread");
@@ -656,7 +656,7 @@ fn trust_and_a_laxer_mode_take_two_keys() {
 }
 
 #[test]
-fn a_line_end_in_a_pasted_reason_denies_nothing() {
+fn a_newline_in_a_pasted_reason_does_not_submit_the_denial() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "N");
     wait(&mut model, 6350);

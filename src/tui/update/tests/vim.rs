@@ -7,7 +7,7 @@ fn with_vim() -> Model {
 }
 
 #[test]
-fn the_draft_is_edited_with_vims_keys_and_sent_with_enter() {
+fn the_draft_is_edited_with_vim_keys_and_sent_with_enter() {
     let mut model = with_vim();
     assert_eq!(play(&mut model, 1000, "fix teh bug<esc>"), [""; 0]);
     assert!(draw(&mut model, 2000).contains("NORMAL"));
@@ -20,7 +20,7 @@ fn the_draft_is_edited_with_vims_keys_and_sent_with_enter() {
 }
 
 #[test]
-fn escape_leaves_the_typing_first_and_then_stops_the_task() {
+fn escape_leaves_insert_mode_first_and_then_stops_the_task() {
     let mut model = with_vim();
     tell(&mut model, started("a task"), 100);
     assert_eq!(play(&mut model, 1000, "next<esc>"), [""; 0]);
@@ -31,7 +31,7 @@ fn escape_leaves_the_typing_first_and_then_stops_the_task() {
 }
 
 #[test]
-fn at_its_ends_the_draft_gives_way_to_the_prompts_before() {
+fn moving_past_either_end_of_the_draft_browses_the_prompt_history() {
     let mut model = with_vim();
     play(&mut model, 1000, "one<enter>");
     play(&mut model, 3000, "two<esc>k");

@@ -14,7 +14,7 @@ fn running(messages: &[(u64, &str, bool)]) -> Model {
 }
 
 #[test]
-fn enter_queues_and_ctrl_enter_steers_while_a_task_runs() {
+fn enter_queues_and_ctrl_enter_steers_while_a_task_is_running() {
     let mut model = running(&[]);
     assert_eq!(play(&mut model, 2000, "later<enter>"), ["prompt \"later\""]);
     assert_eq!(play(&mut model, 3000, "now<ctrl+enter>"), ["steer { text: \"now\" }"]);
@@ -23,7 +23,7 @@ fn enter_queues_and_ctrl_enter_steers_while_a_task_runs() {
 }
 
 #[test]
-fn steer_takes_paths_and_lines_and_asks_for_words() {
+fn steer_accepts_paths_and_newlines_and_requires_a_message() {
     let mut model = running(&[]);
     assert_eq!(play(&mut model, 2000, "/steer look at src/main.rs<enter>"), ["steer { text: \"look at src/main.rs\" }"]);
     assert_eq!(play(&mut model, 9000, "/steer a<ctrl+j>b<enter>"), ["steer { text: \"a\\nb\" }"]);
@@ -33,7 +33,7 @@ fn steer_takes_paths_and_lines_and_asks_for_words() {
 }
 
 #[test]
-fn what_steers_stands_apart_from_what_is_queued() {
+fn steering_messages_are_shown_separately_from_queued_ones() {
     let mut model = running(&[(1, "the README\u{1b}[31m too", false), (2, "use tabs", true)]);
     let screen = draw(&mut model, 2000);
     assert!(screen.contains("1 for the next step: use tabs"), "{screen}");
@@ -42,7 +42,7 @@ fn what_steers_stands_apart_from_what_is_queued() {
 }
 
 #[test]
-fn the_words_that_steered_stand_where_the_model_heard_them() {
+fn steering_messages_appear_where_the_model_received_them() {
     let mut model = running(&[(1, "use tabs", true)]);
     tell(&mut model, text("I begin.\n"), 1500);
     tell(&mut model, waiting(&[]), 2000);
@@ -55,7 +55,7 @@ fn the_words_that_steered_stand_where_the_model_heard_them() {
 }
 
 #[test]
-fn the_last_message_comes_back_into_the_draft_and_is_kept_before_it_waits_no_more() {
+fn alt_up_saves_the_last_queued_message_as_draft_before_unqueueing() {
     let mut model = running(&[(1, "first", false), (2, "second", false)]);
     let sent = play(&mut model, 2000, "<alt+up>");
     assert_eq!(sent, ["draft \"second\"", "editwaiting { id: 2, text: \"\" }"]);
@@ -67,7 +67,7 @@ fn the_last_message_comes_back_into_the_draft_and_is_kept_before_it_waits_no_mor
 }
 
 #[test]
-fn what_is_sent_again_keeps_its_kind_unless_the_draft_was_emptied() {
+fn an_unqueued_message_keeps_its_kind_when_resent_unless_the_draft_was_cleared() {
     let mut model = running(&[(1, "tabs", true)]);
     play(&mut model, 2000, "<alt+up>");
     tell(&mut model, waiting(&[]), 2100);
@@ -78,7 +78,7 @@ fn what_is_sent_again_keeps_its_kind_unless_the_draft_was_emptied() {
 }
 
 #[test]
-fn a_message_that_was_taken_in_the_meantime_is_not_doubled_in_the_draft() {
+fn a_message_sent_before_being_unqueued_is_removed_from_the_draft() {
     let said = |steer: bool| {
         if steer { EventKind::Steered { text: "tabs".to_owned() } } else { started("tabs") }
     };
@@ -100,7 +100,7 @@ fn a_message_that_was_taken_in_the_meantime_is_not_doubled_in_the_draft() {
 }
 
 #[test]
-fn several_messages_that_were_taken_as_one_are_none_of_them_doubled() {
+fn messages_sent_together_before_being_unqueued_are_removed_from_the_draft() {
     let mut model = running(&[(1, "tabs", true), (2, "and short names", true)]);
     play(&mut model, 2000, "<alt+up><alt+up>");
     assert_eq!(model.composer.text(), "tabs\n\nand short names");
@@ -110,7 +110,7 @@ fn several_messages_that_were_taken_as_one_are_none_of_them_doubled() {
 }
 
 #[test]
-fn another_message_with_the_same_words_leaves_the_draft_alone() {
+fn sending_another_message_with_the_same_text_keeps_the_draft() {
     let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
     play(&mut model, 2000, "<alt+up>");
     // The first one is sent before the second is taken back.
@@ -128,7 +128,7 @@ fn another_message_with_the_same_words_leaves_the_draft_alone() {
 }
 
 #[test]
-fn what_was_changed_by_then_stays() {
+fn edits_to_an_already_sent_message_stay_in_the_draft() {
     let mut model = running(&[(1, "tabs", true)]);
     play(&mut model, 2000, "<alt+up> <backspace><backspace>");
     tell(&mut model, waiting(&[]), 2500);
@@ -138,7 +138,7 @@ fn what_was_changed_by_then_stays() {
 }
 
 #[test]
-fn the_queue_is_listed_and_changed_by_number() {
+fn the_queue_is_listed_and_edited_by_number() {
     let mut model = running(&[(3, "tabs", true), (4, "the README", false)]);
     play(&mut model, 2000, "/queue<enter>");
     let screen = draw(&mut model, 2900);
@@ -154,7 +154,7 @@ fn the_queue_is_listed_and_changed_by_number() {
 }
 
 #[test]
-fn a_queued_message_is_edited_and_removed_in_the_list() {
+fn queued_messages_are_edited_and_removed_in_the_list() {
     let mut model = running(&[(3, "tabs", true), (4, "the README", false)]);
     play(&mut model, 2000, "/queue<enter>");
     draw(&mut model, 2100);
@@ -168,7 +168,7 @@ fn a_queued_message_is_edited_and_removed_in_the_list() {
 }
 
 #[test]
-fn a_question_that_nobody_answered_closes_and_says_so() {
+fn an_approval_that_times_out_closes_with_a_message() {
     let mut model = model(100, 40);
     tell(&mut model, started("x"), 0);
     tell(&mut model, requested("call-a", "EditFile", "Edit src/main.rs"), 100);
@@ -195,7 +195,7 @@ fn wakes(model: &mut Model, from: u64, until: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_question_that_ends_wakes_for_every_number_it_shows_and_others_for_none() {
+fn an_approval_countdown_wakes_for_every_displayed_change_and_never_without_a_timeout() {
     let asks = |timeout_ms| {
         let mut model = model(100, 40);
         tell(&mut model, started("x"), 0);
@@ -219,7 +219,7 @@ fn a_question_that_ends_wakes_for_every_number_it_shows_and_others_for_none() {
 }
 
 #[test]
-fn what_changed_on_disk_is_asked_about_anew_once_the_person_looked() {
+fn a_renewed_approval_can_be_decided_only_after_the_updated_diff_was_shown() {
     for (width, height) in [(120, 36), (60, 20), (40, 12)] {
         let mut model = model(width, height);
         let amendable = Amendable { renewed: true, ..Amendable::default() };

@@ -20,7 +20,7 @@ fn end() -> EventKind {
 }
 
 #[test]
-fn it_is_asked_for_at_the_end_of_steps_that_did_something_and_never_by_time() {
+fn the_worktree_state_is_requested_after_steps_with_changes_and_never_periodically() {
     let mut model = model(120, 36);
     let ran = |id: &str, tool: &str| {
         let mut ended = completed(id, ToolStatus::Succeeded, "", None);
@@ -45,7 +45,7 @@ fn it_is_asked_for_at_the_end_of_steps_that_did_something_and_never_by_time() {
 }
 
 #[test]
-fn the_status_row_has_what_was_found_and_what_the_command_said_made_harmless() {
+fn the_status_row_shows_the_worktree_state_and_sanitized_command_output() {
     let mut model = model(140, 36);
     told(&mut model, 3, "3 jobs \x1b[31m\x1b]52;c;aGk=\x07red\u{202e}");
     let row = draw(&mut model, 1000).lines().rev().nth(1).unwrap().to_owned();
@@ -56,7 +56,7 @@ fn the_status_row_has_what_was_found_and_what_the_command_said_made_harmless() {
 }
 
 #[test]
-fn items_of_the_settings_stand_in_their_order() {
+fn configured_status_items_keep_their_order() {
     let mut model = model(120, 36);
     model.options.status = ["branch", "nonsense", "cost", "model"].map(str::to_owned).to_vec();
     told(&mut model, 1, "no item");

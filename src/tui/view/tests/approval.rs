@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_details_of_a_command_have_its_directory_as_people_write_it() {
+fn command_details_abbreviate_the_home_directory() {
     let mut model = model(120, 36);
     let mut approval = command_approval("a");
     if let Some(command) = &mut approval.command {
@@ -14,7 +14,7 @@ fn the_details_of_a_command_have_its_directory_as_people_write_it() {
 }
 
 #[test]
-fn an_edit_to_approve() {
+fn approval_of_an_edit() {
     check("edit", |model| {
         cards(model);
         tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
@@ -23,7 +23,7 @@ fn an_edit_to_approve() {
 }
 
 #[test]
-fn hunks_to_approve() {
+fn approval_with_selectable_hunks() {
     check("hunks", |model| {
         cards(model);
         tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
@@ -35,7 +35,7 @@ fn hunks_to_approve() {
 }
 
 #[test]
-fn effects_of_which_some_are_left_out() {
+fn approval_with_some_effects_excluded() {
     check("effects-selected", |model| {
         cards(model);
         tell(model, EventKind::ApprovalRequested(effects_approval("a")), 9500);
@@ -48,7 +48,7 @@ fn effects_of_which_some_are_left_out() {
 }
 
 #[test]
-fn effects_that_conflict_with_the_files() {
+fn effects_that_conflict_with_current_files() {
     check("effects-conflict", |model| {
         cards(model);
         let approval = effects_approval("a");
@@ -60,7 +60,7 @@ fn effects_that_conflict_with_the_files() {
 }
 
 #[test]
-fn a_hunk_that_is_edited() {
+fn approval_with_a_hunk_being_edited() {
     check("hunk-edited", |model| {
         cards(model);
         tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
@@ -73,7 +73,7 @@ fn a_hunk_that_is_edited() {
 }
 
 #[test]
-fn a_command_of_which_a_part_can_run() {
+fn approval_of_a_command_whose_first_parts_can_run_alone() {
     check("parts", |model| {
         cards(model);
         let line = "cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp".to_owned();
@@ -84,7 +84,7 @@ fn a_command_of_which_a_part_can_run() {
 }
 
 #[test]
-fn a_change_whose_file_is_another_one_by_now() {
+fn approval_of_an_outdated_change() {
     check("outdated", |model| {
         cards(model);
         let approval = hunks_approval("a");
@@ -96,7 +96,7 @@ fn a_change_whose_file_is_another_one_by_now() {
 }
 
 #[test]
-fn a_change_that_was_made_anew() {
+fn approval_of_a_renewed_change() {
     check("renewed", |model| {
         cards(model);
         let amendable = Amendable { renewed: true, ..hunks_approval("a").amendable };
@@ -105,7 +105,7 @@ fn a_change_that_was_made_anew() {
 }
 
 #[test]
-fn a_change_that_was_made_anew_and_is_looked_at() {
+fn approval_of_a_renewed_change_with_the_updated_diff_shown() {
     check("renewed-shown", |model| {
         cards(model);
         let amendable = Amendable { renewed: true, ..hunks_approval("a").amendable };
@@ -115,7 +115,7 @@ fn a_change_that_was_made_anew_and_is_looked_at() {
 }
 
 #[test]
-fn a_question_whose_time_ends() {
+fn approval_with_a_countdown() {
     check("countdown", |model| {
         cards(model);
         tell(model, EventKind::ApprovalRequested(Approval { timeout_ms: Some(42_000), ..edit_approval("a") }), 9500);
@@ -123,7 +123,7 @@ fn a_question_whose_time_ends() {
 }
 
 #[test]
-fn a_rule_to_choose() {
+fn choice_of_a_rule_to_save() {
     check("always", |model| {
         cards(model);
         let rule = |words: &[&str], exact| {
@@ -144,7 +144,7 @@ fn a_rule_to_choose() {
 }
 
 #[test]
-fn which_rules_have_a_say() {
+fn explanation_of_the_matching_rules() {
     check("explain", |model| {
         cards(model);
         tell(model, EventKind::ApprovalRequested(command_approval("a")), 9500);
@@ -153,7 +153,7 @@ fn which_rules_have_a_say() {
 }
 
 #[test]
-fn what_a_project_brings_can_be_read_before_the_answer() {
+fn project_files_can_be_read_before_trust_is_granted() {
     for (width, height) in SIZES {
         let mut model = Model::new(options(), None, Size::new(width, height));
         let (trust, _answered) = trust(&["AGENTS.md (instructions for the model, 19 bytes)"]);
@@ -170,7 +170,7 @@ fn what_a_project_brings_can_be_read_before_the_answer() {
 }
 
 #[test]
-fn no_choice_is_cut_at_the_edge() {
+fn all_choices_are_visible_at_every_size() {
     for (width, height) in SIZES {
         let mut model = model(width, height);
         tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
@@ -189,7 +189,7 @@ fn no_choice_is_cut_at_the_edge() {
 }
 
 #[test]
-fn a_command_to_approve() {
+fn approval_of_a_command() {
     check("command", |model| {
         cards(model);
         tell(model, requested("call-a", "RunCommand", "$ cargo test …"), 9000);
@@ -199,7 +199,7 @@ fn a_command_to_approve() {
 }
 
 #[test]
-fn what_a_command_did_in_its_copy() {
+fn approval_of_command_effects() {
     check("effects", |model| {
         cards(model);
         tell(model, requested("call-a", "RunCommand", "$ cargo test …"), 9000);
@@ -208,7 +208,7 @@ fn what_a_command_did_in_its_copy() {
 }
 
 #[test]
-fn a_command_that_may_run_again_with_more_open() {
+fn approval_to_rerun_a_command_with_more_access() {
     check("opened", |model| {
         cards(model);
         let opens = vec![Outside::Host { host: "index.example.com".to_owned(), port: 443 }];
@@ -221,7 +221,7 @@ fn a_command_that_may_run_again_with_more_open() {
 }
 
 #[test]
-fn a_command_whose_effects_can_be_shown_and_one_whose_cannot() {
+fn preview_is_offered_only_for_commands_that_support_it() {
     for (offer, words) in [
         (PreviewOffer::Possible, "p  preview"),
         (PreviewOffer::Impossible { reason: "it writes to `.git`".to_owned() }, "n  no   ?  more"),
@@ -235,7 +235,7 @@ fn a_command_whose_effects_can_be_shown_and_one_whose_cannot() {
 }
 
 #[test]
-fn an_approval_that_opened_while_typing() {
+fn approval_that_arrived_during_typing() {
     check("unfocused", |model| {
         cards(model);
         feed(model, Msg::Input(Input::Paste("also fix the".to_owned())), 9400);
@@ -244,7 +244,7 @@ fn an_approval_that_opened_while_typing() {
 }
 
 #[test]
-fn a_long_path_is_shown_whole_and_what_is_granted_is_said_to_its_end() {
+fn long_paths_are_shown_in_full_in_the_approval_and_the_rule() {
     let path = format!("{}/main_of_it.rs", ["crates", "a_long_name_of_a_crate", "src", "deep", "deeper", "deepest"].join("/"));
     for (width, height) in [(80, 24), (60, 30), (50, 40)] {
         let mut model = model(width, height);
@@ -266,7 +266,7 @@ fn a_long_path_is_shown_whole_and_what_is_granted_is_said_to_its_end() {
 }
 
 #[test]
-fn a_choice_in_few_words_says_all_before_it_is_confirmed() {
+fn an_abbreviated_choice_shows_its_full_text_before_confirmation() {
     let mut model = model(60, 16);
     feed(&mut model, Msg::Event(Box::new(event(EventKind::ApprovalRequested(edit_approval("a"))))), 1000);
     for at in [1000, 5000, 6000, 7000] {

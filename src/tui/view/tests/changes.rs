@@ -45,7 +45,7 @@ fn what_changed() {
 }
 
 #[test]
-fn what_changed_is_shown_only_to_who_asked_and_keeps_the_keys() {
+fn the_change_list_opens_only_on_request_and_keeps_focus() {
     let mut model = model(80, 24);
     tell(&mut model, EventKind::ChangedFiles(changes()), 100);
     assert!(!picture(&mut model, 200).contains("Changed in this session"), "nobody asked");
@@ -80,7 +80,7 @@ fn nothing_changed() {
 }
 
 #[test]
-fn a_list_of_changes_that_is_cut_says_which_file_is_open() {
+fn a_truncated_change_list_shows_which_file_is_open() {
     let mut model = model(40, 12);
     let mut many = changes();
     many.files.extend(std::iter::repeat_n(many.files[1].clone(), 5));

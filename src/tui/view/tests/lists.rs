@@ -2,7 +2,7 @@ use super::*;
 use crate::protocol::review::Confidence;
 
 #[test]
-fn a_menu_with_more_below_says_so_beside_its_words() {
+fn a_menu_with_more_rows_below_shows_an_arrow() {
     let mut model = model(40, 12);
     typed(&mut model, "/");
     let drawn = picture(&mut model, 20_000);
@@ -10,7 +10,7 @@ fn a_menu_with_more_below_says_so_beside_its_words() {
 }
 
 #[test]
-fn the_models_to_choose_from() {
+fn the_model_list() {
     check("models", |model| {
         cards(model);
         control(model, 'l');
@@ -21,7 +21,7 @@ fn the_models_to_choose_from() {
 }
 
 #[test]
-fn commands_behind_a_slash() {
+fn command_completion_menu() {
     check("slash", |model| {
         cards(model);
         let fix = own_command("fix", "---\ndescription: Fix an issue\nargument-hint: <number>\n---\nFix $1");
@@ -32,7 +32,7 @@ fn commands_behind_a_slash() {
 }
 
 #[test]
-fn files_behind_an_at_sign() {
+fn file_completion_menu() {
     check("files", |model| {
         typed(model, "compare @gr");
         let file = |path: &str, tokens| FoundFile { path: path.to_owned(), tokens };
@@ -74,7 +74,7 @@ fn sessions(model: &mut Model) {
 }
 
 #[test]
-fn the_sessions_to_go_on_with() {
+fn the_session_list() {
     check("sessions", sessions);
 }
 
@@ -112,7 +112,7 @@ fn the_branches_of_a_session() {
 }
 
 #[test]
-fn a_session_looked_at_on_a_narrow_screen() {
+fn a_session_preview_on_a_narrow_screen() {
     check("sessions-look", |model| {
         sessions(model);
         key(model, KeyCode::Char(' '));
@@ -120,7 +120,7 @@ fn a_session_looked_at_on_a_narrow_screen() {
 }
 
 #[test]
-fn a_session_to_delete() {
+fn dialog_to_delete_a_session() {
     check("sessions-delete", |model| {
         sessions(model);
         control(model, 'x');

@@ -31,7 +31,7 @@ fn two_tasks(model: &mut Model) {
 }
 
 #[test]
-fn the_prompts_to_go_back_to() {
+fn list_of_prompts_to_rewind_to() {
     check("rewind", |model| {
         two_tasks(model);
         type_line(model, "/rewind", 8000);
@@ -40,7 +40,7 @@ fn the_prompts_to_go_back_to() {
 }
 
 #[test]
-fn what_a_rewind_would_do() {
+fn preview_of_a_rewind_plan() {
     check("rewind-plan", |model| {
         two_tasks(model);
         type_line(model, "/rewind", 8000);
@@ -56,7 +56,7 @@ fn what_a_rewind_would_do() {
 }
 
 #[test]
-fn what_was_undone_is_marked() {
+fn undone_entries_are_marked() {
     check("rewound", |model| {
         two_tasks(model);
         let target = RewindTarget::Before { task_id: TaskId::new("task_2"), step_id: None };
@@ -65,7 +65,7 @@ fn what_was_undone_is_marked() {
 }
 
 #[test]
-fn a_session_that_another_process_has() {
+fn a_session_held_by_another_process() {
     for (width, height) in SIZES {
         let mut model = Model::new(options(), None, Size::new(width, height));
         let (held, _answered) = held(None, None);
@@ -77,7 +77,7 @@ fn a_session_that_another_process_has() {
 }
 
 #[test]
-fn what_was_in_flight() {
+fn work_in_flight_at_the_last_exit() {
     for (width, height) in SIZES {
         let mut model = Model::new(options(), None, Size::new(width, height));
         let runs = EventKind::ToolStarted {

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_bar_of_the_context_is_as_full_as_the_figure_beside_it() {
+fn the_context_bar_matches_the_percentage() {
     let mut model = model(120, 24);
     for (used, expected) in [
         (0, "░░░░░░░░ 0% 0/200k"),
@@ -16,7 +16,7 @@ fn the_bar_of_the_context_is_as_full_as_the_figure_beside_it() {
 }
 
 #[test]
-fn the_status_row_leaves_out_whose_the_model_is_before_what_changes() {
+fn the_status_row_drops_the_model_provider_before_changing_values() {
     for (width, expected) in [
         (120, "  mine/large │ ctx ░░░░░░░░ 4% 8k/200k │ ask │ sandbox on: preview · net off │ main │ ~/src/greeter\n"),
         (96, "  mine/large │ ctx ░░░░░░░░ 4% 8k/200k │ ask │ sandbox on · net off │ main │ ~/src/greeter\n"),
@@ -35,7 +35,7 @@ fn the_status_row_leaves_out_whose_the_model_is_before_what_changes() {
 }
 
 #[test]
-fn a_policy_that_ends_soon_says_so_in_the_status_row() {
+fn the_status_row_warns_about_policy_expiry() {
     let layer = |seconds: i64| PolicyLayer {
         expires_at: jiff::Timestamp::from_second(seconds).ok(),
         ..PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None }
@@ -67,7 +67,7 @@ fn status_row(model: &mut Model) -> (String, Vec<(String, Token)>) {
 }
 
 #[test]
-fn what_never_goes_from_the_status_row_has_room_at_every_width() {
+fn mandatory_status_items_fit_at_every_width() {
     for width in 40..=160 {
         let mut model = model(width, 20);
         model.screen.theme = crate::tui::theme::Theme::choose(None, crate::tui::theme::Colours::True);
@@ -86,7 +86,7 @@ fn what_never_goes_from_the_status_row_has_room_at_every_width() {
 }
 
 #[test]
-fn the_end_of_a_policy_warns_in_its_last_ten_minutes_and_wakes_the_screen_for_that() {
+fn policy_expiry_warnings_wake_the_screen_at_each_stage() {
     let mut model = model(120, 20);
     let layer =
         PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None };
@@ -104,7 +104,7 @@ fn the_end_of_a_policy_warns_in_its_last_ten_minutes_and_wakes_the_screen_for_th
 }
 
 #[test]
-fn the_hints_of_the_composer_are_five_at_most() {
+fn the_composer_shows_at_most_five_hints() {
     for (width, height) in [(160, 40), (200, 20)] {
         let drawn = picture(&mut model(width, height), 20_000);
         let hints = drawn.lines().rev().find(|row| row.contains("enter send")).unwrap_or_default().to_owned();
@@ -113,7 +113,7 @@ fn the_hints_of_the_composer_are_five_at_most() {
 }
 
 #[test]
-fn the_way_back_is_the_last_hint_to_go() {
+fn the_escape_hint_is_dropped_last() {
     type Scene = fn(&mut Model);
     let scenes: [(&str, Scene); 6] = [
         ("a question about a command", |model| {
@@ -147,7 +147,7 @@ fn the_way_back_is_the_last_hint_to_go() {
 }
 
 #[test]
-fn a_policy_that_ends_while_nothing_happens_says_so_by_itself_and_in_the_narrowest_row() {
+fn policy_expiry_is_reported_while_idle_and_at_the_smallest_width() {
     let mut model = model(40, 12);
     let layer = PolicyLayer {
         scope: "user".to_owned(),
@@ -175,7 +175,7 @@ fn a_policy_that_ends_while_nothing_happens_says_so_by_itself_and_in_the_narrowe
 }
 
 #[test]
-fn a_narrow_status_keeps_the_network_in_whole_words() {
+fn a_narrow_status_row_shows_the_network_state_in_full() {
     let mut narrow = model(40, 12);
     narrow.info.header.sandbox = "sandbox on: preview · net off".to_owned();
     narrow.info.header.mode = crate::protocol::Mode::AutoEdit;
@@ -187,7 +187,7 @@ fn a_narrow_status_keeps_the_network_in_whole_words() {
 }
 
 #[test]
-fn the_window_is_what_the_policy_leaves_of_that_of_the_model() {
+fn the_context_window_is_capped_by_the_policy() {
     let mut model = model(100, 24);
     model.info.tally.context_tokens = 40_000;
     let row = |model: &mut Model| picture(model, 100);

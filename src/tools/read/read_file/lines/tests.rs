@@ -10,7 +10,7 @@ fn part(text: &[u8], first: u64, count: u64, column: u64, most_bytes: usize) -> 
 }
 
 #[test]
-fn a_long_line_is_read_to_its_end_in_parts() {
+fn long_lines_can_be_read_in_parts_to_the_end() {
     let line: String = (0..60_000).map(|index| char::from_u32(0x100 + index % 500).unwrap()).collect();
     let text = format!("one\n{line}\nthree\n");
     let (mut got, mut column) = (String::new(), 1);
@@ -28,7 +28,7 @@ fn a_long_line_is_read_to_its_end_in_parts() {
 }
 
 #[test]
-fn a_column_past_the_line_says_how_long_the_line_is() {
+fn a_column_past_the_line_end_reports_the_length_of_the_line() {
     for (text, columns) in [("abc\ndef", 3), ("abc", 3), ("abc\r\n", 3), ("\nx", 0)] {
         assert_eq!(part(text.as_bytes(), 1, 1, 9, 100).rest, Rest::ShortLine { columns }, "{text:?}");
     }
@@ -37,7 +37,7 @@ fn a_column_past_the_line_says_how_long_the_line_is() {
 }
 
 #[test]
-fn the_bound_is_the_last_byte_that_is_given() {
+fn the_byte_limit_is_inclusive() {
     for (bytes, rest) in [(99, Rest::Nothing), (100, Rest::Nothing), (101, Rest::LongLine { column: 101 })] {
         assert_eq!(part("x".repeat(bytes).as_bytes(), 1, 9, 1, 100).rest, rest, "{bytes}");
     }
@@ -51,7 +51,7 @@ fn the_bound_is_the_last_byte_that_is_given() {
 }
 
 #[test]
-fn a_secret_is_not_shown_in_halves() {
+fn secrets_are_not_split_across_parts() {
     let token = "ghp_R8vQ2mZx7LkPw3TnYb6HcJd9FsGa4Ue1Xo5i";
     let line = format!("{{\"a\": \"{}\", \"t\": \"{token}\"}}", "x".repeat(200));
     let at = line.find(token).unwrap();
@@ -64,7 +64,7 @@ fn a_secret_is_not_shown_in_halves() {
 }
 
 #[test]
-fn an_encoding_without_ascii_is_read_by_lines_too() {
+fn encodings_without_ascii_compatibility_are_read_by_line() {
     let (bytes, _, _) = ISO_2022_JP.encode("x");
     assert_eq!(bytes.as_ref(), b"x");
     let text = b"a\n\x1b$B%F%9%H\x1b(B\nc\n";

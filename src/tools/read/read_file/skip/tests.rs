@@ -28,7 +28,7 @@ fn fast(bytes: &[u8], encoding: &'static Encoding, first: u64) -> (u64, bool, St
 }
 
 #[test]
-fn lines_are_skipped_in_any_encoding_as_one_by_one() {
+fn fast_line_skipping_equals_reading_line_by_line_in_any_encoding() {
     let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\n";
     let long = "x".repeat(CHUNK_BYTES - 20);
     let escaped = format!("{{\"key\": \"-----BEGIN PRIVATE KEY-----{}\"}}\nnext\n", "A".repeat(CHUNK_BYTES * 2));
@@ -55,7 +55,7 @@ fn lines_are_skipped_in_any_encoding_as_one_by_one() {
 }
 
 #[test]
-fn dashes_are_found_wherever_the_chunks_end() {
+fn key_markers_are_found_across_chunk_boundaries() {
     for shift in 0..AHEAD_BYTES + 64 {
         if shift % 97 > 12 {
             continue;
@@ -72,7 +72,7 @@ fn dashes_are_found_wherever_the_chunks_end() {
 
 proptest! {
     #[test]
-    fn what_is_skipped_says_of_keys_what_its_lines_say(
+    fn skipped_lines_give_the_same_key_state_as_read_lines(
         lines in proptest::collection::vec(prop_oneof![
             Just("-----BEGIN PRIVATE KEY-----"), Just("-----END PRIVATE KEY-----"), Just("-----BEGIN PUBLIC KEY-----"),
             Just("-----END PUBLIC KEY-----"), Just("text --- text"), Just("----------"), Just("é\r"), Just(""),

@@ -63,7 +63,7 @@ fn kind(kind: &EffectKind) -> String {
 }
 
 #[test]
-fn every_effect_is_told_and_shown_as_git_would() {
+fn effects_are_listed_and_shown_as_a_git_diff() {
     let line = "echo four >> a.txt; rm bin; printf 'x\\0' > new.bin; ln -s a.txt l; mkdir -p deep/er; echo n > deep/n; chmod 755 src/b.rs; \
                 mv src/c.rs src/d.rs; touch -d 2001-01-01 .gitignore";
     let Some(mut tried) = tried(line) else { return };
@@ -102,7 +102,7 @@ fn every_effect_is_told_and_shown_as_git_would() {
 }
 
 #[test]
-fn what_git_ignores_is_listed_by_the_rules_from_before() {
+fn ignored_files_are_listed_by_the_previous_ignore_rules() {
     let line = "echo y > target/old/x; mkdir target/new; for n in 1 2 3 4 5 6; do echo z > target/new/z$n; done; rm -r target/old; echo '*' > .gitignore; echo l > a.log; \
                 mkdir src/m; echo m > src/m/m";
     let Some(mut tried) = tried(line) else { return };
@@ -122,7 +122,7 @@ fn what_git_ignores_is_listed_by_the_rules_from_before() {
 }
 
 #[test]
-fn everything_that_is_kept_is_listed_and_what_was_there_comes_first() {
+fn every_applied_change_is_listed_with_existing_files_first() {
     let line = "for n in $(seq 700); do mkdir -p many/$((n % 7)); echo $n > many/$((n % 7))/$n; done; echo x > a.txt; rm src/b.rs; \
                 chmod 755 src/c.rs; ln -s /etc many/link; echo x > many/.npmrc; echo x > many/0/Makefile; printf x > many/run; chmod 755 many/run";
     let Some(mut tried) = tried(line) else { return };
@@ -147,7 +147,7 @@ fn everything_that_is_kept_is_listed_and_what_was_there_comes_first() {
 }
 
 #[test]
-fn more_paths_than_can_be_listed_leave_some_unlisted_and_then_nothing_is_kept() {
+fn effects_beyond_the_list_limit_are_reported_as_unlisted() {
     let Some(mut tried) = tried("for n in $(seq 5010); do ln -s x l$n; done") else { return };
     let shown = shown(&mut tried.changes, &tried.settings);
     assert_eq!((shown.files.len() as u64, shown.more_files), (5_000, 10));
@@ -156,7 +156,7 @@ fn more_paths_than_can_be_listed_leave_some_unlisted_and_then_nothing_is_kept() 
 }
 
 #[test]
-fn directories_are_told_of_once() {
+fn directories_are_listed_once() {
     let Some(mut moved) = tried("mv src lib") else { return };
     let seen = shown(&mut moved.changes, &moved.settings);
     assert_eq!(told(&seen), ["lib/ moved from src/ false"]);
@@ -167,7 +167,7 @@ fn directories_are_told_of_once() {
 }
 
 #[test]
-fn what_the_policy_refuses_is_said_and_taken_out() {
+fn effects_denied_by_the_policy_are_reported_and_removed() {
     let Some(mut tried) =
         tried("echo x > .env; mv a.txt moved; mkdir -p .git/hooks; echo x > .git/hooks/h; mkfifo p; rm src/b.rs")
     else {
@@ -186,7 +186,7 @@ fn what_the_policy_refuses_is_said_and_taken_out() {
 }
 
 #[test]
-fn a_directory_made_a_repository_for_git_is_not_kept_as_one() {
+fn a_directory_turned_into_a_git_repository_is_not_applied_as_one() {
     let line = "mkdir -p r/objects r/refs r/hooks; echo ref > r/HEAD; echo '[core]' > r/config; echo x > r/readme";
     let Some(mut tried) = tried(line) else { return };
     let seen = shown(&mut tried.changes, &tried.settings);

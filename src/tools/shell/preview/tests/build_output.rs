@@ -24,7 +24,7 @@ fn direct() -> Option<Bench> {
 }
 
 #[test]
-fn a_conflict_in_build_output_costs_only_the_build_output() {
+fn a_conflict_in_build_output_discards_only_the_build_output() {
     let Some(bench) = project("target/\n") else { return };
     bench.write("target/shared", "one\n");
     bench.write("source", "one\n");
@@ -72,7 +72,7 @@ fn applied_files_keep_their_times_unless_a_build_ran_since() {
 }
 
 #[test]
-fn direct_build_output_is_written_at_once_and_stays() {
+fn direct_build_output_is_written_immediately_and_kept() {
     let Some(bench) = direct() else { return };
     let plan = ran(&bench, "echo two > source; echo new > target/new; echo more >> target/old; mkdir -p build; echo x > build/a");
     assert_eq!((text(&bench, "target/new"), text(&bench, "target/old")), ("new\n".to_owned(), "old\nmore\n".to_owned()));
@@ -96,7 +96,7 @@ fn direct_build_output_is_written_at_once_and_stays() {
 }
 
 #[test]
-fn a_discarded_source_is_built_again_although_its_build_output_stays() {
+fn a_discarded_source_change_is_rebuilt_although_build_output_remains() {
     let Some(bench) = direct() else { return };
     if Command::new("make").arg("--version").stdout(Stdio::null()).status().is_err() {
         return eprintln!("skipped: no make");
@@ -114,7 +114,7 @@ fn a_discarded_source_is_built_again_although_its_build_output_stays() {
 }
 
 #[test]
-fn what_may_not_be_in_direct_build_output_is_removed_again() {
+fn forbidden_files_in_direct_build_output_are_removed() {
     let Some(bench) = direct() else { return };
     bench.write("secret", "s\n");
     symlink("old", bench.path("target/was")).unwrap();
@@ -154,7 +154,7 @@ fn only_existing_build_directories_are_written_directly() {
 }
 
 #[test]
-fn the_next_process_discards_as_well() {
+fn the_next_process_discards_undecided_effects() {
     let Some(mut bench) = direct() else { return };
     bench.settings.session = Some(SessionId::new("s"));
     let before = modified(&bench, "source");

@@ -71,7 +71,7 @@ fn expected(before: &Files, after: &Files, discarded: &[&str]) -> Files {
 }
 
 #[test]
-fn the_final_tree_equals_what_was_selected() {
+fn the_final_tree_contains_exactly_the_selected_effects() {
     let Some(bench) = bench() else { return };
     filled(&bench);
     let before = files(&bench);
@@ -109,7 +109,7 @@ fn the_final_tree_equals_what_was_selected() {
 }
 
 #[test]
-fn a_hunk_that_is_left_out_keeps_its_old_lines() {
+fn discarded_hunks_keep_their_old_lines() {
     let Some(bench) = bench() else { return };
     let lines = |changed: &[usize]| -> String {
         (1..=40).map(|n| if changed.contains(&n) { format!("new {n}\r\n") } else { format!("line {n}\r\n") }).collect()
@@ -132,7 +132,7 @@ fn a_hunk_that_is_left_out_keeps_its_old_lines() {
 }
 
 #[test]
-fn build_output_is_discarded_with_the_files_that_are_left_out() {
+fn build_output_is_discarded_if_any_file_is_discarded() {
     let Some(bench) = project("target/\n") else { return };
     bench.write("target/old.o", "old\n");
     let line = "echo a > a.c; echo b > b.c; cat a.c b.c > target/new.o; echo changed > target/old.o";
@@ -146,7 +146,7 @@ fn build_output_is_discarded_with_the_files_that_are_left_out() {
 }
 
 #[test]
-fn a_file_changed_since_is_no_conflict_if_its_change_is_left_out() {
+fn a_changed_file_is_not_a_conflict_if_its_effect_is_discarded() {
     let Some(bench) = bench() else { return };
     filled(&bench);
     let mut plan = previewed(&bench, LINE).unwrap();

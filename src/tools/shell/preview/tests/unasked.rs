@@ -75,7 +75,7 @@ fn a_command_that_changes_nothing_has_no_effects() {
 }
 
 #[test]
-fn secrets_of_the_workspace_are_hidden_and_a_failure_that_names_one_says_so() {
+fn workspace_secrets_are_hidden_and_denied_accesses_are_reported() {
     let Some(bench) = project("target/\n") else { return };
     for name in [".env", "certs/server.key", "deep/er/id_ed25519", "prod.tfstate"] {
         bench.write(name, "s3cret-value\n");
@@ -95,7 +95,7 @@ fn secrets_of_the_workspace_are_hidden_and_a_failure_that_names_one_says_so() {
 }
 
 #[test]
-fn a_run_gets_the_usual_variables_and_no_terminal() {
+fn layer_runs_get_the_core_environment_and_no_terminal() {
     let Some(mut bench) = project("target/\n") else { return };
     for (given, expected) in [
         (Environment::Inherit, Environment::Core),
@@ -110,7 +110,7 @@ fn a_run_gets_the_usual_variables_and_no_terminal() {
 }
 
 #[test]
-fn the_repository_is_read_only_and_nothing_stands_for_what_is_not_there() {
+fn the_repository_is_read_only_and_missing_paths_get_no_placeholders() {
     let Some(bench) = project("target/\n") else { return };
     let plan = ran(&bench, "ls -A; echo x > .git/x || echo refused; mkdir .aye");
     let shown = effects(&plan);
@@ -121,7 +121,7 @@ fn the_repository_is_read_only_and_nothing_stands_for_what_is_not_there() {
 }
 
 #[test]
-fn build_output_is_counted_and_kept_without_being_listed() {
+fn build_output_is_counted_and_applied_without_being_listed() {
     let Some(bench) = project("target/\n*.log\n") else { return };
     bench.write("target/old", "old\n");
     bench.write("target/gone", "gone\n");
@@ -142,7 +142,7 @@ fn build_output_is_counted_and_kept_without_being_listed() {
 }
 
 #[test]
-fn what_does_not_qualify_as_build_output_is_listed() {
+fn files_that_do_not_qualify_as_build_output_are_listed() {
     let Some(mut bench) = project("target/\nbuild/\nnode_modules/\n.venv/\nlibrary/\n") else { return };
     bench.write("build/tracked.txt", "in git\n");
     git(&bench, &["add", "-f", "build/tracked.txt"]);
@@ -183,7 +183,7 @@ fn what_does_not_qualify_as_build_output_is_listed() {
 }
 
 #[test]
-fn outside_of_a_repository_only_a_tagged_directory_is_build_output() {
+fn outside_a_repository_only_tagged_directories_are_build_output() {
     let Some(mut bench) = bench() else { return };
     bench.settings.command.sandbox.survey =
         Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), Marks::default(), Vec::new()));
@@ -198,7 +198,7 @@ fn outside_of_a_repository_only_a_tagged_directory_is_build_output() {
 }
 
 #[test]
-fn a_discarded_run_leaves_no_build_output_of_what_it_was_made_from() {
+fn a_discarded_run_leaves_no_build_output_of_discarded_sources() {
     let Some(bench) = project("target/\n") else { return };
     if Command::new("make").arg("--version").stdout(Stdio::null()).status().is_err() {
         return eprintln!("skipped: no make");
@@ -218,7 +218,7 @@ fn a_discarded_run_leaves_no_build_output_of_what_it_was_made_from() {
 }
 
 #[test]
-fn what_file_tools_would_do_is_told_as_their_actions() {
+fn effects_that_file_tools_could_cause_are_reported_as_file_actions() {
     let Some(bench) = project("target/\nignored.txt\n") else { return };
     for name in ["a.txt", "b.txt", "ignored.txt"] {
         bench.write(name, "text\n");
@@ -245,7 +245,7 @@ fn what_file_tools_would_do_is_told_as_their_actions() {
 }
 
 #[test]
-fn a_run_that_is_ended_says_so() {
+fn stopped_runs_are_reported() {
     let Some(bench) = project("target/\n") else { return };
     let plan = ran_for(&bench, json!({"command": "echo x > a.txt; exec sleep 60", "timeout": 1}));
     assert!(end(&plan).stopped && effects(&plan).ended.contains("killed"), "{:?}", effects(&plan));
@@ -254,7 +254,7 @@ fn a_run_that_is_ended_says_so() {
 }
 
 #[test]
-fn the_digest_is_of_every_effect() {
+fn the_digest_covers_every_effect() {
     let Some(bench) = project("target/\n") else { return };
     let of = |line: &str| end(&ran(&bench, line)).digest.clone();
     let all = [of("true"), of("echo a > x"), of("echo b > x"), of("echo a > y"), of("echo a > x; echo said")];
@@ -294,7 +294,7 @@ fn the_cost_of_a_layer() {
 }
 
 #[test]
-fn names_of_one_file_are_all_deleted_and_replaced() {
+fn all_hard_links_of_a_file_are_deleted_and_replaced() {
     let Some(bench) = project("target/\n") else { return };
     let names = ["target/a", "target/deep/b", "target/c", "d.txt"];
     bench.write("target/a", "x\n");

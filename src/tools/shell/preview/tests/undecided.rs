@@ -31,7 +31,7 @@ fn reopened(bench: &Bench, router: &Router, digest: &str) -> Result<Plan, ToolEr
 }
 
 #[test]
-fn undecided_effects_are_shown_again_by_the_next_process_and_kept_from_there() {
+fn undecided_effects_are_shown_and_can_be_applied_by_the_next_process() {
     let Some((mut bench, shown, digest)) = undecided() else { return };
     assert_eq!(left(&bench), 1);
     let before = tree(&bench.settings.workspace);
@@ -52,7 +52,7 @@ fn undecided_effects_are_shown_again_by_the_next_process_and_kept_from_there() {
 }
 
 #[test]
-fn effects_that_are_not_as_they_were_are_discarded() {
+fn undecided_effects_that_changed_are_discarded() {
     let layer = |bench: &Bench| {
         let views = previews(&bench.root.join("base"));
         fs::read_dir(views).unwrap().next().unwrap().unwrap().path()
@@ -79,7 +79,7 @@ fn effects_that_are_not_as_they_were_are_discarded() {
 }
 
 #[test]
-fn effects_are_shown_again_and_kept_although_their_files_were_touched() {
+fn undecided_effects_remain_valid_if_their_files_were_only_touched() {
     let Some((bench, shown, digest)) = undecided() else { return };
     bench.write("changed.txt", "one\n");
     fs::rename(bench.path("gone.txt"), bench.path("away")).unwrap();
@@ -93,7 +93,7 @@ fn effects_are_shown_again_and_kept_although_their_files_were_touched() {
 }
 
 #[test]
-fn an_approval_that_was_not_carried_out_before_a_crash_applied_nothing_and_says_so() {
+fn an_approval_lost_in_a_crash_applies_nothing_and_is_reported() {
     let Some((bench, _, _)) = undecided() else { return };
     let before = tree(&bench.settings.workspace);
     for _ in 0..2 {
@@ -107,7 +107,7 @@ fn an_approval_that_was_not_carried_out_before_a_crash_applied_nothing_and_says_
 }
 
 #[test]
-fn an_undecided_layer_waits_for_its_session_and_goes_with_it() {
+fn an_undecided_layer_is_kept_for_its_session_and_removed_with_the_session() {
     let base = |bench: &Bench| [bench.root.join("base")];
     let Some((mut bench, _, _)) = undecided() else { return };
     assert_eq!(undecided_use(&base(&bench)).len(), 1);
