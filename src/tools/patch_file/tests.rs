@@ -102,7 +102,7 @@ fn malformed_patch_files_are_rejected() {
         (with_header(&text, |header| header["files"][0]["result"]["mode"] = json!("120000")), "regular files"),
         (with_header(&text, |header| header["files"][0]["result"]["mode"] = json!("100755")), "does not match the header"),
         (with_header(&text, |header| header["files"][0]["base"]["sha256"] = json!("x")), "SHA-256"),
-        (with_header(&text, |header| header["files"][0]["result"] = header["files"][0]["base"].clone()), "does not change"),
+        (with_header(&text, |header| header["files"][0]["result"] = header["files"][0]["base"].clone()), "state are the same"),
         (format!("{text}and more\n"), "incomplete"),
         (text.replace("+four\n\\ No newline at end of file\n", ""), "incomplete"),
         (text.replace("--- a/a.txt", "deleted file mode 100644\n--- a/a.txt"), "does not match the header"),

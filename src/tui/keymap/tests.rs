@@ -283,7 +283,7 @@ fn hints_name_the_current_keys() {
     let map =
         keymap("[composer]\nmodel = \"f4\"\nbrowse = []\nreview = \"ctrl+n\"\n\"line-down\" = []\n[browse]\nnext = [\"down\"]\n");
     for (focus, hint, said) in [
-        (Focus::Composer, "ctrl+l change model", Some("f4 other model")),
+        (Focus::Composer, "ctrl+l change model", Some("f4 change model")),
         (Focus::Composer, "tab review", Some("ctrl+n review")),
         (Focus::Composer, "ctrl+t browse", None),
         (Focus::Composer, "enter send", Some("enter send")),
@@ -291,7 +291,7 @@ fn hints_name_the_current_keys() {
         (Focus::Question, "tab next", Some("tab next")),
         (Focus::Browse, "j k move", Some("down k move")),
         (Focus::Browse, "j down entry", Some("down entry")),
-        (Focus::Menu, "ctrl+l change model", Some("f4 other model")),
+        (Focus::Menu, "ctrl+l change model", Some("f4 change model")),
     ] {
         let hint = map.hint(focus, hint);
         assert_eq!(hint.as_deref(), said);
