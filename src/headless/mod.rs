@@ -204,9 +204,7 @@ impl Verdict {
         match kind {
             EventKind::ToolCompleted { error: Some(error), .. } => self.denied |= is_denial(error.code),
             EventKind::TaskCompleted { .. } => self.ended = Some(Outcome::Completed),
-            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
-                self.ended = Some(failed(failure.kind));
-            }
+            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => self.fail(failure.kind),
             EventKind::TaskCancelled { .. } => self.ended = Some(Outcome::Cancelled),
             EventKind::SessionStarted { .. }
             | EventKind::PolicyInForce { .. }
@@ -270,6 +268,10 @@ impl Verdict {
             | EventKind::Notice { .. }
             | EventKind::SessionCompleted { .. } => {}
         }
+    }
+
+    fn fail(&mut self, kind: FailureKind) {
+        self.ended = Some(failed(kind));
     }
 
     fn outcome(&self) -> Outcome {

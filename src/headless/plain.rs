@@ -99,20 +99,18 @@ impl Plain {
             EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
             EventKind::PolicyExpired { message }
             | EventKind::PolicyRejected { message }
-            | EventKind::PolicyInForce { message: Some(message), .. }
             | EventKind::SavingChanged { message, .. }
             | EventKind::Notice { message } => Some(message.clone()),
             EventKind::ModeChanged { mode } => Some(format!("mode {}", mode.as_str())),
             EventKind::TaskCancelled { .. } => Some("cancelled".to_owned()),
             EventKind::SessionStarted { .. } => start_line(kind),
-            EventKind::SandboxInForce { missing: Some(message), .. } => Some(message.clone()),
+            EventKind::PolicyInForce { message, .. } | EventKind::SandboxInForce { missing: message, .. } => message.clone(),
             EventKind::ChangedFiles(changed) => changed.counts().map(|counts| format!("changed: {counts}")),
             EventKind::Rewound(done) => Some(done.message.clone()),
             EventKind::ElicitationRequested(asked) => Some(elicitation_line(&asked.server)),
             // Written as an error.
             EventKind::TaskFailed { .. } | EventKind::SessionPaused { .. } => None,
-            EventKind::SandboxInForce { missing: None, .. }
-            | EventKind::OwnCommandStarted { .. }
+            EventKind::OwnCommandStarted { .. }
             | EventKind::OwnCommandEnded { .. }
             | EventKind::RewindPointsListed { .. }
             | EventKind::RewindPlanned(_)
@@ -134,7 +132,6 @@ impl Plain {
             | EventKind::BudgetShown { .. }
             | EventKind::RuleTold { .. }
             | EventKind::TaskStarted { .. }
-            | EventKind::PolicyInForce { message: None, .. }
             | EventKind::StepStarted { .. }
             | EventKind::LlmRequestStarted { .. }
             | EventKind::TextChunk { .. }
