@@ -1,7 +1,7 @@
 //! `/review`: a review beside the session, its findings as a list, and the task to fix one.
 
 use crate::review::{finding, git, repository, response};
-use crate::support::{Answer, Editor, Gate, Project, Server, Terminal};
+use crate::support::{Answer, Editor, Gate, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;
 
 /// Number of the messages that a request contains.
@@ -77,10 +77,7 @@ fn the_conversation_does_not_contain_the_review_and_the_session_is_resumed_as_it
     assert!(screen.contains("Hello to you.") && !screen.contains("wrong in a.txt"), "{screen}");
     terminal.prompt("/findings");
     terminal.wait_for("no findings; /review looks for them");
-    terminal.prompt("/cost");
-    terminal.wait_for("session");
     server.push(Answer::text("Once more."));
-    terminal.send("\x1b");
     terminal.prompt("still here?");
     terminal.wait_for("Once more.");
     assert_eq!(messages(&server, 4), messages(&server, 3) + 2);
@@ -166,6 +163,7 @@ fn a_review_is_stopped_with_escape_and_only_one_runs() {
     terminal.wait_for("Try:");
     terminal.prompt("/review");
     terminal.wait_for("Reviewing uncommitted changes: 1 file (+1 −1)");
+    assert!(wait_until(TIMEOUT, || server.requests().len() == 1));
     terminal.prompt("/review --staged");
     terminal.wait_for("a review is running");
     terminal.send("\x03");
@@ -216,7 +214,8 @@ fn as_lines_the_findings_are_printed_and_drafted_by_their_number() {
     for words in ["reviewing uncommitted changes: 1 file", "1. a.txt:2: high, confidence high: wrong in a.txt", "    Because."] {
         assert!(output.stdout.contains(words), "{words}\n{}", output.stdout);
     }
-    let mut terminal = project.env("TERM", "dumb").open_sized(&[], 100, 60);
+    let project = project.env("TERM", "dumb");
+    let mut terminal = project.open_sized(&[], 100, 60);
     server.push(response(&[finding("a.txt", 2, "high")]));
     server.push(Answer::text("It is fixed."));
     terminal.wait_for("You:");
