@@ -210,7 +210,7 @@ async fn input_for_an_idle_shell_is_evaluated_as_a_command_in_the_directory_of_t
         json!({"id": "s1", "text": "ls", "keys": ["ctrl-d"]}),
     ] {
         let (code, message) = live.error("CliWrite", arguments.clone()).await;
-        assert!(code == ErrorCode::InvalidRequest && message.contains("whole lines"), "{arguments}: {message}");
+        assert!(code == ErrorCode::InvalidRequest && message.contains("complete lines"), "{arguments}: {message}");
     }
 }
 
@@ -258,7 +258,7 @@ async fn input_for_a_program_is_evaluated_as_part_of_its_command() {
     let (command, _) = live.judged(json!({"id": "s2", "text": "id"})).await.unwrap();
     assert_eq!(command, "env A=b bash <<'STDIN'\nid\nSTDIN");
     let (_, message) = live.error("CliWrite", json!({"id": "s2", "text": "su", "enter": false})).await;
-    assert!(message.contains("whole lines"), "{message}");
+    assert!(message.contains("complete lines"), "{message}");
 }
 
 #[tokio::test]

@@ -152,7 +152,7 @@ fn effects_beyond_the_list_limit_are_reported_as_unlisted() {
     let shown = shown(&mut tried.changes, &tried.settings);
     assert_eq!((shown.files.len() as u64, shown.more_files), (5_000, 10));
     let effects = crate::protocol::Effects { files: shown.files, more_files: shown.more_files, ..Default::default() };
-    assert!(effects.unlisted().unwrap().contains("10 changed paths"));
+    assert!(effects.unlisted().unwrap().contains("10 more changed paths"));
 }
 
 #[test]
