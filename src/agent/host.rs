@@ -186,7 +186,7 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
         let occurrence = sources.next(&mut host.model, &mut host.policy, timers).await;
         Box::pin(host.react(occurrence)).await;
     }
-    host.end(sources.inputs, report_changes).await;
+    Box::pin(host.end(sources.inputs, report_changes)).await;
 }
 
 /// Returns the events that begin each session.

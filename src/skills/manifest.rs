@@ -171,7 +171,7 @@ impl Fields {
             let message = "neither the model nor the user can use the skill: `disable-model-invocation` and `user-invocable`";
             self.warnings.push(Fault::general(message));
         }
-        let manifest = self.errors.is_empty().then(|| Manifest {
+        let manifest = self.errors.is_empty().then_some(Manifest {
             name,
             description,
             argument_hint: self.argument_hint,

@@ -137,7 +137,7 @@ impl Host {
             EventKind::TaskStarted { prompt, .. } => router.prompted(prompt),
             EventKind::Steered { text } => router.steered(text),
             EventKind::TaskCompleted { .. } | EventKind::TaskFailed { .. } | EventKind::TaskCancelled { .. } => {
-                router.task_ended()
+                router.task_ended();
             }
             _ => {}
         }

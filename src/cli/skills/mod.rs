@@ -149,13 +149,12 @@ fn unknown(set: &SkillSet, name: &str) -> CliError {
 
 /// Checks the skills at a path, or those of the project and of the user. A check uses nothing that it reads, so it needs no trust.
 fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
-    let reports: Vec<Report> = match path {
-        Some(path) => check_path(place, path)?,
-        None => {
-            let of_project = PROJECT_FOLDERS.iter().map(|name| project_folder(&place.workspace, name));
-            let own = own_folders(&place.directories, &place.home);
-            of_project.chain(own).flat_map(|folder| check(&folder)).collect()
-        }
+    let reports: Vec<Report> = if let Some(path) = path {
+        check_path(place, path)?
+    } else {
+        let of_project = PROJECT_FOLDERS.iter().map(|name| project_folder(&place.workspace, name));
+        let own = own_folders(&place.directories, &place.home);
+        of_project.chain(own).flat_map(|folder| check(&folder)).collect()
     };
     let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
     let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };

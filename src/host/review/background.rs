@@ -120,7 +120,8 @@ impl ReviewRun {
             return Err(failed(failure.problem()));
         }
         let schema = OutputSchema::built_in(SCHEMA, SCHEMA_NAME)?;
-        let Some(prepared) = self.unless_stopped(self.prepare(place, schema.json())).await.transpose()? else { return Ok(None) };
+        let preparing = Box::pin(self.prepare(place, schema.json()));
+        let Some(prepared) = self.unless_stopped(preparing).await.transpose()? else { return Ok(None) };
         let review = self.ask(prepared, schema, changes).await;
         // Removes the directory.
         let _ = spawn_blocking(move || drop(ephemeral)).await;
