@@ -195,7 +195,7 @@ fn in_an_untrusted_project_no_mode_runs_commands_that_could_start_project_progra
     let project = with_script().file("AGENTS.md", "Run ./build.sh first.\n");
     for command in ["./build.sh", "sh build.sh", "touch made"] {
         let result = call(&project, command, &[]).exits(1).json();
-        assert_eq!(result["error"]["errorCode"], "NO_APPROVER", "{command}: {result}");
+        assert_eq!(result["error"]["code"], "NO_APPROVER", "{command}: {result}");
         let message = result["error"]["message"].as_str().unwrap();
         assert!(message.contains("until the project is trusted"), "{command}: {message}");
     }

@@ -122,7 +122,7 @@ fn show(set: &SkillSet, name: &str) -> Result<Exit, CliError> {
     }
     if let Some(tools) = &manifest.allowed_tools {
         let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
-        line("allowed tools", &format!("{tools}; while the skill is in use, other tools ask"));
+        line("allowed tools", &format!("{tools}; while the skill is in use, other tools need approval"));
     }
     for hidden in set.hidden.iter().filter(|hidden| hidden.name == name) {
         line("not used", &hidden.file);

@@ -367,7 +367,8 @@ impl World {
         self.journal.push(record);
     }
 
-    /// Checks that the result of a blocked call that did not run again is that of the blocked run.
+    /// Checks that the result of a blocked call that did not run again has the output of the blocked run. A run in a copy that was
+    /// interrupted says first where the output is from.
     fn what_ran_is_told(&self, told: &ToolResult) {
         let of_it = self.of_this_step().iter().rev().find_map(|record| match record {
             Record::Started { tool_call_id, .. } if *tool_call_id == told.tool_call_id => Some(None),
@@ -376,7 +377,7 @@ impl World {
             _ => None,
         });
         if let Some(Some(first)) = of_it {
-            assert!(told.output_text.starts_with(&first.output_text), "{told:?} forgets what it did");
+            assert!(told.output_text.contains(&first.output_text), "{told:?} forgets what it did");
         }
     }
 
@@ -954,15 +955,24 @@ proptest! {
     }
 }
 
-/// Sequences that random runs found, by name.
+/// Replays a sequence that a random run found.
+fn replay(person: bool, happenings: &[[u8; 3]]) {
+    let mut world = world(person);
+    world.happen([0, 1, 0]);
+    for happening in happenings {
+        world.happen(*happening);
+    }
+    world.comes_to_an_end();
+}
+
 #[test]
 fn the_prompt_of_a_replaced_task_survives_a_summary_and_a_restart() {
     let happenings =
         [[61, 56, 9], [37, 0, 190], [38, 11, 110], [98, 69, 0], [0, 20, 76], [0, 108, 188], [176, 9, 0], [223, 1, 4], [0, 4, 72]];
-    let mut world = world(false);
-    world.happen([0, 1, 0]);
-    for happening in happenings {
-        world.happen(happening);
-    }
-    world.comes_to_an_end();
+    replay(false, &happenings);
+}
+
+#[test]
+fn a_blocked_command_keeps_its_output_if_its_second_run_in_a_copy_is_interrupted() {
+    replay(true, &[[186, 1, 125], [38, 97, 28], [38, 1, 0], [41, 0, 42], [112, 31, 0], [232, 0, 103], [0, 0, 0]]);
 }

@@ -256,6 +256,7 @@ fn scenes() -> Vec<Scene> {
             model
         }),
         whole("changes", Focus::Reader, changes),
+        scene("a finding", Focus::Reader, super::review::finding),
         scene("help", Focus::List, || {
             let mut model = idle();
             play(&mut model, 1000, "?<pgdn>x");

@@ -34,6 +34,14 @@ fn reviewing(script: &str) -> Model {
     model
 }
 
+/// A model in which the first of two findings is open.
+pub(super) fn finding() -> Model {
+    let mut model = reviewing("/review<enter>");
+    told(&mut model, ended(2), 2000);
+    play(&mut model, 3000, "<enter>");
+    model
+}
+
 #[test]
 fn a_review_is_asked_for_and_a_second_one_is_refused_while_it_runs() {
     let mut model = model(100, 24);
