@@ -38,7 +38,9 @@ fn reviewing(script: &str) -> Model {
 pub(super) fn finding() -> Model {
     let mut model = reviewing("/review<enter>");
     told(&mut model, ended(2), 2000);
-    play(&mut model, 3000, "<enter>");
+    draw(&mut model, 2100);
+    play(&mut model, 4000, "<enter>");
+    assert!(model.overlays.finding.is_some());
     model
 }
 
