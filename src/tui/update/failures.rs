@@ -147,8 +147,8 @@ fn problem(model: &Model, failure: &Failure) -> Problem {
             problem.hint(format!("use {} to continue; a new prompt abandons this task", budget_command(scope, unit, limit)));
     }
     if failure.remedy == Some(Remedy::AssumePrice) {
-        let how = "how many dollars per million tokens, input and output, is this budget to assume?";
-        problem = problem.hint(format!("{how} {ASSUME_PRICE} 3,15 assumes $3 and $15 in this session, and continues"));
+        let what = "$3 per million input tokens and $15 per million output tokens";
+        problem = problem.hint(format!("use {ASSUME_PRICE} 3,15 to assume {what} in this session, and to continue"));
     }
     problem.excerpt.extend(failure.request_id.iter().map(|id| format!("request {id}")));
     problem
