@@ -334,14 +334,18 @@ impl Compactor {
             return SummaryOutcome::Failed("the summary is not shorter than the messages it would replace");
         }
         let until = last.message_id.clone();
-        let after = window.fixed_tokens() + thread.tokens() - work.cut.freed + message.token_count;
+        let rest = (window.fixed_tokens() + thread.tokens()).checked_sub(work.cut.freed);
+        let (Some(rest), Some(kept)) = (rest, thread.messages().len().checked_sub(work.cut.summarised())) else {
+            return SummaryOutcome::Failed("the conversation changed while the summary was written");
+        };
+        let after = rest + message.token_count;
         let compaction = Compaction {
             trigger: work.trigger,
             focus: work.focus.clone(),
             summary: text,
             model: work.model.as_ref().map(|model| model.name.clone()),
             summarised: work.cut.summarised() as u64,
-            kept: (thread.messages().len() - work.cut.summarised()) as u64,
+            kept: kept as u64,
             tokens_before: window.next_input_tokens(cx),
             tokens_after: window.real(after, cx),
         };

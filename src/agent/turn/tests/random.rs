@@ -976,3 +976,24 @@ fn the_prompt_of_a_replaced_task_survives_a_summary_and_a_restart() {
 fn a_blocked_command_keeps_its_output_if_its_second_run_in_a_copy_is_interrupted() {
     replay(true, &[[186, 1, 125], [38, 97, 28], [38, 1, 0], [41, 0, 42], [112, 31, 0], [232, 0, 103], [0, 0, 0]]);
 }
+
+#[test]
+fn a_summary_of_messages_that_are_gone_is_not_applied() {
+    let happenings = [
+        [0, 32, 134],
+        [246, 5, 0],
+        [112, 1, 49],
+        [1, 0, 187],
+        [186, 26, 68],
+        [38, 69, 0],
+        [24, 0, 89],
+        [1, 0, 1],
+        [186, 1, 243],
+        [0, 0, 0],
+        [0, 32, 44],
+        [34, 0, 65],
+        [112, 0, 1],
+        [28, 1, 0],
+    ];
+    replay(false, &happenings);
+}
