@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 /// Number of charges that wait for the session.
 const DEPTH: usize = 8;
 
-/// Request of a review to be counted, if one was sent, and the channel for why no other one may follow.
+/// A request to count, if one was sent, and the channel for the reason why no further request may be sent.
 pub(super) struct Charge {
     pub spent: Option<Spent>,
     pub answer: oneshot::Sender<Option<Failure>>,
@@ -26,12 +26,12 @@ impl Account {
         (Self { charges }, receive)
     }
 
-    /// Returns why no request may be sent. After the session has ended, there is no reason.
+    /// Returns why no request may be sent; `None` if one may be sent, or if the session has ended.
     pub(crate) async fn forbids(&self) -> Option<Failure> {
         self.charge(None).await
     }
 
-    /// Counts a request, and returns why no other one may be sent.
+    /// Counts a request, and returns why no further request may be sent, like [`Self::forbids`].
     pub(crate) async fn count(&self, spent: Spent) -> Option<Failure> {
         self.charge(Some(spent)).await
     }

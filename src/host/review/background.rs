@@ -1,4 +1,4 @@
-//! Review beside the session of a screen: in an ephemeral session of its own, one at a time.
+//! Reviews that run beside the session of a screen, one at a time, each in its own ephemeral session.
 
 use super::{SCHEMA, SCHEMA_NAME, collect, prompt, read};
 use crate::agent::{self, Account};
