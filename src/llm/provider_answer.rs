@@ -15,7 +15,7 @@ pub(super) struct ProviderAnswer {
     /// Queries that were sent to the search.
     pub queries: Vec<String>,
     pub usage: Usage,
-    /// Number of searches that are charged.
+    /// Number of searches that the provider made.
     pub searches: u64,
     /// Why the search failed, in the words of the provider.
     pub error: Option<String>,

@@ -51,11 +51,16 @@ impl ProviderSearch {
     }
 }
 
-/// Returns the price of one search in US dollars, besides the tokens.
-fn fee_usd(api: Api) -> f64 {
+/// Returns the price in US dollars of the searches of one request, besides the tokens, according to the price lists of the providers
+/// in 2026: Anthropic and OpenAI charge $10 per 1,000 searches, Google $14 per 1,000 queries since Gemini 3 and before that $35 per
+/// 1,000 requests that searched, however many queries they took. Free quotas are not taken into account.
+fn fee_usd(api: Api, model: &str, searches: u64) -> f64 {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let is_charged_per_request = ["gemini-1", "gemini-2"].iter().any(|old| name.starts_with(old));
     match api {
-        Api::Anthropic | Api::OpenAiResponses => 0.01,
-        Api::Gemini => 0.035,
+        Api::Anthropic | Api::OpenAiResponses => 0.01 * searches as f64,
+        Api::Gemini if is_charged_per_request => 0.035 * searches.min(1) as f64,
+        Api::Gemini => 0.014 * searches as f64,
         Api::OpenAiChat => 0.0,
     }
 }
@@ -87,7 +92,7 @@ async fn search(
         Api::OpenAiChat => None,
     };
     let ProviderAnswer { pages, summary, queries, usage, searches, error } = read.ok_or_else(unreadable)?;
-    let used = ModelUse { model: facts, usage, fee_usd: fee_usd(inner.api()) * searches as f64 };
+    let used = ModelUse { model: facts, usage, fee_usd: fee_usd(inner.api(), inner.model(), searches) };
     let summary = match error {
         Some(error) => Some(format!("The search failed: {error}.")),
         None if searches == 0 && pages.is_empty() => {
@@ -211,11 +216,27 @@ mod tests {
         });
         let read = gemini::web_search::read(&google).unwrap();
         assert_eq!(read.pages, [page("A", "https://a.example/", "See A.")]);
-        assert_eq!((read.searches, read.queries.len(), &*read.summary), (1, 2, "See A."));
+        assert_eq!((read.searches, read.queries.len(), &*read.summary), (2, 2, "See A."));
         assert_eq!((read.usage.input_tokens, read.usage.output_tokens), (9, 3));
         let failed = json!({"content": [{"type": "web_search_tool_result", "content":
             {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}}]});
         assert_eq!(anthropic::web_search::read(&failed).unwrap().error.as_deref(), Some("max uses exceeded"));
+    }
+
+    #[test]
+    fn fees_follow_the_price_list_of_each_provider() {
+        let cases = [
+            (Api::Anthropic, "claude-sonnet-5", 2, 0.02),
+            (Api::OpenAiResponses, "gpt-6", 1, 0.01),
+            (Api::Gemini, "gemini-3.1-pro", 5, 0.07),
+            (Api::Gemini, "gemini-2.5-flash", 5, 0.035),
+            (Api::Gemini, "publishers/google/models/gemini-2.5-pro", 0, 0.0),
+            (Api::Gemini, "gemini-flash-latest", 1, 0.014),
+            (Api::OpenAiChat, "gpt-6", 3, 0.0),
+        ];
+        for (api, model, searches, fee) in cases {
+            assert!((fee_usd(api, model, searches) - fee).abs() < 1e-9, "{model}: {}", fee_usd(api, model, searches));
+        }
     }
 
     #[test]

@@ -33,8 +33,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
     }
     if let Some(grounding) = candidate.get("groundingMetadata") {
         answer.queries.extend(items(grounding, "webSearchQueries").filter_map(Value::as_str).map(str::to_owned));
-        // Charged for each grounded response, however many queries it took.
-        answer.searches = u64::from(!answer.queries.is_empty());
+        answer.searches = answer.queries.len() as u64;
         let web: Vec<Option<&Value>> = items(grounding, "groundingChunks").map(|chunk| chunk.get("web")).collect();
         for page in web.iter().flatten() {
             answer.add(FoundPage { title: text_at(page, "title"), url: text_at(page, "uri"), ..FoundPage::default() });
