@@ -1,7 +1,8 @@
-//! Accounts of AWS: credentials from the environment, profiles, programs, single sign-on and the machine, and signed requests.
+//! Accounts of AWS: credentials from the environment, profiles, roles, programs, single sign-on and the machine, and signed requests.
 
 mod machine;
 mod profile;
+mod role;
 mod signature;
 mod sources;
 mod sso;
@@ -30,6 +31,10 @@ pub(crate) const VARIABLES: &[&str] = &[
     "AWS_ENDPOINT_URL",
     "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
     "AWS_ENDPOINT_URL_SSO",
+    "AWS_ENDPOINT_URL_STS",
+    "AWS_ROLE_ARN",
+    "AWS_ROLE_SESSION_NAME",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN",
@@ -126,7 +131,7 @@ impl Account {
         if let Some(known) = known.as_ref().filter(|known| known.is_valid(Timestamp::now())) {
             return Ok(known.clone());
         }
-        let new = sources::credentials(&self.surroundings, self.profile.as_deref()).await?;
+        let new = sources::credentials(&self.surroundings, self.profile.as_deref(), &self.region).await?;
         (self.surroundings.learn)(&new.secret_access_key);
         if let Some(token) = &new.session_token {
             (self.surroundings.learn)(token);

@@ -1,6 +1,7 @@
 //! Sources of credentials, in the order of the tools of AWS.
 
 use super::profile::Profile;
+use super::role::{Role, Source};
 use super::{Credentials, machine, sso};
 use crate::cloud::Surroundings;
 use crate::protocol::Problem;
@@ -11,28 +12,27 @@ use std::time::Duration;
 
 /// Time limit of a `credential_process`.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Kinds of profiles that only the tools of AWS support.
-const UNSUPPORTED: [&str; 2] = ["role_arn", "web_identity_token_file"];
+/// Maximum number of roles that are assumed one after the other.
+const MAX_ROLES: usize = 10;
 
-/// Returns the credentials of the first source that has some. `profile`: the one of the settings.
-pub(super) async fn credentials(surroundings: &Surroundings, profile: Option<&str>) -> Result<Credentials, Problem> {
+/// Returns the credentials of the first source that has some. `profile`: the one of the settings; `region`: where roles are assumed.
+pub(super) async fn credentials(
+    surroundings: &Surroundings,
+    profile: Option<&str>,
+    region: &str,
+) -> Result<Credentials, Problem> {
     if profile.is_none()
-        && let (Some(id), Some(secret)) =
-            (surroundings.variable("AWS_ACCESS_KEY_ID"), surroundings.variable("AWS_SECRET_ACCESS_KEY"))
+        && let Some(credentials) = of_environment(surroundings)
     {
-        let session_token = surroundings.variable("AWS_SESSION_TOKEN").map(str::to_owned);
-        return Ok(Credentials {
-            access_key_id: id.to_owned(),
-            secret_access_key: secret.to_owned(),
-            session_token,
-            until: None,
-        });
+        return Ok(credentials);
     }
-    let (here, named) = (surroundings.clone(), profile.map(str::to_owned));
-    let read = tokio::task::spawn_blocking(move || Profile::read(&here, named.as_deref())).await;
-    let read = read.unwrap_or_else(|_| Err(Problem::new("cannot read the AWS profiles")))?;
-    if let Some(profile) = read
-        && let Some(credentials) = of_profile(surroundings, &profile).await?
+    if let Some(role) = Role::of_environment(surroundings).filter(|_| profile.is_none())
+        && let Source::WebIdentity(path) = &role.source
+    {
+        return role.assume_with_token(surroundings, region, path).await;
+    }
+    if let Some(profile) = read_profile(surroundings, profile).await?
+        && let Some(credentials) = of_profile(surroundings, profile, region).await?
     {
         return Ok(credentials);
     }
@@ -52,23 +52,104 @@ pub(super) fn remedy(surroundings: &Surroundings, profile: Option<&str>) -> Stri
     if is_of_environment {
         return "renew AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN".to_owned();
     }
-    match Profile::read(surroundings, profile) {
+    let mut found = Profile::read(surroundings, profile);
+    for _ in 0..MAX_ROLES {
+        // The sign-in belongs to the profile at the end of the chain.
+        let source = found.as_ref().ok().and_then(Option::as_ref).and_then(|profile| profile.get("source_profile"));
+        let Some(source) = source.map(str::to_owned) else { break };
+        found = Profile::read(surroundings, Some(&source));
+    }
+    match found {
         Ok(Some(profile)) => sso::sign_in(&profile.name),
         Ok(None) | Err(_) => "run `aws sso login`".to_owned(),
     }
 }
 
-async fn of_profile(surroundings: &Surroundings, profile: &Profile) -> Result<Option<Credentials>, Problem> {
-    if let (Some(id), Some(secret)) = (profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")) {
-        let session_token = profile.get("aws_session_token").map(str::to_owned);
-        let (access_key_id, secret_access_key) = (id.to_owned(), secret.to_owned());
-        return Ok(Some(Credentials { access_key_id, secret_access_key, session_token, until: None }));
+async fn read_profile(surroundings: &Surroundings, name: Option<&str>) -> Result<Option<Profile>, Problem> {
+    let (here, name) = (surroundings.clone(), name.map(str::to_owned));
+    let read = tokio::task::spawn_blocking(move || Profile::read(&here, name.as_deref())).await;
+    read.unwrap_or_else(|_| Err(Problem::new("cannot read the AWS profiles")))
+}
+
+fn of_environment(surroundings: &Surroundings) -> Option<Credentials> {
+    Some(Credentials {
+        access_key_id: surroundings.variable("AWS_ACCESS_KEY_ID")?.to_owned(),
+        secret_access_key: surroundings.variable("AWS_SECRET_ACCESS_KEY")?.to_owned(),
+        session_token: surroundings.variable("AWS_SESSION_TOKEN").map(str::to_owned),
+        until: None,
+    })
+}
+
+/// Returns the credentials of a profile, after assuming the roles between it and their source; `None` if it has none.
+async fn of_profile(surroundings: &Surroundings, mut profile: Profile, region: &str) -> Result<Option<Credentials>, Problem> {
+    let mut roles: Vec<Role> = Vec::new();
+    let mut credentials = loop {
+        let Some(role) = Role::of_profile(surroundings, &profile)? else {
+            let found = without_role(surroundings, &profile).await?;
+            if found.is_none() && !roles.is_empty() {
+                return Err(Problem::new(format!(
+                    "the AWS profile `{}`, which assumes a role, has no credentials",
+                    profile.name
+                )));
+            }
+            let Some(found) = found else { return Ok(None) };
+            break found;
+        };
+        if let Source::WebIdentity(path) = &role.source {
+            break role.assume_with_token(surroundings, region, path).await?;
+        }
+        if roles.len() >= MAX_ROLES {
+            let problem = Problem::new(format!("cannot assume the role of the AWS profile `{}`", profile.name));
+            return Err(problem.because(format!("more than {MAX_ROLES} profiles name each other as `source_profile`")));
+        }
+        let base = base_of(surroundings, &role, &profile).await?;
+        roles.push(role);
+        match base {
+            Base::Keys(credentials) => break credentials,
+            Base::Profile(source) => profile = source,
+        }
+    };
+    for role in roles.iter().rev() {
+        credentials = role.assume(surroundings, region, &credentials).await?;
     }
-    if let Some(key) = UNSUPPORTED.into_iter().find(|key| profile.get(key).is_some()) {
-        let name = &profile.name;
-        let problem = Problem::new(format!("the AWS profile `{name}` has `{key}`, which aye does not support"));
-        let process = format!("credential_process = aws configure export-credentials --profile {name}");
-        return Err(problem.hint(format!("add a profile with `{process}`, and use that one")));
+    Ok(Some(credentials))
+}
+
+/// The identity that assumes a role.
+enum Base {
+    Keys(Credentials),
+    Profile(Profile),
+}
+
+async fn base_of(surroundings: &Surroundings, role: &Role, profile: &Profile) -> Result<Base, Problem> {
+    let name = &profile.name;
+    let (keys, reason) = match &role.source {
+        Source::Environment => (of_environment(surroundings), "the environment has no AWS keys".to_owned()),
+        Source::Machine => (machine::credentials(surroundings).await?, "this machine has no AWS role".to_owned()),
+        // The keys of a profile may assume its own role.
+        Source::Profile(source) if source == name => (static_keys(profile), format!("the profile `{source}` has no keys")),
+        Source::Profile(source) => {
+            let read = read_profile(surroundings, Some(source)).await?;
+            return read.map(Base::Profile).ok_or_else(|| Problem::new(format!("no AWS profile `{source}`")));
+        }
+        Source::WebIdentity(path) => (None, format!("`{}` is not a set of keys", path.display())),
+    };
+    let problem = || Problem::new(format!("cannot assume the role of the AWS profile `{name}`"));
+    keys.map(Base::Keys).ok_or_else(|| problem().because(reason))
+}
+
+fn static_keys(profile: &Profile) -> Option<Credentials> {
+    Some(Credentials {
+        access_key_id: profile.get("aws_access_key_id")?.to_owned(),
+        secret_access_key: profile.get("aws_secret_access_key")?.to_owned(),
+        session_token: profile.get("aws_session_token").map(str::to_owned),
+        until: None,
+    })
+}
+
+async fn without_role(surroundings: &Surroundings, profile: &Profile) -> Result<Option<Credentials>, Problem> {
+    if let Some(keys) = static_keys(profile) {
+        return Ok(Some(keys));
     }
     if profile.get("sso_account_id").is_some() {
         return sso::credentials(surroundings, profile).await.map(Some);

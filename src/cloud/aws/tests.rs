@@ -15,7 +15,7 @@ async fn read(home: &Home, profile: Option<&str>, variables: &[(&str, &str)]) ->
     // No test asks the machine on which it runs.
     let mut all = vec![("AWS_EC2_METADATA_DISABLED", "true")];
     all.extend_from_slice(variables);
-    sources::credentials(&home.surroundings(&all), profile).await.map_err(|problem| problem.one_line())
+    sources::credentials(&home.surroundings(&all), profile, "eu-west-1").await.map_err(|problem| problem.one_line())
 }
 
 fn keys(credentials: Credentials) -> (String, String, Option<String>) {
@@ -80,7 +80,24 @@ async fn credential_errors_name_the_command_that_renews_the_credentials() {
         (SSO, Some(old.as_str()), "the AWS sign-in of the profile `work` has expired; run `aws sso login --profile work`"),
         ("[default]\n", None, "no AWS profile `work`"),
         ("[profile work]\nregion = a\n", None, "no AWS credentials found"),
-        ("[profile work]\nrole_arn = arn\n", None, "`role_arn`, which aye does not support"),
+        ("[profile work]\nrole_arn = arn\n", None, "has `role_arn`, but no source of credentials; add `source_profile`"),
+        ("[profile work]\nrole_arn = arn\nmfa_serial = m\n", None, "`mfa_serial`, which aye does not support"),
+        ("[profile work]\nrole_arn = arn\ncredential_source = X\n", None, "is `X`; set it to Environment,"),
+        ("[profile work]\nrole_arn = arn\ncredential_source = Environment\n", None, "the environment has no AWS keys"),
+        ("[profile work]\nrole_arn = arn\nsource_profile = work\n", None, "the profile `work` has no keys"),
+        ("[profile work]\nrole_arn = arn\nsource_profile = gone\n", None, "no AWS profile `gone`"),
+        (
+            "[profile work]\nrole_arn = a\nsource_profile = b\n[profile b]\nrole_arn = b\nsource_profile = work\n",
+            None,
+            "name each other",
+        ),
+        (
+            "[profile work]\nrole_arn = a\nsource_profile = b\n[profile b]\nregion = r\n",
+            None,
+            "the AWS profile `b`, which assumes a role, has no",
+        ),
+        ("[profile work]\nrole_arn = a\nduration_seconds = 5\nsource_profile = b\n", None, "set it to 900 to 43200 seconds"),
+        ("[profile work]\nrole_arn = a\nweb_identity_token_file = ~/none\n", None, "none` is missing or empty"),
         ("[profile work]\nsso_account_id = 1\n", None, "the AWS profile `work` has no `sso_start_url`"),
         (process, None, "exit code 1): session ended"),
         ("[profile work]\ncredential_process = echo x\n", None, "it did not print JSON"),
@@ -92,6 +109,69 @@ async fn credential_errors_name_the_command_that_renews_the_credentials() {
         let error = read(&Home::with(&files), Some("work"), &[]).await.unwrap_err();
         assert!(error.contains(says), "{says}: {error}");
     }
+}
+
+#[tokio::test]
+async fn roles_are_assumed_one_after_the_other_from_the_source_profile() {
+    let json = |id: &str| {
+        json!({"AssumeRoleResponse": {"AssumeRoleResult": {"Credentials":
+            {"AccessKeyId": id, "SecretAccessKey": "s", "SessionToken": "t", "Expiration": 32_503_680_000.0}}}})
+    };
+    let xml = "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>X</AccessKeyId><SecretAccessKey>a+/&amp;b=</SecretAccessKey>\
+               <SessionToken>xt</SessionToken><Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>";
+    let denied = json!({"Error": {"Code": "AccessDenied", "Message": "not authorized to perform sts:AssumeRole"}});
+    let (address, requests) = serve(vec![(200, "", json("first")), (200, "", json!(xml)), (403, "", denied)]).await;
+    let config = "[profile work]\nrole_arn = arn:aws:iam::1:role/outer\nsource_profile = middle\nexternal_id = a b\nduration_seconds = 900\n\
+                  [profile middle]\nrole_arn = arn:aws:iam::1:role/inner\nrole_session_name = me\nsource_profile = base\n";
+    let keys_of_base = "[base]\naws_access_key_id = B\naws_secret_access_key = bs\n";
+    let home = Home::with(&[(".aws/config", config), (".aws/credentials", keys_of_base)]);
+    let endpoint = [("AWS_ENDPOINT_URL_STS", address.as_str())];
+    let found = read(&home, Some("work"), &endpoint).await.unwrap();
+    assert!(found.is_valid(Timestamp::now()) && found.until.is_some());
+    assert_eq!(keys(found), expected("X", "a+/&b=", Some("xt")));
+    let sent = requests.lock().unwrap().clone();
+    assert!(sent[0].starts_with("POST / ") && sent[0].contains("Credential=B/"), "{}", sent[0]);
+    assert!(sent[0].contains("/eu-west-1/sts/aws4_request") && sent[0].contains("accept: application/json"), "{}", sent[0]);
+    assert!(sent[0].ends_with("RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Finner&RoleSessionName=me"), "{}", sent[0]);
+    assert!(sent[1].contains("Credential=first/") && sent[1].contains("x-amz-security-token: t"), "{}", sent[1]);
+    assert!(
+        sent[1].contains("role%2Fouter&RoleSessionName=aye-") && sent[1].ends_with("&DurationSeconds=900&ExternalId=a+b"),
+        "{}",
+        sent[1]
+    );
+    assert_eq!(*home.learnt.lock().unwrap(), ["bs", "s"], "credentials between are redacted, too");
+    let error = read(&home, Some("middle"), &endpoint).await.unwrap_err();
+    let says = "cannot assume the role of the AWS profile `middle`: not authorized to perform sts:AssumeRole; check that this identity may \
+                assume `arn:aws:iam::1:role/inner`";
+    assert_eq!(error, says);
+    let account = Account::new(home.surroundings(&[]), Some("work".to_owned()), "eu-west-1".to_owned());
+    assert_eq!(account.remedy(), "run `aws sso login --profile base`");
+}
+
+#[tokio::test]
+async fn web_identity_tokens_are_exchanged_without_a_signature() {
+    let role = json!({"AssumeRoleWithWebIdentityResponse": {"AssumeRoleWithWebIdentityResult": {"Credentials":
+        {"AccessKeyId": "W", "SecretAccessKey": "ws", "SessionToken": "wt", "Expiration": 32_503_680_000.0}}}});
+    let (address, requests) = serve(vec![(200, "", role.clone()), (200, "", role)]).await;
+    let config = "[profile work]\nrole_arn = arn:w\nweb_identity_token_file = ~/token\n";
+    let home = Home::with(&[(".aws/config", config), ("token", "web-token\n")]);
+    let path = home.surroundings(&[]).home.join("token").display().to_string();
+    let variables = [
+        ("AWS_ENDPOINT_URL_STS", address.as_str()),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", path.as_str()),
+        ("AWS_ROLE_ARN", "arn:e"),
+        ("AWS_ROLE_SESSION_NAME", "pod"),
+    ];
+    for profile in [None, Some("work")] {
+        assert_eq!(read(&home, profile, &variables).await.map(keys), Ok(expected("W", "ws", Some("wt"))), "{profile:?}");
+    }
+    let sent = requests.lock().unwrap().clone();
+    assert!(
+        sent.iter().all(|request| request.ends_with("&WebIdentityToken=web-token") && !request.contains("authorization")),
+        "{sent:?}"
+    );
+    assert!(sent[0].contains("RoleArn=arn%3Ae&RoleSessionName=pod") && sent[1].contains("RoleArn=arn%3Aw"), "{sent:?}");
+    assert!(home.learnt.lock().unwrap().contains(&"web-token".to_owned()));
 }
 
 #[tokio::test]

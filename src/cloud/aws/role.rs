@@ -1,0 +1,202 @@
+//! Roles of profiles (`role_arn`) and of web identities, exchanged for temporary credentials at the AWS Security Token Service.
+
+use super::profile::Profile;
+use super::signature::{Scope, sign};
+use super::{Credentials, Unsigned};
+use crate::cloud::{MAX_BYTES, Surroundings, read, server, text, unreachable};
+use crate::protocol::Problem;
+use crate::sys::http::Headers;
+use jiff::Timestamp;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// API version of the Security Token Service.
+const VERSION: &str = "2011-06-15";
+/// Range of `duration_seconds`, in seconds.
+const DURATION: std::ops::RangeInclusive<u32> = 900..=43_200;
+
+/// A role to assume.
+#[derive(Debug)]
+pub(super) struct Role {
+    arn: String,
+    session_name: String,
+    external_id: Option<String>,
+    /// Lifetime of the credentials in seconds, if the profile names one.
+    duration: Option<String>,
+    pub source: Source,
+    /// What names the role, for errors.
+    origin: String,
+}
+
+/// The identity that may assume a role.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Another profile, or the keys of the same one.
+    Profile(String),
+    /// The keys in the environment.
+    Environment,
+    /// The role of the container or the machine.
+    Machine,
+    /// A file with a token that proves the identity.
+    WebIdentity(PathBuf),
+}
+
+impl Role {
+    /// Returns the role of a profile; `None` if it has none.
+    pub(super) fn of_profile(surroundings: &Surroundings, profile: &Profile) -> Result<Option<Self>, Problem> {
+        let Some(arn) = profile.get("role_arn") else { return Ok(None) };
+        let name = &profile.name;
+        if profile.get("mfa_serial").is_some() {
+            let problem = Problem::new(format!("the AWS profile `{name}` has `mfa_serial`, which aye does not support"));
+            let process = format!("credential_process = aws configure export-credentials --profile {name}");
+            return Err(problem.hint(format!("add a profile with `{process}`, and use that one")));
+        }
+        let duration = profile.get("duration_seconds").map(str::to_owned);
+        if let Some(duration) = duration.as_ref().filter(|text| !text.parse().is_ok_and(|seconds| DURATION.contains(&seconds))) {
+            let problem = Problem::new(format!("`duration_seconds` of the AWS profile `{name}` is `{duration}`"));
+            return Err(problem.hint(format!("set it to {} to {} seconds", DURATION.start(), DURATION.end())));
+        }
+        let source =
+            match (profile.get("web_identity_token_file"), profile.get("source_profile"), profile.get("credential_source")) {
+                (Some(path), _, _) => Source::WebIdentity(surroundings.expanded(path)),
+                (None, Some(source), _) => Source::Profile(source.to_owned()),
+                (None, None, Some("Environment")) => Source::Environment,
+                (None, None, Some("Ec2InstanceMetadata" | "EcsContainer")) => Source::Machine,
+                (None, None, Some(other)) => {
+                    let problem = Problem::new(format!("`credential_source` of the AWS profile `{name}` is `{other}`"));
+                    return Err(problem.hint("set it to Environment, Ec2InstanceMetadata or EcsContainer"));
+                }
+                (None, None, None) => {
+                    let problem = Problem::new(format!("the AWS profile `{name}` has `role_arn`, but no source of credentials"));
+                    return Err(problem.hint("add `source_profile` or `credential_source`"));
+                }
+            };
+        let session_name = profile.get("role_session_name").map_or_else(default_session_name, str::to_owned);
+        let external_id = profile.get("external_id").map(str::to_owned);
+        let origin = format!("of the AWS profile `{name}`");
+        Ok(Some(Self { arn: arn.to_owned(), session_name, external_id, duration, source, origin }))
+    }
+
+    /// Returns the role of the web identity in the environment, as clusters set it; `None` if there is none.
+    pub(super) fn of_environment(surroundings: &Surroundings) -> Option<Self> {
+        let token = surroundings.variable("AWS_WEB_IDENTITY_TOKEN_FILE")?;
+        let name = surroundings.variable("AWS_ROLE_SESSION_NAME").map_or_else(default_session_name, str::to_owned);
+        Some(Self {
+            arn: surroundings.variable("AWS_ROLE_ARN")?.to_owned(),
+            session_name: name,
+            external_id: None,
+            duration: None,
+            source: Source::WebIdentity(surroundings.expanded(token)),
+            origin: "in AWS_ROLE_ARN".to_owned(),
+        })
+    }
+
+    /// Assumes the role with these credentials.
+    pub(super) async fn assume(
+        &self,
+        surroundings: &Surroundings,
+        region: &str,
+        credentials: &Credentials,
+    ) -> Result<Credentials, Problem> {
+        (surroundings.learn)(&credentials.secret_access_key);
+        let mut form = self.form("AssumeRole");
+        form.extend(self.external_id.clone().map(|id| ("ExternalId", id)));
+        self.exchange(surroundings, region, &form, Some(credentials)).await
+    }
+
+    /// Assumes the role with a token in a file, which whoever manages it renews.
+    pub(super) async fn assume_with_token(
+        &self,
+        surroundings: &Surroundings,
+        region: &str,
+        path: &std::path::Path,
+    ) -> Result<Credentials, Problem> {
+        let token = read(path)?.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+        let missing = || Problem::new(format!("cannot assume the role {}", self.origin));
+        let token = token.ok_or_else(|| missing().because(format!("`{}` is missing or empty", path.display())))?;
+        (surroundings.learn)(&token);
+        let mut form = self.form("AssumeRoleWithWebIdentity");
+        form.push(("WebIdentityToken", token));
+        self.exchange(surroundings, region, &form, None).await
+    }
+
+    fn form(&self, action: &str) -> Vec<(&'static str, String)> {
+        let mut form = vec![
+            ("Action", action.to_owned()),
+            ("Version", VERSION.to_owned()),
+            ("RoleArn", self.arn.clone()),
+            ("RoleSessionName", self.session_name.clone()),
+        ];
+        form.extend(self.duration.clone().map(|seconds| ("DurationSeconds", seconds)));
+        form
+    }
+
+    /// Sends a request, signed if there are credentials, and reads the new credentials.
+    async fn exchange(
+        &self,
+        surroundings: &Surroundings,
+        region: &str,
+        form: &[(&str, String)],
+        credentials: Option<&Credentials>,
+    ) -> Result<Credentials, Problem> {
+        let server = server(&endpoint(surroundings, region))?;
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let path = format!("{}/", server.base_path());
+        let request = Unsigned { method: "POST", host: server.host(), path: &path, body: body.as_bytes() };
+        let scope = Scope { region, service: "sts" };
+        let headers: Headers = credentials.map(|keys| sign(&request, scope, keys, Timestamp::now())).unwrap_or_default();
+        let sent = server.submit("/", &headers, form).await;
+        let reply = sent.map_err(|error| unreachable("the AWS Security Token Service", &error))?;
+        let status = reply.status();
+        let answer = String::from_utf8_lossy(&reply.into_head(MAX_BYTES).await).into_owned();
+        let problem = || Problem::new(format!("cannot assume the role {}", self.origin));
+        if status == 200 {
+            return parse(&answer).ok_or_else(|| problem().because("the response has no credentials"));
+        }
+        let reason = error_message(&answer).unwrap_or_else(|| format!("status {status}"));
+        Err(problem().because(reason).hint(format!("check that this identity may assume `{}`", self.arn)))
+    }
+}
+
+fn default_session_name() -> String {
+    format!("aye-{}", Timestamp::now().as_second())
+}
+
+/// Returns the address of the service in a region.
+fn endpoint(surroundings: &Surroundings, region: &str) -> String {
+    let set = surroundings.variable("AWS_ENDPOINT_URL_STS").or_else(|| surroundings.variable("AWS_ENDPOINT_URL"));
+    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    set.map_or_else(|| format!("https://sts.{region}.{domain}"), str::to_owned)
+}
+
+/// Parses a response: JSON, which aye requests, or XML, which some services send anyway.
+fn parse(answer: &str) -> Option<Credentials> {
+    if let Ok(value) = serde_json::from_str::<Value>(answer) {
+        let response = value.get("AssumeRoleResponse").or_else(|| value.get("AssumeRoleWithWebIdentityResponse"))?;
+        let result = response.get("AssumeRoleResult").or_else(|| response.get("AssumeRoleWithWebIdentityResult"))?;
+        let found = result.get("Credentials")?;
+        let until = found.get("Expiration").and_then(Value::as_f64).and_then(|time| Timestamp::from_second(time as i64).ok());
+        return Credentials::of_json(found).map(|known| Credentials { until: known.until.or(until), ..known });
+    }
+    Some(Credentials {
+        access_key_id: element(answer, "AccessKeyId")?,
+        secret_access_key: element(answer, "SecretAccessKey")?,
+        session_token: element(answer, "SessionToken"),
+        until: element(answer, "Expiration").and_then(|time| time.parse().ok()),
+    })
+}
+
+fn error_message(answer: &str) -> Option<String> {
+    let json = serde_json::from_str::<Value>(answer).ok();
+    let of_json = json.as_ref().and_then(|value| text(value.get("Error")?, "Message")).map(str::to_owned);
+    of_json.or_else(|| element(answer, "Message"))
+}
+
+/// Returns the text of the first XML element with this name.
+fn element(xml: &str, name: &str) -> Option<String> {
+    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
+    let (content, _) = rest.split_once(&format!("</{name}>"))?;
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    let plain = entities.iter().fold(content.to_owned(), |text, (entity, character)| text.replace(entity, character));
+    Some(plain.trim().to_owned()).filter(|text| !text.is_empty())
+}
