@@ -2,6 +2,7 @@
 
 use super::{BoxFuture, Changed, Checkpoint, CheckpointError, StoredState};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// Session, task and step that changes are attributed to.
@@ -106,6 +107,9 @@ pub(crate) trait Baselines: Send + Sync {
     fn begin(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>>;
     /// Records the changes of a command, and ends the span unless the command is still running (`goes_on`).
     fn end(&self, span: Span, changed: Vec<Changed>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    /// Returns those of the changed paths that a file tool of another session wrote while the command ran, and that are still as
+    /// it left them.
+    fn written_by_others(&self, span: Span, changed: Vec<Changed>) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>>;
     /// Returns the open spans, of this process or of one that died.
     fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Span>, CheckpointError>>;
     /// Returns the first snapshot of each root in the session.

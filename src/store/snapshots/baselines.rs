@@ -9,13 +9,16 @@ use super::path_state::{ScannedState, below, is_directory, mark, marked};
 use crate::ports::{Changed, Checkpoint, ContentId, Difference, Differences, KnownPath, Owner, Span, StoredState};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Flag next to the authors: someone else changed the path between two changes of the same step.
 pub(super) const MIXED: i64 = 8;
+
+/// Number of rows in which files of other sessions are searched for, more than any two sessions write at the same time.
+const RECENT_ROWS: i64 = 50_000;
 
 fn bit(by: ChangedBy) -> i64 {
     match by {
@@ -35,7 +38,7 @@ struct Tracked<'a> {
     session: &'a str,
     task: &'a str,
     step: i64,
-    /// Number of the session's newest command; 0 if it has run none.
+    /// Number of the newest command of any session; 0 if none has run.
     newest_span: i64,
     bytes: u64,
     files: u64,
@@ -58,8 +61,8 @@ impl<'a> Tracked<'a> {
             })?;
         let task = owner.task.as_ref().map_or("", TaskId::as_str);
         let [bytes, files, left_out] = [bytes, files, left_out].map(i64::unsigned_abs);
-        let sql = "SELECT coalesce(max(number), 0) FROM spans WHERE session = ?1";
-        let newest_span = transaction.prepare_cached(sql)?.query_row([session], |row| row.get(0))?;
+        let sql = "SELECT coalesce(max(number), 0) FROM spans";
+        let newest_span = transaction.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
         Ok(Self { transaction, session, task, step: owner.step.cast_signed(), newest_span, bytes, files, left_out })
     }
 
@@ -283,6 +286,26 @@ impl Index {
             transaction.execute("UPDATE spans SET open = 0 WHERE number = ?1", [span.number])?;
         }
         Ok(transaction.commit()?)
+    }
+
+    pub(super) fn written_by_others(&mut self, span: &Span, changed: &[Changed]) -> Result<HashSet<PathBuf>, IndexError> {
+        let left: HashMap<PathBuf, Vec<u8>> =
+            changed.iter().map(|one| (span.since.root.join(&one.path), mark(&one.after))).collect();
+        // Rows of files that are written while the command runs are among the newest.
+        let sql = "SELECT path, after FROM baselines
+                   WHERE number > (SELECT coalesce(max(number), 0) FROM baselines) - ?1
+                   AND session != ?2 AND newest_span >= ?3 AND authors & ?4 != 0 AND after IS NOT NULL";
+        let key = params![RECENT_ROWS, span.owner.session.as_str(), span.number, bit(ChangedBy::Tool)];
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(key)?;
+        let mut written = HashSet::new();
+        while let Some(row) = rows.next()? {
+            let path = PathBuf::from(OsStr::from_bytes(row.get_ref(0)?.as_bytes().unwrap_or_default()));
+            if left.get(&path).is_some_and(|left| row.get_ref(1).is_ok_and(|after| after.as_bytes() == Ok(left))) {
+                written.insert(path);
+            }
+        }
+        Ok(written)
     }
 
     pub(super) fn open_spans(&mut self, session: &SessionId) -> Result<Vec<Span>, IndexError> {

@@ -21,6 +21,7 @@ use crate::ports::{
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use change_log::ChangeLog;
 use index::Index;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -157,6 +158,10 @@ impl Baselines for Snapshots {
 
     fn end(&self, span: Span, changed: Vec<Changed>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>> {
         self.with_index(move |index| index.end_span(&span, changed, goes_on))
+    }
+
+    fn written_by_others(&self, span: Span, changed: Vec<Changed>) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>> {
+        self.with_index(move |index| index.written_by_others(&span, &changed))
     }
 
     fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Span>, CheckpointError>> {

@@ -65,6 +65,19 @@ impl CommandSpan {
         }
     }
 
+    /// Removes changes by file tools of other sessions.
+    pub(in crate::tools) async fn without_others(&self, mut changed: Vec<Changed>) -> Vec<Changed> {
+        if changed.is_empty() {
+            return changed;
+        }
+        let others = self.inner.baselines.written_by_others(self.span.clone(), changed.clone()).await;
+        if let Some(others) = noticed(others).filter(|others| !others.is_empty()) {
+            changed.retain(|one| !others.contains(&self.span.since.root.join(&one.path)));
+        }
+        changed
+    }
+
+    /// Records the changes of the command, and ends its span.
     pub(in crate::tools) async fn changed(self, changed: Vec<Changed>) {
         noticed(self.inner.baselines.end(self.span.clone(), changed, false).await);
     }

@@ -6,9 +6,9 @@ use crate::policy::Permit;
 use crate::ports::ToolRouter;
 use crate::protocol::{ChangeStatus, ChangedBy, ChangedFile, FileDiff, SessionId, ToolResult, ToolStatus};
 use crate::store::Snapshots;
-use crate::tools::Router;
 use crate::tools::shell::checkpoint;
 use crate::tools::tests::{Bench, call, context};
+use crate::tools::{Router, ToolSources, Toolset};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -55,6 +55,14 @@ impl Session {
     fn resumed(self) -> Self {
         let Self { bench, data, runtime, .. } = self;
         Self::over(bench, data, runtime, true)
+    }
+
+    /// Returns the tools of another session with the same workspace and data directory.
+    fn of_another_session(&self, id: &str) -> Router {
+        let snapshots = Arc::new(Snapshots::new(self.data.path()));
+        let changes = Some(ChangeLog::new(snapshots.clone(), snapshots.clone(), SessionId::new(id), false));
+        let own = self.bench.settings.clone();
+        Router::new(Toolset::new(Settings { checkpoints: Some(snapshots), changes, ..own }, ToolSources::default()))
     }
 
     fn begins(&self, task: &str) {
@@ -450,6 +458,47 @@ fn concurrent_tool_writes_are_not_attributed_to_a_command() {
     for name in ["both", "copied/leaf", "edited", "gone", "new/file", "own", "there"] {
         assert!(names.contains(&name), "the list of the session is complete: {names:?}");
     }
+}
+
+#[test]
+fn file_tools_of_another_session_are_not_attributed_to_a_command() {
+    let session = Session::new(&[("edited", "one\n"), ("both", "one\n"), ("gone", "g\n"), ("restored", "old\n")]);
+    let other = session.of_another_session("other");
+    let edit = |path: &str| ("EditFile", json!({"path": path, "edits": [{"oldText": "one", "newText": "1"}]}));
+    let line = "echo mine > own; echo new > restored; touch begun; while [ ! -e go ]; do sleep 0.01; done; rm begun go; \
+                echo more >> both";
+    let result = session.runtime.block_on(async {
+        // Before the command starts: an equal state that the command restores is its own work.
+        run(&other, "WriteFile", json!({"path": "restored", "content": "new\n"})).await;
+        session.bench.write("restored", "old\n");
+        let beside = async {
+            until_there(&session, "begun").await;
+            for (tool, arguments) in [
+                edit("edited"),
+                edit("both"),
+                ("WriteFile", json!({"path": "new/file", "content": "new\n"})),
+                ("Delete", json!({"path": "gone"})),
+            ] {
+                run(&other, tool, arguments).await;
+            }
+            session.bench.write("go", "");
+        };
+        tokio::join!(command(&session, line), beside).0
+    });
+    assert_eq!(credited(&session, &result), ["both", "own", "restored"], "{result:?}");
+    let listed = session.list();
+    let of = |path: &str| file(&listed, path).by.clone();
+    assert_eq!(of("own"), [Command], "{listed:?}");
+    assert!(of("restored").contains(&Command), "{listed:?}");
+    for path in ["edited", "gone", "new/file"] {
+        assert!(!of(path).contains(&Command), "{path}: {listed:?}");
+    }
+}
+
+async fn run(router: &Router, tool: &str, arguments: Value) {
+    let plan = router.plan(call(tool, arguments)).await.unwrap();
+    let permit = Permit::for_test(plan.actions.clone());
+    assert_eq!(router.run(plan, permit, context()).await.status, ToolStatus::Succeeded, "{tool}");
 }
 
 /// Runs a line as an approved call.

@@ -124,7 +124,8 @@ impl WorkspaceState {
         }
     }
 
-    /// Returns the differences below each root except writes of aye's tools, and records them in the session's list of changes.
+    /// Returns the differences below each root except writes of aye's tools, of this session or another one, and records them in
+    /// the session's list of changes.
     pub(in crate::tools) async fn over(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<Changed>)> {
         let mut different = Vec::new();
         if self.files > MAX_RESCANNED {
@@ -147,6 +148,7 @@ impl WorkspaceState {
                         changes.retain(|one| !mark.is_of_a_tool(&root.join(&one.path)));
                     }
                     if let Some(watched) = watched {
+                        changes = watched.without_others(changes).await;
                         watched.changed(changes.clone()).await;
                     }
                     different.push((root, changes));
