@@ -10,6 +10,7 @@ use serde_json::Value;
 
 const ALLOW: &str = "allow";
 const REJECT: &str = "reject";
+const CLEAN: &str = "clean-context";
 const RUN_AGAIN: &str = "run_again";
 const ALWAYS: &str = "always-session";
 const ALWAYS_HERE: &str = "always-project";
@@ -41,6 +42,9 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
     }
     if approval.effects.as_ref().is_none_or(|effects| effects.obstacle().is_none()) {
         options.push(PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce));
+    }
+    if approval.plan.is_some() {
+        options.push(PermissionOption::new(CLEAN, "Carry out in a clean context", PermissionOptionKind::AllowOnce));
     }
     for (at, path) in selectable(approval).into_iter().enumerate() {
         let label = calls::title(&(looks.reveal)(&calls::shown(&format!("Allow all but {path}"), OPTION_BYTES)));
@@ -99,6 +103,10 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
         contents.push(calls::code(&reveal(&command.line), "sh"));
         let cwd = reveal(&command.cwd);
         contents.push(calls::text_content(format!("in `{cwd}`; sandbox: {}", reveal(&command.sandbox))));
+    }
+    if let Some(plan) = &approval.plan {
+        contents.push(calls::text_content(reveal(&plan.text)));
+        contents.push(calls::text_content(reveal(&plan.effect_of_approval())));
     }
     let mut lines = Vec::new();
     lines.extend(approval.description.as_deref().map(reveal));
@@ -161,6 +169,7 @@ pub(crate) fn answered(result: Result<RequestPermissionResponse, String>, partia
     match response.outcome {
         RequestPermissionOutcome::Selected(selected) => match &*selected.option_id.0 {
             ALLOW => Answered::Decided(Decision::Approved),
+            CLEAN => Answered::Decided(Decision::ApprovedInCleanContext),
             RUN_AGAIN => Answered::Decided(Decision::Previewed),
             ALWAYS => always(GrantScope::Session),
             ALWAYS_HERE => always(GrantScope::Project),

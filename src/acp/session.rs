@@ -16,8 +16,8 @@ use super::slash::{self, AwaitedEvent, SessionFacts, SlashOutcome};
 use super::turn::{Ends, Turn, ends};
 use super::update_mapper::{EventTime, UpdateMapper};
 use crate::protocol::{
-    ApprovalId, Command, CustomCommand, Effort, Elicitation, ElicitationAnswer, Event, EventKind, HostCommand, HostRequest,
-    HostResponse, Mode, PolicyLayer, Query, ReviewAsked, RunningCommand, SessionCommand, SessionId,
+    ApprovalId, Command, CustomCommand, Effort, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, HostCommand,
+    HostRequest, HostResponse, Mode, PolicyLayer, Query, ReviewAsked, RunningCommand, SessionCommand, SessionId,
 };
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, NoticeSeverity, PromptRequest, PromptResponse, SessionUpdate,
@@ -461,7 +461,11 @@ impl Session {
             }
             EventKind::ModeChanged { .. } | EventKind::ModelChanged { .. } => self.chosen(&event.kind).await,
             EventKind::Notice { message } => self.setting.refused(message),
-            EventKind::ElicitationRequested(asked) => self.decline(asked).await,
+            EventKind::ElicitationRequested(asked) => match &asked.wanted {
+                ElicitationKind::Question { options, .. } => self.ask_for_model(asked, options),
+                ElicitationKind::Form { .. } | ElicitationKind::Visit { .. } => self.decline(asked).await,
+            },
+            EventKind::ElicitationEnded { elicitation_id, .. } => self.asking.withdraw_question(elicitation_id),
             EventKind::LookedUp(HostResponse::Commands { .. }) => self.advertise().await,
             _ => {}
         }

@@ -2,10 +2,11 @@
 
 use super::calls::{self, Names};
 use super::client::{EditorCapabilities, Sanitizers};
-use crate::protocol::{CallId, Event, EventKind, Proposal, SandboxTier, ToolStatus, cut_before};
+use crate::protocol::{CallId, Event, EventKind, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus, cut_before};
 use agent_client_protocol::v1::schema::{
-    CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity, SessionInfoUpdate,
-    SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UsageUpdate,
+    CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity, Plan, PlanEntry,
+    PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields, ToolKind, UsageUpdate,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -148,6 +149,7 @@ impl UpdateMapper {
                 self.window = facts.context_window;
                 Vec::new()
             }
+            EventKind::PlannedStepsChanged { steps } => vec![self.planned(steps)],
             EventKind::ModeChanged { mode } => vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()))],
             EventKind::TaskFailed { failure, .. } if when == EventTime::Before => {
                 vec![self.text_update(&format!("{}\n", failure.message))]
@@ -155,6 +157,19 @@ impl UpdateMapper {
             kind => notice_of(kind, when).map(|(severity, text)| self.notice(severity, &text)).into_iter().collect(),
         };
         (updates, None)
+    }
+
+    /// Returns the update with the steps that the model planned. The protocol calls such a list a plan.
+    fn planned(&self, steps: &[PlannedStep]) -> SessionUpdate {
+        let entry = |step: &PlannedStep| {
+            let status = match step.status {
+                StepStatus::Pending => PlanEntryStatus::Pending,
+                StepStatus::InProgress => PlanEntryStatus::InProgress,
+                StepStatus::Done => PlanEntryStatus::Completed,
+            };
+            PlanEntry::new((self.looks.clean)(&step.text).into_owned(), PlanEntryPriority::Medium, status)
+        };
+        SessionUpdate::Plan(Plan::new(steps.iter().map(entry).collect()))
     }
 
     /// Returns an update with a prompt of the user.

@@ -75,10 +75,11 @@ pub(crate) fn spawn(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, 
     let (router, _) = watch::channel(Arc::clone(&setup.router));
     let sender = EventSender { workspace_id: setup.workspace_id.clone(), session_id: setup.session_id.clone(), events };
     let (sampling, phases) = SamplingQueue::new();
-    let (remote, server_events) = match setup.remote.take() {
+    let (remote, mut server_events) = match setup.remote.take() {
         Some(Remote { servers, asked }) => (Some(Arc::clone(&servers)), ServerEvents::new(&*servers, asked, phases)),
         None => (None, ServerEvents::default()),
     };
+    server_events.questions = setup.questions.take();
     let servers = Servers::new(remote, sender.clone());
     let queries = SessionQueries::new(&sender, router.subscribe(), servers.queries());
     let (account, charges) = Account::new();

@@ -246,6 +246,7 @@ impl Verdict {
             | EventKind::ToolInterrupted { .. }
             | EventKind::StepCompleted { .. }
             | EventKind::StepLimitApproaching { .. }
+            | EventKind::PlannedStepsChanged { .. }
             | EventKind::SandboxInForce { .. }
             | EventKind::PreviewStarted { .. }
             | EventKind::CommandsRunning { .. }

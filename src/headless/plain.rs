@@ -3,7 +3,8 @@
 use super::Output;
 use crate::protocol::tool::hidden_words;
 use crate::protocol::{
-    Budget, BudgetScope, BudgetUnit, CallId, EventKind, Failure, FailureKind, ModelFacts, Remedy, ServerStatus, Usage, budget_key,
+    Budget, BudgetScope, BudgetUnit, CallId, Elicitation, EventKind, Failure, FailureKind, ModelFacts, PlannedStep, Remedy,
+    ServerStatus, Usage, budget_key,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -97,6 +98,7 @@ impl Plain {
             EventKind::Steered { text } => Some(format!("sent to the model: {text}")),
             EventKind::AnswerDiscarded { reason } => Some(format!("the response above was discarded: {reason}")),
             EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
+            EventKind::PlannedStepsChanged { steps } => steps_line(steps),
             EventKind::PolicyExpired { message }
             | EventKind::PolicyRejected { message }
             | EventKind::SavingChanged { message, .. }
@@ -107,7 +109,7 @@ impl Plain {
             EventKind::PolicyInForce { message, .. } | EventKind::SandboxInForce { missing: message, .. } => message.clone(),
             EventKind::ChangedFiles(changed) => changed.counts().map(|counts| format!("changed: {counts}")),
             EventKind::Rewound(done) => Some(done.message.clone()),
-            EventKind::ElicitationRequested(asked) => Some(elicitation_line(&asked.server)),
+            EventKind::ElicitationRequested(asked) => elicitation_line(asked),
             // Written as an error.
             EventKind::TaskFailed { .. } | EventKind::SessionPaused { .. } => None,
             EventKind::OwnCommandStarted { .. }
@@ -196,8 +198,13 @@ fn start_line(kind: &EventKind) -> Option<String> {
     Some(format!("{verb} in {workspace} with {model}, mode {}", mode.as_str()))
 }
 
-fn elicitation_line(server: &str) -> String {
-    format!("the MCP server {server} asks for input that only a user can give")
+/// Returns the line about input that a server asks for. A question of the model is answered in the result of its call.
+fn elicitation_line(asked: &Elicitation) -> Option<String> {
+    (!asked.is_question()).then(|| format!("the MCP server {} asks for input that only a user can give", asked.server))
+}
+
+fn steps_line(steps: &[PlannedStep]) -> Option<String> {
+    (!steps.is_empty()).then(|| PlannedStep::progress(steps))
 }
 
 /// Returns the line about a request that is sent again.

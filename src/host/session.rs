@@ -19,7 +19,7 @@ use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
 use crate::host::options::SessionChoice;
 use crate::policy::{self, Enforcer};
-use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, Tail};
+use crate::ports::{Artifacts, Checkpoints, InstructionSource, Model, Record, RecoveredCalls, Tail, UserQuestions};
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, ForkUntil, Mode, Problem, SessionId, Target, ToolResult,
 };
@@ -98,6 +98,8 @@ pub(crate) struct SharedToolState {
     search: SessionSearch,
     /// The skills, and those that the running task uses.
     skills: SessionSkills,
+    /// The questions of the model to the user.
+    questions: UserQuestions,
 }
 
 impl SharedToolState {
@@ -117,6 +119,7 @@ impl SharedToolState {
             loaded: LoadedTools::default(),
             search: session_search(place),
             skills: SessionSkills::default(),
+            questions: UserQuestions::to_nobody(),
         }
     }
 
@@ -192,6 +195,7 @@ impl SharedToolState {
             editor: self.editor.clone(),
             search: self.search.clone(),
             skills: self.skills.clone(),
+            questions: self.questions.clone(),
             ..tool_settings(place, policy, sandbox)
         }
     }
@@ -407,13 +411,13 @@ pub(super) fn setup(
     sandbox_policy.look_through();
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
     session.kept.restore(place, &*model, &session.records);
+    let (asks, questions) = UserQuestions::new();
+    session.kept.questions = asks;
     let tools = session.kept.toolset(place, &policy, sandbox_policy);
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
     let router = Arc::new(Router::new(tools));
     let (settled, known) = recover(place, session, &router);
-    session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
-    session.unmatched_names = unmatched(&place.tool_limits(), &router);
-    session.notices.extend(session.unmatched_names.iter().cloned().chain(place.skills.notices()));
+    note_tools(place, session, &router);
     let options = Options {
         model: model.facts(),
         effort: place.settings.effort.map(|set| set.effort),
@@ -461,8 +465,16 @@ pub(super) fn setup(
         policy_name,
         policy_updates: None,
         remote: terms.remote,
+        questions: Some(questions).filter(|_| terms.approver == Approver::Person),
         room: None,
     }
+}
+
+/// Adds the notices about the tools of a session.
+fn note_tools(place: &AppContext, session: &mut Session, router: &Router) {
+    session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
+    session.unmatched_names = unmatched(&place.tool_limits(), router);
+    session.notices.extend(session.unmatched_names.iter().cloned().chain(place.skills.notices()));
 }
 
 /// Returns the laxest mode that may be chosen during a session.
@@ -516,6 +528,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         http: http_access(policy),
         search: session_search(place),
         skills: SessionSkills::new(place.skills.set()),
+        questions: UserQuestions::to_nobody(),
         command: command_settings(place, policy, sandbox),
         text: text_tools(&place.settings.tools.text),
         grants: Arc::new(move |capability| grants.grants(capability)),

@@ -141,6 +141,8 @@ impl ServerRequests {
                 }
             },
             (ElicitationAnswer::Accept { .. }, ElicitationKind::Visit { .. }) => ElicitResult::new(ElicitationAction::Accept),
+            // No server asks a question of the model.
+            (ElicitationAnswer::Accept { .. }, ElicitationKind::Question { .. }) => declined(),
             (ElicitationAnswer::Decline, _) => declined(),
             (ElicitationAnswer::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
         }

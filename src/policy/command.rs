@@ -25,6 +25,10 @@ const CONCEALS_TEXT: &str = "runs code that is known only at run time, and this 
 const ENTERS: &str = "changes to a directory of the workspace";
 const MOVES: &str = "the line changes directory, so aye cannot resolve its paths";
 
+/// Rule in the verdict on a command that the approved plan names.
+pub(crate) const MANDATE: &str = "plan";
+pub(crate) const NAMED_IN_PLAN: &str = "named in the plan that you approved";
+
 /// Everything that stays the same while one line is judged.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
@@ -33,6 +37,8 @@ pub(crate) struct Scene<'a> {
     pub cwd: &'a Path,
     pub now: Timestamp,
     pub grants: &'a [Grant],
+    /// Grants of the approved plan of the running task.
+    pub mandate: &'a [Grant],
 }
 
 /// Returns the verdict of all layers on one line, with modes and grants applied to each part.
@@ -405,6 +411,10 @@ fn loosened(decided: Decided, danger: &danger::Danger, remember: Option<&Grant>,
     }
     if !asks {
         return decided;
+    }
+    // Without a sandbox, no plan covers a command.
+    if scene.context.sandbox == Sandbox::Present && remember.is_some_and(|grant| scene.mandate.contains(grant)) {
+        return Decided::allow(MANDATE, NAMED_IN_PLAN).by_name();
     }
     if mode == Mode::Auto && danger.runs_unattended() && scene.context.sandbox == Sandbox::Present {
         return decided.allowed_by_mode(mode);

@@ -38,7 +38,7 @@ pub fn line_of(argv: &[String], input: Option<&str>) -> String {
 pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
     // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
-    let as_command = Scene { context: &context, grants: &[], ..*scene };
+    let as_command = Scene { context: &context, grants: &[], mandate: &[], ..*scene };
     let argv: Vec<String> = custom.argv.iter().map(|word| as_named(word, &context)).collect();
     let mut finding = command::judge(&line_of(&argv, custom.input), cwd, &as_command);
     let words: Vec<Arg> = argv.iter().map(Arg::plain).collect();

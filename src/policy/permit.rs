@@ -212,13 +212,15 @@ impl Question {
     }
 }
 
-/// Permission for one kind of action until aye quits.
+/// Permission for one kind of action, until aye quits or until a task ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// Permission to write to this file.
     Write { path: std::path::PathBuf },
     /// Permission to run a simple command with exactly these words in this directory.
     Command { words: Vec<String>, directory: std::path::PathBuf },
+    /// Permission to read from this host and port, encrypted or not as named. Only a plan gives it.
+    Host { host: String, port: u16, encrypted: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use super::bundle::Http;
 use super::layer::{Ready, Scope};
 use super::layer_verdict::{Decided, Finding, across, unlisted};
+use super::permit::Grant;
 use super::url::host;
 use super::url::ports::odd;
 use super::url::ranges::{Kind, special};
@@ -17,6 +18,11 @@ const CAPABILITY: &str = "Network.Http";
 pub(crate) fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
     let reads_only = only_asks(method);
     let finding = |decided, risk| Finding { decided, risk, critical: false, reads_only, remember: None, parts: Vec::new() };
+    let to_host = |destination: &Destination| Grant::Host {
+        host: destination.host().to_string(),
+        port: destination.port(),
+        encrypted: destination.is_encrypted(),
+    };
     let destination = match parse(url) {
         Ok(destination) => destination,
         Err(reason) => return finding(Decided::deny("built-in", reason), Risk::High),
@@ -46,7 +52,10 @@ pub(crate) fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Fi
     } else {
         decided
     };
-    finding(decided, risk)
+    // A request that carries data away, or that no rule may allow, is never covered by a plan.
+    let is_plain = reads_only && risk <= Risk::Medium && !decided.locked;
+    let remember = is_plain.then(|| to_host(&destination));
+    Finding { remember, ..finding(decided, risk) }
 }
 
 /// Returns an error if a connection for this URL may not use the address that its name was resolved to.

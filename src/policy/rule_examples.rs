@@ -18,7 +18,7 @@ pub(crate) fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleEr
 fn check_command_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     let Some(shell) = &bundle.shell else { return Ok(()) };
     let (root, context) = example_workspace();
-    let scene = Scene { layers: &[], context: &context, cwd: &root, now: Timestamp::UNIX_EPOCH, grants: &[] };
+    let scene = Scene { layers: &[], context: &context, cwd: &root, now: Timestamp::UNIX_EPOCH, grants: &[], mandate: &[] };
     for rule in &shell.rules {
         if let Some(example) = rule.matches.iter().find(|example| !applies(rule, &example.0, &scene)) {
             return Err(wrong(name, example, "does not match its `match`"));

@@ -153,6 +153,19 @@ pub(crate) enum Record {
         rules: Vec<GrantRule>,
         scope: GrantScope,
     },
+    /// The user approved a plan: what it names and the policy lets a plan cover is allowed until the task ends. Without actions, the mandate
+    /// of an earlier plan ends.
+    MandateSet {
+        /// Digest of the plan as it was shown; absent if the mandate ends.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
+        /// Actions that were shown as allowed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        actions: Vec<Action>,
+        /// Actions that the plan names and that still ask.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        asks: Vec<Action>,
+    },
     /// A command starts in a preview; nothing is applied.
     PreviewStarted {
         tool_call_id: CallId,

@@ -17,6 +17,7 @@ mod remote;
 mod rewinds;
 mod router;
 mod rules;
+mod user_questions;
 mod web_search;
 
 pub(crate) use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
@@ -41,6 +42,7 @@ pub(crate) use remote::{MAX_SCHEMA_BYTES, RemoteContent, RemoteResult};
 pub(crate) use rewinds::{FileRewind, FilesPlanned, FilesRewound, RewindStart, TaskChanges};
 pub(crate) use router::{Followed, RunContext, ToolRouter};
 pub(crate) use rules::{Rules, Saved};
+pub(crate) use user_questions::{UserQuestion, UserQuestions};
 pub(crate) use web_search::{FoundPage, SearchAnswer, SearchEngine, SearchRequest};
 
 /// Boxed future that a struct can store.

@@ -2,7 +2,9 @@
 
 use super::{Doubts, LayerRun};
 use crate::policy::{Enforcer, Verdict};
-use crate::protocol::{Action, Amendable, DiscardedEffect, Effects, Outside, PlaceChange, PreviewOffer, Proposal, ToolCall};
+use crate::protocol::{
+    Action, Amendable, DiscardedEffect, Effects, Outside, PlaceChange, PreviewOffer, Proposal, ProposedPlan, TaskPlan, ToolCall,
+};
 use jiff::Timestamp;
 use std::any::Any;
 use std::fmt;
@@ -20,6 +22,8 @@ pub(crate) struct Plan {
     pub proposal: Option<Proposal>,
     /// Whether running it can change anything. Reads need no commit before they run.
     pub changes: bool,
+    /// Whether it waits for the user while it runs, without a time limit.
+    pub waits_for_user: bool,
     /// State of each path before and after, if known. After a crash, the disk shows whether the call ran.
     pub places: Vec<PlaceChange>,
     /// Files whose content it would run; an earlier call may still change them.
@@ -36,6 +40,10 @@ pub(crate) struct Plan {
     pub timeout_seconds: u64,
     /// Sandbox of this command, if it differs from that of other commands.
     pub sandbox: Option<String>,
+    /// Plan for the task that the call proposes. It always asks, and approving it allows what it names.
+    pub task_plan: Option<Box<TaskPlan>>,
+    /// The same plan as it was shown for approval.
+    pub proposed_plan: Option<Box<ProposedPlan>>,
     /// Reasons to ask although the policy allows the call.
     pub doubts: Doubts,
     /// Ways in which the user may change it.
@@ -54,6 +62,7 @@ impl Plan {
             actions: Vec::new(),
             proposal: None,
             changes: true,
+            waits_for_user: false,
             places: Vec::new(),
             runs: Vec::new(),
             preview: PreviewOffer::None,
@@ -62,6 +71,8 @@ impl Plan {
             opens: Vec::new(),
             timeout_seconds: 0,
             sandbox: None,
+            task_plan: None,
+            proposed_plan: None,
             doubts: Doubts::default(),
             amends: Amends::default(),
             payload,

@@ -1,6 +1,6 @@
 //! Approval requests, with everything the user needs to decide.
 
-use super::{Always, Amendable, Amendment, ApprovalId, CallId, Effects, Outside, PreviewOffer, Proposal, Remember};
+use super::{Always, Amendable, Amendment, ApprovalId, CallId, Effects, Outside, PreviewOffer, Proposal, ProposedPlan, Remember};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -179,6 +179,9 @@ pub struct Approval {
     /// Whether that run happens in a fresh copy of the workspace, so that its changes are approved afterwards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opens_in_copy: bool,
+    /// Plan for the task, with the effect of approving it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<ProposedPlan>>,
     /// Time in milliseconds after which the call is denied if nobody decides. Absent if it waits without limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -283,6 +286,8 @@ impl CommandLine {
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
     Approved,
+    /// Approved; earlier messages are no longer sent to the model. For a plan; for other calls the same as `approved`.
+    ApprovedInCleanContext,
     /// Approved, and a rule is saved so that the same action is not asked about again.
     #[serde(alias = "approved_for_session")]
     ApprovedAlways {

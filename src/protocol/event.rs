@@ -3,8 +3,9 @@
 use super::{
     Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger, ContextUse, Decision,
     Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, HostResponse, ListedModel, Mode, ModelFacts,
-    PolicyLayer, Proposal, Redaction, RewindPlan, RewindPoint, Rewound, RuleTold, RunningCommand, SandboxTier, ServerStatus,
-    SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, Waiting, WorkspaceId,
+    PlannedStep, PolicyLayer, Proposal, Redaction, RewindPlan, RewindPoint, Rewound, RuleTold, RunningCommand, SandboxTier,
+    ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage,
+    Waiting, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -248,6 +249,10 @@ pub enum EventKind {
         step_count: u32,
         max_steps: u32,
     },
+    /// The list in which the model tracks the task. Sent whenever it changes; empty once a new task starts.
+    PlannedStepsChanged {
+        steps: Vec<PlannedStep>,
+    },
     /// Policy bundles and tools in effect. Sent at the start and whenever they change.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
@@ -281,7 +286,7 @@ pub enum EventKind {
     ServersChanged {
         servers: Vec<ServerStatus>,
     },
-    /// An MCP server requests input from the user. Answered with `HostCommand::AnswerElicitation`.
+    /// An MCP server requests input from the user, or the model asks a question. Answered with `HostCommand::AnswerElicitation`.
     ElicitationRequested(Elicitation),
     /// The input request was answered or withdrawn.
     ElicitationEnded {

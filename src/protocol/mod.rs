@@ -26,6 +26,7 @@ pub mod mode;
 mod model;
 mod path_state;
 mod piped;
+mod planned_step;
 mod problem;
 mod query;
 mod queue;
@@ -35,6 +36,7 @@ pub mod sandbox;
 mod server;
 mod setup;
 mod state;
+mod task_plan;
 pub mod tool;
 mod tool_use;
 pub mod truncate;
@@ -72,6 +74,7 @@ pub use mode::Mode;
 pub use model::{AssumedPrice, Effort, ListedModel, ModelFacts, ModelUse, Price, PriceElsewhere};
 pub use path_state::{PathState, PlaceChange};
 pub use piped::{with_input, without_input};
+pub use planned_step::{PlannedStep, StepStatus, UPDATE_STEPS};
 pub use problem::{HINT, Problem, ProblemLine};
 pub use query::{Query, SessionQuery};
 pub use queue::Waiting;
@@ -82,11 +85,12 @@ pub use sandbox::{
     RunningState, SandboxTier,
 };
 pub use server::{
-    Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, ServerPrompt, ServerResource,
-    ServerState, ServerStatus,
+    Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, QUESTION_ANSWER, QuestionOption,
+    ServerPrompt, ServerResource, ServerState, ServerStatus,
 };
 pub use setup::{ApprovalsChoice, FoundModel, Reach, SetupAsked, SetupFound, SetupTold, TestOutcome};
 pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};
+pub use task_plan::{Coverage, JudgedLine, PROPOSE_PLAN, PlanLine, PlanSubject, ProposedPlan, TaskPlan};
 pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};
 pub use truncate::{counted, cut_after, cut_before, size, truncated, truncated_with_gap};

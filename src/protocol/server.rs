@@ -84,14 +84,25 @@ impl ServerStatus {
     }
 }
 
-/// Request of a server for input from the user during a call.
+/// Name of the answer to a question of the model, in the content of `ElicitationAnswer::Accept`.
+pub const QUESTION_ANSWER: &str = "answer";
+
+/// Request for input from the user during a call: of a server, or a question of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Elicitation {
     pub elicitation_id: String,
+    /// Name of the server; empty for a question of the model.
     pub server: String,
     pub message: String,
     pub wanted: ElicitationKind,
+}
+
+impl Elicitation {
+    /// Returns whether it is a question of the model.
+    pub fn is_question(&self) -> bool {
+        matches!(self.wanted, ElicitationKind::Question { .. })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,6 +115,26 @@ pub enum ElicitationKind {
     Visit {
         url: String,
     },
+    /// Question of the model, with options. Any other text is an answer too.
+    #[serde(rename_all = "camelCase")]
+    Question {
+        options: Vec<QuestionOption>,
+        /// Number of the question among those of the call, from 1, and their count.
+        number: usize,
+        count: usize,
+    },
+}
+
+/// Answer that the user can choose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionOption {
+    pub label: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Code or a sketch that shows the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
 }
 
 /// Field of a form, as MCP defines it; fields are never nested.
@@ -168,6 +199,11 @@ pub enum ElicitationAnswer {
 }
 
 impl ElicitationAnswer {
+    /// Returns the answer to a question of the model.
+    pub fn to_question(answer: String) -> Self {
+        Self::Accept { content: Map::from_iter([(QUESTION_ANSWER.to_owned(), Value::String(answer))]) }
+    }
+
     pub fn outcome(&self) -> ElicitationOutcome {
         match self {
             Self::Accept { .. } => ElicitationOutcome::Accepted,

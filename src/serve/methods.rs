@@ -1,7 +1,9 @@
 //! Parameters and results of the methods. The protocol documentation is generated from these types.
 
 use super::fault::{Fault, FaultCode};
-use crate::protocol::{Approval, CallId, Mode, SessionId, SessionStatus, StepId, TaskState, WorkspaceId};
+use crate::protocol::{
+    Approval, CallId, Elicitation, Mode, PlannedStep, SessionId, SessionStatus, StepId, TaskState, WorkspaceId,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -119,6 +121,16 @@ pub(crate) enum Verdict {
     RunAgain,
 }
 
+/// Answers a question of the model (`elicitation_requested` with `wanted.kind` = `question`).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AnswerQuestion {
+    pub elicitation_id: String,
+    /// The label of an option, or any other text. Without it, the user declines to answer, and the model is told.
+    #[serde(default)]
+    pub answer: Option<String>,
+}
+
 /// Ends the session and the process. A running task is cancelled after its running tools have ended.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -191,6 +203,10 @@ pub(crate) struct SessionStateTold {
     pub task: Option<TaskState>,
     /// The pending approvals, as in `approval_requested`.
     pub pending_approvals: Vec<Approval>,
+    /// The open questions of the model, as in `elicitation_requested`.
+    pub pending_questions: Vec<Elicitation>,
+    /// The steps that the model planned, as in `planned_steps_changed`.
+    pub planned_steps: Vec<PlannedStep>,
 }
 
 /// The result of `GetPatchPreview`.
@@ -238,6 +254,14 @@ pub(crate) enum PatchStatus {
 pub(crate) struct ActionDecided {
     /// The recorded decision.
     pub status: Verdict,
+}
+
+/// The result of `AnswerQuestion`; `elicitation_ended` follows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QuestionAnswered {
+    /// `answered` or `declined`.
+    pub status: &'static str,
 }
 
 /// The result of `Shutdown`, which is the last line of output.

@@ -7,7 +7,11 @@ use crate::protocol::Decision;
 /// assumptions belong to the user of that machine.
 pub(crate) fn without_authority(record: Record) -> Option<Record> {
     match record {
-        Record::RuleSaved { .. } | Record::RuleRemoved { .. } | Record::BudgetSet { .. } | Record::PriceAssumed { .. } => None,
+        Record::RuleSaved { .. }
+        | Record::RuleRemoved { .. }
+        | Record::MandateSet { .. }
+        | Record::BudgetSet { .. }
+        | Record::PriceAssumed { .. } => None,
         // An incomplete rewind would be done by the new owner of the session; another record says that it was
         // completed.
         Record::RewindStarted { .. } => None,

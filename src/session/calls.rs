@@ -329,7 +329,11 @@ impl OpenCall {
             // The effects are applied, or discarded by a crash: another plan starts without this choice.
             Decision::Amended { amendment: Amendment::Effects { .. } } => {}
             Decision::Amended { amendment } => self.amendments.push(amendment.clone()),
-            Decision::Approved | Decision::ApprovedAlways { .. } | Decision::Renewed | Decision::Previewed => {}
+            Decision::Approved
+            | Decision::ApprovedInCleanContext
+            | Decision::ApprovedAlways { .. }
+            | Decision::Renewed
+            | Decision::Previewed => {}
         }
     }
 }

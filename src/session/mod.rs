@@ -28,7 +28,7 @@ pub(crate) use model_choice::ModelChoice;
 pub(crate) use records::{begins_step, plans_call};
 pub(crate) use response::Parts;
 pub(crate) use rewinds::RewindEffect;
-pub(crate) use state::SessionState;
+pub(crate) use state::{Mandate, SessionState};
 pub(crate) use status::SessionStatus;
 pub(crate) use tally::{Spent, Tally, TallyCounter, TallyEntry, Totals};
 pub(crate) use task::TaskProgress;

@@ -8,10 +8,19 @@ use super::{
     Totals, records,
 };
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{CallId, Failure, HistorySum, Mode, PolicyLayer, StepId, ToolUses, Waiting};
+use crate::protocol::{Action, CallId, Failure, HistorySum, Mode, PlannedStep, PolicyLayer, StepId, ToolUses, Waiting};
 
 /// The reason why a response broke off, if no record gives one.
 const PROCESS_ENDED: &str = "aye exited here";
+
+/// The actions of an approved plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Mandate {
+    /// Allowed until the task ends, as far as the policy lets a plan cover them.
+    pub actions: Vec<Action>,
+    /// Named in the plan, but each still asks.
+    pub asks: Vec<Action>,
+}
 
 /// The state of a session, without its messages.
 #[derive(Debug, Default)]
@@ -27,6 +36,10 @@ pub(crate) struct SessionState {
     pub tool_uses: ToolUses,
     /// The messages in the queue.
     pub queue: Vec<Waiting>,
+    /// The steps that the model planned for the last task.
+    pub planned_steps: Vec<PlannedStep>,
+    /// Actions that the approved plan of the running task names.
+    pub mandate: Mandate,
     /// The failure that paused the task.
     pub pause: Option<Failure>,
     /// The last choice of the user.
@@ -168,6 +181,10 @@ impl SessionState {
             | Record::CompactionGivenUp
             | Record::RuleSaved { .. }
             | Record::RuleRemoved { .. } => Change::None,
+            Record::MandateSet { actions, asks, .. } => {
+                self.mandate = Mandate { actions: actions.clone(), asks: asks.clone() };
+                Change::None
+            }
         }
     }
 
@@ -175,7 +192,12 @@ impl SessionState {
         match record {
             Record::ApprovalRequested { .. } => self.steps.enter(TaskStage::Waiting),
             Record::Decided { .. } => self.steps.enter(TaskStage::Running),
-            Record::Finished { result, latency_ms } => self.tool_uses.note(&result.tool_name, result.status, *latency_ms),
+            Record::Finished { result, latency_ms } => {
+                self.tool_uses.note(&result.tool_name, result.status, *latency_ms);
+                if let Some(steps) = PlannedStep::list_in(result) {
+                    self.planned_steps = steps;
+                }
+            }
             _ => {}
         }
         match self.calls.apply(record) {
@@ -190,6 +212,8 @@ impl SessionState {
                 (self.pause, self.is_unfinished) = (None, true);
                 self.task_totals = Totals::default();
                 (self.parts, self.response) = (Parts::default(), String::new());
+                self.planned_steps.clear();
+                self.mandate = Mandate::default();
                 self.rewinds.add(prompt);
                 self.steps.start_task(prompt, *max_steps);
                 Change::TaskStarted { prompt, max_steps: *max_steps }
@@ -197,6 +221,7 @@ impl SessionState {
             Record::Steered { message } => Change::Steered { message },
             Record::TaskEnded { end, step_count, .. } => {
                 (self.pause, self.is_unfinished) = (None, *end != TaskEnd::Completed);
+                self.mandate = Mandate::default();
                 self.steps.end_task(end, *step_count);
                 Change::TaskEnded { end, step_count: *step_count }
             }
@@ -306,6 +331,8 @@ impl SessionState {
             Record::Rewound { rewind_id, from, rewound } => {
                 let effect = self.rewinds.apply(from.as_ref(), rewound);
                 if let RewindEffect::Cut { prompts, .. } = &effect {
+                    self.planned_steps.clear();
+                    self.mandate = Mandate::default();
                     self.steps.drop_task(|id| prompts.iter().any(|prompt| prompt.task_id == *id));
                 }
                 Change::Rewound { rewind_id, from: from.as_ref(), rewound, effect }

@@ -115,6 +115,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         (12..30_u32, prop::bool::ANY).prop_map(|(id, calls)| answer(id, if calls { &["c1", "c2"][..] } else { &[] })),
         prop::option::of(0.0..2.0_f64).prop_map(wasted),
         Just(Record::Sampled { server: "docs".to_owned(), usage: usage(3), cost_usd: None, estimated: false }),
+        Just(Record::MandateSet { digest: Some("d1".to_owned()), actions: Vec::new(), asks: Vec::new() }),
         Just(Record::Reviewed { usage: usage(4), cost_usd: None, estimated: false }),
         call().prop_map(intent),
         call().prop_map(started),

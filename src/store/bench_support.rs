@@ -245,6 +245,7 @@ impl Measure {
             effects: None,
             opens: Vec::new(),
             opens_in_copy: false,
+            plan: None,
             timeout_ms: None,
             amendable: Amendable::default(),
         };

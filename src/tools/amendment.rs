@@ -10,7 +10,7 @@ use super::text::running;
 use super::tool::{AnyTool, Payload};
 use super::toolset::Toolset;
 use crate::ports::{Amends, Plan};
-use crate::protocol::{Amendment, ToolError};
+use crate::protocol::{Amendment, TaskPlan, ToolError};
 
 /// Returns which parts of a planned call the user may edit.
 pub(super) fn offered(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Amends {
@@ -50,6 +50,7 @@ fn with(plan: Plan, draft: CallDraft<Payload>, tool: &dyn AnyTool, settings: &Se
             .map(|proposal| hide_in_proposal(&settings.redactor, marked_by_actions(proposal, &draft.actions, settings))),
         actions: draft.actions,
         changes: draft.effect != Effect::Reads,
+        task_plan: draft.work.downcast_ref::<TaskPlan>().cloned().map(Box::new),
         places: tool.places(&draft.work),
         amends: offered(tool, &draft.work, settings),
         payload: draft.work,

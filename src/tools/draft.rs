@@ -43,6 +43,8 @@ impl<Work> CallDraft<Option<Work>> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
     Reads,
+    /// Only waits for the user.
+    Asks,
     Changes,
     /// `files` are the files that it would run.
     Runs {

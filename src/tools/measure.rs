@@ -6,7 +6,7 @@ use super::{
 };
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
-use crate::ports::{RemoteServers, RunContext, ToolRouter};
+use crate::ports::{RemoteServers, RunContext, ToolRouter, UserQuestions};
 use crate::protocol::{Action, Arguments, CallId, Mode, ToolCall, ToolResult};
 use crate::sys;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,7 @@ fn settings(workspace: &Path) -> Settings {
         },
         search: SessionSearch::default(),
         skills: SessionSkills::default(),
+        questions: UserQuestions::to_nobody(),
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),

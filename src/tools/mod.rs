@@ -33,6 +33,7 @@ mod open;
 mod output;
 mod patch_file;
 mod paths;
+mod planning;
 mod preimage_watch;
 mod read;
 mod read_state;

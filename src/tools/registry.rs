@@ -2,6 +2,7 @@
 
 use super::http::http_request;
 use super::open::{open_path, reveal_in_os};
+use super::planning::{ask_user, propose_plan, update_steps};
 use super::read::{disk_usage, hash_file, read_file, stat, upload_artifact};
 use super::search::{glob, grep, list_directory};
 use super::session_search::WEB_SEARCH;
@@ -48,6 +49,9 @@ static TOOLS: LazyLock<Vec<SharedTool>> = LazyLock::new(|| {
         erased::<reveal_in_os::RevealInOs>(),
         erased::<http_request::HttpRequest>(),
         erased::<web_search::WebSearch>(),
+        erased::<ask_user::AskUser>(),
+        erased::<propose_plan::ProposePlan>(),
+        erased::<update_steps::UpdateSteps>(),
         #[cfg(test)]
         erased::<super::tests::adding::CountWords>(),
     ]

@@ -29,7 +29,7 @@ use crate::ports::{
 };
 use crate::protocol::{
     Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, DiscardedEffect, ErrorCode, Outside, PreviewOffer,
-    Proposal, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
+    Proposal, TaskId, TaskPlan, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
@@ -573,8 +573,9 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         }
         None => unapproved_run::doubts(&draft.actions, settings),
     };
+    let waits_for_user = draft.effect == Effect::Asks;
     let (changes, timeout_seconds, runs) = match draft.effect {
-        Effect::Reads => (false, 0, Vec::new()),
+        Effect::Reads | Effect::Asks => (false, 0, Vec::new()),
         Effect::Changes => (true, 0, Vec::new()),
         Effect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
     };
@@ -588,6 +589,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         proposal: draft.proposal.map(|proposal| marked_by_actions(proposal, &draft.actions, settings)),
         actions: draft.actions,
         changes,
+        waits_for_user,
         places: if changes { tool.places(&draft.work) } else { Vec::new() },
         runs,
         preview,
@@ -596,6 +598,8 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         opens: Vec::new(),
         timeout_seconds,
         sandbox: draft.work.downcast_ref::<Work>().and_then(|work| work.narrow.describe(settings)),
+        task_plan: draft.work.downcast_ref::<TaskPlan>().cloned().map(Box::new),
+        proposed_plan: None,
         doubts,
         amends: offered(&*tool, &draft.work, settings),
         payload: draft.work,

@@ -6,7 +6,7 @@ use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit, Unasked};
-use crate::ports::{Artifacts, Checkpoints};
+use crate::ports::{Artifacts, Checkpoints, UserQuestions};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -42,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) search: SessionSearch,
     /// Skills of the session, kept when the policy changes.
     pub(crate) skills: SessionSkills,
+    /// Questions of the model to the user, kept when the policy changes.
+    pub(crate) questions: UserQuestions,
     pub(crate) command: CommandSettings,
     /// Restrictions of the text tools.
     pub(crate) text: TextTools,

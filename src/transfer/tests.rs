@@ -143,6 +143,7 @@ fn any_record() -> impl Strategy<Value = Record> {
             tool_call_id: CallId::new("call_1"),
             decision: Decision::ApprovedAlways { remember: Remember::default() }
         }),
+        Just(Record::MandateSet { digest: None, actions: Vec::new(), asks: Vec::new() }),
         Just(Record::BudgetSet { limit: BudgetLimit { scope: BudgetScope::Session, unit: BudgetUnit::CostUsd, limit: 1e6 } }),
         Just(Record::TaskEnded { task_id: TaskId::new("task_1"), step_count: 1, end: TaskEnd::Cancelled }),
         Just(Record::Unreadable),
@@ -264,6 +265,7 @@ fn imported_sessions_grant_nothing() {
     let records = vec![
         prompt("x"),
         Record::BudgetSet { limit: BudgetLimit { scope: BudgetScope::Session, unit: BudgetUnit::CostUsd, limit: 1e6 } },
+        Record::MandateSet { digest: Some("d1".to_owned()), actions: Vec::new(), asks: Vec::new() },
         Record::Decided {
             approval_id: ApprovalId::new("a1"),
             tool_call_id: CallId::new("c1"),

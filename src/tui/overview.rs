@@ -1,5 +1,5 @@
-//! Overviews of the session: its state, cost, policy, use of tools, background commands, queued messages, artifacts and findings of a
-//! review, each a list with a preview.
+//! Overviews of the session: its state, cost, policy, use of tools, background commands, queued messages, planned steps, artifacts and
+//! findings of a review, each a list with a preview.
 
 use super::picker::{Column, Picker, Row};
 
@@ -35,6 +35,11 @@ const QUEUE: &[Column] = &[
     Column { head: "sent", is_number: false, rank: 0 },
     Column { head: "message", is_number: false, rank: 0 },
 ];
+const STEPS: &[Column] = &[
+    Column { head: "", is_number: true, rank: 0 },
+    Column { head: "status", is_number: false, rank: 0 },
+    Column { head: "step", is_number: false, rank: 0 },
+];
 const ARTIFACTS: &[Column] = &[
     Column { head: "", is_number: true, rank: 0 },
     Column { head: "size", is_number: true, rank: 0 },
@@ -60,6 +65,8 @@ pub(crate) enum Topic {
     Background,
     /// Queued messages, by their ID.
     Queue,
+    /// Steps that the model planned.
+    Steps,
     /// Artifacts, by their number.
     Artifacts,
     /// Findings of the last review, by their index.
@@ -88,6 +95,7 @@ impl Topic {
             Self::Tools => "Tool use",
             Self::Background => "Background commands",
             Self::Queue => "Queued messages",
+            Self::Steps => "Steps",
             Self::Artifacts => "Artifacts",
             Self::Findings => "Findings",
         }
@@ -101,6 +109,7 @@ impl Topic {
             Self::Tools => TOOLS,
             Self::Background => BACKGROUND,
             Self::Queue => QUEUE,
+            Self::Steps => STEPS,
             Self::Artifacts => ARTIFACTS,
             Self::Findings => FINDINGS,
         }
@@ -109,7 +118,7 @@ impl Topic {
     /// Returns the key hints, most important first.
     pub(crate) fn hints(&self) -> Vec<&'static str> {
         let first: &[&str] = match self {
-            Self::Status(_) | Self::Cost | Self::Policy | Self::Tools => &["enter details"],
+            Self::Status(_) | Self::Cost | Self::Policy | Self::Tools | Self::Steps => &["enter details"],
             Self::Background => &["enter details", "ctrl+x stop"],
             Self::Queue => &["enter edit", "ctrl+x remove"],
             Self::Artifacts => &["enter open"],
@@ -151,7 +160,9 @@ impl Overview {
             (Topic::Queue, id) => id.parse().map_or(RowAction::ShowDetails, RowAction::EditQueued),
             (Topic::Findings, at) => at.parse().map_or(RowAction::ShowDetails, RowAction::OpenFinding),
             (Topic::Artifacts, number) => run(&format!("/artifacts {number}")),
-            (Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Background, _) => RowAction::ShowDetails,
+            (Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Background | Topic::Steps, _) => {
+                RowAction::ShowDetails
+            }
         })
     }
 
@@ -161,7 +172,9 @@ impl Overview {
         match self.topic {
             Topic::Background => Some(format!("/stop {key}")),
             Topic::Queue => Some(format!("/queue drop {key}")),
-            Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Artifacts | Topic::Findings => None,
+            Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Steps | Topic::Artifacts | Topic::Findings => {
+                None
+            }
         }
     }
 

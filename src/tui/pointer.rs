@@ -10,6 +10,8 @@ pub(crate) enum Click {
     End,
     /// Open the pending question, or the next one.
     Review,
+    /// Show the planned steps.
+    Steps,
 }
 
 /// State of the pointer.

@@ -21,11 +21,12 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/findings", "list the findings of the last review; /findings fix 2"),
     ("/init", "have the model write AGENTS.md for this project"),
     ("/mode", "set the mode: plan, ask, auto-edit or auto"),
-    ("/plan", "switch to plan mode: no changes; /mode ask to leave"),
+    ("/plan", "switch to plan mode: no changes; /plan GOAL plans a task"),
     ("/approve", "set what aye asks about: command or effects"),
     ("/status", "show session, model, policy, sandbox and file locations"),
     ("/cost", "show tokens and cost of the session and the task"),
     ("/context", "show what fills the context window"),
+    ("/steps", "show the steps that the model planned for the task"),
     ("/steer", "send a message the running task sees at its next step: /steer TEXT"),
     ("/queue", "list queued messages; /queue edit 2, /queue drop 2"),
     ("/policy", "show the policy in effect and its files"),
@@ -125,13 +126,12 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["skills", "skill"], "type the name of a skill as a command; `aye skills list` lists them"),
     (&["statusline", "footer"], "set the items of the status row in `[status]` in config.toml"),
     (&["terminal-setup"], "not needed: aye detects what the terminal supports"),
-    (&["todo", "todos"], "ask the model for a list of the open steps"),
     (&["tools", "allowed-tools"], "use `aye tool list` to list the tools, /policy for what may run"),
     (&["update", "upgrade"], "run `aye update` in a shell: it shows the commands that update aye"),
     (&["worktree"], "create one with `git worktree add DIR`, then run `aye -C DIR`"),
 ];
 /// Commands whose argument may have several lines.
-const TAKE_TEXT: [&str; 4] = ["steer", "compact", "summarize", "compress"];
+const TAKE_TEXT: [&str; 5] = ["steer", "plan", "compact", "summarize", "compress"];
 
 /// Returns the command in a draft, without its slash; a path, or other text of several lines, is not a command.
 pub(crate) fn typed(draft: &str) -> Option<&str> {

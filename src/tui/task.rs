@@ -1,6 +1,6 @@
 //! State of the task on the screen: activity, cost and queued messages.
 
-use crate::protocol::{CallId, FailureKind, Usage, Waiting};
+use crate::protocol::{CallId, FailureKind, PlannedStep, Usage, Waiting};
 
 /// Milliseconds after an interrupt from which Escape kills what still runs.
 pub(crate) const KILL_MS: u64 = 3000;
@@ -127,6 +127,8 @@ pub(crate) struct Task {
     pub paused: Option<Paused>,
     /// Messages that were sent and that the session has not received yet.
     pub sent: Vec<String>,
+    /// Steps that the model planned, without control characters.
+    pub planned_steps: Vec<PlannedStep>,
 }
 
 impl Default for Task {
@@ -145,6 +147,7 @@ impl Default for Task {
             taken_back: Vec::new(),
             paused: None,
             sent: Vec::new(),
+            planned_steps: Vec::new(),
         }
     }
 }

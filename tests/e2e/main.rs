@@ -70,6 +70,7 @@ mod patches;
 mod paths;
 mod pickers;
 mod plain;
+mod plan;
 mod policy_cli;
 mod preview;
 mod profiles;

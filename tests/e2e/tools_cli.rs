@@ -3,7 +3,7 @@
 use crate::support::{Output, Project, texts};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 28] = [
+const TOOLS: [&str; 31] = [
     "ReadFile",
     "ListDirectory",
     "Glob",
@@ -32,6 +32,9 @@ const TOOLS: [&str; 28] = [
     "OpenPath",
     "RevealInOs",
     "HttpRequest",
+    "AskUser",
+    "ProposePlan",
+    "UpdateSteps",
 ];
 
 fn call(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> Output {

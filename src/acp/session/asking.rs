@@ -5,10 +5,13 @@ use crate::acp::client::Client;
 use crate::acp::diffs::{self, Direction};
 use crate::acp::permission::{self, Answered};
 use crate::acp::{calls, slash};
-use crate::protocol::{Approval, ApprovalId, Command, Decision, RewindPlan, RewindScope, RewindTarget};
+use crate::protocol::{
+    Approval, ApprovalId, Command, Decision, Elicitation, ElicitationAnswer, HostCommand, QuestionOption, RewindPlan,
+    RewindScope, RewindTarget,
+};
 use agent_client_protocol::v1::schema::{
-    PermissionOption, PermissionOptionKind, RequestPermissionRequest, RequestPermissionResponse, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields, ToolKind,
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -16,12 +19,18 @@ use futures_util::stream::FuturesUnordered;
 use std::collections::HashMap;
 use tokio_util::sync::CancellationToken;
 
+/// Begins the name of an option that answers a question of the model, followed by its position.
+const ANSWER: &str = "answer-";
+const DECLINE: &str = "decline";
+
 /// The subject of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Question {
     /// An approval, and the decisions of the options that leave out one path.
     Approval(ApprovalId, Vec<Decision>),
     Rewind(RewindTarget, RewindScope),
+    /// A question of the model, and the labels of its options.
+    Model(String, Vec<String>),
 }
 
 /// The number of a question and its answer; `None` if the question was withdrawn.
@@ -58,6 +67,12 @@ impl Asking {
     /// Withdraws a question and tells the editor.
     pub(crate) fn withdraw(&mut self, id: &ApprovalId) {
         let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Approval(asked, _) if asked == id);
+        self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
+    }
+
+    /// Withdraws a question of the model that no longer needs an answer.
+    pub(crate) fn withdraw_question(&mut self, id: &str) {
+        let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Model(asked, _) if asked == id);
         self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
@@ -116,11 +131,56 @@ impl Session {
         self.asking.ask(&self.client, Question::Rewind(plan.target.clone(), plan.scope), request);
     }
 
+    /// Asks a question of the model. An editor shows it like an approval, with an option for each answer.
+    pub(super) fn ask_for_model(&mut self, asked: &Elicitation, options: &[QuestionOption]) {
+        let looks = self.client.looks;
+        let reveal = |text: &str| (looks.reveal)(text).into_owned();
+        let mut content = vec![calls::text_content(reveal(&asked.message))];
+        for option in options {
+            let about = [option.description.as_deref(), option.preview.as_deref()].into_iter().flatten();
+            content.extend(about.map(|text| calls::text_content(format!("**{}**\n{}", reveal(&option.label), reveal(text)))));
+        }
+        let title = calls::title(&reveal(&asked.message));
+        let fields =
+            ToolCallUpdateFields::new().title(title).kind(ToolKind::Think).status(ToolCallStatus::Pending).content(content);
+        let named = |(at, option): (usize, &QuestionOption)| {
+            PermissionOption::new(format!("{ANSWER}{at}"), calls::title(&reveal(&option.label)), PermissionOptionKind::AllowOnce)
+        };
+        let mut answers: Vec<PermissionOption> = options.iter().enumerate().map(named).collect();
+        answers.push(PermissionOption::new(DECLINE, "Decline to answer", PermissionOptionKind::RejectOnce));
+        let call = ToolCallUpdate::new(asked.elicitation_id.clone(), fields);
+        let request = RequestPermissionRequest::new(self.id.to_string(), call, answers);
+        let labels = options.iter().map(|option| option.label.clone()).collect();
+        self.asking.ask(&self.client, Question::Model(asked.elicitation_id.clone(), labels), request);
+    }
+
+    /// Passes the answer to a question of the model on.
+    async fn model_answered(
+        &mut self,
+        (elicitation_id, labels): (String, Vec<String>),
+        answer: Result<RequestPermissionResponse, String>,
+    ) {
+        let chosen = match answer.map(|response| response.outcome) {
+            Ok(RequestPermissionOutcome::Selected(selected)) => {
+                let at = selected.option_id.0.strip_prefix(ANSWER).and_then(|at| at.parse::<usize>().ok());
+                at.and_then(|at| labels.into_iter().nth(at))
+            }
+            Ok(_) => return self.cancel().await,
+            Err(_) => None,
+        };
+        let answer = chosen.map_or(ElicitationAnswer::Decline, ElicitationAnswer::to_question);
+        self.send(HostCommand::AnswerElicitation { elicitation_id, answer }).await;
+    }
+
     pub(super) async fn answered(&mut self, (number, answer): Answer) {
         let (Some((question, _)), Some(answer)) = (self.asking.open.remove(&number), answer) else { return };
+        let question = match question {
+            Question::Model(id, labels) => return self.model_answered((id, labels), answer).await,
+            question => question,
+        };
         let partial = match &question {
             Question::Approval(_, partial) => partial.as_slice(),
-            Question::Rewind(..) => &[],
+            Question::Rewind(..) | Question::Model(..) => &[],
         };
         let answered = permission::answered(answer, partial);
         match (question, answered) {
@@ -132,6 +192,8 @@ impl Session {
                 self.send(Command::Rewind { target, scope, overwrite: Vec::new() }).await;
             }
             (Question::Rewind(..), Answered::Decided(_)) => self.finish("Nothing was changed.").await,
+            // Handled above.
+            (Question::Model(..), Answered::Decided(_)) => {}
         }
     }
 }

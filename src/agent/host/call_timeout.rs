@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) enum CallTimeout {
     /// For calls that only read; they are abandoned.
     Short,
+    /// For calls that wait for the user; they are abandoned only when they are stopped.
+    User,
     /// For calls that change files; aye tells them to stop, and gives them a short grace period.
     Change,
     /// Like `Change`, for copying, moving or deleting a directory tree.
@@ -39,6 +41,7 @@ impl CallTimeout {
     /// Returns the timeout for a plan.
     pub(crate) fn with(plan: &Plan) -> Self {
         match (plan.changes, plan.timeout_seconds) {
+            (false, _) if plan.waits_for_user => Self::User,
             (false, _) => Self::Short,
             (true, 1..) => Self::Own,
             (true, 0) if plan.actions.iter().any(is_of_tree) => Self::Tree,
@@ -46,12 +49,17 @@ impl CallTimeout {
         }
     }
 
+    /// Returns whether the call changes nothing, so that it can be abandoned.
+    fn only_reads(self) -> bool {
+        matches!(self, Self::Short | Self::User)
+    }
+
     fn seconds(self) -> Option<u64> {
         match self {
             Self::Short => Some(READ_SECONDS),
             Self::Change => Some(CHANGE_SECONDS),
             Self::Tree => Some(TREE_SECONDS),
-            Self::Own => None,
+            Self::User | Self::Own => None,
         }
     }
 }
@@ -96,7 +104,7 @@ pub(crate) async fn in_time<T>(
     killed: &CancellationToken,
     stop: &CancellationToken,
 ) -> Result<T, Abandoned> {
-    let reads = patience == CallTimeout::Short;
+    let reads = patience.only_reads();
     let grace = || tokio::time::sleep(Duration::from_millis(KILL_GRACE_MS));
     let late = async {
         let Some(seconds) = patience.seconds() else { return std::future::pending().await };
@@ -136,7 +144,7 @@ pub(crate) fn outcome(
         Ok(Ok(result)) => return if late { timed_out(result, patience) } else { result },
         Ok(Err(error)) => {
             tracing::error!(task = %error.id(), tool = name, "tool panicked");
-            if patience == CallTimeout::Short {
+            if patience.only_reads() {
                 ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed; nothing was changed. Try another way.")
             } else {
                 let message = "the tool crashed; whether it changed anything is unknown. Check before you repeat it.";
@@ -207,6 +215,7 @@ mod tests {
         assert_eq!(in_time(hangs(), CallTimeout::Tree, &nobody, &stop).await, late(TREE_SECONDS));
         assert_eq!(in_time(slow(), CallTimeout::Short, &nobody, &stop).await, Err(Abandoned::Late));
         assert_eq!(in_time(async { 1 }, CallTimeout::Short, &nobody, &stop).await, Ok(1));
+        assert_eq!(in_time(slow(), CallTimeout::User, &nobody, &stop).await, Ok(()), "a user may take as long as they want");
     }
 
     #[tokio::test(start_paused = true)]
@@ -220,6 +229,7 @@ mod tests {
             assert_eq!(in_time(hangs(), patience, &killed, &stop).await, Err(Abandoned::Hangs));
         }
         assert_eq!(in_time(hangs(), CallTimeout::Short, &killed, &stop).await, Err(Abandoned::Stopped));
+        assert_eq!(in_time(hangs(), CallTimeout::User, &killed, &stop).await, Err(Abandoned::Stopped));
         assert_eq!(in_time(async { 1 }, CallTimeout::Short, &killed, &stop).await, Ok(1));
         assert_eq!(Abandoned::Hangs.error().code, ErrorCode::OutcomeUnknown);
     }

@@ -1,6 +1,8 @@
 //! Event log: one line for each event, without message content.
 
-use crate::protocol::{Event, EventKind, FailureKind, ServerStatus, SessionId, StepId, TaskId, WorkspaceId, cut_before};
+use crate::protocol::{
+    Event, EventKind, FailureKind, PlannedStep, ServerStatus, SessionId, StepId, TaskId, WorkspaceId, cut_before,
+};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -84,6 +86,7 @@ fn session_payload(kind: &EventKind) -> Option<Value> {
             json!({"stepCount": step_count})
         }
         EventKind::StepLimitApproaching { step_count, max_steps } => json!({"stepCount": step_count, "maxSteps": max_steps}),
+        EventKind::PlannedStepsChanged { steps } => json!({"count": steps.len(), "done": PlannedStep::count_done(steps)}),
         EventKind::SavingChanged { saved, .. } => json!({"saved": saved}),
         EventKind::TaskCompleted { usage, cost_usd, step_count, .. } => {
             json!({"usage": usage, "costUsd": cost_usd, "stepCount": step_count})

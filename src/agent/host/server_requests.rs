@@ -2,7 +2,7 @@
 
 use super::sampling::{Sampling, SamplingPhase};
 use crate::agent::limits::CHANNEL_DEPTH;
-use crate::ports::{BoxFuture, RemoteAsks, RemoteServers};
+use crate::ports::{BoxFuture, RemoteAsks, RemoteServers, UserQuestion};
 use crate::protocol::{Elicitation, ElicitationAnswer};
 use serde_json::Value;
 use std::sync::Arc;
@@ -77,11 +77,13 @@ impl RemoteAsks for Asks {
     }
 }
 
-/// Sources of server events.
+/// Sources of server events, and of questions of the model.
 #[derive(Default)]
 pub(super) struct ServerEvents {
     changed: Option<watch::Receiver<u64>>,
     asked: Option<mpsc::Receiver<ServerRequest>>,
+    /// Absent without a user.
+    pub questions: Option<mpsc::Receiver<UserQuestion>>,
     steps: Option<mpsc::Receiver<SamplingPhase>>,
 }
 
@@ -97,14 +99,17 @@ impl ServerEvents {
         asked: mpsc::Receiver<ServerRequest>,
         phases: mpsc::Receiver<SamplingPhase>,
     ) -> Self {
-        Self { changed: Some(servers.changed()), asked: Some(asked), steps: Some(phases) }
+        Self { changed: Some(servers.changed()), asked: Some(asked), questions: None, steps: Some(phases) }
     }
 
-    /// Waits for the next event; never completes without servers.
+    /// Waits for the next event; never completes without servers and questions.
     pub(super) async fn next(&mut self) -> ServerEvent {
         tokio::select! {
             () = next_change(&mut self.changed) => ServerEvent::Changed,
             asked = next_of(&mut self.asked) => ServerEvent::Request(asked),
+            UserQuestion { asked, answer } = next_of(&mut self.questions) => {
+                ServerEvent::Request(ServerRequest::Elicitation(asked, answer))
+            }
             step = next_of(&mut self.steps) => ServerEvent::Sampling(step),
         }
     }

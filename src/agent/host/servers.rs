@@ -28,13 +28,15 @@ pub(super) struct Servers {
     open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
     /// Number of requests to the user so far.
     asked: u64,
+    /// Whether the session is ending, so that nothing more is asked.
+    has_ended: bool,
     offers: Offers,
     sender: EventSender,
 }
 
 impl Servers {
     pub(crate) fn new(remote: Option<Arc<dyn RemoteServers>>, sender: EventSender) -> Self {
-        Self { remote, reported: Vec::new(), open: HashMap::new(), asked: 0, offers: Offers::default(), sender }
+        Self { remote, reported: Vec::new(), open: HashMap::new(), asked: 0, has_ended: false, offers: Offers::default(), sender }
     }
 
     /// Tells the servers the context window, so that tools that fit the model are offered.
@@ -62,7 +64,7 @@ impl Servers {
 
     /// Asks the user on behalf of a server. A server with too many or too large requests is cancelled, and aye tells the user why.
     pub(crate) fn ask(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
-        if self.remote.is_none() {
+        if self.has_ended {
             return;
         }
         self.open.retain(|_, open| !open.is_closed());
@@ -73,7 +75,9 @@ impl Servers {
         };
         if let Some(what) = refused {
             let _ = answer.send(ElicitationAnswer::Cancel);
-            let message = format!("{} (MCP) requested {what}; aye cancelled the request", elicitation.server);
+            let who =
+                if elicitation.server.is_empty() { "the model".to_owned() } else { format!("{} (MCP)", elicitation.server) };
+            let message = format!("{who} requested {what}; aye cancelled the request");
             return self.notify(message);
         }
         self.asked += 1;
@@ -89,7 +93,7 @@ impl Servers {
     /// Passes the user's answer to the server that waits for it.
     pub(crate) fn answer(&mut self, elicitation_id: &str, answer: ElicitationAnswer) {
         if self.open.remove(elicitation_id).is_none_or(|open| open.send(answer).is_err()) {
-            self.notify("the server is no longer waiting for this answer".to_owned());
+            self.notify("nobody is waiting for this answer any longer".to_owned());
         }
     }
 
@@ -145,6 +149,7 @@ impl Servers {
 
     /// Ends the servers: their open requests, which are cancelled, and their processes.
     pub(crate) async fn end(&mut self) {
+        self.has_ended = true;
         self.open.clear();
         if let Some(remote) = self.remote.take() {
             remote.end().await;
@@ -176,8 +181,14 @@ async fn wait(
 
 /// Returns what makes a request too large for a user, if it is.
 fn too_much(elicitation: &Elicitation) -> Option<String> {
-    let ElicitationKind::Form { fields } = &elicitation.wanted else {
-        return (size(elicitation) > MAX_FORM_BYTES).then(|| "a visit to an overlong URL".to_owned());
+    let fields = match &elicitation.wanted {
+        ElicitationKind::Form { fields } => fields,
+        ElicitationKind::Visit { .. } => {
+            return (size(elicitation) > MAX_FORM_BYTES).then(|| "a visit to an overlong URL".to_owned());
+        }
+        ElicitationKind::Question { .. } => {
+            return (size(elicitation) > MAX_FORM_BYTES).then(|| "an answer to an overlong question".to_owned());
+        }
     };
     let choices = |field: &crate::protocol::FormField| match &field.takes {
         FieldKind::Choice { choices } | FieldKind::Choices { choices, .. } => choices.len(),

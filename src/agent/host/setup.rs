@@ -4,10 +4,12 @@ use super::policy_updates::PolicyUpdates;
 use super::server_requests::Remote;
 use crate::agent::turn::{Options, SandboxStatus, Unfinished};
 use crate::policy::{Enforcer, redact::Redactor};
-use crate::ports::{Artifacts, InstructionSource, Journal, Model, Models, Record, RecoveredCalls, Rules, ToolRouter};
+use crate::ports::{
+    Artifacts, InstructionSource, Journal, Model, Models, Record, RecoveredCalls, Rules, ToolRouter, UserQuestion,
+};
 use crate::protocol::{Mode, RunningCommand, SessionId, ToolResult, WorkspaceId};
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// Model for summaries, as the settings name it.
 #[derive(Clone, Default)]
@@ -61,4 +63,6 @@ pub(crate) struct Setup {
     pub room: Option<watch::Receiver<bool>>,
     /// MCP servers, if any.
     pub remote: Option<Remote>,
+    /// Questions of the model; absent if no user can answer them.
+    pub questions: Option<mpsc::Receiver<UserQuestion>>,
 }

@@ -124,6 +124,7 @@ fn make(call: ToolCall) -> Plan {
         actions: vec![Action::Exec { command: "make".to_owned(), cwd }],
         proposal: None,
         changes: true,
+        waits_for_user: false,
         places: Vec::new(),
         runs: Vec::new(),
         preview: PreviewOffer::None,
@@ -132,6 +133,8 @@ fn make(call: ToolCall) -> Plan {
         opens: Vec::new(),
         timeout_seconds: 1,
         sandbox: None,
+        task_plan: None,
+        proposed_plan: None,
         doubts: crate::ports::Doubts::default(),
         amends: Amends::default(),
         payload: Box::new(()),
@@ -268,6 +271,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         policy_updates: None,
         room: None,
         remote: None,
+        questions: None,
     }
 }
 

@@ -7,14 +7,16 @@ use super::denial::{CANCELLED, NO_ANSWER, denial};
 use super::io::{Effect, InputTime};
 use super::layer::stays;
 use super::options::Approver;
+use super::plan_approval::{REASON, UNREVIEWED, approved, plan_denial, proposed, split};
+use super::policy_in_force::set_mode;
 use super::preview::{PreviewRequest, no_preview};
 use super::sandbox_escalation::names;
 use crate::policy::{Question, Verdict, first_commands};
 use crate::ports::{Durability, LayerRun, Plan, Record};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{
-    Action, Always, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Outside,
-    Risk, RuleTold, Target,
+    Action, Always, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, Mode,
+    Outside, Risk, RuleTold, Target,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -29,12 +31,15 @@ impl CallRunner<'_> {
         call: &mut Call,
         index: usize,
         mut plan: Plan,
-        question: Question,
+        mut question: Question,
         batch: &mut Batch,
         at: InputTime,
     ) {
         if self.cx.options.approver == Approver::Everyone {
             return self.permit(call, index, plan, question.approve(), batch);
+        }
+        if let Some(note) = self.grants.outside_mandate(&plan, &self.cx.policy) {
+            question.reason = format!("{}; {note}", question.reason);
         }
         let approval_id = self.cx.numbers.next_approval();
         call.marks(&mut plan);
@@ -61,7 +66,9 @@ impl CallRunner<'_> {
         }
         approval.timeout_ms = self.cx.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         approval.origins = self.cx.policy.origins(&approval.rule, &approval.parts);
-        approval.always = if call.amended.by.contains(&Amendment::Unsandboxed) {
+        approval.always = if plan.task_plan.is_some() {
+            Always { never: vec!["each plan is approved on its own".to_owned()], ..Always::default() }
+        } else if call.amended.by.contains(&Amendment::Unsandboxed) {
             Always { never: vec!["a run outside the sandbox is approved each time".to_owned()], ..Always::default() }
         } else if !plan.opens.is_empty() {
             self.always_open(call, &plan, at)
@@ -97,6 +104,49 @@ impl CallRunner<'_> {
             Ok(question) => self.ask(call, index, plan, question, batch, at),
             Err(denial) => self.refuse_by_policy(call, &denial),
         }
+    }
+
+    /// Asks whether to carry out a plan. The mandate of an earlier plan ends here, because the model no longer follows it.
+    pub(super) fn ask_about_plan(
+        &mut self,
+        verdict: Verdict,
+        call: &mut Call,
+        index: usize,
+        mut plan: Plan,
+        batch: &mut Batch,
+        at: InputTime,
+    ) {
+        if let Verdict::Deny(denial) = verdict {
+            return self.refuse_by_policy(call, &denial);
+        }
+        self.grants.end_mandate(self.cx);
+        let leaves = self.leaves_plan_mode();
+        plan.proposed_plan = plan.task_plan.as_ref().map(|plan| Box::new(proposed(plan, &self.cx.policy, leaves, at.now)));
+        match self.cx.policy.ask_call(&plan.tool_name, &plan.actions, at.now, REASON.to_owned()) {
+            Ok(mut question) => {
+                "Plan".clone_into(&mut question.title);
+                if self.cx.options.approver == Approver::Everyone {
+                    plan.amends.told = Some(UNREVIEWED.to_owned());
+                }
+                self.ask(call, index, plan, question, batch, at);
+            }
+            Err(denial) => self.refuse_by_policy(call, &denial),
+        }
+    }
+
+    fn leaves_plan_mode(&self) -> bool {
+        self.cx.policy.mode() == Mode::Plan && self.cx.options.laxest >= Mode::Ask
+    }
+
+    /// Begins the mandate of a plan as it was shown, and leaves plan mode.
+    fn approve_plan(&mut self, plan: &mut Plan, at: InputTime) {
+        let (Some(task_plan), Some(shown)) = (plan.task_plan.take(), plan.proposed_plan.take()) else { return };
+        self.grants.begin_mandate(&shown, split(&task_plan, &shown), self.cx, at);
+        if self.leaves_plan_mode() {
+            set_mode(Mode::Ask, self.cx);
+        }
+        let stays = self.cx.policy.mode() == Mode::Plan;
+        plan.amends.told = Some(approved(&shown, stays, plan.amends.told.take()));
     }
 
     /// Asks to run a command outside the sandbox, once. No rule can allow that; only the user can.
@@ -223,22 +273,7 @@ impl CallRunner<'_> {
     pub(super) fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: InputTime) {
         let call = &mut calls[index];
         let CallState::Asking(pending) = &call.state else { return };
-        if decision == Decision::Previewed
-            && let Some(why) = no_preview(&pending.plan)
-        {
-            return self.cx.out.notice(format!("no preview: {why}"));
-        }
-        if decision == Decision::Renewed && !call.proposes_files() {
-            return self.cx.out.notice("this change does not depend on any file on disk");
-        }
-        if let Decision::Amended { amendment } = &decision
-            && let Some(why) = no_amendment(&pending.plan, amendment)
-        {
-            return self.cx.out.notice(format!("cannot apply this change to the proposal: {why}"));
-        }
-        let approves = matches!(decision, Decision::Approved | Decision::ApprovedAlways { .. });
-        let obstacle = pending.plan.effects.as_ref().and_then(|effects| effects.obstacle());
-        if let (true, Some(why)) = (approves, obstacle) {
+        if let Some(why) = no_such_decision(call, &pending.plan, &decision) {
             return self.cx.out.notice(why);
         }
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
@@ -251,12 +286,25 @@ impl CallRunner<'_> {
         }
         let mut batch = Batch::default();
         match decision {
+            Decision::Denied { reason } if plan.task_plan.is_some() => {
+                call.refuse(ErrorCode::UserDenied, plan_denial(reason.as_deref()));
+                self.report(call, 0);
+            }
             Decision::Denied { reason } => {
                 let (code, message) = denial(reason.as_deref());
                 call.refuse(code, format!("{message}{}{}", discarded(&plan), earlier_run(call)));
                 self.report(call, 0);
             }
-            Decision::Approved => self.permit(call, index, plan, question.approve(), &mut batch),
+            Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedAlways { .. }
+                if plan.task_plan.is_some() =>
+            {
+                self.cx.wants_clean_context = decision == Decision::ApprovedInCleanContext;
+                self.approve_plan(&mut plan, at);
+                self.permit(call, index, plan, question.approve(), &mut batch);
+            }
+            Decision::Approved | Decision::ApprovedInCleanContext => {
+                self.permit(call, index, plan, question.approve(), &mut batch);
+            }
             Decision::ApprovedAlways { remember } => {
                 let choice = (remember, self.directory(&plan));
                 self.grants.remember(&always, choice, self.cx);
@@ -337,6 +385,21 @@ impl CallRunner<'_> {
         let (tool_call_id, proposal) = (call.call.tool_call_id.clone(), plan.proposal.clone());
         self.cx.out.record(Record::Previewed { tool_call_id, proposal });
         self.permit(call, index, plan, permit, batch);
+    }
+}
+
+/// Returns why a decision is impossible for a call.
+fn no_such_decision(call: &Call, plan: &Plan, decision: &Decision) -> Option<String> {
+    match decision {
+        Decision::Previewed => no_preview(plan).map(|why| format!("no preview: {why}")),
+        Decision::Renewed => (!call.proposes_files()).then(|| "this change does not depend on any file on disk".to_owned()),
+        Decision::Amended { amendment } => {
+            no_amendment(plan, amendment).map(|why| format!("cannot apply this change to the proposal: {why}"))
+        }
+        Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedAlways { .. } => {
+            plan.effects.as_ref().and_then(|effects| effects.obstacle())
+        }
+        Decision::Denied { .. } => None,
     }
 }
 
@@ -448,6 +511,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         effects: plan.effects.clone(),
         opens: plan.opens.clone(),
         opens_in_copy: false,
+        plan: plan.proposed_plan.clone(),
         timeout_ms: None,
         amendable: plan.amends.offer.clone(),
     }

@@ -19,7 +19,13 @@ use super::unasked_runs::UnaskedRuns;
 use crate::policy::permit::Denial;
 use crate::policy::{Permit, Preview, PreviewPermit, Question, Verdict};
 use crate::ports::{CallOrder, Durability, Edited, LayerRun, Plan, Record, writes};
-use crate::protocol::{Action, Amendment, Approval, ErrorCode, EventKind, Mode, PreviewOffer, StepId, ToolError, ToolResult};
+use crate::protocol::{
+    Action, Amendment, Approval, ErrorCode, EventKind, Mode, PlannedStep, PreviewOffer, StepId, ToolError, ToolResult,
+};
+
+/// Rule of denials in plan mode, and what the model can do instead.
+const PLAN_MODE: &str = "plan mode";
+const PLAN_FIRST: &str = "; propose a plan with ProposePlan, and change things once the user approves it";
 
 /// Actions that follow a batch of plans once it is in the journal.
 #[derive(Default)]
@@ -154,6 +160,9 @@ impl CallRunner<'_> {
     }
 
     pub(super) fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
+        if plan.task_plan.is_some() {
+            return self.ask_about_plan(verdict, call, index, plan, batch, at);
+        }
         if call.amended.by.contains(&Amendment::Unsandboxed) {
             return self.ask_unsandboxed(call, index, plan, batch, at);
         }
@@ -442,7 +451,8 @@ impl CallRunner<'_> {
             rule: denial.rule.clone(),
             reason: denial.reason.clone(),
         });
-        call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
+        let next = if self.cx.policy.mode() == Mode::Plan && denial.rule == PLAN_MODE { PLAN_FIRST } else { "" };
+        call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {}){next}", denial.reason, denial.rule));
         self.report(call, 0);
     }
 
@@ -492,5 +502,8 @@ impl CallRunner<'_> {
             redactions: result.redactions.clone(),
             artifact_uris: result.artifact_uris.clone(),
         });
+        if let Some(steps) = PlannedStep::list_in(result) {
+            self.cx.set_planned_steps(steps);
+        }
     }
 }

@@ -328,7 +328,8 @@ impl Compactor {
         let thread = window.thread();
         let older = &thread.messages()[..work.cut.index.min(thread.messages().len())];
         let Some(last) = older.last() else { return missing };
-        let content = summary::content(&text, older, thread.summary(), &work.cut.verbatim, window.message_budget(cx));
+        let (verbatim, steps) = (&work.cut.verbatim, &cx.planned_steps);
+        let content = summary::content(&text, older, thread.summary(), (verbatim, steps), window.message_budget(cx));
         let message = cx.message(Role::User, content, (last.task_id.clone(), None), at.now);
         if message.token_count * 100 > work.cut.freed * SUMMARY_WORTH_PERCENT {
             return SummaryOutcome::Failed("the summary is not shorter than the messages it would replace");

@@ -108,6 +108,14 @@ impl ContextWindow {
         true
     }
 
+    /// Leaves out everything before the latest response, apart from a summary and the prompt. Recorded like `drop_half`.
+    pub(crate) fn drop_earlier(&mut self, cx: &mut TurnContext) {
+        if let Some(removed) = self.drop_to(0, cx) {
+            cx.out.record(Record::Truncated { tokens: 0, removed });
+            cx.out.commit(Durability::Process);
+        }
+    }
+
     fn drop_to(&mut self, budget: u64, cx: &mut TurnContext) -> Option<u64> {
         let removed = self.thread.fit(budget)?;
         self.counting.counted = 0;

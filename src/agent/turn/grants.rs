@@ -1,10 +1,12 @@
 //! "Always allow": rules are saved in memory or in policy files, and removed again.
 
-use super::io::Effect;
+use super::io::{Effect, InputTime};
 use super::rule_files::{Grant, RuleFileResult};
 use super::turn_context::TurnContext;
-use crate::ports::{Durability, Record};
-use crate::protocol::{Always, GrantRule, GrantScope, RULE_SAVED, RULE_UNTIL_QUIT, Remember};
+use crate::policy::Enforcer;
+use crate::ports::{Durability, Plan, Record};
+use crate::protocol::{Action, Always, GrantRule, GrantScope, ProposedPlan, RULE_SAVED, RULE_UNTIL_QUIT, Remember};
+use crate::session::Mandate;
 
 /// Rules that the user saved in this run.
 #[derive(Debug, Default)]
@@ -13,6 +15,8 @@ pub(super) struct Grants {
     saved: Vec<Grant>,
     /// Number of pending changes of the policy files.
     changes: usize,
+    /// Actions that the approved plan of the running task names.
+    mandate: Mandate,
 }
 
 impl Grants {
@@ -72,6 +76,55 @@ impl Grants {
         }
     }
 
+    /// Begins the mandate of a plan as it was shown: the covered actions, and those that still ask.
+    pub(crate) fn begin_mandate(
+        &mut self,
+        shown: &ProposedPlan,
+        (actions, asks): (Vec<Action>, Vec<Action>),
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) {
+        let digest = Some(shown.digest.clone());
+        cx.out.record(Record::MandateSet { digest, actions: actions.clone(), asks: asks.clone() });
+        cx.policy.set_mandate(&actions, at.now);
+        self.mandate = Mandate { actions, asks };
+        let allows = shown.allows();
+        if !allows.is_empty() {
+            cx.out.notice(format!("allowed until the task ends: {}", allows.join("; ")));
+        }
+    }
+
+    /// Restores the mandate of a task that continues.
+    pub(crate) fn restore_mandate(&mut self, mandate: Mandate, cx: &mut TurnContext, at: InputTime) {
+        cx.policy.set_mandate(&mandate.actions, at.now);
+        self.mandate = mandate;
+    }
+
+    /// Ends the mandate while the task goes on.
+    pub(crate) fn end_mandate(&mut self, cx: &mut TurnContext) {
+        if self.mandate != Mandate::default() {
+            cx.out.record(Record::MandateSet { digest: None, actions: Vec::new(), asks: Vec::new() });
+            cx.out.commit(Durability::Process);
+        }
+        self.drop_mandate(cx);
+    }
+
+    /// Drops the mandate with its task, whose end is in the journal.
+    pub(crate) fn drop_mandate(&mut self, cx: &mut TurnContext) {
+        self.mandate = Mandate::default();
+        cx.policy.end_mandate();
+    }
+
+    /// Returns the note about a call that asks although a plan was approved.
+    pub(crate) fn outside_mandate(&self, plan: &Plan, policy: &Enforcer) -> Option<&'static str> {
+        if !policy.has_mandate() || plan.task_plan.is_some() {
+            return None;
+        }
+        let named = |action: &Action| self.mandate.asks.iter().chain(&self.mandate.actions).any(|named| is_same(named, action));
+        let is_named = !plan.actions.is_empty() && plan.actions.iter().all(named);
+        Some(if is_named { "the plan names it, but it needs its own approval" } else { "not in the plan" })
+    }
+
     /// Handles the result of a change of the policy files.
     pub(crate) fn on_outcome(&mut self, outcome: RuleFileResult, TurnContext { policy, out, .. }: &mut TurnContext) {
         if matches!(outcome, RuleFileResult::Saved(..) | RuleFileResult::Removed(..)) {
@@ -108,10 +161,30 @@ impl Grants {
                 let session = self.saved.iter().filter(|grant| grant.scope == GrantScope::Session);
                 let mut all: Vec<String> =
                     session.map(|grant| format!("until aye quits  {}", join_rules(&grant.rules))).collect();
+                let planned = self.mandate.actions.iter().map(|action| format!("until the task ends  {}", in_words(action)));
+                all.extend(planned);
                 all.extend(lines);
                 out.notice(if all.is_empty() { "no rule is saved for this project".to_owned() } else { all.join("\n") });
             }
         }
+    }
+}
+
+/// Returns whether an action is one that a plan names, whatever is at its path by now.
+fn is_same(named: &Action, action: &Action) -> bool {
+    match (named, action) {
+        (Action::Write { target: named }, Action::Write { target }) => named.real == target.real,
+        (Action::Exec { command: named, .. }, Action::Exec { command, .. }) => named == command,
+        _ => named == action,
+    }
+}
+
+fn in_words(action: &Action) -> String {
+    match action {
+        Action::Write { target } => format!("write {}", target.real.display()),
+        Action::Exec { command, .. } => format!("run {command}"),
+        Action::Fetch { url, .. } => format!("read from {url}"),
+        other => other.capability().to_owned(),
     }
 }
 

@@ -647,6 +647,8 @@ impl TurnMachine {
         }
         if effect.changes_thread {
             self.window.on_rewind();
+            self.cx.set_planned_steps(Vec::new());
+            self.grants.drop_mandate(&mut self.cx);
         }
     }
 

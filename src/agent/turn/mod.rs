@@ -29,6 +29,7 @@ mod model;
 mod numbering;
 mod options;
 mod outputs;
+mod plan_approval;
 mod policy;
 mod policy_in_force;
 mod preview;

@@ -69,6 +69,8 @@ impl TurnMachine {
         // The previous process already warned the user about these.
         self.spending.nearly_used(&self.tasks, &self.cx);
         self.choice.report_model_of_run(&mut self.cx);
+        self.cx.set_planned_steps(std::mem::take(&mut state.planned_steps));
+        self.grants.restore_mandate(std::mem::take(&mut state.mandate), &mut self.cx, at);
         self.resume(failure, unfinished, at);
         self.cx.out.take()
     }
@@ -369,6 +371,7 @@ impl TurnMachine {
         let Some((task_id, step_count)) = self.tasks.end_restored(&end, &mut self.cx.out) else { return };
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end });
         self.cx.out.commit(Durability::Process);
+        self.grants.drop_mandate(&mut self.cx);
     }
 
     /// Resumes a session without an open task.

@@ -125,6 +125,8 @@ impl TurnMachine {
             self.add_prompt(message);
         }
         self.cx.out.event(EventKind::TaskStarted { prompt: text, max_steps });
+        self.cx.set_planned_steps(Vec::new());
+        self.grants.drop_mandate(&mut self.cx);
         self.tasks.enter(TaskStatus::TaskRunning, &mut self.cx.out);
         // The prompt is committed with what follows: a step, a denial or a pause.
         self.next_step(at);
@@ -181,6 +183,9 @@ impl TurnMachine {
         }
         if let Some(failure) = self.spending.out_of_steps(&self.tasks, &self.cx).or_else(|| self.preflight(at)) {
             return self.forbidden(failure);
+        }
+        if std::mem::take(&mut self.cx.wants_clean_context) {
+            self.window.drop_earlier(&mut self.cx);
         }
         self.take_steers(at);
         self.window.request_fitted();
@@ -283,6 +288,7 @@ impl TurnMachine {
             self.spending.end_task(&self.tasks);
         }
         self.tasks.end(&end, &mut self.cx.out);
+        self.grants.drop_mandate(&mut self.cx);
         self.tasks.enter(TaskStatus::Idle, &mut self.cx.out);
     }
 

@@ -571,6 +571,7 @@ impl Sim {
             tool_name: self.calls[index].tool_name.clone(),
             summary: format!("{verb} {rest}"),
             changes: !matches!(verb, "read" | "absent" | "poll" | "same"),
+            waits_for_user: false,
             proposal: (verb == "write" || effects.is_some()).then(|| Proposal {
                 summary: format!("{verb} {rest}"),
                 paths: vec![rest.into()],
@@ -589,6 +590,8 @@ impl Sim {
             opens,
             timeout_seconds: 300,
             sandbox: None,
+            task_plan: None,
+            proposed_plan: None,
             doubts: crate::ports::Doubts::default(),
             amends: Amends {
                 offer: Amendable {

@@ -5,7 +5,7 @@ use super::options::Options;
 use super::outputs::Outputs;
 use crate::policy::Enforcer;
 use crate::ports::{Durability, Record};
-use crate::protocol::{Failure, FailureKind, Message, Part, Remedy, Role, StepId, TaskId};
+use crate::protocol::{EventKind, Failure, FailureKind, Message, Part, PlannedStep, Remedy, Role, StepId, TaskId};
 use jiff::Timestamp;
 
 /// Shared facts of the session, and the buffer for what the sub-machines want done.
@@ -14,6 +14,10 @@ pub(super) struct TurnContext {
     pub options: Options,
     pub numbers: Numbering,
     pub out: Outputs,
+    /// Steps that the model planned for the task.
+    pub planned_steps: Vec<PlannedStep>,
+    /// Whether the next request leaves out everything before the response that proposed the approved plan.
+    pub wants_clean_context: bool,
     /// Choices made before the first message.
     choices: Vec<Record>,
     /// Whether the journal records the policy in effect.
@@ -27,6 +31,8 @@ impl TurnContext {
             options,
             numbers: Numbering::default(),
             out: Outputs::default(),
+            planned_steps: Vec::new(),
+            wants_clean_context: false,
             choices: Vec::new(),
             is_policy_recorded: false,
         }
@@ -59,6 +65,14 @@ impl TurnContext {
         if self.is_policy_recorded {
             self.is_policy_recorded = false;
             self.record_policy();
+        }
+    }
+
+    /// Replaces the planned steps, and reports them if they changed.
+    pub(crate) fn set_planned_steps(&mut self, steps: Vec<PlannedStep>) {
+        if steps != self.planned_steps {
+            self.planned_steps.clone_from(&steps);
+            self.out.event(EventKind::PlannedStepsChanged { steps });
         }
     }
 

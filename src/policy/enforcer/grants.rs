@@ -196,6 +196,7 @@ impl Enforcer {
             trial.context.mode = Mode::Ask;
             trial.context.sandbox = sandbox;
             trial.grants.clear();
+            trial.mandate.clear();
             Arc::make_mut(&mut trial.stack).push(Layer::new(scope, bundle), &trial.context);
             let told = trial.explain(actions, now);
             match told.verdict {

@@ -4,6 +4,7 @@ mod approve;
 mod escalation;
 mod grants;
 mod layer_stack;
+mod mandate;
 mod origins;
 mod sandbox_requirements;
 mod spending;
@@ -14,7 +15,7 @@ pub use sandbox_requirements::{EntryProtection, Marks, SandboxRequirements};
 pub use spending::LowestLimit;
 
 use super::bundle::{ApprovalRule, Approve, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
-use super::command::{self, Scene};
+use super::command::{self, MANDATE, NAMED_IN_PLAN, Scene};
 use super::custom::{self, Custom};
 use super::effective::{Entry, entries};
 use super::excluded::ExcludedPaths;
@@ -34,7 +35,7 @@ use super::search::{self, Searched};
 use super::{request, upload};
 use crate::protocol::action::NAMED;
 use crate::protocol::{
-    Action, ApproveWhen, CommandPart, Mode, Outside, Place, PolicyLayer, Risk, RuleOrigin, Target, VerdictKind,
+    Action, ApproveWhen, CommandPart, Coverage, Mode, Outside, Place, PolicyLayer, Risk, RuleOrigin, Target, VerdictKind,
 };
 use approve::ApproveSetting;
 use jiff::Timestamp;
@@ -57,6 +58,8 @@ pub struct Enforcer {
     stack: Arc<LayerStack>,
     context: Context,
     grants: Vec<Grant>,
+    /// Grants of the approved plan of the running task.
+    mandate: Vec<Grant>,
     /// Limits on tools, whatever the layers say.
     limits: Vec<ToolLimit>,
     /// Shell that runs the commands, if it is not `bash`.
@@ -154,8 +157,9 @@ impl Explanation {
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
         let stack = Arc::new(LayerStack::new(layers, &context));
-        let (grants, limits) = (Vec::new(), Vec::new());
-        Self { stack, context, grants, limits, other_shell: None, is_distrusted: false, approve: ApproveSetting::default() }
+        let (grants, mandate, limits) = (Vec::new(), Vec::new(), Vec::new());
+        let approve = ApproveSetting::default();
+        Self { stack, context, grants, mandate, limits, other_shell: None, is_distrusted: false, approve }
     }
 
     /// Returns the enforcer with these limits on tools.
@@ -384,7 +388,9 @@ impl Enforcer {
                 let finding = self.read_otherwise(self.held(command::judge(command, cwd, &self.scene(cwd, now))));
                 return self.before_trust(finding);
             }
-            Action::Fetch { url, method } => return request::judge(url, method, self.stack.compiled(), self.context.mode),
+            Action::Fetch { url, method } => {
+                return self.reached(request::judge(url, method, self.stack.compiled(), self.context.mode));
+            }
             Action::Search { query, domains, service, host: _ } => {
                 return search::judge(&Searched { query, domains, service }, self.stack.compiled(), now);
             }
@@ -429,7 +435,8 @@ impl Enforcer {
     }
 
     fn scene<'a>(&'a self, cwd: &'a Target, now: Timestamp) -> Scene<'a> {
-        Scene { layers: self.stack.compiled(), context: &self.context, cwd: &cwd.real, now, grants: &self.grants }
+        let (grants, mandate) = (self.grants.as_slice(), self.mandate.as_slice());
+        Scene { layers: self.stack.compiled(), context: &self.context, cwd: &cwd.real, now, grants, mandate }
     }
 
     /// Without a sandbox, a command that is allowed asks, unless the user chose to do without one, and every risk is one level
@@ -478,7 +485,48 @@ impl Enforcer {
         finding
     }
 
-    /// Applies session grants and the mode.
+    /// Returns for each action of a plan whether approving the plan covers it; the same in every mode, and whatever the user allowed in this
+    /// run.
+    pub fn coverage(&self, actions: &[Action], now: Timestamp) -> Vec<Coverage> {
+        let trial = mandate::for_mandate(self);
+        let cover = |action| mandate::cover(&trial, action, now).map_or_else(|coverage| coverage, |_| Coverage::Covered);
+        actions.iter().map(cover).collect()
+    }
+
+    /// Gives the actions of an approved plan the grants that the policy lets a plan have, in place of those of an earlier plan.
+    pub fn set_mandate(&mut self, actions: &[Action], now: Timestamp) {
+        let trial = mandate::for_mandate(self);
+        self.mandate = actions.iter().filter_map(|action| mandate::cover(&trial, action, now).ok()).collect();
+    }
+
+    pub fn end_mandate(&mut self) {
+        self.mandate.clear();
+    }
+
+    /// Returns whether a mandate is in effect.
+    pub fn has_mandate(&self) -> bool {
+        !self.mandate.is_empty()
+    }
+
+    /// Returns the rule and the reason if the user has granted this: until aye quits, or with a plan.
+    fn granted_by(&self, grant: &Grant) -> Option<(&'static str, &'static str)> {
+        if self.grants.contains(grant) {
+            return Some(("session", "allowed by you until aye quits"));
+        }
+        self.mandate.contains(grant).then_some((MANDATE, NAMED_IN_PLAN))
+    }
+
+    /// Applies the mandate to a request. No mode applies here, because the request is judged with it.
+    fn reached(&self, mut finding: Finding) -> Finding {
+        let asks = finding.decided.is_question() && !finding.decided.locked;
+        let granted = finding.remember.as_ref().filter(|_| asks).and_then(|grant| self.granted_by(grant));
+        if let Some((rule, reason)) = granted {
+            finding.decided = Decided::allow(rule, reason);
+        }
+        finding
+    }
+
+    /// Applies session grants, the mandate and the mode.
     fn loosened(&self, writes: bool, mut finding: Finding) -> Finding {
         let mode = self.context.mode;
         if mode == Mode::Plan && !finding.reads_only && finding.decided.verdict != VerdictKind::Deny {
@@ -488,14 +536,14 @@ impl Enforcer {
         if finding.decided.verdict != VerdictKind::Ask || finding.decided.locked {
             return finding;
         }
-        let granted = finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant));
+        let granted = finding.remember.as_ref().and_then(|grant| self.granted_by(grant));
         let by_mode = match mode {
             Mode::Plan | Mode::Ask => false,
             Mode::AutoEdit => writes && finding.risk <= Risk::Medium,
             Mode::Auto => finding.risk <= Risk::Medium,
         };
-        if granted {
-            finding.decided = Decided::allow("session", "allowed by you until aye quits");
+        if let Some((rule, reason)) = granted {
+            finding.decided = Decided::allow(rule, reason);
         } else if by_mode {
             finding.decided = finding.decided.allowed_by_mode(mode);
         }

@@ -12,6 +12,7 @@ mod faults;
 mod grants;
 mod layers;
 mod lines;
+mod mandate;
 mod modes;
 mod remembered_hosts;
 mod runs_code;

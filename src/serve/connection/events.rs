@@ -76,7 +76,7 @@ impl ClientConnection {
                 live.quit(&mut self.acts);
             }
             // No method of this protocol answers a form, so it is declined and the server does not wait.
-            EventKind::ElicitationRequested(asked) => {
+            EventKind::ElicitationRequested(asked) if !asked.is_question() => {
                 let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
                 self.acts.push(Act::DoInHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
             }

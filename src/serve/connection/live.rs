@@ -3,7 +3,8 @@
 use super::answers::Slot;
 use super::{Act, OpenedSession, value};
 use crate::protocol::{
-    Approval, Command, EventKind, Failure, FailureKind, HostCommand, PolicyLayer, SessionStatus, TaskState, TaskStatus,
+    Approval, Command, Elicitation, EventKind, Failure, FailureKind, HostCommand, PlannedStep, PolicyLayer, SessionStatus,
+    TaskState, TaskStatus,
 };
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
@@ -18,6 +19,9 @@ pub(super) struct Live {
     /// The reason of the last pause.
     pub paused_for: Option<FailureKind>,
     pub approvals: Vec<Approval>,
+    /// Open questions of the model.
+    pub questions: Vec<Elicitation>,
+    pub planned_steps: Vec<PlannedStep>,
     pub interrupted: Vec<Interrupted>,
     /// Steps that the current task may use.
     pub steps: u32,
@@ -90,6 +94,11 @@ impl Live {
             EventKind::ToolCompleted { tool_call_id, .. } => {
                 self.approvals.retain(|approval| approval.tool_call_id != *tool_call_id);
             }
+            EventKind::ElicitationRequested(asked) if asked.is_question() => self.questions.push(asked.clone()),
+            EventKind::ElicitationEnded { elicitation_id, .. } => {
+                self.questions.retain(|question| question.elicitation_id != *elicitation_id);
+            }
+            EventKind::PlannedStepsChanged { steps } => self.planned_steps.clone_from(steps),
             EventKind::SavingChanged { saved, message } => self.failed_by = (!saved).then(|| message.clone()),
             _ => {}
         }

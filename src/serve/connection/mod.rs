@@ -159,6 +159,7 @@ impl ClientConnection {
             "GetSessionState" => return self.state(slot),
             "GetPatchPreview" => return self.preview(slot, method, given),
             "ApproveAction" => return self.approve(slot, method, given),
+            "AnswerQuestion" => return self.answer_question(slot, method, given),
             "Shutdown" => return self.shutdown(slot, method, given),
             _ => {
                 let message = format!("unknown method `{method}`; docs/PROTOCOL.md lists the methods");
@@ -220,6 +221,8 @@ impl ClientConnection {
                         status: SessionStatus::Created,
                         paused_for: None,
                         approvals: Vec::new(),
+                        questions: Vec::new(),
+                        planned_steps: Vec::new(),
                         interrupted: Vec::new(),
                         ready: Some(slot),
                         marks: 0,

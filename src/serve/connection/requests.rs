@@ -3,12 +3,13 @@
 use super::answers::{Slot, Wait};
 use super::{Act, ClientConnection, Stage, unknown_approval, value};
 use crate::protocol::{
-    Amendment, Approval, BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, DiscardedEffect, Effects, SessionQuery,
-    SessionStatus, TaskId,
+    Amendment, Approval, BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, DiscardedEffect, Effects, ElicitationAnswer,
+    HostCommand, SessionQuery, SessionStatus, TaskId,
 };
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{
-    ApproveAction, CancelTask, Cancelling, GetPatchPreview, SessionStateTold, Shutdown, StartTask, Verdict, params,
+    AnswerQuestion, ApproveAction, CancelTask, Cancelling, GetPatchPreview, QuestionAnswered, SessionStateTold, Shutdown,
+    StartTask, Verdict, params,
 };
 use serde_json::{Map, Value};
 
@@ -70,6 +71,8 @@ impl ClientConnection {
                 session_status: live.status,
                 task: live.task.clone(),
                 pending_approvals: live.approvals.clone(),
+                pending_questions: live.questions.clone(),
+                planned_steps: live.planned_steps.clone(),
             })
         });
         self.answer(slot, outcome);
@@ -110,6 +113,27 @@ impl ClientConnection {
             }
             Err(fault) => self.answer(slot, Err(fault)),
         }
+    }
+
+    pub(super) fn answer_question(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let outcome = params::<AnswerQuestion>(method, given).and_then(|asked| {
+            let live = self.live_to_the_end()?;
+            let place = live.questions.iter().position(|question| question.elicitation_id == asked.elicitation_id);
+            let unknown = || Fault::new(FaultCode::InvalidParams, format!("no open question `{}`", asked.elicitation_id));
+            let place = place.ok_or_else(unknown)?;
+            if asked.answer.as_ref().is_some_and(|answer| answer.trim().is_empty()) {
+                return Err(Fault::new(FaultCode::InvalidParams, "`answer` is empty; leave it out to decline"));
+            }
+            let elicitation_id = live.questions.remove(place).elicitation_id;
+            let status = if asked.answer.is_some() { "answered" } else { "declined" };
+            let answer = asked.answer.map_or(ElicitationAnswer::Decline, ElicitationAnswer::to_question);
+            Ok((HostCommand::AnswerElicitation { elicitation_id, answer }, status))
+        });
+        let outcome = outcome.map(|(command, status)| {
+            self.acts.push(Act::DoInHost(command));
+            value(&QuestionAnswered { status })
+        });
+        self.answer(slot, outcome);
     }
 
     pub(super) fn shutdown(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {

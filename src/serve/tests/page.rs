@@ -25,8 +25,18 @@ const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/layer.rs"), &["PolicyLayer"]),
     (
         include_str!("../../protocol/server.rs"),
-        &["ServerStatus", "ServerState", "Elicitation", "ElicitationKind", "FormField", "FieldKind", "ElicitationOutcome"],
+        &[
+            "ServerStatus",
+            "ServerState",
+            "Elicitation",
+            "ElicitationKind",
+            "FormField",
+            "FieldKind",
+            "QuestionOption",
+            "ElicitationOutcome",
+        ],
     ),
+    (include_str!("../../protocol/planned_step.rs"), &["PlannedStep", "StepStatus"]),
 ];
 
 /// The methods in the order of the page, with their parameters and results.
@@ -38,6 +48,7 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("GetSessionState", None, "SessionStateTold"),
     ("GetPatchPreview", Some("GetPatchPreview"), "PatchPreview"),
     ("ApproveAction", Some("ApproveAction"), "ActionDecided"),
+    ("AnswerQuestion", Some("AnswerQuestion"), "QuestionAnswered"),
     ("Shutdown", Some("Shutdown"), "Ended"),
 ];
 /// Types of parameters and results that have a table of their own.

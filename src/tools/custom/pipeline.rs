@@ -161,6 +161,7 @@ pub(super) fn draft(
         actions.extend(of_it);
         match effect {
             Effect::Reads => {}
+            Effect::Asks => return Err(named(invalid("a tool that waits for the user cannot be a step of another tool"))),
             Effect::Changes => changes = true,
             Effect::Runs { timeout_seconds, files: mut runs } => {
                 changes = true;

@@ -95,6 +95,9 @@ fn tools_are_found_by_topic() {
         ("open in the default program", "OpenPath"),
         ("show in the file manager", "RevealInOs"),
         ("platform", "CliGetPlatform"),
+        ("track the steps of a task", "UpdateSteps"),
+        ("ask the user a question", "AskUser"),
+        ("propose a plan", "ProposePlan"),
     ] {
         let loaded = loaded_by(query);
         assert!(loaded.iter().any(|name| name == expected), "{query}: {loaded:?}");

@@ -42,7 +42,7 @@ use super::sandbox::SandboxPolicy;
 use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionSearch, SessionSkills, Settings, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
-use crate::ports::{Plan, RunContext, ToolRouter};
+use crate::ports::{Plan, RunContext, ToolRouter, UserQuestions};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -143,6 +143,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         },
         search: SessionSearch::default(),
         skills: SessionSkills::default(),
+        questions: UserQuestions::to_nobody(),
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
@@ -349,7 +350,7 @@ fn schemas_are_plain_and_contain_no_aliases() {
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
     let reads = ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage", "UploadArtifact"];
     let writes = ["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch", "CreateDirectory", "Copy", "Move", "Delete"];
-    let last = ["OpenPath", "RevealInOs", "HttpRequest"];
+    let last = ["OpenPath", "RevealInOs", "HttpRequest", "AskUser", "ProposePlan", "UpdateSteps"];
     assert_eq!(names, [&reads[..], &writes, &["RunCommand"], &SESSIONS, &last].concat());
     let edit = &definitions.iter().find(|definition| definition.tool_name == "EditFile").unwrap().input_schema;
     let item = &edit["properties"]["edits"]["items"];

@@ -14,6 +14,7 @@ pub(crate) fn answer(panel: &mut Dialog, act: ChoiceAction, reason: Option<Strin
             let amendment = panel.hunks.as_ref().and_then(|hunks| hunks.amendment());
             decide(approval, amendment.map_or(Decision::Approved, |amendment| Decision::Amended { amendment }))
         }
+        (Question::Approval(approval), ChoiceAction::ApproveClean) => decide(approval, Decision::ApprovedInCleanContext),
         (Question::Approval(approval), ChoiceAction::First) => {
             let line = approval.amendable.first.as_ref()?.line.clone();
             decide(approval, Decision::Amended { amendment: Amendment::First { line } })

@@ -79,6 +79,11 @@ impl Body {
             };
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
         }
+        if let Some(plan) = &approval.plan {
+            return Self::Words {
+                text: format!("{}\n\n{}", text::reveal(plan.text.trim_end()), text::reveal(&plan.effect_of_approval())),
+            };
+        }
         let proposal = &approval.proposal;
         let renewed = approval.amendable.renewed.then(|| CHANGED.to_owned());
         let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::reveal_rows(note)));

@@ -1,7 +1,7 @@
 //! Choices of a dialog and their actions.
 
 use super::note::Verb;
-use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution, RewindScope};
+use crate::protocol::{Approval, GrantScope, PreviewOffer, ProposedPlan, Resolution, RewindScope};
 use crate::text;
 use crate::tui::elicitation;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
@@ -16,6 +16,8 @@ const NEVER: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceAction {
     Approve,
+    /// Approves a plan; earlier messages are no longer sent.
+    ApproveClean,
     /// Runs the command in a copy and asks again with its effects.
     Preview,
     /// Runs the command in a fresh copy, because its changes could not be applied.
@@ -81,7 +83,12 @@ impl ChoiceAction {
     /// Returns whether the action is irreversible, so that everything must have been shown before.
     pub(crate) fn needs_all_seen(self) -> bool {
         match self {
-            Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) | Self::Rewind(_) => true,
+            Self::Approve
+            | Self::ApproveClean
+            | Self::Always
+            | Self::Keep(_)
+            | Self::Trust(TrustAnswer::Yes)
+            | Self::Rewind(_) => true,
             Self::First | Self::Offline | Self::Asking(elicitation::FormAction::Send) => true,
             Self::Edit | Self::EditWhole | Self::View | Self::Wrap | Self::Unsandboxed => false,
             Self::Preview | Self::RunAgain => false,
@@ -147,6 +154,9 @@ pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) ->
     if approval.effects.as_ref().is_some_and(|effects| effects.conflict.is_some()) {
         return choices_after_conflict();
     }
+    if let Some(plan) = &approval.plan {
+        return choices_for_plan(approval, plan, confirm);
+    }
     let again = !approval.opens.is_empty();
     let yes = match (&approval.effects, again) {
         (Some(_), _) => verb.long.to_owned(),
@@ -200,6 +210,26 @@ pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) ->
         choice.is_shown &= choice.enabled;
     }
     choices.sort_by_key(|choice| !choice.is_shown);
+    choices
+}
+
+/// Returns the choices about a plan of the model.
+fn choices_for_plan(approval: &Approval, plan: &ProposedPlan, confirm: Confirm) -> Vec<Choice> {
+    let yes = match plan.allows().len() {
+        0 => "carry it out; aye asks as usual".to_owned(),
+        _ => "carry it out; what is listed as allowed stays allowed until the task ends".to_owned(),
+    };
+    let comment = "comment: say what to change; the model revises the plan".to_owned();
+    let mut choices = vec![
+        choice('y', confirm, ChoiceAction::Approve, yes, "carry out"),
+        choice('f', confirm, ChoiceAction::ApproveClean, "carry it out in a clean context".to_owned(), "clean context"),
+        choice('c', Confirm::Letter, ChoiceAction::DenyWithWords, comment, "comment"),
+        choice('n', Confirm::Letter, ChoiceAction::Deny, "keep planning".to_owned(), "keep planning"),
+    ];
+    if !approval.amendable.files.is_empty() {
+        let words = "edit the plan in your editor; aye asks again about the result".to_owned();
+        choices.push(choice('E', Confirm::Letter, ChoiceAction::EditWhole, words, "edit"));
+    }
     choices
 }
 

@@ -1,6 +1,7 @@
-//! Dialog for the input request of an MCP server.
+//! Dialog for the input request of an MCP server, or for a question of the model.
 
 use super::{Body, Choice, ChoiceAction, Dialog, Note, Question, Verb, choice};
+use crate::protocol::QuestionOption;
 use crate::text;
 use crate::tui::composer::Field;
 use crate::tui::elicitation::{ElicitationForm, Entry, FormAction, FormContent};
@@ -9,6 +10,8 @@ use crate::tui::typeahead_guard::Confirm;
 
 /// Maximum width of the field label, in cells.
 const LABEL: usize = 24;
+/// Labels of options when all choices share one row, and their words in line mode.
+const PICKS: [&str; 4] = ["answer 1", "answer 2", "answer 3", "answer 4"];
 const VERB: Verb = Verb { long: "send it", short: "send" };
 
 impl ElicitationForm {
@@ -21,7 +24,16 @@ impl ElicitationForm {
         match &self.wants {
             FormContent::Form(_) => format!("{} (MCP server) asks for input", self.server),
             FormContent::Visit(_) => format!("{} (MCP server) asks you to open a URL", self.server),
+            FormContent::Question(question) => match question.place {
+                (_, 1) => "The model asks".to_owned(),
+                (number, count) => format!("The model asks ({number} of {count})"),
+            },
         }
+    }
+
+    /// Returns the name of the asking side, for notices.
+    pub(crate) fn asker(&self) -> String {
+        if self.is_of_model() { "the model".to_owned() } else { format!("{} (MCP)", self.server) }
     }
 
     fn reason(&self) -> String {
@@ -31,6 +43,8 @@ impl ElicitationForm {
                 format!("your input goes to {server}; enter in the last field sends the form, esc goes back")
             }
             (FormContent::Form(_), false) => format!("your answers go to {server}; nothing is sent until you confirm"),
+            (FormContent::Question(_), true) => "enter sends your answer to the model, esc goes back".to_owned(),
+            (FormContent::Question(_), false) => "your answer goes to the model; it approves nothing".to_owned(),
             (FormContent::Visit(_), _) => "aye does not open links; check the host, then copy the URL".to_owned(),
         }
     }
@@ -40,6 +54,22 @@ impl ElicitationForm {
             |letter, confirm, pick, words: String, short| choice(letter, confirm, ChoiceAction::Asking(pick), words, short);
         let mut choices = Vec::new();
         match &self.wants {
+            FormContent::Question(question) => {
+                for (at, (letter, option)) in ('1'..='9').zip(&question.options).enumerate() {
+                    let label = text::reveal_line(&option.label);
+                    choices.push(pick(
+                        letter,
+                        Confirm::Letter,
+                        FormAction::Pick(at),
+                        label,
+                        PICKS.get(at).copied().unwrap_or("choose"),
+                    ));
+                }
+                choices.push(pick('t', Confirm::Letter, FormAction::Fill, "type another answer".to_owned(), "type"));
+                let words = "decline to answer; the model is told".to_owned();
+                choices.push(pick('n', Confirm::Letter, FormAction::Decline, words, "decline"));
+                return choices;
+            }
             FormContent::Form(entries) => {
                 let is_whole = self.answer().is_some();
                 let words = match (is_whole, entries.is_empty()) {
@@ -79,6 +109,16 @@ impl ElicitationForm {
         let mut marked = 0..notes.len();
         match &self.wants {
             FormContent::Visit(url) => notes.extend(address(url)),
+            FormContent::Question(question) => {
+                for (at, option) in question.options.iter().enumerate() {
+                    note_option(at, option, &mut notes);
+                }
+                if self.is_filling() {
+                    let start = notes.len();
+                    self.note_entry(&question.answer, true, &mut notes);
+                    marked = start..notes.len();
+                }
+            }
             FormContent::Form(entries) => {
                 for (at, entry) in entries.iter().enumerate() {
                     let is_at = self.at == Some(at);
@@ -161,6 +201,7 @@ impl ElicitationForm {
             }
             (None, _) if is_arming => vec!["just opened: keys only highlight", "esc close"],
             (None, FormContent::Form(_)) => vec!["f fill in", "esc close", "up down enter choose"],
+            (None, FormContent::Question(_)) => vec!["1-4 answer", "t type", "esc cancel", "up down enter choose"],
             (None, FormContent::Visit(_)) => vec!["c copy", "esc close", "up down enter choose"],
         }
     }
@@ -192,6 +233,19 @@ impl ElicitationForm {
             entry.shown()
         ));
         lines
+    }
+}
+
+/// Adds the description and the preview of an option of a question.
+fn note_option(at: usize, option: &QuestionOption, notes: &mut Vec<Note>) {
+    if option.description.is_none() && option.preview.is_none() {
+        return;
+    }
+    notes.push(Note::new(format!("{}. {}", at + 1, text::reveal_line(&option.label)), Token::Heading));
+    let texts = [(option.description.as_ref(), Token::Muted), (option.preview.as_ref(), Token::Text)];
+    for (words, token) in texts.into_iter().filter_map(|(words, token)| Some((words?, token))) {
+        let rows = text::reveal(words);
+        notes.extend(rows.lines().map(|row| Note::new(format!("   {}", row.trim_end().replace('\t', "    ")), token)));
     }
 }
 

@@ -434,7 +434,7 @@ impl Dialog {
             | ChoiceAction::Asking(elicitation::FormAction::Send) => {
                 self.body.required(self.seen_width).saturating_sub(self.seen)
             }
-            ChoiceAction::First | ChoiceAction::Offline => self.unseen_for(ChoiceAction::Approve),
+            ChoiceAction::ApproveClean | ChoiceAction::First | ChoiceAction::Offline => self.unseen_for(ChoiceAction::Approve),
             ChoiceAction::Edit
             | ChoiceAction::EditWhole
             | ChoiceAction::View

@@ -84,6 +84,7 @@ impl RuleChoice {
             | ChoiceAction::Wrap
             | ChoiceAction::First
             | ChoiceAction::Offline
+            | ChoiceAction::ApproveClean
             | ChoiceAction::Unsandboxed
             | ChoiceAction::Deny
             | ChoiceAction::DenyWithWords

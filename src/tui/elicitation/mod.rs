@@ -1,5 +1,5 @@
-//! Input requests of MCP servers: a form to fill in, or a URL to open. Nothing is sent before the user confirms, and
-//! nothing can be typed before the user chooses to.
+//! Input requests of MCP servers: a form to fill in, or a URL to open; and questions of the model, with options. Nothing is
+//! sent before the user confirms, and nothing can be typed before the user chooses to.
 //!
 //! Events go in and the answer comes out; the dialog shares its panel and guard with all other dialogs.
 
@@ -9,7 +9,7 @@ mod tests;
 
 pub(crate) use entry::Entry;
 
-use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind};
+use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField, QUESTION_ANSWER, QuestionOption};
 use crate::text;
 use serde_json::Map;
 
@@ -31,6 +31,26 @@ pub(crate) struct ElicitationForm {
 pub(crate) enum FormContent {
     Form(Vec<Entry>),
     Visit(String),
+    Question(Box<ModelQuestion>),
+}
+
+/// Question of the model.
+#[derive(Debug)]
+pub(crate) struct ModelQuestion {
+    pub options: Vec<QuestionOption>,
+    /// Number of the question, and the number of questions.
+    pub place: (usize, usize),
+    /// Field for an answer that is not among the options.
+    pub answer: Entry,
+}
+
+impl ModelQuestion {
+    fn new(options: Vec<QuestionOption>, place: (usize, usize)) -> Self {
+        let takes = FieldKind::Text { min_length: None, max_length: None, format: None };
+        let (name, title) = (QUESTION_ANSWER.to_owned(), Some("Your answer".to_owned()));
+        let field = FormField { name, title, description: None, required: true, default: None, takes };
+        Self { options, place, answer: Entry::new(field) }
+    }
 }
 
 /// Action of a choice.
@@ -40,6 +60,8 @@ pub(crate) enum FormAction {
     Send,
     Fill,
     Copy,
+    /// Answers the question of the model with this option.
+    Pick(usize),
     Decline,
     /// Dismisses the request without an answer.
     Dismiss,
@@ -60,6 +82,9 @@ impl ElicitationForm {
         let wants = match wanted {
             ElicitationKind::Form { fields } => FormContent::Form(fields.into_iter().map(Entry::new).collect()),
             ElicitationKind::Visit { url } => FormContent::Visit(url),
+            ElicitationKind::Question { options, number, count } => {
+                FormContent::Question(Box::new(ModelQuestion::new(options, (number, count))))
+            }
         };
         Self { id: elicitation_id, server: text::reveal_line(&server), message, wants, at: None, checked: false }
     }
@@ -68,7 +93,22 @@ impl ElicitationForm {
     pub(crate) fn address(&self) -> Option<&str> {
         match &self.wants {
             FormContent::Visit(url) => Some(url),
-            FormContent::Form(_) => None,
+            FormContent::Form(_) | FormContent::Question(_) => None,
+        }
+    }
+
+    /// Returns whether it is a question of the model.
+    pub(crate) fn is_of_model(&self) -> bool {
+        matches!(self.wants, FormContent::Question(_))
+    }
+
+    /// Returns the answer with this option.
+    pub(crate) fn option_answer(&self, at: usize) -> Option<ElicitationAnswer> {
+        match &self.wants {
+            FormContent::Question(question) => {
+                question.options.get(at).map(|option| ElicitationAnswer::to_question(option.label.clone()))
+            }
+            FormContent::Form(_) | FormContent::Visit(_) => None,
         }
     }
 
@@ -79,6 +119,7 @@ impl ElicitationForm {
     pub(crate) fn entries(&self) -> &[Entry] {
         match &self.wants {
             FormContent::Form(entries) => entries,
+            FormContent::Question(question) => std::slice::from_ref(&question.answer),
             FormContent::Visit(_) => &[],
         }
     }
@@ -92,6 +133,7 @@ impl ElicitationForm {
     pub(crate) fn entry_mut(&mut self) -> Option<&mut Entry> {
         match &mut self.wants {
             FormContent::Form(entries) => entries.get_mut(self.at?),
+            FormContent::Question(question) => self.at.map(|_| &mut question.answer),
             FormContent::Visit(_) => None,
         }
     }

@@ -2,8 +2,8 @@
 
 use super::writer::LineWriter;
 use crate::protocol::{
-    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, ChangedFiles, ContextUse, Decision, Effects, EventKind, ListedModel, Proposal,
-    RewindPoint, TaskId, ToolError, ToolStatus,
+    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, ChangedFiles, ContextUse, Decision, Effects, EventKind, ListedModel,
+    PlannedStep, Proposal, RewindPoint, TaskId, ToolError, ToolStatus,
 };
 use crate::text;
 use crate::tui::diff::Diff;
@@ -94,19 +94,14 @@ impl EventPrinter {
             }
             EventKind::ApprovalResolved { tool_call_id, decision, .. } => {
                 let what = self.calls.get(tool_call_id).map_or("tool call", |call| &call.summary);
-                match decision {
-                    Decision::Approved => paper.write_text(&format!("Approved once: {what}"))?,
-                    Decision::ApprovedAlways { .. } => paper.write_text(&format!("Approved, and a rule was saved: {what}"))?,
-                    Decision::Amended { .. } => paper.write_text(&format!("Approved with your edits: {what}"))?,
-                    Decision::Denied { .. } => paper.write_text(&format!("Denied: {what}"))?,
-                    Decision::Previewed | Decision::Renewed => {}
-                }
+                decided(decision, what, paper)?;
             }
             EventKind::ToolCompleted { tool_call_id, tool_name, status, latency_ms, output_text, error, proposal, .. } => {
                 let call = self.calls.remove(tool_call_id);
                 let summary = call.map_or_else(|| text::reveal_line(tool_name), |call| call.summary);
                 completed(&summary, (*status, *latency_ms), output_text, error.as_ref(), proposal.as_ref(), paper)?;
             }
+            EventKind::PlannedStepsChanged { steps } => planned_steps(steps, paper)?,
             EventKind::ContextShown(filled) => context(filled, paper)?,
             EventKind::RewindPointsListed { points, can_redo } => self.points(points, *can_redo, paper)?,
             EventKind::ModelsListed { models, notices } => self.models(models, notices, paper)?,
@@ -246,6 +241,26 @@ fn ends_answer(kind: &EventKind) -> bool {
                 | EventKind::Steered { .. }
                 | EventKind::SessionCompleted { .. }
         )
+}
+
+/// Prints the progress of the planned steps.
+fn planned_steps<W: Write>(steps: &[PlannedStep], paper: &mut LineWriter<W>) -> io::Result<()> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    paper.write_text(&text::reveal_line(&PlannedStep::progress(steps)))
+}
+
+/// Prints a decision about a call.
+fn decided<W: Write>(decision: &Decision, what: &str, paper: &mut LineWriter<W>) -> io::Result<()> {
+    match decision {
+        Decision::ApprovedInCleanContext => paper.write_text(&format!("Approved, in a clean context: {what}")),
+        Decision::Approved => paper.write_text(&format!("Approved once: {what}")),
+        Decision::ApprovedAlways { .. } => paper.write_text(&format!("Approved, and a rule was saved: {what}")),
+        Decision::Amended { .. } => paper.write_text(&format!("Approved with your edits: {what}")),
+        Decision::Denied { .. } => paper.write_text(&format!("Denied: {what}")),
+        Decision::Previewed | Decision::Renewed => Ok(()),
+    }
 }
 
 fn completed<W: Write>(

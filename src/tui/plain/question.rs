@@ -155,6 +155,7 @@ fn word(choice: &Choice) -> String {
         ChoiceAction::Back => BACK,
         ChoiceAction::Asking(FormAction::Send) => "send",
         ChoiceAction::Asking(FormAction::Fill) => "fill",
+        ChoiceAction::Asking(FormAction::Pick(_)) => return slug(&choice.short),
         ChoiceAction::Asking(FormAction::Copy) => "copy",
         ChoiceAction::Asking(FormAction::Decline) => "decline",
         ChoiceAction::Asking(FormAction::Dismiss) => "dismiss",

@@ -273,6 +273,7 @@ pub(crate) fn edit_approval(id: &str) -> Approval {
         details: crate::protocol::Details::default(),
         opens: Vec::new(),
         opens_in_copy: false,
+        plan: None,
         timeout_ms: None,
         amendable: Amendable::default(),
         approval_id: ApprovalId::new(id),

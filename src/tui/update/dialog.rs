@@ -90,6 +90,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Esc if model.dialogs.close_always(model.keys.last_text) => {}
         KeyCode::Esc if rewind::leaves(model, now) => {}
         KeyCode::Char('c') if ctrl && rewind::leaves(model, now) => {}
+        KeyCode::Esc if elicitation::escapes(model, now, effects) => {}
         KeyCode::Esc => model.dialogs.dismiss(),
         KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
@@ -250,6 +251,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
             return;
         }
         ChoiceAction::Approve
+        | ChoiceAction::ApproveClean
         | ChoiceAction::First
         | ChoiceAction::Offline
         | ChoiceAction::Unsandboxed

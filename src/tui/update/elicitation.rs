@@ -1,7 +1,8 @@
-//! Keys and choices of input requests from MCP servers.
+//! Keys and choices of input requests from MCP servers, and of questions of the model.
 
 use super::notes::note;
-use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationOutcome, HostCommand};
+use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationOutcome, HostCommand, QUESTION_ANSWER};
+use crate::text;
 use crate::tui::approval::{Dialog, Question, refresh_form};
 use crate::tui::clipboard::Clip;
 use crate::tui::composer::Field;
@@ -20,15 +21,15 @@ pub(crate) fn asked(model: &mut Model, elicitation: Elicitation, now: u64) {
 /// Removes a request that was answered, here or elsewhere, or that is no longer needed.
 pub(crate) fn ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
     let is_it = |panel: &Dialog| matches!(&panel.question, Question::Asking(asking) if asking.id == id);
-    let Some(server) = model.dialogs.iter().find(|panel| is_it(panel)).map(|panel| match &panel.question {
-        Question::Asking(asking) => asking.server.clone(),
+    let Some(who) = model.dialogs.iter().find(|panel| is_it(panel)).map(|panel| match &panel.question {
+        Question::Asking(asking) => asking.asker(),
         _ => String::new(),
     }) else {
         return;
     };
     model.dialogs.forget(is_it, model.keys.last_text);
     if outcome == ElicitationOutcome::Withdrawn {
-        note(model, &format!("{server} (MCP) no longer needs an answer: its call has ended"), Tone::Plain);
+        note(model, &format!("{who} no longer needs an answer: the call has ended"), Tone::Plain);
     }
 }
 
@@ -49,6 +50,11 @@ pub(crate) fn picked(model: &mut Model, pick: FormAction, now: u64, effects: &mu
                 send(model, answer, now, effects);
             }
         }
+        FormAction::Pick(at) => {
+            if let Some(answer) = asking.option_answer(at) {
+                send(model, answer, now, effects);
+            }
+        }
         FormAction::Decline => send(model, ElicitationAnswer::Decline, now, effects),
         FormAction::Dismiss => send(model, ElicitationAnswer::Cancel, now, effects),
         FormAction::Copy => {
@@ -66,11 +72,16 @@ pub(crate) fn picked(model: &mut Model, pick: FormAction, now: u64, effects: &mu
 
 fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Vec<Effect>) {
     let Some(asking) = open(model) else { return };
-    let (elicitation_id, server) = (asking.id.clone(), asking.server.clone());
-    let words = match answer {
-        ElicitationAnswer::Accept { .. } => format!("answer sent to {server} (MCP)"),
-        ElicitationAnswer::Decline => format!("declined the request of {server} (MCP)"),
-        ElicitationAnswer::Cancel => format!("dismissed the request of {server} (MCP)"),
+    let (elicitation_id, who) = (asking.id.clone(), asking.asker());
+    let words = match &answer {
+        ElicitationAnswer::Accept { content } if asking.is_of_model() => {
+            let answer = content.get(QUESTION_ANSWER).and_then(|answer| answer.as_str()).unwrap_or_default();
+            format!("answered: {}", text::reveal_line(answer))
+        }
+        ElicitationAnswer::Accept { .. } => format!("answer sent to {who}"),
+        ElicitationAnswer::Decline if asking.is_of_model() => "declined to answer".to_owned(),
+        ElicitationAnswer::Decline => format!("declined the request of {who}"),
+        ElicitationAnswer::Cancel => format!("dismissed the request of {who}"),
     };
     if let Some(panel) = model.dialogs.open_mut() {
         panel.words = None;
@@ -79,6 +90,16 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
     model.keys.answer_given(now);
     note(model, &words, Tone::Plain);
     effects.push(Effect::SendToHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
+}
+
+/// Declines a question of the model with Escape. Returns whether one was open long enough to be read.
+pub(crate) fn escapes(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let is_read = model.dialogs.open().is_some_and(|panel| panel.guard.is_armed(now));
+    if !is_read || !open(model).is_some_and(|asking| asking.is_of_model()) {
+        return false;
+    }
+    send(model, ElicitationAnswer::Decline, now, effects);
+    true
 }
 
 /// Gives the keyboard to the current field.

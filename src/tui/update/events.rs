@@ -37,6 +37,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::StateChanged { .. }
         | EventKind::StepStarted { .. }
         | EventKind::StepLimitApproaching { .. }
+        | EventKind::PlannedStepsChanged { .. }
         | EventKind::TaskCompleted { .. }
         | EventKind::TaskFailed { .. }
         | EventKind::TaskCancelled { .. }
@@ -74,9 +75,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ServersChanged { servers } => servers::changed(model, servers),
         EventKind::ArtifactsListed { artifacts } => on_artifacts(model, artifacts, now),
         EventKind::ArtifactRead { artifact, text } => model.overlays.reading = Some(TextViewer::new(&artifact, &text)),
-        EventKind::Rewound(done) => rewind::done(model, done, false, now),
-        EventKind::RewindPointsListed { points, can_redo } => rewind::listed(model, points, can_redo, now),
-        EventKind::RewindPlanned(plan) => rewind::planned(model, plan),
+        EventKind::Rewound(_) | EventKind::RewindPointsListed { .. } | EventKind::RewindPlanned(_) => rewound(model, kind, now),
         EventKind::ChangedFiles(changed) => changes::show(model, changed),
         // Live ones are shown by `apply`; in a replay they add nothing.
         EventKind::ApprovalRequested(_)
@@ -89,6 +88,15 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::ElicitationEnded { .. }
         | EventKind::HistorySummed(_)
         | EventKind::SessionCompleted { .. } => {}
+    }
+}
+
+fn rewound(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::Rewound(done) => rewind::done(model, done, false, now),
+        EventKind::RewindPointsListed { points, can_redo } => rewind::listed(model, points, can_redo, now),
+        EventKind::RewindPlanned(plan) => rewind::planned(model, plan),
+        _ => {}
     }
 }
 

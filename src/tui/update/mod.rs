@@ -36,6 +36,7 @@ mod onboarding;
 mod overview;
 mod overview_keys;
 mod palette;
+pub(crate) mod planned_steps;
 mod pointer;
 mod policy;
 mod price;

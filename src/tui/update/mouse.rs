@@ -1,10 +1,11 @@
 //! Mouse: the wheel scrolls, a click folds a card, and a drag selects text of one entry.
 
-use super::{history_page, sessions, theme_command};
+use super::{history_page, overview, sessions, theme_command};
 use crate::tui::approval::choice_at;
 use crate::tui::clipboard::Clip;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
+use crate::tui::overview::Topic;
 use crate::tui::picker::ClickResult;
 use crate::tui::pointer::Click;
 use crate::tui::transcript::{Point, Selection, SelectionShape};
@@ -67,6 +68,7 @@ fn takes_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
     match click {
         Click::End => model.transcript.follow(),
         Click::Review if model.dialogs.is_open() => model.dialogs.cycle(true, model.keys.last_text),
+        Click::Steps => overview::open(model, Topic::Steps),
         Click::Review => model.dialogs.open_current(model.keys.last_text),
     }
     true

@@ -1,7 +1,7 @@
 //! Overviews: opening them and keeping them up to date.
 
 use super::notes::show_called_for;
-use super::{artifacts, commands, findings, policy, queue, spending, stats, status_command};
+use super::{artifacts, commands, findings, planned_steps, policy, queue, spending, stats, status_command};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::overview::{Overview, Topic};
@@ -18,6 +18,7 @@ pub(crate) fn open(model: &mut Model, topic: Topic) {
             Topic::Tools => stats::printed(model),
             Topic::Background => commands::printed(model),
             Topic::Queue => queue::printed(model),
+            Topic::Steps => planned_steps::printed(model),
             Topic::Artifacts => artifacts::printed(model),
             Topic::Findings => findings::printed(model),
         };
@@ -38,6 +39,7 @@ pub(crate) fn refresh(model: &mut Model) {
         Topic::Tools => (stats::rows(model), Vec::new()),
         Topic::Background => (commands::rows(model), Vec::new()),
         Topic::Queue => (queue::rows(model), Vec::new()),
+        Topic::Steps => (planned_steps::rows(model), Vec::new()),
         Topic::Artifacts => (artifacts::rows(model), Vec::new()),
         Topic::Findings => (findings::rows(model), findings::notices(model)),
     };

@@ -1,6 +1,8 @@
 //! Commands about the policy and the mode.
 
 use super::draft::take_draft;
+use super::queue;
+use super::readiness::is_ready;
 use crate::protocol::{Approve, Command, Mode, PolicyLayer};
 use crate::text;
 use crate::tui::approval::{Question, mode_dialog};
@@ -10,6 +12,8 @@ use crate::tui::session_info::ExpiryStage;
 use crate::tui::transcript::{Kind, Tone};
 use std::cmp::Ordering;
 
+/// Added to the goal of `/plan GOAL`.
+const PLAN_FIRST: &str = "Plan mode is on: change nothing. Explore, ask if you must, then propose a plan with ProposePlan.";
 const WATCHED: &str = "the files are watched; /policy reload rereads them now";
 
 pub(crate) const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
@@ -38,6 +42,22 @@ pub(crate) fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Ef
         Ordering::Less => effects.push(Effect::Send(Command::SetMode { mode })),
         Ordering::Greater => ask_about_mode(model, mode),
     }
+}
+
+/// Handles `/plan` and `/plan GOAL`: switches to plan mode, and sends the goal once the session is ready.
+pub(crate) fn plan(model: &mut Model, goal: &str, now: u64, effects: &mut Vec<Effect>) {
+    if goal.is_empty() {
+        return mode(model, Mode::Plan.as_str(), now, effects);
+    }
+    if !is_ready(model, now) {
+        return;
+    }
+    let prompt = format!("{goal}\n\n{PLAN_FIRST}");
+    take_draft(model, now, effects);
+    if model.info.header.mode != Mode::Plan {
+        effects.push(Effect::Send(Command::SetMode { mode: Mode::Plan }));
+    }
+    queue::send(model, prompt, false, effects);
 }
 
 /// Asks before a less strict mode.

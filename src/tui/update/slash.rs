@@ -23,11 +23,8 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("rename", title) => sessions::rename(model, title, now, effects),
         ("mcp", words) => servers::mcp(model, words, now, effects),
         ("status", "") => status_command::ask(model, now, effects),
-        ("plan", "") => policy::mode(model, "plan", now, effects),
-        ("editor", "") => {
-            take_draft(model, now, effects);
-            editor::open(model, effects);
-        }
+        ("plan", goal) => policy::plan(model, goal, now, effects),
+        ("editor", "") => open_editor(model, now, effects),
         ("help", words) => {
             take_draft(model, now, effects);
             help::open(model, words, now, effects);
@@ -49,6 +46,7 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("policy", "") => show_overview(model, Topic::Policy, now, effects),
         ("policy", what) => policy::policy(model, what, now, effects),
         ("steer", words) => queue::steer(model, words, now, effects),
+        ("steps", "") => show_overview(model, Topic::Steps, now, effects),
         ("queue", "") => show_overview(model, Topic::Queue, now, effects),
         ("queue", words) => queue::queue(model, words, now, effects),
         ("model", name) => models::model(model, name, now, effects),
@@ -83,6 +81,11 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
     }
 }
 
+fn open_editor(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    take_draft(model, now, effects);
+    editor::open(model, effects);
+}
+
 fn toggle_vim(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     let words = if model.composer.turn_vim() { "Vim keys on; `[ui] vim = true` makes that permanent" } else { "Vim keys off" };
@@ -95,6 +98,9 @@ fn show_overview(model: &mut Model, topic: Topic, now: u64, effects: &mut Vec<Ef
         Topic::Cost if model.info.tally.usage == Usage::default() => model.show_toast("no requests in this session yet", now),
         Topic::Tools if model.info.tool_uses.list().is_empty() => model.show_toast("no tool calls in this session yet", now),
         Topic::Background if model.info.commands.is_empty() => model.show_toast("nothing is running in the background", now),
+        Topic::Steps if model.task.planned_steps.is_empty() => {
+            model.show_toast("the model has planned no steps for this task", now)
+        }
         Topic::Queue if model.task.waiting.is_empty() => model.show_toast("no messages are queued", now),
         topic => overview::open(model, topic),
     }

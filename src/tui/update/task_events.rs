@@ -3,7 +3,7 @@
 use super::activity::busy;
 use super::notes::note;
 use super::quit::repeat_how_to_quit;
-use super::{compaction, failures, queue, save_errors, streaming};
+use super::{compaction, failures, planned_steps, queue, save_errors, streaming};
 use crate::protocol::{EventKind, SessionStatus, Usage};
 use crate::text;
 use crate::tui::model::{Activity, Model, TOAST_MS};
@@ -38,6 +38,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::StepLimitApproaching { step_count, max_steps } => {
             note(model, &format!("step {step_count} of at most {max_steps}"), Tone::Warning);
         }
+        EventKind::PlannedStepsChanged { steps } => planned_steps::changed(model, steps),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
             ended(model, now);
             if !text.is_empty() {

@@ -7,7 +7,7 @@ use crate::tui::status_items;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Tools that change no files; all others may.
-const READS: [&str; 16] = [
+const READS: [&str; 19] = [
     "ReadFile",
     "ListDirectory",
     "Glob",
@@ -23,6 +23,9 @@ const READS: [&str; 16] = [
     "RevealInOs",
     "HttpRequest",
     "WebSearch",
+    "AskUser",
+    "ProposePlan",
+    "UpdateSteps",
     "FindTools",
 ];
 

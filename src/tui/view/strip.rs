@@ -9,7 +9,7 @@ use crate::tui::pointer::Click;
 use crate::tui::status;
 use crate::tui::task::Paused;
 use crate::tui::theme::Token;
-use crate::tui::update::{commands, retry, review, save_errors};
+use crate::tui::update::{commands, planned_steps, retry, review, save_errors};
 use crate::tui::{approval, format};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -66,6 +66,13 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
     if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running() && model.overlays.picker.is_none()) {
         let (words, right) = paused_words(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
         rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
+    }
+    if let Some(words) = planned_steps::status_row(model) {
+        rows.push(Row {
+            right: &["/steps to list", "/steps"],
+            click: Some(Click::Steps),
+            ..Row::new(glyphs.note, words, Token::Muted)
+        });
     }
     if let Some(words) = commands::status_row(model) {
         rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.running, words, Token::Muted) });

@@ -2,7 +2,7 @@
 
 use super::super::super::limits::{BYTES_PER_TOKEN, FILES_NAMED, SAID_MOST_BYTES, SAID_PERCENT};
 use super::super::super::thread::is_prompt;
-use crate::protocol::{Arguments, Message, MessageId, Part, ToolCall, truncated};
+use crate::protocol::{Arguments, Message, MessageId, Part, PlannedStep, ToolCall, truncated};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -13,6 +13,8 @@ const SAID: &str = "\n\n[The user's messages so far, verbatim, oldest first]\n\n
 const SAID_EARLIER: &str = "\n\n[What the person said until here, in their own words, the oldest first]\n\n";
 const BETWEEN: &str = "\n\n---\n\n";
 const FILES: &str = "\n\n[Files mentioned so far]\n\n";
+/// Heading of the planned steps, whose current state is known whatever the summary says.
+const STEPS: &str = "\n\n[Steps of the current task, as last set with UpdateSteps]\n\n";
 /// Heading of the files in summaries of earlier versions.
 const FILES_EARLIER: &str = "\n\n[Files that came up until here]\n\n";
 /// Arguments that name files, in any tool.
@@ -40,13 +42,13 @@ pub(super) fn plain_text(content: &[Part]) -> String {
     texts.collect::<String>().trim().to_owned()
 }
 
-/// Returns the message that replaces `older`: the model's summary, the user's messages and the file names. `earlier` is the summary at the
-/// start of the replaced messages.
+/// Returns the message that replaces `older`: the model's summary, the user's messages, the file names and the planned steps. `earlier` is
+/// the summary at the start of the replaced messages.
 pub(super) fn content(
     summary: &str,
     older: &[Arc<Message>],
     earlier: Option<&Message>,
-    verbatim: &[MessageId],
+    (verbatim, steps): (&[MessageId], &[PlannedStep]),
     budget: u64,
 ) -> Vec<Part> {
     let text = format!(
@@ -78,6 +80,10 @@ pub(super) fn content(
     let files = files.split_off(files.len().saturating_sub(FILES_NAMED));
     if !files.is_empty() {
         content.push(Part::Text { text: format!("{FILES}{}", files.join("\n")) });
+    }
+    if !steps.is_empty() {
+        let lines: Vec<String> = steps.iter().map(ToString::to_string).collect();
+        content.push(Part::Text { text: format!("{STEPS}{}", lines.join("\n")) });
     }
     content
 }
@@ -120,7 +126,7 @@ fn paths(call: &ToolCall) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{CallId, Role, TaskId};
+    use crate::protocol::{CallId, Role, StepStatus, TaskId};
 
     fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
         Arc::new(Message {
@@ -161,21 +167,22 @@ mod tests {
     fn user_messages_and_files_are_carried_over_from_one_summary_to_the_next() {
         let older =
             [text_message("1", "mend it"), called("2", serde_json::json!({"path": "a.rs"})), text_message("3", "and that")];
-        let first = content("It is mended.", &older, None, &[MessageId::new("3")], 10_000);
+        let steps = [PlannedStep { text: "Mend it".to_owned(), status: StepStatus::Done }];
+        let first = content("It is mended.", &older, None, (&[MessageId::new("3")], &steps), 10_000);
         assert!(texts(&first)[0].ends_with("\n\nIt is mended."));
-        assert_eq!(texts(&first)[1..], [format!("{SAID}mend it"), format!("{FILES}a.rs")]);
+        assert_eq!(texts(&first)[1..], [format!("{SAID}mend it"), format!("{FILES}a.rs"), format!("{STEPS}[x] Mend it")]);
         let patch = "*** Begin Patch\n*** Update File: b.rs\n-a\n+b\n*** Delete File: a.rs\n*** End Patch";
         let summary = message("9", Role::User, first);
         let older =
             [summary.clone(), text_message("3", "and that"), called("4", serde_json::json!({"patch": patch, "paths": ["c"]}))];
-        let second = content("All is mended.", &older, Some(&summary), &[], 10_000);
+        let second = content("All is mended.", &older, Some(&summary), (&[], &[]), 10_000);
         assert_eq!(texts(&second)[1..], [format!("{SAID}mend it{BETWEEN}and that"), format!("{FILES}b.rs\na.rs\nc")]);
     }
 
     #[test]
     fn the_newest_user_messages_are_kept_when_space_is_short() {
         let older: Vec<_> = (0..50).map(|number| text_message(&number.to_string(), &format!("{number:100}"))).collect();
-        let parts = content("Short.", &older, None, &[], 1_000);
+        let parts = content("Short.", &older, None, (&[], &[]), 1_000);
         let said = texts(&parts)[1];
         assert!(said.len() <= 260 && said.ends_with("49") && !said.contains("48\n\n---\n\n4"), "{said}");
     }

@@ -1,6 +1,7 @@
 //! One-line descriptions of effects, as used in the cases.
 
 use super::*;
+use crate::protocol::PlannedStep;
 
 pub(super) fn tag(value: &impl serde::Serialize, key: &str) -> String {
     serde_json::to_value(value).unwrap()[key].as_str().unwrap().to_owned()
@@ -87,6 +88,7 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::ElicitationEnded { outcome, .. } => format!("{outcome:?}"),
         EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
         EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
+        EventKind::PlannedStepsChanged { steps } => PlannedStep::progress(steps),
         EventKind::TaskStarted { prompt, .. } => prompt.replace('\n', "␤"),
         EventKind::QueueChanged { waiting } => waiting.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" │ "),
         EventKind::OwnCommandStarted { line, shared, .. } => format!("{line}{}", if *shared { "" } else { ", not shared" }),

@@ -1,0 +1,43 @@
+//! Questions of the model to the user of a session, and their answers.
+
+use crate::protocol::{Elicitation, ElicitationAnswer};
+use tokio::sync::{mpsc, oneshot};
+
+/// Maximum number of questions that wait to be shown.
+const DEPTH: usize = 16;
+
+/// Sender of questions. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct UserQuestions(mpsc::Sender<UserQuestion>);
+
+/// A question, with the channel for its answer. The sender is dropped if the session ends.
+#[derive(Debug)]
+pub(crate) struct UserQuestion {
+    pub asked: Elicitation,
+    pub answer: oneshot::Sender<ElicitationAnswer>,
+}
+
+impl UserQuestions {
+    /// Creates a sender, and the receiver for a session with a user. Without the receiver, nobody answers.
+    pub(crate) fn new() -> (Self, mpsc::Receiver<UserQuestion>) {
+        let (sender, questions) = mpsc::channel(DEPTH);
+        (Self(sender), questions)
+    }
+
+    /// Returns a sender whose questions nobody answers.
+    pub(crate) fn to_nobody() -> Self {
+        Self::new().0
+    }
+
+    /// Asks, and waits for the answer. Dropping the future withdraws the question.
+    ///
+    /// # Errors
+    /// Returns the question if nobody can answer it.
+    pub(crate) async fn ask(&self, asked: Elicitation) -> Result<ElicitationAnswer, Elicitation> {
+        let (answer, answered) = oneshot::channel();
+        match self.0.try_send(UserQuestion { asked, answer }) {
+            Ok(()) => Ok(answered.await.unwrap_or(ElicitationAnswer::Cancel)),
+            Err(mpsc::error::TrySendError::Full(question) | mpsc::error::TrySendError::Closed(question)) => Err(question.asked),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Plans that the model proposes for a task, and what approving one means.
+
+use super::Action;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Name of the tool that proposes a plan.
+pub const PROPOSE_PLAN: &str = "ProposePlan";
+
+/// Plan as it is shown, stored and approved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskPlan {
+    /// Whole document, in Markdown.
+    pub text: String,
+    /// Digest of the document. Approving binds to it.
+    pub digest: String,
+    /// Files, commands and hosts that the document names, in order.
+    pub lines: Vec<PlanLine>,
+}
+
+/// File, command or host of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanLine {
+    pub subject: PlanSubject,
+    /// The action, or why the line names none.
+    pub action: Result<Action, String>,
+}
+
+/// File, command or host, as the plan names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "name", rename_all = "snake_case")]
+pub enum PlanSubject {
+    File(String),
+    Command(String),
+    Host(String),
+}
+
+impl fmt::Display for PlanSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "write {path}"),
+            Self::Command(line) => write!(f, "run {line}"),
+            Self::Host(host) => write!(f, "read from {host}"),
+        }
+    }
+}
+
+/// Effect of approving a plan on one of its lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "coverage", rename_all = "snake_case")]
+pub enum Coverage {
+    /// Allowed until the task ends, without another approval.
+    Covered,
+    /// Allowed already, by this rule.
+    Allowed { rule: String },
+    /// Needs its own approval all the same.
+    Asks { reason: String },
+    /// Denied, whether the plan is approved or not.
+    Denied { reason: String },
+}
+
+/// Line of a plan, with the effect of approving the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JudgedLine {
+    #[serde(flatten)]
+    pub subject: PlanSubject,
+    #[serde(flatten)]
+    pub coverage: Coverage,
+}
+
+/// Proposed plan in an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposedPlan {
+    /// Whole document, in Markdown.
+    pub text: String,
+    /// Digest of the document. Approving binds to it.
+    pub digest: String,
+    /// Each file, command and host that the document names, with the effect of approving.
+    pub lines: Vec<JudgedLine>,
+    /// Whether approving leaves plan mode.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_plan_mode: bool,
+}
+
+impl ProposedPlan {
+    /// Returns what approving allows until the task ends.
+    pub fn allows(&self) -> Vec<String> {
+        let covered = self.lines.iter().filter(|line| line.coverage == Coverage::Covered);
+        covered.map(|line| line.subject.to_string()).collect()
+    }
+
+    /// Returns what the plan names and approving does not allow, with the reasons.
+    pub fn will_ask(&self) -> Vec<String> {
+        let line = |line: &JudgedLine| match &line.coverage {
+            Coverage::Covered | Coverage::Allowed { .. } => None,
+            Coverage::Asks { reason } => Some(format!("{}: {reason}", line.subject)),
+            Coverage::Denied { reason } => Some(format!("{}: denied: {reason}", line.subject)),
+        };
+        self.lines.iter().filter_map(line).collect()
+    }
+
+    /// Returns the effect of approving, in sections of lines.
+    pub fn effect_of_approval(&self) -> String {
+        let mut text = String::new();
+        let section = |text: &mut String, title: &str, lines: &[String]| {
+            if !lines.is_empty() {
+                text.push_str(&format!("{}{title}\n  {}", if text.is_empty() { "" } else { "\n" }, lines.join("\n  ")));
+            }
+        };
+        let allows = self.allows();
+        section(&mut text, "Allowed until the task ends, without another approval:", &allows);
+        section(&mut text, "Will still ask:", &self.will_ask());
+        let rest = if allows.is_empty() {
+            "Approving allows nothing by itself: aye asks as usual."
+        } else {
+            "aye asks about everything else, and says that it is not in the plan."
+        };
+        format!("{text}{}{rest}", if text.is_empty() { "" } else { "\n" })
+    }
+}
