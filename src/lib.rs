@@ -18,6 +18,7 @@ mod cli;
 mod cloud;
 mod config;
 mod headless;
+mod hooks;
 mod host;
 mod import;
 mod llm;

@@ -10,6 +10,7 @@ mod deferred_effects;
 mod effects;
 mod event_log;
 mod event_sender;
+mod hooks;
 mod mentions;
 mod model_client;
 mod nested_instructions;

@@ -22,6 +22,10 @@ pub(crate) const SAME_CALLS: u32 = 8;
 pub(crate) const SAME_POLLS: u32 = 60;
 /// Milliseconds of streamed text that a crash may lose.
 pub(crate) const PARTIAL_SAVE_MS: i64 = 1_000;
+/// Number of calls of a response whose hooks run at the same time.
+pub(crate) const HOOKED_CALLS: usize = 4;
+/// Number of times in a task that hooks can let the model continue.
+pub(crate) const STOP_HOOK_BLOCKS: u32 = 8;
 /// Maximum number of prompts queued behind a running task.
 pub(crate) const MAX_QUEUED: usize = 100;
 /// Maximum number of files attached to a prompt.

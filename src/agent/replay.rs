@@ -172,7 +172,8 @@ impl<'a> Replay<'a> {
                 redactions: result.redactions.clone(),
                 artifact_uris: result.artifact_uris.clone(),
             }),
-            CallChange::Asked { .. }
+            CallChange::Hooked { .. }
+            | CallChange::Asked { .. }
             | CallChange::Decided { .. }
             | CallChange::Refused { .. }
             | CallChange::Renewed

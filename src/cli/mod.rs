@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod doctor;
 mod exec;
+mod hooks;
 mod import;
 mod interactive;
 mod manual;
@@ -107,6 +108,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Usage(request) => usage::run(&AppContext::find(common)?, &request),
         Action::Auth(asked) => auth::run(&AppContext::find(common)?, asked),
         Action::Mcp(asked) => mcp::run(&AppContext::find(common)?, common, asked),
+        Action::Hooks(asked) => hooks::run(&AppContext::find(common)?, common, asked),
         Action::Skills(asked) => skills::run(&AppContext::find(common)?, common, asked),
         Action::Import(request) => import::run(common, &request),
         Action::ModelsUpdate(args) => models::update::run(&AppContext::find(common)?, &args),

@@ -10,6 +10,7 @@ mod environment;
 mod error;
 mod file;
 pub(crate) mod grants;
+mod hook_pins;
 mod instructions;
 mod key_command;
 mod model_roles;
@@ -37,6 +38,7 @@ pub(crate) use directories::Directories;
 pub(crate) use edit::{NewValue, with_values};
 pub(crate) use environment::{Environment, Secret};
 pub(crate) use error::ConfigError;
+pub(crate) use hook_pins::HookPins;
 pub(crate) use instructions::{
     InstructionFile, PUNCTUATION as PATH_PUNCTUATION, imports as instruction_imports, is_instruction_file,
     of_person as instructions_of_person, on_the_way as instructions_on_the_way,

@@ -3,6 +3,7 @@
 use super::configured_tools::ConfiguredTools;
 use super::ephemeral::{self, EphemeralData};
 use super::error::CliError;
+use super::hooks::Hooks;
 use super::nesting::Nesting;
 use super::policy_layers;
 use super::policy_layers::{Policy, Sources};
@@ -39,6 +40,7 @@ pub(crate) struct AppContext {
     /// Custom tools, and the tools that are enabled.
     pub tools: ConfiguredTools,
     pub skills: Skills,
+    pub hooks: Hooks,
     /// The only tools of this run, if the command line names them.
     pub allowed_tools: Option<ToolLimit>,
     /// The patch file that this run applies.
@@ -69,6 +71,7 @@ impl AppContext {
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::at(&directories);
         let skills = Skills::of_user(&directories, &home);
+        let hooks = Hooks::of_user(&directories, &home, &workspace);
         Ok(Self {
             environment,
             directories,
@@ -80,6 +83,7 @@ impl AppContext {
             mode,
             tools,
             skills,
+            hooks,
             allowed_tools: None,
             patch: None,
             profile,
@@ -171,10 +175,11 @@ impl AppContext {
         self.tools.limits.iter().chain(&self.allowed_tools).cloned().collect()
     }
 
-    /// Adds the tools and skills of a project.
+    /// Adds the tools, skills and hooks of a project.
     pub(crate) fn with_tools_of(&mut self, project: &ProjectConfig) {
         self.tools = ConfiguredTools::read(&self.directories, &self.settings, Some(project));
         self.skills = self.skills.with_project(project);
+        self.hooks = self.hooks.with_project(project);
         self.tighten(project);
     }
 

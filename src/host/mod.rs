@@ -17,6 +17,7 @@ pub(crate) mod ephemeral;
 pub(crate) mod error;
 pub(crate) mod exit;
 pub(crate) mod history;
+pub(crate) mod hooks;
 pub(crate) mod installation;
 pub(crate) mod interrupted_calls;
 pub(crate) mod key_commands;

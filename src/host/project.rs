@@ -5,6 +5,7 @@ use super::policy_error::with_its_line;
 use super::server_approval::{Approved, SERVERS, changed, programs_in};
 use crate::config::trust::{Item, Kind, Project, TrustStatus, Trusted};
 use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
+use crate::hooks::HookFile;
 use crate::host::options::Trust;
 use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code};
 use crate::ports::{InstructionSource, Instructions};
@@ -332,6 +333,16 @@ impl ProjectConfig {
     /// Returns the project's slash commands as they were examined, if it is trusted.
     pub(crate) fn commands(&self) -> Vec<(PathBuf, &[u8])> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of(Kind::Command, proof))
+    }
+
+    /// Returns the project's hook files as they were examined, if it is trusted.
+    pub(crate) fn hooks(&self) -> Vec<HookFile> {
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.hooks(proof))
+    }
+
+    /// Returns the hashes of the project's files as they were examined, by name.
+    pub(crate) fn hashes(&self) -> BTreeMap<String, String> {
+        self.project.now()
     }
 
     /// Returns the project's skills as they were examined, if it is trusted.

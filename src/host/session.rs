@@ -196,6 +196,7 @@ impl SharedToolState {
             search: self.search.clone(),
             skills: self.skills.clone(),
             questions: self.questions.clone(),
+            hooks: place.hooks.set().for_session(),
             ..tool_settings(place, policy, sandbox)
         }
     }
@@ -283,6 +284,7 @@ pub(super) fn choose(
             SessionError::Failed(CliError::failed(Problem::new(what).because(error)))
         })?;
         place.roots[0].clone_from(&workspace);
+        place.hooks = place.hooks.in_workspace(&workspace);
         place.workspace = workspace;
     }
     Ok(Some(summary))
@@ -436,6 +438,7 @@ pub(super) fn setup(
         tools: offered(&router, &policy).into(),
         tool_names: available(&router, &policy),
         sandbox,
+        hooks: place.hooks.set().for_session().map(|hooks| hooks.events()).unwrap_or_default(),
         laxest: laxest(place),
         compact_at_percent: place.settings.context.compact_at_percent,
     };
@@ -529,6 +532,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         search: session_search(place),
         skills: SessionSkills::new(place.skills.set()),
         questions: UserQuestions::to_nobody(),
+        hooks: None,
         command: command_settings(place, policy, sandbox),
         text: text_tools(&place.settings.tools.text),
         grants: Arc::new(move |capability| grants.grants(capability)),

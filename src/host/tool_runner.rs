@@ -12,7 +12,7 @@ use crate::agent::{plan_in_time, run_in_time};
 use crate::host::options::Common;
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Permit, Preview, Question, Verdict};
-use crate::ports::{Plan, RunContext, ToolRouter};
+use crate::ports::{Hooks, Plan, RunContext, ToolRouter};
 use crate::protocol::{ErrorCode, Mode, PreviewOffer, ToolCall, ToolError, ToolResult};
 use crate::store::{LoggedDecision, Store};
 use crate::sys::sandbox::left_bases;
@@ -106,6 +106,16 @@ fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, 
     };
     let remote = servers.map(|servers| servers.offer(place, policy, &settings));
     Router::new(Toolset::new(settings, ToolSources { remote, ..session::tool_sources(place, policy) }))
+}
+
+/// Returns the hooks of a session in this environment; `None` if there are none.
+pub(crate) fn hooks_of(ground: &ToolEnvironment) -> Option<Arc<dyn Hooks>> {
+    let ToolEnvironment { place, policy, standing, .. } = ground;
+    let settings = tools::Settings {
+        hooks: place.hooks.set().for_session(),
+        ..session::tool_settings(place, policy, standing.sandbox_policy(policy))
+    };
+    Router::new(Toolset::new(settings, session::tool_sources(place, policy))).hooks()
 }
 
 impl ToolRunner {

@@ -18,7 +18,7 @@ const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", 
 const READERS: &[&str] = &["ReadFile", "Grep", "Glob", "ListDirectory", "TextInspect"];
 /// Settings without a counterpart, with the reason.
 const UNSUPPORTED: &[(&str, &str)] = &[
-    ("hooks", "aye has no hooks"),
+    ("hooks", HOOKS_STAY),
     ("model", "set `model.default` in config.toml; `aye models` lists the models"),
     ("apiKeyHelper", "save a key with `aye auth login anthropic`"),
     ("statusLine", "see `status.command` in `aye config schema`"),
@@ -28,9 +28,11 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 ];
 /// Reason for directories of skills, which need no import.
 const SKILLS_STAY: &str = "nothing to import: aye reads these skills itself, those of a project once you trust it";
+/// Reason for hooks, which need no import.
+const HOOKS_STAY: &str = "nothing to import: aye reads the hooks of a project itself, once you trust it; write your own to `hooks.toml` (docs/HOOKS.md)";
 /// Directories that are not imported, with the reason.
 const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] =
-    &[("agents", "aye has no subagents"), ("skills", SKILLS_STAY), ("hooks", "aye has no hooks")];
+    &[("agents", "aye has no subagents"), ("skills", SKILLS_STAY), ("hooks", HOOKS_STAY)];
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
     let mut settings = AgentSettings::default();

@@ -19,7 +19,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("profiles", "define `[profiles.NAME]` in config.toml, with `model`, `mode` and `effort`"),
     ("profile", "use `--profile NAME`"),
     ("notify", "set `ui.notifications` in config.toml"),
-    ("hooks", "aye has no hooks"),
+    ("hooks", "write your hooks to `hooks.toml`; see docs/HOOKS.md"),
     ("shell_environment_policy", "set `environment` under Shell.Exec in policy.toml"),
     ("projects", "aye asks once whether you trust a project"),
     ("permissions", "aye has no permission profiles"),

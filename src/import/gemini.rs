@@ -13,7 +13,7 @@ use crate::protocol::VerdictKind;
 const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch"];
 /// Settings without a counterpart, with the reason.
 const UNSUPPORTED: &[(&str, &str)] = &[
-    ("hooks", "aye has no hooks"),
+    ("hooks", "write your hooks to `hooks.toml`; see docs/HOOKS.md"),
     ("model", "use `-m gemini/NAME`, or set `model.default` in config.toml"),
     ("security", "aye asks once whether you trust a project; keys are saved with `aye auth login gemini`"),
     ("selectedAuthType", "save a key with `aye auth login gemini`"),

@@ -15,9 +15,19 @@ pub(crate) struct Doubts {
     pub through_links: Option<String>,
     /// Reason for any call: a skill does not list its tool, or a file of a skill changed. It asks before the call runs.
     pub skill: Option<String>,
+    /// Reason for any call: a hook asks for approval.
+    pub hook: Option<String>,
 }
 
 impl Doubts {
+    /// Returns the reason to ask whatever the call does.
+    pub(super) fn about_any_call(&self) -> Option<String> {
+        match (&self.skill, &self.hook) {
+            (Some(skill), Some(hook)) => Some(format!("{skill}; {hook}")),
+            (one, other) => one.as_ref().or(other.as_ref()).cloned(),
+        }
+    }
+
     /// Returns the reason to ask if the policy allows the call on these grounds.
     pub(super) fn about(&self, relies: Unasked) -> Option<&str> {
         let by_name = self.by_name.as_deref().filter(|_| relies.by_name || relies.as_reading);

@@ -2,9 +2,9 @@
 
 use super::{BoxFuture, Tail};
 use crate::protocol::{
-    Action, Approval, ApprovalId, AssumedPrice, BudgetLimit, CallId, Compaction, CompactionTrigger, Decision, Effort, Failure,
-    GrantRule, GrantScope, Message, MessageId, Mode, Outside, PlaceChange, PolicyLayer, Proposal, Resolution, RewindScope,
-    RewindTarget, Rewound, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
+    Action, Approval, ApprovalId, AssumedPrice, BudgetLimit, CallHooks, CallId, Compaction, CompactionTrigger, Decision, Effort,
+    Failure, GrantRule, GrantScope, Message, MessageId, Mode, Outside, PlaceChange, PolicyLayer, Proposal, Resolution,
+    RewindScope, RewindTarget, Rewound, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -107,6 +107,11 @@ pub(crate) enum Record {
     PriceAssumed {
         model: String,
         price: AssumedPrice,
+    },
+    /// The hooks before a call ran. If they rewrote it, it is planned and judged with these arguments.
+    Hooked {
+        tool_call_id: CallId,
+        hooks: CallHooks,
     },
     /// A call was planned and judged.
     Intent {

@@ -82,9 +82,9 @@ impl Plan {
     /// Returns the verdict of the policy, turned into an approval request if the plan has a doubt about it.
     pub(crate) fn judged(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
         let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
-        let reason = match (&verdict, &self.doubts.skill) {
+        let reason = match (&verdict, self.doubts.about_any_call()) {
             (Verdict::Deny(_), _) => return verdict,
-            (Verdict::Allow(_), Some(reason)) => reason.clone(),
+            (Verdict::Allow(_), Some(reason)) => reason,
             (Verdict::Ask(question), Some(reason)) => format!("{}; {reason}", question.reason),
             (Verdict::Ask(_), None) => return verdict,
             (Verdict::Allow(permit), None) => match permit.relies_on().and_then(|relies| self.doubts.about(relies)) {

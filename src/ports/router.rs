@@ -1,7 +1,7 @@
 //! Tool interface: calls are planned, judged, and then run with a permit.
 
 use super::{
-    ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Plan, RewindStart, SearchEngine,
+    ArtifactError, BoxFuture, CheckpointError, FileRewind, FilesPlanned, FilesRewound, Hooks, Plan, RewindStart, SearchEngine,
     TaskChanges,
 };
 use crate::policy::{Permit, PreviewPermit};
@@ -159,6 +159,10 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FilesRewound, CheckpointError>> {
         let _ = rewind;
         Box::pin(std::future::ready(Ok(FilesRewound::default())))
+    }
+    /// Returns the hooks of the session; `None` if there are none.
+    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
+        None
     }
     /// Ends a background command, by the ID that the tools use.
     fn stop_command(&self, id: &str) {

@@ -17,6 +17,7 @@ pub mod failure;
 mod file_diff;
 mod file_diffs;
 pub mod grant;
+mod hook;
 mod host_request;
 pub mod id;
 pub mod layer;
@@ -62,6 +63,7 @@ pub use failure::{Failure, FailureKind, Remedy};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};
 pub use file_diffs::FileDiffs;
 pub use grant::{Always, CommandRule, GrantRule, GrantScope, Offer, Remember, RuleAsked, RulePlace, RuleTold};
+pub use hook::{CallHooks, EventHooks, HookDecision, HookEvent, HookEvents, HookRun};
 pub use host_request::{
     Branch, Clipped, DroppedFile, ForkUntil, FoundFile, FoundSymbol, HostRequest, HostResponse, ListedSession, ListedState,
     LookKind, LookLine, SessionLook,

@@ -1,11 +1,15 @@
 //! Changes of a call of the open step, as its records make them.
 
 use crate::ports::Edited;
-use crate::protocol::{Action, Approval, Decision, Proposal, Resolution, ToolCall, ToolResult};
+use crate::protocol::{Action, Approval, CallHooks, Decision, Proposal, Resolution, ToolCall, ToolResult};
 
 /// The change that a record made to a call.
 #[derive(Debug)]
 pub(crate) enum CallChange<'r> {
+    /// The hooks before it ran.
+    Hooked {
+        hooks: &'r CallHooks,
+    },
     Planned {
         call: &'r ToolCall,
         summary: &'r str,

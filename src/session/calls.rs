@@ -3,7 +3,7 @@
 use super::CallChange;
 use crate::ports::{Edited, Record};
 use crate::protocol::{
-    Amendment, Approval, CallId, Decision, Message, Part, PlaceChange, Proposal, Resolution, ToolCall, ToolResult,
+    Amendment, Approval, CallHooks, CallId, Decision, Message, Part, PlaceChange, Proposal, Resolution, ToolCall, ToolResult,
 };
 
 /// A call of the open step.
@@ -37,6 +37,8 @@ pub(crate) struct OpenCall {
     pub renewed: bool,
     /// Text for the model about the user's edits, added to the result.
     pub told: Option<String>,
+    /// Outcome of the hooks before it.
+    pub hooks: Option<CallHooks>,
     /// The first run, parts of which the sandbox blocked.
     pub first_run: Option<FirstRun>,
     /// The files it changes, before and after, from its last start; absent if it did not start.
@@ -94,6 +96,7 @@ impl OpenCall {
             amendments: Vec::new(),
             renewed: false,
             told: None,
+            hooks: None,
             first_run: None,
             places: None,
             denied: None,
@@ -173,6 +176,10 @@ impl Calls {
     pub(crate) fn apply<'r>(&mut self, record: &'r Record) -> Option<(&'r CallId, CallChange<'r>)> {
         match record {
             Record::Intent { .. } => self.plan(record),
+            Record::Hooked { tool_call_id, hooks } => {
+                self.update(tool_call_id, |call| call.hooks = Some(hooks.clone()));
+                Some((tool_call_id, CallChange::Hooked { hooks }))
+            }
             Record::ApprovalRequested { approval } => {
                 self.ask(approval);
                 Some((&approval.tool_call_id, CallChange::Asked { approval }))

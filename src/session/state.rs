@@ -136,7 +136,8 @@ impl SessionState {
 
     fn change<'r>(&mut self, record: &'r Record) -> Change<'r> {
         match record {
-            Record::Intent { .. }
+            Record::Hooked { .. }
+            | Record::Intent { .. }
             | Record::ApprovalRequested { .. }
             | Record::Decided { .. }
             | Record::Renewed { .. }

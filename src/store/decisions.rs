@@ -42,7 +42,7 @@ pub(crate) struct LoggedDecision {
     pub verdict: String,
     /// Rule or user that decided: `user:31`, `you`, `auto mode`.
     pub by: String,
-    /// Reason for a refusal.
+    /// Reason for a refusal, or what hooks did about an allowed call.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     pub mode: String,
@@ -75,6 +75,8 @@ pub(super) struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: HashMap<CallId, (String, String)>,
+    /// Actions of hooks about calls that are not done.
+    hooked: HashMap<CallId, String>,
     mode: Option<Mode>,
 }
 
@@ -104,6 +106,13 @@ impl Calls {
 
     fn decision_on_call(&mut self, id: &CallId, change: &CallChange<'_>, refused: &HashSet<&CallId>) -> Option<Row> {
         match change {
+            CallChange::Hooked { hooks } => {
+                let words: Vec<String> = hooks.rewriting().into_iter().chain(hooks.question()).collect();
+                if !words.is_empty() {
+                    self.hooked.insert(id.clone(), words.join("; "));
+                }
+                None
+            }
             CallChange::Planned { call, summary, .. } => {
                 self.calls.insert(id.clone(), (call.tool_name.clone(), (*summary).to_owned()));
                 None
@@ -115,7 +124,8 @@ impl Calls {
             }
             CallChange::Started { rule, edited } => {
                 let by = if *rule == APPROVED_BY_YOU { YOU } else { rule };
-                let row = self.row(id, "allow", by, "");
+                let reason = self.hooked.get(id).cloned().unwrap_or_default();
+                let row = self.row(id, "allow", by, &reason);
                 let summary = edited.map_or_else(|| row.summary.clone(), |edited| edited.summary.clone());
                 Some(Row { summary, ..row })
             }
@@ -135,6 +145,7 @@ impl Calls {
             }
             CallChange::Finished { .. } => {
                 self.calls.remove(id);
+                self.hooked.remove(id);
                 None
             }
             _ => None,

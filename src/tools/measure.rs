@@ -35,6 +35,7 @@ fn settings(workspace: &Path) -> Settings {
         search: SessionSearch::default(),
         skills: SessionSkills::default(),
         questions: UserQuestions::to_nobody(),
+        hooks: None,
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),

@@ -22,6 +22,7 @@ mod editor_buffers;
 mod editor_check;
 mod error;
 mod executable_files;
+mod hooks;
 mod http;
 mod ignored;
 mod mcp;
@@ -42,6 +43,7 @@ mod registry;
 mod router;
 mod sandbox;
 mod search;
+mod session_hooks;
 mod session_search;
 mod session_skills;
 mod sessions;
@@ -77,6 +79,7 @@ pub(crate) use sandbox::{
     Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
     prune_caches,
 };
+pub(crate) use session_hooks::{CheckHook, SessionHooks};
 pub(crate) use session_search::SessionSearch;
 pub(crate) use session_skills::{SKILL, SessionSkills};
 pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, Settings};

@@ -25,7 +25,7 @@ use crate::policy::redact::Redactor;
 use crate::policy::{Permit, PreviewPermit, PreviewRun};
 use crate::ports::{
     Amends, ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FilesPlanned, FilesRewound, Followed,
-    LayerRun, Plan, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
+    Hooks, LayerRun, Plan, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
 };
 use crate::protocol::{
     Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, DiscardedEffect, ErrorCode, Outside, PreviewOffer,
@@ -33,6 +33,7 @@ use crate::protocol::{
 };
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
+use crate::tools::hooks::HookRunner;
 use crate::tools::on_demand::{FIND_TOOLS, with_hint};
 use crate::tools::session_skills::SKILL;
 use crate::tools::sessions::cli_write::Work as Typed;
@@ -429,6 +430,11 @@ impl ToolRouter for Router {
             changes.rewind(&rewind).await
         }
         .boxed()
+    }
+
+    fn hooks(&self) -> Option<Arc<dyn Hooks>> {
+        let hooks = self.settings().hooks.clone()?;
+        Some(Arc::new(HookRunner::new(Arc::clone(&self.tools), hooks)))
     }
 
     fn stop_command(&self, id: &str) {

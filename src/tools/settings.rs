@@ -11,6 +11,7 @@ use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::change_log::ChangeLog;
+use crate::tools::session_hooks::SessionHooks;
 use crate::tools::session_search::SessionSearch;
 use crate::tools::session_skills::SessionSkills;
 use crate::tools::text_tools::TextTools;
@@ -44,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) skills: SessionSkills,
     /// Questions of the model to the user, kept when the policy changes.
     pub(crate) questions: UserQuestions,
+    /// Hooks of the session; `None` if there are none.
+    pub(crate) hooks: Option<SessionHooks>,
     pub(crate) command: CommandSettings,
     /// Restrictions of the text tools.
     pub(crate) text: TextTools,

@@ -174,6 +174,10 @@ impl Transcript {
                 };
                 self.card(id, |_| {}).decided.push(words.to_owned());
             }
+            CallChange::Hooked { hooks } => {
+                let words = hooks.rewriting().into_iter().chain(hooks.question());
+                self.card(id, |_| {}).decided.extend(words);
+            }
             CallChange::Conflicted => {
                 self.card(id, |_| {}).decided.push("files had changed since the command ran; nothing was written".to_owned());
             }

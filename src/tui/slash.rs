@@ -112,7 +112,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["doctor", "debug"], "use `aye doctor` to check the installation"),
     (&["fast"], "use /model for a faster model, or /effort low"),
     (&["goal", "loop"], "send the goal as a prompt; /budget limits the cost"),
-    (&["hooks"], "aye has no hooks; the policy decides before every tool call"),
+    (&["hooks"], "run `aye hooks list` to list the hooks; docs/HOOKS.md explains them"),
     (&["ide"], "use `aye acp` in an editor that supports the Agent Client Protocol"),
     (&["logout", "signout"], "use `aye auth logout PROVIDER` to delete a key"),
     (&["memory", "output-style", "personality", "rules"], "put permanent instructions in AGENTS.md; /init writes one"),

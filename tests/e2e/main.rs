@@ -43,6 +43,7 @@ mod gemini;
 mod git_programs;
 mod grants;
 mod harness;
+mod hooks;
 mod https;
 mod ignored_files;
 mod import;

@@ -3,7 +3,7 @@
 use super::clock::moment;
 use super::deferred_effects::stopped;
 use super::tool_runs::RunRequest;
-use super::{Host, mentions, planning, rewind};
+use super::{Host, hooks, mentions, planning, rewind};
 use crate::agent::turn::{Effect, Input};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{CallId, Command, ErrorCode, EventKind, StepId, TaskId, ToolError, ToolResult};
@@ -49,6 +49,8 @@ impl Host {
             Effect::RequestSummary(request) => self.model.request_summary(self.context.redactor(), request).await,
             Effect::StopModel => self.model.stop(),
             Effect::Plan(calls) => planning::plan(&self.context, calls),
+            Effect::HookCalls(calls) => hooks::before_calls(&self.context, calls),
+            Effect::Hook { ticket, occasion } => hooks::on_occasion(&self.context, ticket, occasion),
             Effect::PlanOpened { index, call, opens, amendments } => {
                 planning::plan_opened(&self.context, index, call, opens, amendments);
             }
@@ -119,6 +121,7 @@ impl Host {
     /// Emits an event after updating everything that depends on such events.
     fn emit_and_follow(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>, mut kind: EventKind) {
         let router = self.context.router();
+        hooks::follow(&self.context, &kind);
         match &mut kind {
             // The capability of the tool is set even if its call could not be planned. An edit reads first, and is still `File.Write`.
             EventKind::ToolRequested { tool_name, capability, .. } => {

@@ -10,9 +10,9 @@ use crate::ports::{
     Record, RecoveredCalls, Rules, RunContext,
 };
 use crate::protocol::{
-    Action, Arguments, CallId, Command, ErrorCode, Failure, FailureKind, KeyText, ListedModel, Mode, ModelFacts, Part, Place,
-    PreviewOffer, SandboxTier, SessionCommand, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError, ToolResult,
-    Usage, WorkspaceId,
+    Action, Arguments, CallId, Command, ErrorCode, Failure, FailureKind, HookEvents, KeyText, ListedModel, Mode, ModelFacts,
+    Part, Place, PreviewOffer, SandboxTier, SessionCommand, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError,
+    ToolResult, Usage, WorkspaceId,
 };
 use futures_util::StreamExt;
 use jiff::Timestamp;
@@ -233,6 +233,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         sandbox: "NONE".to_owned(),
         laxest: Mode::Auto,
         approval_timeout: None,
+        hooks: HookEvents::default(),
         compact_at_percent: Some(80),
     };
     let context = Context {

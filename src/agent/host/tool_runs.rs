@@ -60,6 +60,7 @@ impl ToolRuns {
         let tail = OutputTail::new();
         self.runs.insert(index, ToolRun { id: id.clone(), is_command, since, background: background.clone(), tail });
         let relay = context.output(index, stop.clone());
+        let (hooks, hooked, stopped) = (router.hooks(), plan.call.clone(), context.interrupt_token());
         tokio::spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
             let work = tokio::spawn(async move {
@@ -83,6 +84,9 @@ impl ToolRuns {
             // An abandoned call is told to end.
             stop.cancel();
             let mut result = outcome(done, (id, name), patience, late);
+            if let Some(hooks) = hooks.filter(|_| result.error.is_none()) {
+                result = hooks.after_call(hooked, result, stopped).await;
+            }
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             if let Some(used) = result.used.take() {
                 let _ = inputs.send(Input::Sampled(Sampled::by_tool(&result.tool_name, *used, latency_ms))).await;

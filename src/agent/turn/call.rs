@@ -1,6 +1,7 @@
 //! Call of a response: its plan, its approval, and its result.
 
 use super::amend::Amended;
+use super::hooked_call::HookedCall;
 use super::loop_guard::RepeatCount;
 use super::preview::ActivePreview;
 use super::sandbox_escalation::BlockedRun;
@@ -8,7 +9,7 @@ use super::side_effects::{self, SideEffects};
 use crate::policy::Question;
 use crate::ports::{CallOrder, Edited, LayerRun, Plan, Tail, touched};
 use crate::protocol::{
-    Action, Always, Amendment, ApprovalId, Effects, ErrorCode, Outside, Proposal, ToolCall, ToolError, ToolResult,
+    Action, Always, Amendment, ApprovalId, CallHooks, Effects, ErrorCode, Outside, Proposal, ToolCall, ToolError, ToolResult,
 };
 use jiff::Timestamp;
 use std::fmt::Write;
@@ -64,6 +65,8 @@ pub(super) struct Call {
     /// Temporary files of an earlier run that failed.
     pub left: Vec<PathBuf>,
     pub amended: Amended,
+    /// Outcome of the hooks before it, once they ran.
+    pub hooked: Option<HookedCall>,
     /// Whether the call changes nothing and only checks whether something else has finished.
     pub polls: bool,
     pub state: CallState,
@@ -124,6 +127,7 @@ impl Call {
             tail: None,
             left: Vec::new(),
             amended: Amended::default(),
+            hooked: None,
             polls: false,
             state,
         }
@@ -168,6 +172,9 @@ impl Call {
             self.left.clear();
         }
         self.amended.annotate(&mut result);
+        if let Some(hooked) = &self.hooked {
+            hooked.annotate(&mut result);
+        }
         self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.or(result.clone())));
     }
 
@@ -275,6 +282,35 @@ impl Call {
                 )
             }
         }
+    }
+}
+
+/// Hooks.
+impl Call {
+    /// Uses what the hooks did: the call has the arguments that they gave it.
+    pub(super) fn use_hooks(&mut self, hooks: CallHooks) {
+        let requested = self.call.arguments.clone();
+        if let Some(arguments) = &hooks.arguments {
+            self.call.arguments.clone_from(arguments);
+        }
+        self.hooked = Some(HookedCall { hooks, requested });
+    }
+
+    /// Forgets what the hooks did, because an earlier call has changed the files that they may have read.
+    pub(super) fn forget_hooks(&mut self) {
+        if let Some(hooked) = self.hooked.take() {
+            self.call.arguments = hooked.requested;
+        }
+    }
+
+    /// Returns why a hook asks for approval.
+    pub(super) fn hook_question(&self) -> Option<String> {
+        self.hooked.as_ref().and_then(|hooked| hooked.hooks.question())
+    }
+
+    /// Returns the sentence about a rewritten call, for the user.
+    pub(super) fn rewriting(&self) -> Option<String> {
+        self.hooked.as_ref().and_then(|hooked| hooked.hooks.rewriting())
     }
 }
 

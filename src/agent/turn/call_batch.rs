@@ -10,8 +10,8 @@ use crate::policy::permit::Denial;
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::TaskStatus::{self, CheckingPolicy, ExecutingTools, WaitingForApproval};
 use crate::protocol::{
-    Action, ApprovalId, ArgumentFault, Arguments, CallId, Decision, ErrorCode, Part, PlaceChange, Resolution, RuleAsked,
-    RuleTold, TaskId, ToolCall, ToolError, ToolResult,
+    Action, ApprovalId, ArgumentFault, Arguments, CallHooks, CallId, Decision, ErrorCode, Part, PlaceChange, Resolution,
+    RuleAsked, RuleTold, TaskId, ToolCall, ToolError, ToolResult,
 };
 
 /// Calls of a step, from the response that requested them to their results.
@@ -151,6 +151,20 @@ impl CallBatch {
         runner.carry_out(&self.calls, batch);
     }
 
+    /// Uses what the hooks before these calls did. Returns the calls that are planned next.
+    pub(crate) fn on_hooks(&mut self, hooked: Vec<(usize, CallHooks)>, runner: &mut CallRunner<'_>) -> Vec<(usize, ToolCall)> {
+        let mut to_plan = Vec::new();
+        for (index, hooks) in hooked {
+            if let Some(call) = self.calls_mut().get_mut(index)
+                && runner.settle_hooks(call, hooks)
+            {
+                to_plan.push((index, call.call.clone()));
+            }
+        }
+        runner.cx.out.commit(Durability::Process);
+        to_plan
+    }
+
     /// Handles the result of a run; only a running call can have one.
     pub(crate) fn on_result(&mut self, index: usize, result: ToolResult, latency_ms: u64, runner: &mut CallRunner<'_>) {
         if let Some(call) = self.calls.get_mut(index).filter(|call| matches!(call.state, CallState::Running)) {
@@ -174,7 +188,8 @@ impl CallBatch {
         }
         let mut batch = Batch::default();
         match outcome {
-            Ok(plan) => {
+            Ok(mut plan) => {
+                plan.doubts.hook = call.hook_question();
                 runner.note_layer(call, &plan);
                 let verdict = plan.judged(&runner.cx.policy, at.now);
                 call.proposal.clone_from(&plan.proposal);
@@ -210,6 +225,7 @@ impl CallBatch {
             }
             let (before, from) = self.calls.split_at_mut(index);
             if !from[0].waits(&before[open..]) {
+                from[0].forget_hooks();
                 runner.plan_again(&mut from[0], index);
             }
         }

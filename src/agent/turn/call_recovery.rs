@@ -89,6 +89,7 @@ impl CallBatch {
     /// Resumes calls: those that ran and may have changed something are shown to the user; all others are planned and judged again.
     pub(crate) fn resume(&mut self, runner: &mut CallRunner<'_>) {
         let (mut plans, mut reopened, mut layers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut hooked = Vec::new();
         for (index, call) in self.calls_mut().iter_mut().enumerate() {
             match &call.state {
                 CallState::Done(_) => {}
@@ -99,6 +100,7 @@ impl CallBatch {
                 | CallState::Asking(_)
                 | CallState::Previewing(_)
                 | CallState::Unknown => match resume_call(call, runner) {
+                    Some(Resumption::Plan) if runner.hooks_run_before(call) => hooked.push((index, call.call.clone())),
                     Some(Resumption::Plan) => plans.push((index, call.call.clone())),
                     Some(Resumption::PlanAgain) => reopened.push(index),
                     Some(Resumption::ReopenLayer(digest)) => layers.push((index, digest)),
@@ -109,6 +111,9 @@ impl CallBatch {
         runner.cx.out.commit(Durability::Process);
         if !plans.is_empty() {
             runner.cx.out.effect(Effect::Plan(plans));
+        }
+        if !hooked.is_empty() {
+            runner.cx.out.effect(Effect::HookCalls(hooked));
         }
         for index in reopened {
             runner.plan_again(&mut self.calls_mut()[index], index);
@@ -168,6 +173,9 @@ impl Call {
     fn restored(open: OpenCall, row: RepeatCount) -> Option<Self> {
         let layer_digest = open.undecided_layer().map(str::to_owned);
         let mut call = Self { row, ..Self::new(open.call?, CallState::Planning) };
+        if let Some(hooks) = open.hooks {
+            call.use_hooks(hooks);
+        }
         call.changes = open.changes;
         call.layer_digest = layer_digest;
         if let Some(planned) = open.planned {

@@ -20,7 +20,8 @@ use crate::policy::permit::Denial;
 use crate::policy::{Permit, Preview, PreviewPermit, Question, Verdict};
 use crate::ports::{CallOrder, Durability, Edited, LayerRun, Plan, Record, writes};
 use crate::protocol::{
-    Action, Amendment, Approval, ErrorCode, EventKind, Mode, PlannedStep, PreviewOffer, StepId, ToolError, ToolResult,
+    Action, Amendment, Approval, CallHooks, ErrorCode, EventKind, HookEvent, Mode, PlannedStep, PreviewOffer, StepId, ToolError,
+    ToolResult,
 };
 
 /// Rule of denials in plan mode, and what the model can do instead.
@@ -100,6 +101,7 @@ impl CallRunner<'_> {
                 self.report(call, 0);
             }
             Some(Ok(mut plan)) => {
+                plan.doubts.hook = call.hook_question();
                 let verdict = plan.judged(&self.cx.policy, at.now);
                 call.order = CallOrder::of_plan(&plan, &call.scope).in_turn(self.takes_turns(&verdict));
                 let waits = !cancelling && call.waits(before);
@@ -259,8 +261,11 @@ impl CallRunner<'_> {
         Some(format!("the same call for the {} time in a row, with the same arguments", ordinal(times)))
     }
 
-    /// Adds the repetition to the reason of an approval.
+    /// Adds the repetition, and what hooks did, to the reason of an approval.
     pub(super) fn asking_why(&self, call: &Call, mut question: Question) -> Question {
+        if let Some(words) = call.rewriting() {
+            question.reason = format!("{words}; {}", question.reason);
+        }
         if let Some(why) = self.goes_in_circles(call) {
             question.reason = format!("{why}; {}", question.reason);
         }
@@ -270,14 +275,14 @@ impl CallRunner<'_> {
     /// Plans a call again, with the access it asks for.
     pub(super) fn plan_again(&mut self, call: &mut Call, index: usize) {
         call.state = CallState::Planning;
-        let planned = call.call.clone();
-        self.cx.out.effect(match &call.held {
-            None if call.amended.by.is_empty() => Effect::Plan(vec![(index, planned)]),
+        let effect = match &call.held {
+            None if call.amended.by.is_empty() => self.plan_effect(call, index),
             held => {
                 let opens = held.as_ref().map_or_else(Vec::new, |held| held.opens().to_vec());
-                Effect::PlanOpened { index, call: planned, opens, amendments: call.amended.by.clone() }
+                Effect::PlanOpened { index, call: call.call.clone(), opens, amendments: call.amended.by.clone() }
             }
-        });
+        };
+        self.cx.out.effect(effect);
     }
 
     /// Handles an amendment that could not be planned. Returns whether the original proposal is asked about again.
@@ -293,6 +298,41 @@ impl CallRunner<'_> {
     }
 }
 
+/// Hooks.
+impl CallRunner<'_> {
+    /// Returns the effect that plans calls: after their hooks, if there are any that did not run yet.
+    pub(super) fn plan_effect(&self, call: &Call, index: usize) -> Effect {
+        let planned = vec![(index, call.call.clone())];
+        if self.hooks_run_before(call) { Effect::HookCalls(planned) } else { Effect::Plan(planned) }
+    }
+
+    /// Returns whether hooks have to run before the call is planned. Commands of the user have none.
+    pub(super) fn hooks_run_before(&self, call: &Call) -> bool {
+        call.hooked.is_none() && !self.typed && self.cx.options.hooks.contains(HookEvent::PreToolUse)
+    }
+
+    /// Uses what the hooks before a call did. Returns whether the call is planned next.
+    pub(super) fn settle_hooks(&mut self, call: &mut Call, hooks: CallHooks) -> bool {
+        if !matches!(call.state, CallState::Planning) {
+            return false;
+        }
+        // Hooks that run again replace what they did before.
+        if !self.cancelling && (!hooks.runs.is_empty() || call.announced.is_some()) {
+            let tool_call_id = call.call.tool_call_id.clone();
+            self.cx.out.record(Record::Hooked { tool_call_id, hooks: hooks.clone() });
+        }
+        call.use_hooks(hooks);
+        let Some((hook, reason)) = call.hooked.as_ref().filter(|_| !self.cancelling).and_then(|hooked| hooked.hooks.denial())
+        else {
+            return true;
+        };
+        let denial = Denial { rule: format!("hook {hook}"), reason: reason.to_owned(), parts: Vec::new() };
+        self.announce(call, &[]);
+        self.refuse_by_policy(call, &denial);
+        false
+    }
+}
+
 /// Runs, previews and their results.
 impl CallRunner<'_> {
     pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
@@ -305,6 +345,7 @@ impl CallRunner<'_> {
             call.runs_as(edited);
         }
         call.runs();
+        call.note = call.note.take().or_else(|| call.rewriting().filter(|_| !call.asked));
         self.rewinds.add_side_effects(call.ran.clone());
         self.let_pass(call.row);
         let rule = permit.rule().to_owned();

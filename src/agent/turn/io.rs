@@ -4,10 +4,12 @@ use super::policy::PolicyChange;
 use super::rule_files::{Grant, RuleFileResult};
 use super::sampling::Sampled;
 use crate::policy::{Permit, PreviewPermit};
-use crate::ports::{Delta, Durability, FileRewind, FilesRewound, ModelError, ModelRequest, Plan, Record, RewindStart};
+use crate::ports::{
+    Delta, Durability, FileRewind, FilesRewound, HookOccasion, ModelError, ModelRequest, Plan, Record, RewindStart,
+};
 use crate::protocol::{
-    Action, Amendment, ApprovalId, CallId, Command, EventKind, Failure, KeyText, ModelFacts, Outside, RewindPlan, RewindPoint,
-    StepId, TaskId, ToolCall, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, CallHooks, CallId, Command, EventHooks, EventKind, Failure, KeyText, ModelFacts, Outside,
+    RewindPlan, RewindPoint, StepId, TaskId, ToolCall, ToolError, ToolResult,
 };
 use crate::session::Spent;
 use jiff::Timestamp;
@@ -51,6 +53,13 @@ pub(crate) enum Input {
     Delta(Delta),
     ModelFailed(ModelError),
     Planned(Vec<Planned>),
+    /// Result of `Effect::HookCalls`, by the index of each call.
+    CallsHooked(Vec<(usize, CallHooks)>),
+    /// Result of `Effect::Hook`.
+    Hooked {
+        ticket: u64,
+        outcome: EventHooks,
+    },
     /// Result of `Effect::Preview`, by its ticket.
     Previewed {
         index: usize,
@@ -117,6 +126,13 @@ pub(crate) enum Effect {
     RequestSummary(ModelRequest),
     StopModel,
     Plan(Vec<(usize, ToolCall)>),
+    /// Runs the hooks before calls that are not planned yet.
+    HookCalls(Vec<(usize, ToolCall)>),
+    /// Runs the hooks of an event that can block it or add context.
+    Hook {
+        ticket: u64,
+        occasion: HookOccasion,
+    },
     /// Plans a call again with more access and with the user's amendments; answered like `Plan`.
     PlanOpened {
         index: usize,

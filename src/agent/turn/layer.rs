@@ -26,6 +26,7 @@ impl CallRunner<'_> {
         let is_first = !call.layered && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
         let is_asked = self.cx.options.approver != Approver::Everyone && !self.typed && self.goes_in_circles(call).is_none();
         let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
+        let may = may && plan.doubts.hook.is_none();
         let permit = wanted.filter(|_| is_first && is_asked && may)?;
         // A rule knows a program by its name; the one that would run must not be another program of that name.
         Some(if plan.doubts.by_name.is_some() { permit.without_hosts() } else { permit })

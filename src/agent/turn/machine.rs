@@ -15,12 +15,14 @@ use super::model::{ModelChoice, ModelUpdate};
 use super::options::{Options, Unfinished};
 use super::policy::{PolicyChange, denied};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
+use super::prompt_hooks::PromptHooks;
 use super::prompt_queue::PromptQueue;
 use super::rewind::{RewindEffect, Rewinds};
 use super::rule_files::RuleFileResult;
 use super::sampling::Sampled;
 use super::spending::Spending;
 use super::state::left_behind;
+use super::stop_hooks::StopHooks;
 use super::summary_model::SummaryModel;
 use super::tasks::{CurrentCalls, Phase, Tasks};
 use super::turn_context::TurnContext;
@@ -30,9 +32,9 @@ use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FilesRewound, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
-    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallId, Command, Decision, EventKind, Failure, FailureKind, Message, Mode,
-    ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus, StopReason, TaskStatus,
-    ToolError, Usage,
+    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallHooks, CallId, Command, Decision, EventKind, Failure, FailureKind,
+    Message, Mode, ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus,
+    StopReason, TaskStatus, ToolError, Usage,
 };
 use crate::session::Spent;
 use std::path::PathBuf;
@@ -53,6 +55,8 @@ pub(crate) struct TurnMachine {
     pub(super) tasks: Tasks,
     pub(super) rewinds: Rewinds,
     pub(super) mentions: MentionReader,
+    pub(super) prompt_hooks: PromptHooks,
+    pub(super) stop_hooks: StopHooks,
     pub(super) grants: Grants,
     layers: LayerNotices,
     /// Recovery information, until the session is restored.
@@ -79,6 +83,8 @@ impl TurnMachine {
             tasks: Tasks::default(),
             rewinds: Rewinds::default(),
             mentions: MentionReader::default(),
+            prompt_hooks: PromptHooks::default(),
+            stop_hooks: StopHooks::default(),
             grants: Grants::default(),
             layers: LayerNotices::default(),
             known: RecoveredCalls::default(),
@@ -99,6 +105,8 @@ impl TurnMachine {
             Input::ModelFailed(error) if self.compactor.is_running() => self.summary_failed(error, at),
             Input::ModelFailed(error) => self.model_failed(error, at),
             Input::Planned(plans) => self.planned(plans, at),
+            Input::CallsHooked(hooked) => self.calls_hooked(hooked, at),
+            Input::Hooked { ticket, outcome } => self.hooked(ticket, outcome, at),
             Input::Previewed { index, ticket, outcome } => self.previewed(index, ticket, outcome, at),
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::ToolFinished { index, result, latency_ms } => {
@@ -206,6 +214,8 @@ impl TurnMachine {
             | Input::Delta(_)
             | Input::ModelFailed(_)
             | Input::Planned(_)
+            | Input::CallsHooked(_)
+            | Input::Hooked { .. }
             | Input::Previewed { .. }
             | Input::Outdated { .. }
             | Input::PolicyChanged(_)
@@ -352,6 +362,17 @@ impl TurnMachine {
         self.cx.record_policy();
         self.with_calls(|batch, runner| batch.on_plans(plans, runner, at));
         self.advance(at);
+    }
+
+    pub(super) fn calls_hooked(&mut self, hooked: Vec<(usize, CallHooks)>, at: InputTime) {
+        self.cx.record_policy();
+        let to_plan = self.with_calls(|batch, runner| batch.on_hooks(hooked, runner)).unwrap_or_default();
+        if to_plan.is_empty() {
+            // Reports the calls that need no plan.
+            self.planned(Vec::new(), at);
+        } else {
+            self.cx.out.effect(Effect::Plan(to_plan));
+        }
     }
 
     /// Moves a running command to the background. A command in a layer starts again there, once the user approves it.
@@ -599,7 +620,7 @@ impl TurnMachine {
 
     /// Ends a task that only waits for the user. Returns whether nothing is running now.
     fn stand_still(&mut self, at: InputTime) -> bool {
-        if self.mentions.is_reading() || self.compactor.is_running() {
+        if self.mentions.is_reading() || self.prompt_hooks.is_running() || self.compactor.is_running() {
             return false;
         }
         let (waits, works) = match self.tasks.phase() {
@@ -683,8 +704,13 @@ impl TurnMachine {
 
     /// Stops the model and starts nothing new; the task ends when the running calls have ended.
     fn cancel(&mut self, at: InputTime) {
-        if self.stop_compaction(at) || self.mentions.cancel() {
+        if self.stop_compaction(at) || self.prompt_hooks.cancel(&mut self.cx) || self.mentions.cancel() {
             return self.queue.return_all_to_draft(&mut self.cx.out);
+        }
+        if self.stop_hooks.cancel(&mut self.cx) {
+            // The response is complete; only its hooks are stopped.
+            self.queue.return_all_to_draft(&mut self.cx.out);
+            return self.complete(at);
         }
         if !self.keep_response(at) {
             self.waste_current_request(at);
@@ -739,6 +765,9 @@ impl TurnMachine {
     /// that nobody has to guess them later.
     fn quit(&mut self, at: InputTime) {
         self.quitting = true;
+        if self.stop_hooks.cancel(&mut self.cx) {
+            self.end_completed();
+        }
         if let Some((stream, Some(step_id))) = self.tasks.stream_mut()
             && stream.save(&step_id, &mut self.cx.out)
         {

@@ -2,7 +2,7 @@
 
 use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
 use super::super::retry::Backoff;
-use crate::protocol::{AssumedPrice, BudgetLimit, Effort, Mode, ModelFacts, ToolDefinition};
+use crate::protocol::{AssumedPrice, BudgetLimit, Effort, HookEvents, Mode, ModelFacts, ToolDefinition};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +75,8 @@ pub(crate) struct Options {
     pub laxest: Mode,
     /// Time after which an approval counts as denied; `None` to wait without limit.
     pub approval_timeout: Option<Duration>,
+    /// Events that have hooks.
+    pub hooks: HookEvents,
     /// Percentage of the context window at which older messages are summarized automatically; `None` for never.
     pub compact_at_percent: Option<u64>,
 }

@@ -8,17 +8,18 @@ use super::context_window::OverlongRequest;
 use super::io::{Effect, InputTime};
 use super::machine::TurnMachine;
 use super::options::Approver;
+use super::prompt_hooks::PromptVerdict;
 use super::response::{
     Continuation, ResponseStream, continuation, not_retried, retry_event, spoiled, with_names_of_their_own, without_empty_text,
 };
 use super::summary_model::report_replacement;
-use super::tasks::Phase;
+use super::tasks::{Phase, Task};
 use super::user_command::UserCommand;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
 use crate::protocol::{
-    COMPACTION_IS, CompactionTrigger, EventKind, Failure, FailureKind, Message, ModelFacts, NOT_COMPACTED, Part, Remedy, Role,
-    SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, counted,
+    COMPACTION_IS, CompactionTrigger, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, ModelFacts, NOT_COMPACTED,
+    Part, Remedy, Role, SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, counted,
 };
 use crate::session::Spent;
 use jiff::Timestamp;
@@ -59,7 +60,7 @@ impl TurnMachine {
             if self.tasks.is_paused() {
                 self.cx.out.notice("the task is paused; the model gets your message when the task continues");
             }
-        } else if self.tasks.current().is_none() && self.mentions.is_reading() {
+        } else if self.tasks.current().is_none() && (self.mentions.is_reading() || self.prompt_hooks.is_running()) {
             // The task has no step yet, but will have.
             self.queue.add(text, true, &mut self.cx.out);
         } else {
@@ -76,11 +77,44 @@ impl TurnMachine {
 
     /// Returns whether a prompt has to wait.
     pub(super) fn is_busy(&self) -> bool {
-        self.tasks.current().is_some() || self.mentions.is_reading() || self.compactor.is_running() || self.rewinds.is_running()
+        let prepares = self.mentions.is_reading() || self.prompt_hooks.is_running();
+        self.tasks.current().is_some() || prepares || self.compactor.is_running() || self.rewinds.is_running()
+    }
+
+    /// Starts a task with this prompt, once its hooks ran and the files it mentions are read.
+    pub(super) fn begin(&mut self, text: String, at: InputTime) {
+        if self.prompt_hooks.run_before_prompt(&self.cx) {
+            let id = self.queue.add_first(text.clone(), &mut self.cx.out);
+            return self.prompt_hooks.begin(id, text, &mut self.cx);
+        }
+        self.read_mentions(text, at);
+    }
+
+    /// Continues after the hooks of an event, unless what they were about no longer waits.
+    pub(super) fn hooked(&mut self, ticket: u64, outcome: EventHooks, at: InputTime) {
+        if self.stop_hooks.finish(ticket) {
+            return self.stop_hooked(outcome, at);
+        }
+        let Some(hooked) = self.prompt_hooks.finish(ticket) else { return };
+        let Some(text) = self.queue.take(hooked.id, &mut self.cx.out) else {
+            return self.start_next(at);
+        };
+        if text != hooked.text {
+            // The text was edited since then.
+            return self.begin(text, at);
+        }
+        match self.prompt_hooks.settle(outcome, &mut self.cx) {
+            PromptVerdict::Start => self.read_mentions(text, at),
+            PromptVerdict::Block(failure) => {
+                self.queue.return_to_draft(text, &mut self.cx.out);
+                self.cx.out.commit(Durability::Process);
+                self.cx.out.event(EventKind::TaskFailed { failure, step_count: 0 });
+            }
+        }
     }
 
     /// Starts a task with this prompt, once the files it mentions are read.
-    fn begin(&mut self, text: String, at: InputTime) {
+    pub(super) fn read_mentions(&mut self, text: String, at: InputTime) {
         let named = self.mentions.find(&text);
         if named.is_empty() {
             return self.start(text, Vec::new(), at);
@@ -116,9 +150,11 @@ impl TurnMachine {
         self.use_chosen_model();
         let (task_id, max_steps) = (self.cx.numbers.next_task(), self.cx.options.max_steps);
         self.spending.begin_task();
+        self.stop_hooks.begin_task();
         self.tasks.begin(task_id, max_steps, &mut self.cx.out);
         self.cx.record_policy();
         self.cx.record_choices();
+        let attached = attached.into_iter().chain(self.prompt_hooks.take_context());
         let content = std::iter::once(Part::Text { text: text.clone() }).chain(attached).collect();
         if let Some(message) = self.message(Role::User, content, at) {
             self.cx.out.record(Record::TaskStarted { prompt: message.clone(), max_steps });
@@ -215,7 +251,7 @@ impl TurnMachine {
     }
 
     /// Completes a step with the message that follows its response, then continues.
-    fn complete_step(&mut self, message: Message, at: InputTime) {
+    pub(super) fn complete_step(&mut self, message: Message, at: InputTime) {
         if let Some(task) = self.tasks.current()
             && let Some(step_id) = task.step_id().cloned()
         {
@@ -292,17 +328,40 @@ impl TurnMachine {
         self.tasks.enter(TaskStatus::Idle, &mut self.cx.out);
     }
 
-    /// Ends a task that the model has finished.
-    fn complete(&mut self, at: InputTime) {
-        if let Some((step_count, _)) = self.tasks.complete_step() {
-            self.cx.out.event(EventKind::StepCompleted { step_count });
+    /// Ends a task that the model has finished, once its hooks ran.
+    fn complete_after_hooks(&mut self, at: InputTime) {
+        let is_stopping = self.tasks.current().is_none_or(Task::is_cancelling);
+        let response = self.window.thread().last().filter(|message| message.role == Role::Assistant).map(Message::text);
+        if is_stopping || !self.stop_hooks.begin(response.unwrap_or_default(), &mut self.cx) {
+            return self.complete(at);
         }
-        self.end(TaskEnd::Completed);
+        self.tasks.set_phase(Phase::Working(CallBatch::default()));
+    }
+
+    /// Ends a task that the model has finished.
+    pub(super) fn complete(&mut self, at: InputTime) {
+        self.end_completed();
         // A compaction requested during the task runs before the next one.
         let compacts = self.compactor.take_wanted().is_some_and(|wanted| self.compact_now(wanted.focus, AfterSummary::Next, at));
         if !compacts {
             self.start_next(at);
         }
+    }
+
+    /// Ends the task that the model has finished, or continues it with what a hook says.
+    fn stop_hooked(&mut self, outcome: EventHooks, at: InputTime) {
+        let Some(text) = self.stop_hooks.settle(outcome, &mut self.cx) else { return self.complete(at) };
+        if let Some(message) = self.message(Role::User, vec![Part::Text { text }], at) {
+            self.complete_step(message, at);
+        }
+    }
+
+    /// Ends a task that the model has finished; nothing else starts.
+    pub(super) fn end_completed(&mut self) {
+        if let Some((step_count, _)) = self.tasks.complete_step() {
+            self.cx.out.event(EventKind::StepCompleted { step_count });
+        }
+        self.end(TaskEnd::Completed);
     }
 
     /// Pauses the task until the user continues it. Everything is saved.
@@ -568,7 +627,7 @@ impl TurnMachine {
             self.cx.out.notice("the model ended its turn without a response");
         }
         match continuation(stop_reason, empty) {
-            Continuation::Complete => self.complete(at),
+            Continuation::Complete => self.complete_after_hooks(at),
             Continuation::AskForRest(words) => {
                 let content = vec![Part::Text { text: words.to_owned() }];
                 let Some(message) = self.message(Role::User, content, at) else { return };
@@ -586,6 +645,8 @@ impl TurnMachine {
         self.tasks.set_phase(Phase::Working(batch));
         if to_plan.is_empty() {
             self.planned(Vec::new(), at);
+        } else if self.cx.options.hooks.contains(HookEvent::PreToolUse) {
+            self.cx.out.effect(Effect::HookCalls(to_plan));
         } else {
             self.cx.out.effect(Effect::Plan(to_plan));
         }
@@ -721,7 +782,7 @@ impl TurnMachine {
             return self.cx.out.notice("a rewind is restoring files; try again in a moment");
         }
         let runs = self.tasks.current().is_some() && !self.tasks.is_paused();
-        if runs || self.mentions.is_reading() {
+        if runs || self.mentions.is_reading() || self.prompt_hooks.is_running() {
             self.compactor.want(focus);
             return self.cx.out.notice("the conversation will be compacted before the next step");
         }

@@ -10,10 +10,10 @@ use crate::ports::{
 };
 use crate::protocol::{
     Action, Amendable, Amendment, Approval, ApprovalId, Arguments, AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit,
-    CallId, Command, CountedEffects, Decision, DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode, EventKind,
-    Failure, FailureKind, FileEffect, GrantScope, Hunk, HunkChoice, Message, Mode, ModelFacts, Outside, Part, Place,
-    PreviewOffer, Price, Proposal, Remember, Resolution, RewindScope, RewindTarget, Role, SandboxTier, StopReason, Target,
-    TaskId, ToolCall, ToolError, ToolResult, Usage,
+    CallHooks, CallId, Command, CountedEffects, Decision, DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode,
+    EventHooks, EventKind, Failure, FailureKind, FileEffect, GrantScope, HookDecision, HookEvent, HookEvents, HookRun, Hunk,
+    HunkChoice, Message, Mode, ModelFacts, Outside, Part, Place, PreviewOffer, Price, Proposal, Remember, Resolution,
+    RewindScope, RewindTarget, Role, SandboxTier, StopReason, Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -64,6 +64,7 @@ struct Sim {
     approval_timeout: Option<Duration>,
     /// Whether the cases contain the states of the session and its task.
     states: bool,
+    hooks: HookEvents,
     changes: states::Changes,
 }
 
@@ -92,6 +93,7 @@ fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, appr
         sandbox: "NONE".to_owned(),
         laxest: Mode::AutoEdit,
         approval_timeout,
+        hooks: HookEvents::default(),
         compact_at_percent: Some(80),
     };
     TurnMachine::new(enforcer(POLICY), options)
@@ -241,6 +243,7 @@ impl Sim {
             ticket: 0,
             approval_timeout: None,
             states: false,
+            hooks: HookEvents::default(),
             changes: states::Changes::default(),
         }
     }
@@ -315,6 +318,18 @@ impl Sim {
                 usage: None,
             }),
             "planned" => Input::Planned(rest.split("; ").map(|item| self.planned(item)).collect()),
+            // Results of the hooks before calls: `0=deny why; 1=rewrite {"path":"m"}; 2=none`.
+            "hooked" => Input::CallsHooked(rest.split("; ").map(call_hooks).collect()),
+            // Result of the hooks of an event: `block why`, `context text` or nothing.
+            "event-hooked" => {
+                let by_hook = |text: &str| ("h".to_owned(), text.to_owned());
+                let outcome = EventHooks {
+                    block: rest.strip_prefix("block ").map(by_hook),
+                    context: rest.strip_prefix("context ").map(by_hook).into_iter().collect(),
+                    notices: Vec::new(),
+                };
+                Input::Hooked { ticket: self.ticket, outcome }
+            }
             "preview" => Input::Command(Command::Preview { approval_id: ApprovalId::new(rest) }),
             // `0 with EFFECTS exec LINE` or `0 failed WORDS`; `late` has an old ticket.
             "previewed" => {
@@ -485,6 +500,7 @@ impl Sim {
         self.machine = machine_with(self.approver, self.max_steps, self.limits.clone(), self.approval_timeout);
         self.changes.begin_anew();
         self.machine.cx.options.model.context_window = self.window;
+        self.machine.cx.options.hooks = self.hooks;
         let at = self.at();
         self.machine.know(known);
         self.machine.restore(records, settled, unfinished, at)
@@ -701,6 +717,15 @@ impl Sim {
                     let names: Vec<_> = calls.iter().map(|(index, call)| format!("{index}={}", call.tool_name)).collect();
                     format!("plan {}", names.join(" "))
                 }
+                Effect::HookCalls(calls) => {
+                    self.calls.extend(calls.iter().skip(self.calls.len()).map(|(_, call)| call.clone()));
+                    let names: Vec<_> = calls.iter().map(|(index, call)| format!("{index}={}", call.tool_name)).collect();
+                    format!("hook {}", names.join(" "))
+                }
+                Effect::Hook { ticket, occasion } => {
+                    self.ticket = ticket;
+                    format!("hook {occasion:?}")
+                }
                 Effect::PlanOpened { index, call, opens, amendments } => {
                     self.calls[index].clone_from(&call);
                     let names: Vec<_> = opens.iter().map(ToString::to_string).collect();
@@ -771,6 +796,27 @@ fn limit_of(text: &str, between: char) -> BudgetLimit {
     }
 }
 
+/// Parses `0=ask why`: the result of the hook `h` before a call.
+fn call_hooks(item: &str) -> (usize, CallHooks) {
+    let (index, what) = item.split_once('=').unwrap();
+    let (verb, rest) = what.split_once(' ').unwrap_or((what, ""));
+    let reason = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
+    let run = HookRun { hook: "h".to_owned(), ..HookRun::default() };
+    let with = |decision| vec![HookRun { decision, reason: reason.clone(), ..run.clone() }];
+    let hooks = match verb {
+        "none" => CallHooks::default(),
+        "deny" => CallHooks { runs: with(HookDecision::Deny), arguments: None },
+        "ask" => CallHooks { runs: with(HookDecision::Ask), arguments: None },
+        "context" => CallHooks { runs: vec![HookRun { context: reason, ..run }], arguments: None },
+        "rewrite" => {
+            let arguments = Some(Arguments::Object(serde_json::from_str(rest).unwrap()));
+            CallHooks { runs: vec![HookRun { rewrote: true, ..run }], arguments }
+        }
+        other => panic!("hook {other}"),
+    };
+    (index.parse().unwrap(), hooks)
+}
+
 /// Returns a machine as configured in the first line of a case.
 fn sim_of(text: &str) -> Sim {
     let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
@@ -802,6 +848,10 @@ fn sim_of(text: &str) -> Sim {
         sim.machine.cx.options.summary_model = Some(facts);
         sim.machine.summaries = super::summary_model::SummaryModel::new(&sim.machine.cx.options);
     }
+    if let Some(names) = options.split(' ').find_map(|word| word.strip_prefix("hooks=")) {
+        sim.hooks = names.split(',').map(|name| HookEvent::from_name(name).unwrap()).collect();
+        sim.machine.cx.options.hooks = sim.hooks;
+    }
     sim.states = options.contains("states");
     if !sim.states {
         let begun = sim.machine.begin_session();
@@ -811,7 +861,7 @@ fn sim_of(text: &str) -> Sim {
 }
 
 /// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700 window=10000
-/// laxest=auto fallback=other/model summary=50000`.
+/// laxest=auto fallback=other/model summary=50000 hooks=PreToolUse,Stop`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);

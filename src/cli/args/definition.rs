@@ -2,6 +2,7 @@
 
 use crate::cli::apply::args::ApplyArgs;
 use crate::cli::auth::args::AuthSub;
+use crate::cli::hooks::args::HooksSub;
 use crate::cli::import::args::ImportArgs;
 use crate::cli::mcp::args::McpSub;
 use crate::cli::policy::args::PolicySub;
@@ -72,7 +73,7 @@ pub(super) struct CommonArgs {
     pub add_dirs: Vec<PathBuf>,
     /// Trust the files of this project for this run
     ///
-    /// These are the files in `.aye/`, `.mcp.json`, AGENTS.md and skills. Without trust, `aye exec` and `aye tool` ignore them.
+    /// These are the files in `.aye/`, `.mcp.json`, AGENTS.md, hooks and skills. Without trust, `aye exec` and `aye tool` ignore them.
     #[arg(long, global = true)]
     pub trust: bool,
     /// Override a configuration key for this run; repeatable
@@ -330,6 +331,11 @@ pub(super) enum Sub {
     Mcp {
         #[command(subcommand)]
         mcp: McpSub,
+    },
+    /// List, test and pin hooks
+    Hooks {
+        #[command(subcommand)]
+        hooks: HooksSub,
     },
     /// List, show and check skills
     Skills {

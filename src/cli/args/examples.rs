@@ -71,6 +71,19 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Read the arguments from stdin", "aye tool call Grep --args - --json < arguments.json"),
         ],
     ),
+    ("hooks", &[("List the hooks", "aye hooks list"), ("Pin your own hooks after a change", "aye hooks pin")]),
+    ("hooks list", &[("List the hooks", "aye hooks list"), ("List the hooks as JSON", "aye hooks list --json")]),
+    (
+        "hooks test",
+        &[
+            ("Test the hooks before a command", "aye hooks test PreToolUse --args '{\"command\": \"rm -r build\"}'"),
+            (
+                "Test the hooks before an edit",
+                "aye hooks test PreToolUse --tool Write --args '{\"path\": \".env\", \"content\": \"x\"}'",
+            ),
+        ],
+    ),
+    ("hooks pin", &[("Pin your own hooks", "aye hooks pin")]),
     ("skills", &[("List the skills", "aye skills list"), ("Check skills for mistakes", "aye skills check")]),
     ("skills list", &[("List the skills", "aye skills list"), ("List the skills as JSON", "aye skills list --json")]),
     ("skills show", &[("Show a skill and its files", "aye skills show pdf")]),

@@ -1,6 +1,7 @@
 //! Contents of a project that need trust: listed and hashed within limits, never executed.
 
 use crate::config::instructions::{InstructionFile, InstructionFiles};
+use crate::hooks::{Hook, HookAction, HookFile, HookOrigin, PROJECT_FILES, read_claude_file, read_toml_file, simple_commands};
 use crate::protocol::size;
 use crate::skills::{Candidate, Contents, Folder, FolderContents, Origin, PROJECT_FOLDERS, SKILL_FILE};
 use serde::Deserialize;
@@ -42,6 +43,9 @@ pub(crate) enum Kind {
     /// A program that a tool of the project runs.
     Program,
     McpServers,
+    Hooks,
+    /// A program that a hook of the project runs.
+    HookProgram,
     Instructions,
     Skill,
     /// Another file of a skill.
@@ -106,6 +110,8 @@ impl Item {
             Kind::Tool => "tool",
             Kind::Program => "program of a tool",
             Kind::McpServers => "MCP servers",
+            Kind::Hooks => "hooks, which run at certain events",
+            Kind::HookProgram => "program of a hook",
             Kind::Instructions => "instructions for the model",
             Kind::Skill => "skill",
             Kind::SkillFile => "file of a skill",
@@ -149,6 +155,7 @@ pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills:
         let content = Content::Closed { why: format!("{rest} more") };
         items.push(Item { name: "programs of tools".to_owned(), kind: Kind::Rest, content });
     }
+    hook_items(workspace, &mut items);
     items.extend(instructions.files.iter().map(|file| instruction_item(workspace, file)));
     items.extend(instructions.outside.iter().map(|(path, to)| Item {
         name: relative(workspace, path),
@@ -360,6 +367,58 @@ fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     let plain = |word: &&String| !word.contains('/') && workspace.join(word).is_file();
     let mut found: Vec<String> = named.command.iter().skip(1).filter(plain).cloned().collect();
     found.extend(named.command.into_iter().chain(schemas).flat_map(below).filter_map(|word| inside(&word)));
+    found
+}
+
+/// Adds the hook files, and the programs of the project that their hooks run.
+fn hook_items(workspace: &Path, items: &mut Vec<Item>) {
+    let files: Vec<Item> = PROJECT_FILES.iter().filter_map(|name| hook_file(workspace, name)).collect();
+    let texts = files.iter().filter_map(|file| Some((file.name.as_str(), file.text()?)));
+    let mut programs: Vec<String> = texts
+        .flat_map(|(name, text)| read_project_hooks(text, name).hooks)
+        .flat_map(|hook| hook_programs(&hook, workspace))
+        .collect();
+    items.extend(files);
+    programs.sort();
+    programs.dedup();
+    programs.retain(|name| !items.iter().any(|item| item.name == *name));
+    let rest = programs.len().saturating_sub(MAX_FILES);
+    items.extend(programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, Kind::HookProgram, Keep::Hash)));
+    if rest > 0 {
+        let content = Content::Closed { why: format!("{rest} more") };
+        items.push(Item { name: "programs of hooks".to_owned(), kind: Kind::Rest, content });
+    }
+}
+
+/// Returns a hook file. Of the settings of another agent, only the hooks count: the other keys change without effect here.
+fn hook_file(workspace: &Path, name: &str) -> Option<Item> {
+    let item = item(workspace, name, Kind::Hooks, Keep::Text)?;
+    let Content::Text(bytes) = &item.content else { return Some(item) };
+    if name.ends_with(".toml") {
+        return Some(item);
+    }
+    let Ok(serde_json::Value::Object(mut settings)) = serde_json::from_slice(bytes) else { return Some(item) };
+    settings.retain(|key, _| matches!(key.as_str(), "hooks" | "disableAllHooks"));
+    let has_hooks = settings.get("hooks").is_some_and(|hooks| hooks.as_object().is_none_or(|hooks| !hooks.is_empty()));
+    let text = has_hooks.then(|| serde_json::to_vec_pretty(&settings).ok()).flatten()?;
+    Some(Item { content: Content::Text(text), ..item })
+}
+
+/// Returns the hooks of a file of a project.
+pub(crate) fn read_project_hooks(text: &[u8], name: &str) -> HookFile {
+    if name.ends_with(".toml") {
+        read_toml_file(text, name, HookOrigin::Project)
+    } else {
+        read_claude_file(text, name, HookOrigin::Project)
+    }
+}
+
+/// Returns the files of the project that a hook runs.
+pub(crate) fn hook_programs(hook: &Hook, workspace: &Path) -> Vec<String> {
+    let HookAction::Command { line, .. } = &hook.action else { return Vec::new() };
+    let mut found: Vec<String> = simple_commands(line).iter().flat_map(|words| programs_of(words, None, workspace)).collect();
+    found.sort();
+    found.dedup();
     found
 }
 

@@ -7,13 +7,15 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use contents::{Content, Item, Kind, programs_of, project_folder};
+pub(crate) use contents::{Content, Item, Kind, hook_programs, programs_of, project_folder};
 
 use super::{ConfigError, InstructionFile, instructions};
+use crate::hooks::HookFile;
 use crate::protocol::Problem;
 use crate::skills::FolderContents;
 use contents::{collect, instruction_item, relative};
 use nested::Nested;
+pub(super) use record::write as write_private;
 use record::{Note, StoredTrust};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -151,6 +153,12 @@ impl Project {
     /// Returns the skills in each folder, as they were hashed.
     pub(crate) fn skills(&self, _proof: &Trusted) -> &[FolderContents] {
         &self.skills
+    }
+
+    /// Returns the hook files, as they were hashed.
+    pub(crate) fn hooks(&self, proof: &Trusted) -> Vec<HookFile> {
+        let files = self.texts_of(Kind::Hooks, proof);
+        files.into_iter().map(|(path, text)| contents::read_project_hooks(text, &relative(&self.real, &path))).collect()
     }
 
     /// Returns the project's policy, if there is one: its path, and the bytes that were hashed or an error.

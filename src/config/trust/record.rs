@@ -54,7 +54,7 @@ impl Note {
 }
 
 /// Writes a small file of the user, in a directory that is created if necessary.
-pub(super) fn write(path: &Path, text: &str) -> std::io::Result<()> {
+pub(in crate::config) fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(path);
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);

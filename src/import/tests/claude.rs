@@ -80,7 +80,7 @@ fn entries_that_cannot_be_imported_are_listed_with_a_reason() {
         ("defaultMode `bypassPermissions`", "no setting skips the policy"),
         ("additional directory `../other`", "--add-dir"),
         ("environment variables GITHUB_TOKEN", "in your shell"),
-        ("`hooks`", "no hooks"),
+        ("`hooks`", "aye reads the hooks of a project itself"),
         ("", "`permissions.allow[15]` must be a string"),
     ] {
         assert!(reason(&plan, entry).contains(part), "{entry}: {}", reason(&plan, entry));

@@ -29,7 +29,9 @@ fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
         let mut planned = Vec::new();
         for effect in effects {
             match effect {
-                Effect::Plan(calls) => planned.extend(calls.into_iter().map(|(index, call)| (index, call, "make"))),
+                Effect::Plan(calls) | Effect::HookCalls(calls) => {
+                    planned.extend(calls.into_iter().map(|(index, call)| (index, call, "make")))
+                }
                 Effect::PlanOpened { index, call, .. } => planned.push((index, call, "+example.com make")),
                 other => begun.push(other),
             }

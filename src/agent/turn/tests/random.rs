@@ -275,6 +275,8 @@ impl World {
                 Effect::Plan(calls) => {
                     self.plans.push(calls.into_iter().map(|(index, call)| (index, call, Vec::new())).collect());
                 }
+                // These sessions have no hooks.
+                Effect::HookCalls(_) | Effect::Hook { .. } => unreachable!(),
                 Effect::PlanOpened { index, call, opens, .. } => self.plans.push(vec![(index, call, opens)]),
                 Effect::Amend { index, plan, .. } => self.plans.push(vec![(index, plan.call, plan.opens)]),
                 Effect::Preview { index, plan, permit, ticket } => {

@@ -1,0 +1,22 @@
+//! Outcome of the hooks before a call, with the arguments that the model gave.
+
+use crate::protocol::{Arguments, CallHooks, ToolResult};
+
+/// Call after its hooks.
+#[derive(Debug)]
+pub(super) struct HookedCall {
+    pub hooks: CallHooks,
+    /// Arguments that the model gave.
+    pub requested: Arguments,
+}
+
+impl HookedCall {
+    /// Adds what the model has to know to the result.
+    pub(super) fn annotate(&self, result: &mut ToolResult) {
+        if let Some(note) = self.hooks.note() {
+            let gap = if result.output_text.is_empty() { "" } else { "\n" };
+            let note = note.trim_end();
+            result.output_text = format!("{note}{gap}{}", result.output_text);
+        }
+    }
+}

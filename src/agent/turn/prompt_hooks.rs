@@ -1,0 +1,91 @@
+//! Prompt that waits for its hooks: they can block it, or add context for the model.
+
+use super::io::Effect;
+use super::turn_context::TurnContext;
+use crate::ports::HookOccasion;
+use crate::protocol::{EventHooks, Failure, FailureKind, HookEvent, Part};
+
+/// Prompt whose hooks run. It stays in the queue until it becomes a task, so that a crash does not lose it.
+#[derive(Debug, Default)]
+pub(super) struct PromptHooks {
+    pending: Option<PendingHooks>,
+    /// Whether the hooks of the session ran with an earlier prompt.
+    has_started: bool,
+    /// Context that the hooks add to the prompt that starts next.
+    context: Vec<Part>,
+}
+
+/// Hooks that run.
+#[derive(Debug)]
+pub(super) struct PendingHooks {
+    ticket: u64,
+    /// ID of the queued prompt.
+    pub id: u64,
+    /// Text that the hooks were told.
+    pub text: String,
+}
+
+/// Verdict of the hooks about a prompt.
+pub(super) enum PromptVerdict {
+    Start,
+    Block(Failure),
+}
+
+impl PromptHooks {
+    /// Returns whether hooks have to run before a prompt starts.
+    pub(crate) fn run_before_prompt(&self, cx: &TurnContext) -> bool {
+        let hooks = cx.options.hooks;
+        hooks.contains(HookEvent::UserPromptSubmit) || !self.has_started && hooks.contains(HookEvent::SessionStart)
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Runs the hooks of the queued prompt with this ID.
+    pub(crate) fn begin(&mut self, id: u64, text: String, cx: &mut TurnContext) {
+        let first = !std::mem::replace(&mut self.has_started, true);
+        let occasion = HookOccasion::Prompt { text: text.clone(), first, resumed: cx.numbers.tasks() > 0 };
+        self.context.clear();
+        let ticket = cx.numbers.next_ticket();
+        self.pending = Some(PendingHooks { ticket, id, text });
+        cx.out.effect(Effect::Hook { ticket, occasion });
+    }
+
+    /// Stops the hooks. Returns whether any ran.
+    pub(crate) fn cancel(&mut self, cx: &mut TurnContext) -> bool {
+        let is_running = self.pending.take().is_some();
+        if is_running {
+            cx.out.effect(Effect::InterruptTools);
+        }
+        is_running
+    }
+
+    /// Returns what the hooks with this ticket were about.
+    pub(crate) fn finish(&mut self, ticket: u64) -> Option<PendingHooks> {
+        self.pending.take_if(|pending| pending.ticket == ticket)
+    }
+
+    /// Uses what the hooks did.
+    pub(crate) fn settle(&mut self, outcome: EventHooks, cx: &mut TurnContext) -> PromptVerdict {
+        for notice in outcome.notices {
+            cx.out.notice(notice);
+        }
+        if let Some((hook, reason)) = outcome.block {
+            let message = format!("the hook {hook} blocked your prompt: {reason}");
+            return PromptVerdict::Block(Failure::new(
+                FailureKind::GuardrailBlocked,
+                message,
+                "the prompt was not sent; edit it, or change the hook",
+            ));
+        }
+        let part = |(hook, text): (String, String)| Part::Text { text: format!("\n\n[From the hook {hook}]\n{text}") };
+        self.context = outcome.context.into_iter().map(part).collect();
+        PromptVerdict::Start
+    }
+
+    /// Returns what the hooks add to the prompt that starts now.
+    pub(crate) fn take_context(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.context)
+    }
+}

@@ -1,0 +1,58 @@
+//! `aye hooks …`: clap definition and checked action.
+
+use crate::protocol::HookEvent;
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HooksSub {
+    /// List the hooks, and those that would not run
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run the hooks of an event, and print what they decide
+    ///
+    /// Nothing else runs: the call is neither planned nor executed.
+    Test {
+        /// Event, such as PreToolUse
+        #[arg(value_parser = event)]
+        event: HookEvent,
+        /// Tool of the call, as aye or Claude Code names it
+        #[arg(long, value_name = "NAME", default_value = "Bash")]
+        tool: String,
+        /// Arguments of the call, as a JSON object
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        args: String,
+        /// Text of the prompt, response, result or notification
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        text: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Pin your own hooks with their current content, so that they run
+    Pin,
+}
+
+/// Reads the name of an event.
+fn event(name: &str) -> Result<HookEvent, String> {
+    HookEvent::from_name(name).ok_or_else(|| format!("expected one of {}", HookEvent::ALL.map(HookEvent::as_str).join(", ")))
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HooksAction {
+    List { json: bool },
+    Test { event: HookEvent, call: (String, String), text: String, json: bool },
+    Pin,
+}
+
+impl HooksSub {
+    pub(crate) fn check(self) -> HooksAction {
+        match self {
+            Self::List { json } => HooksAction::List { json },
+            Self::Test { event, tool, args, text, json } => HooksAction::Test { event, call: (tool, args), text, json },
+            Self::Pin => HooksAction::Pin,
+        }
+    }
+}

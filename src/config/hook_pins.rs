@@ -1,0 +1,51 @@
+//! Pins of the user's hooks: the content that the user reviewed, by hash.
+
+use super::trust::write_private;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// File of the pins, in the config directory.
+const FILE: &str = "hooks-pinned.toml";
+
+/// Hashes of the user's hook file and of the programs that it names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HookPins {
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+impl HookPins {
+    /// Reads the pins. Without a file, nothing is pinned.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn read(config: &Path) -> Result<Self, String> {
+        let path = config.join(FILE);
+        let unreadable = |why: String| format!("cannot read `{}` ({why}); run `aye hooks pin` to write it again", path.display());
+        match std::fs::read_to_string(&path) {
+            Ok(text) => toml::from_str(&text).map_err(|error: toml::de::Error| unreadable(error.message().to_owned())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(unreadable(error.to_string())),
+        }
+    }
+
+    pub(crate) fn hash_of(&self, name: &str) -> Option<&str> {
+        self.files.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn pin(&mut self, name: &str, hash: String) {
+        self.files.insert(name.to_owned(), hash);
+    }
+
+    /// Saves the pins, in place of earlier ones.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn save(&self, config: &Path) -> Result<(), String> {
+        let path = config.join(FILE);
+        let text = toml::to_string(self).map_err(|error| error.to_string())?;
+        write_private(&path, &text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+    }
+}

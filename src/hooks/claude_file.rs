@@ -1,0 +1,239 @@
+//! Hook files in the format of Claude Code: the `hooks` of `.claude/settings.json`.
+
+use super::hook::{HookAction, HookFile, HookOrigin, MAX_FILE_BYTES, command};
+use super::matcher::Matcher;
+use crate::protocol::HookEvent;
+use serde_json::{Map, Value};
+
+/// Reads the hooks of a settings file: event → list of `{matcher, hooks: [{type, command, timeout}]}`. All else in the file is
+/// ignored. A part that cannot be read becomes an unusable hook.
+pub(crate) fn read_claude_file(bytes: &[u8], file: &str, origin: HookOrigin) -> HookFile {
+    if bytes.len() > MAX_FILE_BYTES {
+        return HookFile::unreadable(file, origin, format!("the file has {} bytes; the limit is {MAX_FILE_BYTES}", bytes.len()));
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return HookFile::default();
+    }
+    let settings: Value = match serde_json::from_slice(bytes) {
+        Ok(settings) => settings,
+        Err(error) => return HookFile::unreadable(file, origin, format!("the file is not valid JSON ({error})")),
+    };
+    let Value::Object(settings) = settings else {
+        return HookFile::unreadable(file, origin, "the file is not a JSON object");
+    };
+    let hooks = match settings.get("hooks") {
+        None | Some(Value::Null) => return HookFile::default(),
+        Some(Value::Object(hooks)) => hooks,
+        Some(_) => return HookFile::unreadable(file, origin, "`hooks` is not an object"),
+    };
+    let mut found = HookFile::default();
+    if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
+        found.notes.push(format!("{file}: `disableAllHooks` is set, so none of its hooks runs"));
+        return found;
+    }
+    for (name, groups) in hooks {
+        match HookEvent::from_name(name) {
+            Some(event) => groups_of(event, groups, &mut found, (file, origin)),
+            None => found.notes.push(format!("{file}: ignored `{}`: aye has no such event", name.escape_debug())),
+        }
+    }
+    found
+}
+
+/// Adds the hooks of an event.
+fn groups_of(event: HookEvent, groups: &Value, found: &mut HookFile, from: (&str, HookOrigin)) {
+    let unusable = |why: &str| HookAction::Unusable(why.to_owned());
+    let Value::Array(groups) = groups else {
+        return found.add(event, Matcher::All, unusable("the value of the event is not a list"), from);
+    };
+    for group in groups {
+        let Value::Object(group) = group else {
+            found.add(event, Matcher::All, unusable("an entry of the event is not an object"), from);
+            continue;
+        };
+        let matcher = match group.get("matcher") {
+            None | Some(Value::Null) => Ok(Matcher::All),
+            Some(Value::String(text)) => Matcher::read(Some(text)),
+            Some(_) => Err("`matcher` is not a string".to_owned()),
+        };
+        let matcher = match matcher {
+            Ok(matcher) => matcher,
+            Err(why) => {
+                found.add(event, Matcher::All, HookAction::Unusable(why), from);
+                continue;
+            }
+        };
+        match group.get("hooks") {
+            Some(Value::Array(hooks)) => {
+                for hook in hooks {
+                    let action = hook.as_object().map_or_else(|| unusable("a hook is not an object"), action);
+                    found.add(event, matcher.clone(), action, from);
+                }
+            }
+            Some(_) => found.add(event, matcher, unusable("`hooks` of an entry is not a list"), from),
+            None => found.add(event, matcher, unusable("an entry has no `hooks`"), from),
+        }
+    }
+}
+
+/// Returns what a hook does.
+fn action(hook: &Map<String, Value>) -> HookAction {
+    match hook.get("type") {
+        None => {}
+        Some(Value::String(kind)) if kind == "command" => {}
+        Some(kind) => return HookAction::Unusable(format!("`type` is {kind}; aye runs only hooks of the type \"command\"")),
+    }
+    match hook.get("shell") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(shell)) if shell == "bash" => {}
+        Some(shell) => return HookAction::Unusable(format!("`shell` is {shell}; aye runs hooks with bash")),
+    }
+    let Some(Value::String(line)) = hook.get("command") else {
+        return HookAction::Unusable("`command` is missing, or not a string".to_owned());
+    };
+    let timeout = match hook.get("timeout") {
+        None | Some(Value::Null) => None,
+        Some(Value::Number(seconds)) => seconds.as_f64(),
+        Some(other) => return HookAction::Unusable(format!("`timeout` is {other}; it must be a number of seconds")),
+    };
+    match hook.get("args") {
+        None | Some(Value::Null) => command(line, timeout, false),
+        Some(Value::Array(words)) => {
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            let Some(words) = words else { return HookAction::Unusable("`args` is not a list of strings".to_owned()) };
+            let quoted = std::iter::once(line.as_str()).chain(words).map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+            command(&quoted.collect::<Vec<_>>().join(" "), timeout, false)
+        }
+        Some(_) => HookAction::Unusable("`args` is not a list of strings".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> HookFile {
+        read_claude_file(text.as_bytes(), ".claude/settings.json", HookOrigin::Project)
+    }
+
+    /// The usual hooks of repositories: a guard of commands, a formatter, and a context for the session.
+    const USUAL: &str = r#"{
+      "permissions": {"allow": ["Bash(npm test)"]},
+      "hooks": {
+        "PreToolUse": [
+          {"matcher": "Bash", "hooks": [{"type": "command", "command": "jq -r .tool_input.command | ./guard.sh"}]},
+          {"matcher": "Edit|Write", "hooks": [
+            {"type": "command", "command": "python3 \"$CLAUDE_PROJECT_DIR\"/.claude/hooks/check.py", "timeout": 5}]}
+        ],
+        "PostToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": "npx prettier --check .", "timeout": 0.5}]}],
+        "SessionStart": [{"hooks": [{"type": "command", "command": "git log -3", "timeout": 9000}]}],
+        "SessionEnd": [{"hooks": [{"type": "command", "command": "true"}]}]
+      }
+    }"#;
+
+    #[test]
+    fn the_usual_hooks_are_read_with_their_matchers_and_time_limits() {
+        let file = read(USUAL);
+        let told: Vec<String> = file
+            .hooks
+            .iter()
+            .map(|hook| match &hook.action {
+                HookAction::Command { timeout_seconds, unsandboxed: false, .. } => {
+                    format!("{} [{}] {timeout_seconds}", hook.name(), hook.matcher.text())
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ".claude/settings.json PreToolUse 1 [Bash] 60",
+                ".claude/settings.json PreToolUse 2 [Edit|Write] 5",
+                ".claude/settings.json PostToolUse 1 [Write] 1",
+                ".claude/settings.json SessionStart 1 [*] 600",
+            ]
+        );
+        assert_eq!(file.notes, [".claude/settings.json: ignored `SessionEnd`: aye has no such event"]);
+    }
+
+    #[test]
+    fn a_file_without_hooks_has_none() {
+        for text in
+            ["", "  \n", "{}", r#"{"permissions": {}}"#, r#"{"hooks": {}}"#, r#"{"hooks": null}"#, r#"{"hooks": {"Stop": []}}"#]
+        {
+            let file = read(text);
+            assert!(file.hooks.is_empty() && file.notes.is_empty(), "{text}");
+        }
+        let off = read(r#"{"disableAllHooks": true, "hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}"#);
+        assert!(off.hooks.is_empty() && off.notes[0].contains("disableAllHooks"));
+    }
+
+    #[test]
+    fn a_part_that_cannot_be_read_becomes_an_unusable_hook_and_is_not_dropped() {
+        let of_call = |inner: &str| format!(r#"{{"hooks": {{"PreToolUse": {inner}}}}}"#);
+        for (text, why, matcher) in [
+            ("[1, 2".to_owned(), "not valid JSON", "*"),
+            ("[]".to_owned(), "not a JSON object", "*"),
+            (r#"{"hooks": []}"#.to_owned(), "`hooks` is not an object", "*"),
+            (of_call("{}"), "not a list", "*"),
+            (of_call("[1]"), "not an object", "*"),
+            (of_call(r#"[{"matcher": "Edit(", "hooks": []}]"#), "not a valid regular expression", "*"),
+            (of_call(r#"[{"matcher": 1, "hooks": []}]"#), "`matcher` is not a string", "*"),
+            (of_call(r#"[{"matcher": "Bash"}]"#), "no `hooks`", "Bash"),
+            (of_call(r#"[{"matcher": "Bash", "hooks": ["x"]}]"#), "not an object", "Bash"),
+            (
+                of_call(r#"[{"matcher": "Bash", "hooks": [{"type": "prompt", "prompt": "ok?"}]}]"#),
+                "only hooks of the type",
+                "Bash",
+            ),
+            (of_call(r#"[{"matcher": "Bash", "hooks": [{"type": "command"}]}]"#), "`command` is missing", "Bash"),
+            (of_call(r#"[{"matcher": "Bash", "hooks": [{"command": " "}]}]"#), "is empty", "Bash"),
+            (of_call(r#"[{"matcher": "Bash", "hooks": [{"command": "x", "timeout": 0}]}]"#), "above 0", "Bash"),
+            (of_call(r#"[{"matcher": "Bash", "hooks": [{"command": "x", "timeout": "5"}]}]"#), "number of seconds", "Bash"),
+            (of_call(r#"[{"matcher": "Bash", "hooks": [{"command": "x", "shell": "powershell"}]}]"#), "with bash", "Bash"),
+        ] {
+            let file = read(&text);
+            let hook = file.hooks.first().unwrap_or_else(|| panic!("{text}"));
+            assert_eq!((hook.event, hook.matcher.text().as_str()), (HookEvent::PreToolUse, matcher), "{text}");
+            assert!(matches!(&hook.action, HookAction::Unusable(reason) if reason.contains(why)), "{text}: {hook:?}");
+        }
+    }
+
+    #[test]
+    fn a_hook_beyond_the_limit_leaves_a_trace_that_asks() {
+        let hook = r#"{"type": "command", "command": "true"}"#;
+        let text = format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{}]}}]}}}}"#, vec![hook; 300].join(","));
+        let file = read(&text);
+        assert_eq!(file.hooks.len(), 101);
+        assert!(matches!(&file.hooks[100].action, HookAction::Unusable(why) if why.contains("more than 100 hooks")));
+    }
+
+    #[test]
+    fn words_of_an_argument_list_are_quoted() {
+        let file = read(r#"{"hooks": {"Stop": [{"hooks": [{"command": "./a b", "args": ["it's", "$X"]}]}]}}"#);
+        assert!(matches!(&file.hooks[0].action, HookAction::Command { line, .. } if line == r"'./a b' 'it'\''s' '$X'"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_within_the_limits(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let file = read_claude_file(&bytes, "f", HookOrigin::Project);
+            prop_assert!(file.hooks.len() <= 101);
+        }
+
+        #[test]
+        fn a_changed_file_never_loses_its_guard_silently(at in 0_usize..700, letter in any::<char>()) {
+            let mut letters: Vec<char> = USUAL.chars().collect();
+            let at = at % letters.len();
+            letters[at] = letter;
+            let text: String = letters.into_iter().collect();
+            let file = read(&text);
+            let guards = file.hooks.iter().filter(|hook| hook.event == HookEvent::PreToolUse).count();
+            // Only the name of the event, of `hooks`, or a note tells why there are fewer.
+            let named = text.contains("\"PreToolUse\"") && text.contains("\"hooks\": {\n");
+            prop_assert!(guards >= 1 || !named, "{}", text);
+        }
+    }
+}

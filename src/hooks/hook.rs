@@ -1,0 +1,123 @@
+//! A hook, and the hooks of a file.
+
+use super::matcher::Matcher;
+use crate::protocol::HookEvent;
+use serde::Serialize;
+
+/// Time limit of a hook that sets none.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 60;
+/// Longest time limit; longer ones are reduced to it.
+const MAX_TIMEOUT_SECONDS: u64 = 600;
+/// Maximum bytes of a hook file.
+pub(crate) const MAX_FILE_BYTES: usize = 1 << 20;
+/// Maximum number of hooks in a file.
+pub(super) const MAX_HOOKS: usize = 100;
+/// Maximum bytes of a command.
+const MAX_COMMAND_BYTES: usize = 16 << 10;
+
+/// Whose hook it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HookOrigin {
+    /// Of the user's own configuration.
+    User,
+    /// Of a project, which has to be trusted.
+    Project,
+}
+
+/// A hook of a hook file.
+#[derive(Debug, Clone)]
+pub(crate) struct Hook {
+    pub event: HookEvent,
+    pub matcher: Matcher,
+    pub action: HookAction,
+    pub origin: HookOrigin,
+    /// The hook file, as shown.
+    pub file: String,
+    /// Number among the hooks of this event in the file, from 1.
+    pub number: usize,
+}
+
+/// Effect of a hook when its event occurs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HookAction {
+    /// A command line for the shell.
+    Command {
+        line: String,
+        timeout_seconds: u64,
+        /// Whether the user wants it to run outside the sandbox.
+        unsandboxed: bool,
+    },
+    /// Nothing can run, for this reason. A call that it concerns requires approval.
+    Unusable(String),
+}
+
+impl Hook {
+    /// Returns the name of the hook: `.claude/settings.json PreToolUse 1`.
+    pub(crate) fn name(&self) -> String {
+        if self.number == 0 { self.file.clone() } else { format!("{} {} {}", self.file, self.event.as_str(), self.number) }
+    }
+}
+
+/// The hooks of a file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HookFile {
+    pub hooks: Vec<Hook>,
+    /// Ignored parts of the file, with the reason.
+    pub notes: Vec<String>,
+}
+
+impl HookFile {
+    /// Returns the hooks of a file that cannot be read: every call requires approval, because the file may deny it.
+    pub(crate) fn unreadable(file: &str, origin: HookOrigin, why: impl Into<String>) -> Self {
+        let mut hooks = Self::default();
+        let why = format!("cannot read the hooks: {}", why.into());
+        hooks.hooks.push(Hook {
+            event: HookEvent::PreToolUse,
+            matcher: Matcher::All,
+            action: HookAction::Unusable(why),
+            origin,
+            file: file.to_owned(),
+            number: 0,
+        });
+        hooks
+    }
+
+    /// Adds a hook.
+    pub(super) fn add(&mut self, event: HookEvent, matcher: Matcher, action: HookAction, (file, origin): (&str, HookOrigin)) {
+        if self.hooks.len() == MAX_HOOKS {
+            let why = format!("the file has more than {MAX_HOOKS} hooks; remove some");
+            let all = Self::unreadable(file, origin, why).hooks;
+            self.hooks.extend(all);
+            return;
+        }
+        if self.hooks.len() > MAX_HOOKS {
+            return;
+        }
+        let number = 1 + self.hooks.iter().filter(|hook| hook.event == event).count();
+        self.hooks.push(Hook { event, matcher, action, origin, file: file.to_owned(), number });
+    }
+}
+
+/// Returns the action of a command, or why it cannot run.
+pub(super) fn command(line: &str, timeout: Option<f64>, unsandboxed: bool) -> HookAction {
+    let unusable = |why: String| HookAction::Unusable(why);
+    if line.trim().is_empty() {
+        return unusable("`command` is empty".to_owned());
+    }
+    if line.contains('\0') {
+        return unusable("`command` contains a NUL byte".to_owned());
+    }
+    if line.len() > MAX_COMMAND_BYTES {
+        return unusable(format!("`command` has {} bytes; the limit is {MAX_COMMAND_BYTES}; move it to a script", line.len()));
+    }
+    let timeout_seconds = match timeout {
+        None => DEFAULT_TIMEOUT_SECONDS,
+        Some(seconds) if seconds.is_finite() && seconds > 0.0 => {
+            // A fraction of a second becomes a second.
+            (seconds.ceil() as u64).clamp(1, MAX_TIMEOUT_SECONDS)
+        }
+        Some(seconds) => return unusable(format!("`timeout` is {seconds}; it must be a number of seconds above 0")),
+    };
+    HookAction::Command { line: line.to_owned(), timeout_seconds, unsandboxed }
+}

@@ -1,0 +1,23 @@
+//! Hooks: reading hook files, what a hook is told about an event, and what its output means. Nothing here runs a program.
+
+mod claude_file;
+mod command_words;
+mod hook;
+mod matcher;
+mod response;
+mod toml_file;
+mod tool_input;
+
+pub(crate) use claude_file::read_claude_file;
+pub(crate) use command_words::simple_commands;
+pub(crate) use hook::{Hook, HookAction, HookFile, HookOrigin, MAX_FILE_BYTES};
+pub(crate) use response::{HookResponse, read_response};
+pub(crate) use toml_file::read_toml_file;
+pub(crate) use tool_input::{ToolShape, shape_of};
+
+/// Hook files of a project, in the order in which their hooks run.
+pub(crate) const PROJECT_FILES: [&str; 3] = [".aye/hooks.toml", ".claude/settings.json", ".claude/settings.local.json"];
+/// Hook file of the user, in the config directory.
+pub(crate) const USER_FILE: &str = "hooks.toml";
+/// Variable with the workspace, for commands of hooks.
+pub(crate) const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";

@@ -1,0 +1,230 @@
+//! Response of a hook: its exit code and its output.
+
+use crate::protocol::{HookDecision, HookEvent, cut_before};
+use serde_json::{Map, Value};
+
+/// Maximum bytes of a reason, a context or a message of a hook.
+const MAX_TEXT_BYTES: usize = 10_000;
+/// Exit code that blocks.
+const BLOCKS: i32 = 2;
+
+/// Response of one hook.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct HookResponse {
+    /// Before a call: what it decides. At other events, `Deny` means that the hook blocks.
+    pub decision: HookDecision,
+    pub reason: Option<String>,
+    /// Text for the model.
+    pub context: Option<String>,
+    /// Text for the user.
+    pub message: Option<String>,
+    /// The input of the call as the hook wants it.
+    pub updated_input: Option<Map<String, Value>>,
+}
+
+/// Reads the response of a hook that ended with an exit code.
+///
+/// # Errors
+/// The hook failed, or its output is not a response; says why.
+pub(crate) fn read_response(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
+    match code {
+        0 if stdout.trim_start().starts_with('{') => read_json(event, stdout),
+        0 => {
+            let is_context = matches!(event, HookEvent::UserPromptSubmit | HookEvent::SessionStart);
+            let context = text(stdout).filter(|_| is_context);
+            Ok(HookResponse { context, ..HookResponse::default() })
+        }
+        BLOCKS => Ok(HookResponse {
+            decision: HookDecision::Deny,
+            reason: Some(text(stderr).unwrap_or_else(|| "it gave no reason".to_owned())),
+            ..HookResponse::default()
+        }),
+        code => {
+            let why = text(stderr).or_else(|| text(stdout));
+            let why = why.as_deref().and_then(|why| why.lines().next()).map(|why| format!(": {why}")).unwrap_or_default();
+            Err(format!("exit code {code}{why}"))
+        }
+    }
+}
+
+/// Returns a text without surrounding space, within the limit; `None` if it is empty.
+fn text(text: &str) -> Option<String> {
+    let text = text.trim();
+    let end = cut_before(text, MAX_TEXT_BYTES);
+    let cut = if end < text.len() { "…" } else { "" };
+    (!text.is_empty()).then(|| format!("{}{cut}", &text[..end]))
+}
+
+fn read_json(event: HookEvent, stdout: &str) -> Result<HookResponse, String> {
+    let output: Map<String, Value> =
+        serde_json::from_str(stdout.trim()).map_err(|error| format!("its output is not valid JSON ({error})"))?;
+    let mut response = HookResponse { message: string(&output, "systemMessage")?, ..HookResponse::default() };
+    let reason = string(&output, "reason")?;
+    match string(&output, "decision")?.as_deref() {
+        // No hook can allow anything.
+        None | Some("approve" | "allow") => {}
+        Some("block" | "deny") => response.decision = HookDecision::Deny,
+        Some("ask") if event == HookEvent::PreToolUse => response.decision = HookDecision::Ask,
+        Some(other) => return Err(unknown("decision", other)),
+    }
+    response.reason.clone_from(&reason);
+    match output.get("hookSpecificOutput") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(specific)) => read_specific(event, specific, &mut response)?,
+        Some(_) => return Err("`hookSpecificOutput` is not an object".to_owned()),
+    }
+    match output.get("continue") {
+        None | Some(Value::Null | Value::Bool(true)) => {}
+        Some(Value::Bool(false)) => {
+            // At the end of a task, there is nothing more to stop.
+            response.decision = if event == HookEvent::Stop { HookDecision::None } else { HookDecision::Deny };
+            response.reason = string(&output, "stopReason")?.or(response.reason);
+        }
+        Some(_) => return Err("`continue` is not `true` or `false`".to_owned()),
+    }
+    if response.decision == HookDecision::Deny && response.reason.is_none() {
+        response.reason = Some("it gave no reason".to_owned());
+    }
+    Ok(response)
+}
+
+fn read_specific(event: HookEvent, specific: &Map<String, Value>, response: &mut HookResponse) -> Result<(), String> {
+    if let Some(name) = string(specific, "hookEventName")?.filter(|name| name != event.as_str()) {
+        return Err(format!("`hookEventName` is `{}`, but the event is {}", name.escape_debug(), event.as_str()));
+    }
+    response.context = string(specific, "additionalContext")?;
+    if event != HookEvent::PreToolUse {
+        return Ok(());
+    }
+    let decision = match string(specific, "permissionDecision")?.as_deref() {
+        None | Some("allow") => HookDecision::None,
+        Some("ask") => HookDecision::Ask,
+        Some("deny") => HookDecision::Deny,
+        Some(other) => return Err(unknown("permissionDecision", other)),
+    };
+    response.decision = response.decision.max(decision);
+    response.reason = string(specific, "permissionDecisionReason")?.or(response.reason.take());
+    response.updated_input = match specific.get("updatedInput") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(input)) => Some(input.clone()),
+        Some(_) => return Err("`updatedInput` is not an object".to_owned()),
+    };
+    Ok(())
+}
+
+fn unknown(key: &str, value: &str) -> String {
+    format!("`{key}` is `{}`, which aye does not know", value.chars().take(40).collect::<String>().escape_debug())
+}
+
+/// Returns the text of a key.
+fn string(output: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+    match output.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(value)) => Ok(text(value)),
+        Some(_) => Err(format!("`{key}` is not a string")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn before(code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
+        read_response(HookEvent::PreToolUse, code, stdout, stderr)
+    }
+
+    fn specific(inner: &str) -> String {
+        format!(r#"{{"hookSpecificOutput": {{"hookEventName": "PreToolUse", {inner}}}}}"#)
+    }
+
+    #[test]
+    fn exit_codes_pass_block_or_fail() {
+        assert_eq!(before(0, "any text", ""), Ok(HookResponse::default()));
+        let blocked = before(2, r#"{"decision": "approve"}"#, " no rm here\n").unwrap();
+        assert_eq!((blocked.decision, blocked.reason.as_deref()), (HookDecision::Deny, Some("no rm here")));
+        assert_eq!(before(2, "", "").unwrap().reason.as_deref(), Some("it gave no reason"));
+        assert_eq!(before(1, "", "oops\nmore"), Err("exit code 1: oops".to_owned()));
+        assert_eq!(before(127, "", ""), Err("exit code 127".to_owned()));
+    }
+
+    #[test]
+    fn allow_and_approve_are_no_opinion() {
+        for output in
+            [&specific(r#""permissionDecision": "allow", "permissionDecisionReason": "fine""#), r#"{"decision": "approve"}"#]
+        {
+            assert_eq!(before(0, output, "").unwrap().decision, HookDecision::None, "{output}");
+        }
+    }
+
+    #[test]
+    fn deny_ask_and_block_tighten_and_the_strictest_counts() {
+        for (output, decision, reason) in [
+            (specific(r#""permissionDecision": "deny", "permissionDecisionReason": "r""#), HookDecision::Deny, Some("r")),
+            (specific(r#""permissionDecision": "ask""#), HookDecision::Ask, None),
+            (r#"{"decision": "block", "reason": "r"}"#.to_owned(), HookDecision::Deny, Some("r")),
+            (r#"{"continue": false, "stopReason": "s", "reason": "r"}"#.to_owned(), HookDecision::Deny, Some("s")),
+            (r#"{"continue": false}"#.to_owned(), HookDecision::Deny, Some("it gave no reason")),
+            (
+                r#"{"decision": "block", "reason": "r", "hookSpecificOutput": {"permissionDecision": "allow"}}"#.to_owned(),
+                HookDecision::Deny,
+                Some("r"),
+            ),
+        ] {
+            let response = before(0, &output, "").unwrap();
+            assert_eq!((response.decision, response.reason.as_deref()), (decision, reason), "{output}");
+        }
+    }
+
+    #[test]
+    fn input_context_and_message_are_read() {
+        let output = r#"{"systemMessage": "m", "hookSpecificOutput": {"hookEventName": "PreToolUse",
+            "updatedInput": {"command": "ls"}, "additionalContext": " c "}}"#;
+        let response = before(0, output, "").unwrap();
+        assert_eq!(response.message.as_deref(), Some("m"));
+        assert_eq!(response.context.as_deref(), Some("c"));
+        assert_eq!(response.updated_input.unwrap().get("command"), Some(&"ls".into()));
+        let after = read_response(HookEvent::PostToolUse, 0, r#"{"hookSpecificOutput": {"updatedInput": 1}}"#, "");
+        assert_eq!(after, Ok(HookResponse::default()), "only a call that has not run has an input to change");
+    }
+
+    #[test]
+    fn output_of_the_wrong_shape_is_a_failure() {
+        for output in [
+            "{",
+            r#"{"decision": 1}"#,
+            r#"{"decision": "perhaps"}"#,
+            r#"{"continue": "no"}"#,
+            r#"{"hookSpecificOutput": []}"#,
+            r#"{"hookSpecificOutput": {"hookEventName": "Stop"}}"#,
+            r#"{"hookSpecificOutput": {"permissionDecision": "defer"}}"#,
+            r#"{"hookSpecificOutput": {"updatedInput": "ls"}}"#,
+            r#"{} {}"#,
+        ] {
+            assert!(before(0, output, "").is_err(), "{output}");
+        }
+    }
+
+    #[test]
+    fn plain_output_is_context_for_a_prompt_and_a_session() {
+        for (event, context) in
+            [(HookEvent::UserPromptSubmit, Some("hi")), (HookEvent::SessionStart, Some("hi")), (HookEvent::Stop, None)]
+        {
+            assert_eq!(read_response(event, 0, " hi \n", "").unwrap().context.as_deref(), context, "{event:?}");
+        }
+        let long = read_response(HookEvent::SessionStart, 0, &"ä".repeat(20_000), "").unwrap().context.unwrap();
+        assert!(long.len() <= MAX_TEXT_BYTES + 3 && long.ends_with('…'));
+    }
+
+    proptest! {
+        #[test]
+        fn no_output_makes_a_call_more_allowed(code in 0..5_i32, out in ".{0,200}", errors in ".{0,50}") {
+            if let Ok(response) = before(code, &out, &errors) {
+                prop_assert!(response.decision >= HookDecision::None);
+                prop_assert!(code == 0 || code == 2 && response.decision == HookDecision::Deny);
+            } else {
+                prop_assert!(code != 2);
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Hooks of a run: those of the user, which are pinned, and those of a trusted project.
+
+use super::project::ProjectConfig;
+use crate::config::trust::hook_programs;
+use crate::config::{Directories, HookPins};
+use crate::hooks::{Hook, HookAction, HookFile, HookOrigin, MAX_FILE_BYTES, USER_FILE, read_toml_file, simple_commands};
+use crate::text::abbreviate_home;
+use crate::tools::{CheckHook, SessionHooks};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Maximum bytes of a program of a hook, which is hashed before each run.
+const PROGRAM_BYTES: u64 = 64 << 20;
+
+/// The hooks of a run, read when they are first needed. Cheap to clone; clones share what was read.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    config: PathBuf,
+    home: PathBuf,
+    project: Option<Arc<ProjectHooks>>,
+    workspace: PathBuf,
+    set: Arc<OnceLock<Arc<HookSet>>>,
+}
+
+/// The hooks of a trusted project, as they were examined.
+struct ProjectHooks {
+    files: Vec<HookFile>,
+    /// Hashes of the project's files, by name.
+    hashes: BTreeMap<String, String>,
+}
+
+/// All hooks of a run.
+pub(crate) struct HookSet {
+    pub hooks: Vec<Hook>,
+    /// Ignored parts of the files, with the reason.
+    pub notes: Vec<String>,
+    check: CheckHook,
+    /// Directory in which the hooks of the user start.
+    directory: PathBuf,
+}
+
+impl HookSet {
+    /// Returns the hooks for a session; `None` if there are none.
+    pub(crate) fn for_session(&self) -> Option<SessionHooks> {
+        SessionHooks::new(self.hooks.clone(), Arc::clone(&self.check), self.directory.clone())
+    }
+
+    /// Returns why a hook would not run; `None` if it would.
+    pub(crate) fn obstacle(&self, hook: &Hook) -> Option<String> {
+        match &hook.action {
+            HookAction::Unusable(why) => Some(why.clone()),
+            HookAction::Command { .. } => (self.check)(hook).err(),
+        }
+    }
+}
+
+impl Hooks {
+    /// Returns the hooks of the user. Reads nothing yet.
+    pub(crate) fn of_user(directories: &Directories, home: &Path, workspace: &Path) -> Self {
+        let (config, home, workspace) = (directories.config.clone(), home.to_owned(), workspace.to_owned());
+        Self { config, home, workspace, ..Self::default() }
+    }
+
+    /// Returns the hooks of the user in another workspace.
+    pub(crate) fn in_workspace(&self, workspace: &Path) -> Self {
+        Self { workspace: workspace.to_owned(), project: None, set: Arc::default(), ..self.clone() }
+    }
+
+    /// Returns the hooks together with those of a project, if it is trusted. Reads nothing yet.
+    pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
+        let of_project = || Arc::new(ProjectHooks { files: project.hooks(), hashes: project.hashes() });
+        Self {
+            project: project.is_trusted().then(of_project),
+            workspace: project.root().to_owned(),
+            set: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the hooks as they were when they were first needed.
+    pub(crate) fn set(&self) -> Arc<HookSet> {
+        Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
+    }
+
+    fn read(&self) -> HookSet {
+        let (own, text) = self.own();
+        let files = self.project.iter().flat_map(|project| project.files.iter().cloned());
+        let (mut hooks, mut notes) = (own.hooks, own.notes);
+        for file in files {
+            hooks.extend(file.hooks);
+            notes.extend(file.notes);
+        }
+        let directory = if self.project.is_some() { self.workspace.clone() } else { PathBuf::from("/") };
+        let this = Self { set: Arc::default(), ..self.clone() };
+        let hash = blake3::hash(&text).to_hex().to_string();
+        let check: CheckHook = Arc::new(move |hook| this.check(hook, &hash));
+        HookSet { hooks, notes, check, directory }
+    }
+
+    /// Returns the hooks of the user, and the bytes of their file.
+    fn own(&self) -> (HookFile, Vec<u8>) {
+        let path = self.config.join(USER_FILE);
+        let mut text = Vec::new();
+        let shown = abbreviate_home(&path, &self.home);
+        let read = std::fs::File::open(&path).and_then(|file| file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut text));
+        match read {
+            Ok(_) => (read_toml_file(&text, &shown, HookOrigin::User), text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => (HookFile::default(), Vec::new()),
+            Err(error) => (HookFile::unreadable(&shown, HookOrigin::User, error.to_string()), Vec::new()),
+        }
+    }
+
+    /// Returns the files that a hook runs, if they are what the user pinned, or trusts in the project.
+    fn check(&self, hook: &Hook, own_hash: &str) -> Result<Vec<PathBuf>, String> {
+        let of_project = hook_programs(hook, &self.workspace);
+        match hook.origin {
+            HookOrigin::Project => self.check_project(&of_project),
+            HookOrigin::User => {
+                let leaves_sandbox = matches!(hook.action, HookAction::Command { unsandboxed: true, .. });
+                if let Some(name) = of_project.first().filter(|_| leaves_sandbox || self.project.is_none()) {
+                    return Err(format!(
+                        "it runs `{name}` of the project, which your own hook may do only in the sandbox and after trust"
+                    ));
+                }
+                self.check_own(hook, own_hash)
+            }
+        }
+    }
+
+    fn check_project(&self, programs: &[String]) -> Result<Vec<PathBuf>, String> {
+        let Some(project) = &self.project else { return Err("the project is not trusted".to_owned()) };
+        let mut files = Vec::new();
+        for name in programs {
+            let path = self.workspace.join(name);
+            if project.hashes.get(name) != hash(&path).as_ref() {
+                return Err(format!("`{name}` changed since you trusted the project; restart aye to review it"));
+            }
+            files.push(path);
+        }
+        Ok(files)
+    }
+
+    fn check_own(&self, hook: &Hook, own_hash: &str) -> Result<Vec<PathBuf>, String> {
+        let pins = HookPins::read(&self.config)?;
+        let advice = "run `aye hooks pin` to review and pin it";
+        match pins.hash_of(USER_FILE) {
+            None => return Err(format!("you have not pinned your hooks; {advice}")),
+            Some(pinned) if pinned != own_hash => return Err(format!("{} changed since you pinned it; {advice}", hook.file)),
+            Some(_) => {}
+        }
+        let files = self.own_programs(hook);
+        for path in &files {
+            let name = path.to_string_lossy();
+            let now = hash(path);
+            if now.is_none() || pins.hash_of(&name) != now.as_deref() {
+                return Err(format!("`{}` changed since you pinned it; {advice}", abbreviate_home(path, &self.home)));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Returns the files outside the project that a hook of the user names by path.
+    fn own_programs(&self, hook: &Hook) -> Vec<PathBuf> {
+        let HookAction::Command { line, .. } = &hook.action else { return Vec::new() };
+        let words = simple_commands(line).into_iter().flatten();
+        let mut files: Vec<PathBuf> = words
+            .filter_map(|word| {
+                let below_home = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
+                let path = below_home.map_or_else(|| PathBuf::from(&word), |rest| self.home.join(rest));
+                let real = path.is_absolute().then(|| path.canonicalize().ok()).flatten()?;
+                // Programs of the system change with its updates.
+                let is_own =
+                    !["/usr", "/bin", "/sbin", "/lib", "/dev", "/proc", "/sys"].iter().any(|part| real.starts_with(part));
+                (is_own && real.is_file()).then_some(real)
+            })
+            .collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// Pins the hooks of the user as they are now. Returns the pinned files.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the pins cannot be saved.
+    pub(crate) fn pin(&self) -> Result<Vec<PathBuf>, String> {
+        let (own, text) = self.own();
+        let path = self.config.join(USER_FILE);
+        if text.is_empty() {
+            return Err(format!("there are no hooks in `{}`", path.display()));
+        }
+        let mut pins = HookPins::default();
+        pins.pin(USER_FILE, blake3::hash(&text).to_hex().to_string());
+        let mut files = vec![path];
+        for program in own.hooks.iter().flat_map(|hook| self.own_programs(hook)) {
+            let hash = hash(&program).ok_or_else(|| format!("cannot read `{}`", program.display()))?;
+            pins.pin(&program.to_string_lossy(), hash);
+            files.push(program);
+        }
+        files.dedup();
+        pins.save(&self.config)?;
+        Ok(files)
+    }
+}
+
+/// Returns the hash of a file, unless it cannot be read or is too large.
+fn hash(path: &Path) -> Option<String> {
+    let real = path.canonicalize().ok()?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(crate::sys::path::open_file(&real).ok()?.take(PROGRAM_BYTES + 1)).ok()?;
+    (hasher.count() <= PROGRAM_BYTES).then(|| hasher.finalize().to_hex().to_string())
+}

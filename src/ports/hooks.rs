@@ -1,0 +1,30 @@
+//! Hooks of a session: programs that run at its events. They can tighten, rewrite a call before it is judged, and add context.
+
+use super::BoxFuture;
+use crate::protocol::{CallHooks, EventHooks, ToolCall, ToolResult};
+use tokio_util::sync::CancellationToken;
+
+/// Event of a session that is not about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HookOccasion {
+    /// The user sent a prompt. `first`: the first one in this process; `resumed`: the session had messages before it.
+    Prompt { text: String, first: bool, resumed: bool },
+    /// The session starts, or is resumed, without a prompt.
+    SessionStart { resumed: bool },
+    /// The model has finished. `repeated`: it continued because of a hook before.
+    Stop { response: String, repeated: bool },
+    /// A compaction starts.
+    Compaction { manual: bool },
+    /// The user is needed.
+    Notification { kind: &'static str, message: String },
+}
+
+/// Hooks of a session.
+pub(crate) trait Hooks: Send + Sync {
+    /// Runs the hooks before a call is planned. A hook that fails denies the call.
+    fn before_call(&self, call: ToolCall, stop: CancellationToken) -> BoxFuture<'_, CallHooks>;
+    /// Runs the hooks after a call, and adds what they say to its result.
+    fn after_call(&self, call: ToolCall, result: ToolResult, stop: CancellationToken) -> BoxFuture<'_, ToolResult>;
+    /// Runs the hooks of another event.
+    fn on_occasion(&self, occasion: HookOccasion, stop: CancellationToken) -> BoxFuture<'_, EventHooks>;
+}

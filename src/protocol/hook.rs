@@ -1,0 +1,201 @@
+//! Hooks: programs of the user, or of a trusted project, that aye runs at certain events.
+
+use super::Arguments;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+
+/// Event at which hooks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum HookEvent {
+    PreToolUse,
+    PostToolUse,
+    UserPromptSubmit,
+    SessionStart,
+    Stop,
+    PreCompact,
+    Notification,
+    SubagentStart,
+    SubagentStop,
+}
+
+impl HookEvent {
+    /// All events, in the order of the documentation.
+    pub const ALL: [Self; 9] = [
+        Self::PreToolUse,
+        Self::PostToolUse,
+        Self::UserPromptSubmit,
+        Self::SessionStart,
+        Self::Stop,
+        Self::PreCompact,
+        Self::Notification,
+        Self::SubagentStart,
+        Self::SubagentStop,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PreToolUse => "PreToolUse",
+            Self::PostToolUse => "PostToolUse",
+            Self::UserPromptSubmit => "UserPromptSubmit",
+            Self::SessionStart => "SessionStart",
+            Self::Stop => "Stop",
+            Self::PreCompact => "PreCompact",
+            Self::Notification => "Notification",
+            Self::SubagentStart => "SubagentStart",
+            Self::SubagentStop => "SubagentStop",
+        }
+    }
+
+    /// Returns the event with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == name)
+    }
+}
+
+/// Set of events that have hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HookEvents(u16);
+
+impl HookEvents {
+    pub fn contains(self, event: HookEvent) -> bool {
+        self.0 & (1 << event as u16) != 0
+    }
+}
+
+impl FromIterator<HookEvent> for HookEvents {
+    fn from_iter<I: IntoIterator<Item = HookEvent>>(events: I) -> Self {
+        Self(events.into_iter().fold(0, |set, event| set | 1 << event as u16))
+    }
+}
+
+/// Decision of a hook about a call. No hook can allow one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookDecision {
+    /// The policy decides alone.
+    #[default]
+    None,
+    /// The call requires approval.
+    Ask,
+    Deny,
+}
+
+/// Outcome of one hook.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookRun {
+    /// File, event and number of the hook: `.claude/settings.json PreToolUse 1`.
+    pub hook: String,
+    #[serde(default)]
+    pub decision: HookDecision,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Text for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// Whether it rewrote the arguments of the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rewrote: bool,
+    #[serde(default)]
+    pub latency_ms: u64,
+}
+
+/// Outcome of the hooks before a call.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallHooks {
+    pub runs: Vec<HookRun>,
+    /// Arguments with which the call is judged and runs, if a hook rewrote them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Arguments>,
+}
+
+impl CallHooks {
+    /// Returns the first hook that denies the call, and its reason.
+    pub fn denial(&self) -> Option<(&str, &str)> {
+        let run = self.runs.iter().find(|run| run.decision == HookDecision::Deny)?;
+        Some((&run.hook, run.reason.as_deref().unwrap_or("it gave no reason")))
+    }
+
+    /// Returns why the call requires approval, if a hook asks for it.
+    pub fn question(&self) -> Option<String> {
+        let asks = self.runs.iter().filter(|run| run.decision == HookDecision::Ask);
+        let asks: Vec<String> = asks
+            .map(|run| match &run.reason {
+                Some(reason) => format!("the hook {} asks: {reason}", run.hook),
+                None => format!("the hook {} asks for approval", run.hook),
+            })
+            .collect();
+        (!asks.is_empty()).then(|| asks.join("; "))
+    }
+
+    /// Returns the sentence about a rewritten call, for the user: `rewritten by the hook …`.
+    pub fn rewriting(&self) -> Option<String> {
+        self.arguments.as_ref()?;
+        let hooks: Vec<&str> = self.runs.iter().filter(|run| run.rewrote).map(|run| run.hook.as_str()).collect();
+        Some(format!("rewritten by the hook {}", hooks.join(" and the hook ")))
+    }
+
+    /// Returns what the model has to know: the rewritten arguments, and the context that hooks add.
+    pub fn note(&self) -> Option<String> {
+        let mut note = String::new();
+        if let (Some(words), Some(Arguments::Object(arguments))) = (self.rewriting(), &self.arguments) {
+            let arguments = serde_json::to_string(arguments).unwrap_or_default();
+            // Writing to a string cannot fail.
+            let _ = writeln!(note, "[This call was {words}; its arguments were {arguments}]");
+        }
+        for run in &self.runs {
+            if let Some(context) = &run.context {
+                let _ = writeln!(note, "[From the hook {}]\n{}", run.hook, context.trim_end());
+            }
+        }
+        (!note.is_empty()).then_some(note)
+    }
+}
+
+/// Outcome of the hooks of an event that is not about a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventHooks {
+    /// Hook that blocks the prompt, or that lets the model continue, with its reason.
+    pub block: Option<(String, String)>,
+    /// Text for the model, each with its hook.
+    pub context: Vec<(String, String)>,
+    /// Failures and messages for the user.
+    pub notices: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_is_found_by_its_name() {
+        for event in HookEvent::ALL {
+            assert_eq!(HookEvent::from_name(event.as_str()), Some(event));
+            let only: HookEvents = [event].into_iter().collect();
+            assert!(HookEvent::ALL.into_iter().all(|other| only.contains(other) == (other == event)));
+        }
+        assert_eq!(HookEvent::from_name("pretooluse"), None);
+    }
+
+    #[test]
+    fn the_first_denial_counts_and_all_questions_are_named() {
+        let run = |hook: &str, decision, reason: Option<&str>| HookRun {
+            hook: hook.to_owned(),
+            decision,
+            reason: reason.map(str::to_owned),
+            ..HookRun::default()
+        };
+        let hooks = CallHooks {
+            runs: vec![
+                run("a", HookDecision::Ask, Some("why")),
+                run("b", HookDecision::Ask, None),
+                run("c", HookDecision::Deny, None),
+            ],
+            arguments: None,
+        };
+        assert_eq!(hooks.denial(), Some(("c", "it gave no reason")));
+        assert_eq!(hooks.question().as_deref(), Some("the hook a asks: why; the hook b asks for approval"));
+        assert_eq!((hooks.rewriting(), hooks.note()), (None, None));
+    }
+}

@@ -1,0 +1,224 @@
+//! Hooks before and after calls.
+
+use super::command::CommandOutcome;
+use super::runner::HookRunner;
+use crate::hooks::{Hook, ToolShape, shape_of};
+use crate::protocol::{Action, Arguments, CallHooks, HookDecision, HookEvent, HookRun, ToolCall, ToolResult};
+use crate::tools::argument_names::settle;
+use crate::tools::tool::AnyTool;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Path of a file, as hooks know it.
+const FILE_PATH: &str = "file_path";
+/// Maximum number of files of one call that hooks are told about, one run for each.
+const MAX_FILES: usize = 20;
+
+/// A call in the terms of hooks.
+struct HookedTool {
+    shape: &'static ToolShape,
+    /// All names of the tool.
+    names: Vec<String>,
+    /// The name that hooks are told.
+    told: String,
+    /// Arguments with the names of the tool's schema.
+    arguments: Map<String, Value>,
+    /// Files that the call changes, if its arguments do not name exactly one.
+    files: Vec<PathBuf>,
+}
+
+impl HookedTool {
+    /// Returns the inputs that a hook is told, one for each file.
+    fn inputs(&self) -> Vec<Map<String, Value>> {
+        let input = self.shape.input(&self.arguments);
+        if self.files.is_empty() {
+            return vec![input];
+        }
+        let with = |file: &PathBuf| {
+            let mut input = input.clone();
+            input.insert(FILE_PATH.to_owned(), file.to_string_lossy().into());
+            input
+        };
+        self.files.iter().map(with).collect()
+    }
+}
+
+impl HookRunner {
+    /// Runs the hooks before a call, one after the other. The first denial ends it, and a rewritten call is told to the next hook.
+    pub(super) async fn before(&self, call: ToolCall, stop: &CancellationToken) -> CallHooks {
+        let mut done = CallHooks::default();
+        let Some(mut tool) = self.tool(&call) else { return done };
+        let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PreToolUse, &tool.names).cloned().collect();
+        if tool.files.len() > MAX_FILES && !hooks.is_empty() {
+            let reason = format!("the call changes {} files; hooks are told about {MAX_FILES} at most", tool.files.len());
+            let (hook, reason) = (hooks[0].name(), Some(reason));
+            done.runs.push(HookRun { hook, decision: HookDecision::Ask, reason, ..HookRun::default() });
+        }
+        for hook in hooks {
+            for told in tool.inputs().into_iter().take(MAX_FILES) {
+                let (run, updated) = self.before_one(&hook, (&tool, &call), &told, stop).await;
+                let is_denied = run.decision == HookDecision::Deny;
+                done.runs.push(run);
+                if is_denied {
+                    return done;
+                }
+                let Some(updated) = updated.filter(|updated| *updated != told) else { continue };
+                let run = done.runs.last_mut();
+                if !tool.files.is_empty() {
+                    if let Some(run) = run {
+                        run.decision = HookDecision::Deny;
+                        run.reason = Some(format!("it rewrote a call of {}, which hooks cannot rewrite", tool.told));
+                    }
+                    return done;
+                }
+                if let Some(run) = run {
+                    run.rewrote = true;
+                }
+                tool.arguments = tool.shape.rewritten(&tool.arguments, &told, &updated);
+                done.arguments = Some(Arguments::Object(tool.arguments.clone()));
+            }
+        }
+        done
+    }
+
+    async fn before_one(
+        &self,
+        hook: &Hook,
+        (tool, call): (&HookedTool, &ToolCall),
+        told: &Map<String, Value>,
+        stop: &CancellationToken,
+    ) -> (HookRun, Option<Map<String, Value>>) {
+        let mut input = self.input(HookEvent::PreToolUse);
+        input.insert("tool_name".to_owned(), tool.told.as_str().into());
+        input.insert("tool_input".to_owned(), self.absolute(told).into());
+        input.insert("tool_use_id".to_owned(), call.tool_call_id.as_str().into());
+        let since = Instant::now();
+        let outcome = self.run(hook, &input, stop).await;
+        let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let run = HookRun { hook: hook.name(), latency_ms, ..HookRun::default() };
+        match outcome {
+            CommandOutcome::Response(response) => {
+                let reason = response.reason.filter(|_| response.decision != HookDecision::None);
+                let run = HookRun { decision: response.decision, reason, context: response.context, ..run };
+                (run, response.updated_input.map(|updated| self.as_told(told, updated)))
+            }
+            CommandOutcome::NotRun(why) => {
+                (HookRun { decision: HookDecision::Ask, reason: Some(format!("it was not run: {why}")), ..run }, None)
+            }
+            CommandOutcome::Failed(why) => {
+                let reason = format!("the hook failed: {why}. Nothing was run");
+                (HookRun { decision: HookDecision::Deny, reason: Some(reason), ..run }, None)
+            }
+        }
+    }
+
+    /// Runs the hooks after a call that succeeded. What they say is added to the result.
+    pub(super) async fn after(&self, call: ToolCall, mut result: ToolResult, stop: &CancellationToken) -> ToolResult {
+        let Some(tool) = self.tool(&call) else { return result };
+        let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PostToolUse, &tool.names).cloned().collect();
+        for hook in hooks {
+            for told in tool.inputs().into_iter().take(MAX_FILES) {
+                let mut input = self.input(HookEvent::PostToolUse);
+                input.insert("tool_name".to_owned(), tool.told.as_str().into());
+                input.insert("tool_input".to_owned(), self.absolute(&told).into());
+                input.insert("tool_use_id".to_owned(), call.tool_call_id.as_str().into());
+                input.insert("tool_response".to_owned(), response(&tool, &result));
+                let name = hook.name();
+                let words = match self.run(&hook, &input, stop).await {
+                    CommandOutcome::Response(response) => {
+                        let reason = response.reason.filter(|_| response.decision == HookDecision::Deny);
+                        let words: Vec<String> = reason.into_iter().chain(response.context).collect();
+                        (!words.is_empty()).then(|| format!("[From the hook {name}]\n{}", words.join("\n")))
+                    }
+                    CommandOutcome::NotRun(why) => Some(format!("[The hook {name} was not run: {why}]")),
+                    CommandOutcome::Failed(why) => Some(format!("[The hook {name} failed: {why}]")),
+                };
+                if let Some(words) = words {
+                    let gap = if result.output_text.is_empty() || result.output_text.ends_with('\n') { "" } else { "\n" };
+                    result.output_text = format!("{}{gap}{words}", result.output_text);
+                }
+            }
+        }
+        result
+    }
+
+    /// Returns a call in the terms of hooks; `None` if there is no such tool, so that it cannot run.
+    fn tool(&self, call: &ToolCall) -> Option<HookedTool> {
+        let Arguments::Object(arguments) = &call.arguments else { return None };
+        let tool = self.tools.resolve(&call.tool_name).ok()?;
+        let shape = shape_of(tool.name());
+        let mut settled = Value::Object(arguments.clone());
+        let arguments = match (settle(&mut settled, &tool.schema(&call.tool_name), ""), settled) {
+            (Ok(()), Value::Object(settled)) => settled,
+            // The call fails with these arguments, whatever the hooks say.
+            _ => arguments.clone(),
+        };
+        let remote = remote_name(&*tool);
+        let mut names: Vec<String> = remote.iter().cloned().collect();
+        names.extend(shape.names.iter().map(|name| (*name).to_owned()));
+        let own = [tool.name(), tool.offered_name(), call.tool_name.as_str()];
+        names.extend(own.map(str::to_owned));
+        names.dedup();
+        let told = names.first().cloned().unwrap_or_default();
+        let is_named = shape.input(&arguments).contains_key(FILE_PATH);
+        let files = if is_named { Vec::new() } else { self.files(call) };
+        Some(HookedTool { shape, names, told, arguments, files })
+    }
+
+    /// Returns the files that a call changes, from its arguments.
+    fn files(&self, call: &ToolCall) -> Vec<PathBuf> {
+        let actions = self.tools.actions_for(&call.tool_name, &call.arguments).unwrap_or_default();
+        let mut files: Vec<PathBuf> = actions
+            .into_iter()
+            .filter_map(|action| match action {
+                Action::Write { target } | Action::Delete { target } => Some(target.real),
+                _ => None,
+            })
+            .collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// Returns the input with an absolute path of its file, as hooks expect it.
+    fn absolute(&self, told: &Map<String, Value>) -> Map<String, Value> {
+        let mut input = told.clone();
+        if let Some(Value::String(path)) = input.get_mut(FILE_PATH)
+            && !path.starts_with(['/', '~'])
+        {
+            *path = self.settings().workspace.join(&*path).to_string_lossy().into_owned();
+        }
+        input
+    }
+
+    /// Returns the input that a hook wrote, with its path as the hook was told it, unless the hook changed the path.
+    fn as_told(&self, told: &Map<String, Value>, mut updated: Map<String, Value>) -> Map<String, Value> {
+        let path = told.get(FILE_PATH).filter(|_| updated.get(FILE_PATH) == self.absolute(told).get(FILE_PATH));
+        if let Some(path) = path {
+            updated.insert(FILE_PATH.to_owned(), path.clone());
+        }
+        updated
+    }
+}
+
+/// Returns the name of a tool of an MCP server, as other agents write it.
+fn remote_name(tool: &dyn AnyTool) -> Option<String> {
+    let name = tool.name().strip_prefix("Mcp.")?;
+    let (server, tool) = name.split_once('/')?;
+    let plain = |name: &str| -> String {
+        name.chars().map(|letter| if letter.is_ascii_alphanumeric() || "_-".contains(letter) { letter } else { '_' }).collect()
+    };
+    Some(format!("mcp__{}__{}", plain(server), plain(tool)))
+}
+
+/// Returns the result of a call as hooks know it.
+fn response(tool: &HookedTool, result: &ToolResult) -> Value {
+    let text = result.text_for_model();
+    if tool.shape.names.contains(&"Bash") {
+        serde_json::json!({ "stdout": text, "stderr": "", "interrupted": false })
+    } else {
+        serde_json::json!({ "success": true, "output": text })
+    }
+}

@@ -1,0 +1,138 @@
+//! One run of a hook's command.
+
+use crate::hooks::{Hook, HookAction, HookResponse, PROJECT_DIR, read_response};
+use crate::sys::process::{End, Finished, OutputReceivers, Shell, Spec, command_environment, run_with_receivers, signal_name};
+use crate::tools::blocking::off_thread;
+use crate::tools::session_hooks::SessionHooks;
+use crate::tools::settings::Settings;
+use crate::tools::shell::command_run::Narrow;
+use crate::tools::shell::command_sandbox::ExtraAccess;
+use crate::tools::shell::network;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Maximum bytes that a hook may print.
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+
+/// Outcome of a hook.
+#[derive(Debug)]
+pub(super) enum CommandOutcome {
+    Response(HookResponse),
+    /// Not run, for this reason.
+    NotRun(String),
+    /// Run, and failed.
+    Failed(String),
+}
+
+/// Runs a hook with this input.
+pub(super) async fn run_command(
+    (hooks, hook): (&SessionHooks, &Hook),
+    input: &Map<String, Value>,
+    settings: &Arc<Settings>,
+    stop: CancellationToken,
+) -> CommandOutcome {
+    let (line, timeout_seconds, unsandboxed) = match &hook.action {
+        HookAction::Command { line, timeout_seconds, unsandboxed } => (line, *timeout_seconds, *unsandboxed),
+        HookAction::Unusable(why) => return CommandOutcome::NotRun(why.clone()),
+    };
+    let (checks, checked) = (hooks.clone(), hook.clone());
+    let files = match off_thread(move || checks.check(&checked)).await.map_err(|error| error.message) {
+        Ok(Ok(files)) => files,
+        Ok(Err(why)) | Err(why) => return CommandOutcome::NotRun(why),
+    };
+    let settings = narrowed(settings, unsandboxed, files);
+    if !unsandboxed && !settings.command.sandbox.tier.holds() {
+        return CommandOutcome::NotRun("hooks run only in a sandbox, and this system or policy has none".to_owned());
+    }
+    let input = match serde_json::to_string(input) {
+        Ok(input) => input,
+        Err(error) => return CommandOutcome::NotRun(format!("cannot write its input: {error}")),
+    };
+    let time = Duration::from_secs(timeout_seconds);
+    let directory = hooks.directory(hook, &settings.workspace);
+    match run((line, directory), input, time, settings, stop).await {
+        Ok(finished) => response(hook, &finished, timeout_seconds),
+        Err(why) => CommandOutcome::Failed(why),
+    }
+}
+
+/// Returns the settings of a hook: it only reads, sees no secrets, and has the network that the policy gives to commands.
+fn narrowed(settings: &Arc<Settings>, unsandboxed: bool, files: Vec<PathBuf>) -> Arc<Settings> {
+    if unsandboxed {
+        return Narrow { unsandboxed, ..Narrow::default() }.apply_to(Arc::clone(settings));
+    }
+    Narrow { read_only: true, sees: files, ..Narrow::default() }.apply_to(Arc::new(settings.layered()))
+}
+
+/// Runs a line to its end. A line that prints too much is killed.
+async fn run(
+    (line, directory): (&str, PathBuf),
+    input: String,
+    timeout: Duration,
+    settings: Arc<Settings>,
+    stop: CancellationToken,
+) -> Result<Finished, String> {
+    let sandbox = Arc::clone(&settings);
+    let hold = off_thread(move || sandbox.hold(&ExtraAccess::default())).await.map_err(|error| error.message)?;
+    let mut environment =
+        command_environment(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
+            settings.redactor.holds_secret(value)
+        });
+    settings.adapt(&mut environment, hold.confinement.as_ref());
+    environment.retain(|(name, _)| name != PROJECT_DIR);
+    environment.push((PROJECT_DIR.into(), settings.workspace.clone().into()));
+    let spec = Spec {
+        line: line.to_owned(),
+        shell: Shell::Bash,
+        directory,
+        environment,
+        stdin: Some(input),
+        terminal: None,
+        confinement: hold.confinement.clone(),
+        proxy: Some(network::proxy(&settings, &[])),
+        timeout,
+        max_output_bytes: usize::try_from(MAX_OUTPUT_BYTES).unwrap_or(usize::MAX),
+        helper: settings.command.helper.clone(),
+    };
+    let kill = stop.child_token();
+    let (printed, full) = (AtomicU64::new(0), kill.clone());
+    let tap = move |bytes: &[u8]| {
+        if printed.fetch_add(bytes.len() as u64, Ordering::Relaxed) + bytes.len() as u64 > 2 * MAX_OUTPUT_BYTES {
+            full.cancel();
+        }
+    };
+    let receivers = OutputReceivers { tap: Box::new(tap), ..OutputReceivers::default() };
+    let (live, _unwatched) = mpsc::channel(1);
+    let finished = run_with_receivers(spec, live, kill, receivers).await;
+    if let Ok(Some(words)) = tokio::task::spawn_blocking(move || hold.over()).await {
+        tracing::warn!(words, "the sandbox removed or reported files after a hook ended");
+    }
+    finished.map_err(|error| error.to_string())
+}
+
+fn response(hook: &Hook, finished: &Finished, timeout_seconds: u64) -> CommandOutcome {
+    let (stdout, stderr) = (&finished.stdout, &finished.stderr);
+    if stdout.total().max(stderr.total()) > MAX_OUTPUT_BYTES {
+        return CommandOutcome::Failed(format!("it printed more than {} MiB", MAX_OUTPUT_BYTES >> 20));
+    }
+    let whole = usize::try_from(MAX_OUTPUT_BYTES).unwrap_or(usize::MAX);
+    match finished.end {
+        End::Exited(code) => match read_response(hook.event, code, &stdout.text(whole), &stderr.text(whole)) {
+            Ok(response) => CommandOutcome::Response(response),
+            Err(why) => CommandOutcome::Failed(why),
+        },
+        End::TimedOut => CommandOutcome::Failed(format!("it did not end within {timeout_seconds} s and was killed")),
+        End::Signalled(signal) => {
+            CommandOutcome::Failed(format!("it was killed by signal {signal} ({})", signal_name(signal).unwrap_or("unknown")))
+        }
+        End::Killed | End::Interrupted => CommandOutcome::Failed("it was stopped with the task".to_owned()),
+        End::DiskFull | End::LayerFull | End::MemoryFull => {
+            CommandOutcome::Failed("it was killed because it used too much disk or memory".to_owned())
+        }
+    }
+}

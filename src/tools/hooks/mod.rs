@@ -1,0 +1,7 @@
+//! Hooks of a session: run in the sandbox, with a time limit and a limit for their output.
+
+mod call_hooks;
+mod command;
+mod runner;
+
+pub(in crate::tools) use runner::HookRunner;

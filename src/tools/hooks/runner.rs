@@ -1,0 +1,152 @@
+//! Runner of hooks: what they are told about an event, and what follows from their responses.
+
+use super::command::{CommandOutcome, run_command};
+use crate::hooks::{Hook, HookResponse};
+use crate::ports::{BoxFuture, HookOccasion, Hooks};
+use crate::protocol::{CallHooks, EventHooks, HookDecision, HookEvent, ToolCall, ToolResult};
+use crate::tools::session_hooks::SessionHooks;
+use crate::tools::settings::Settings;
+use crate::tools::toolset::Toolset;
+use futures_util::FutureExt;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Runs the hooks of a session.
+pub(in crate::tools) struct HookRunner {
+    pub(super) tools: Arc<Toolset>,
+    pub(super) hooks: SessionHooks,
+}
+
+impl HookRunner {
+    pub(in crate::tools) fn new(tools: Arc<Toolset>, hooks: SessionHooks) -> Self {
+        Self { tools, hooks }
+    }
+
+    pub(super) fn settings(&self) -> &Arc<Settings> {
+        self.tools.settings()
+    }
+
+    /// Returns what every hook is told.
+    pub(super) fn input(&self, event: HookEvent) -> Map<String, Value> {
+        let settings = self.settings();
+        let session = settings.session.as_ref().map_or("", |session| session.as_str());
+        let input = json!({
+            "session_id": session,
+            "cwd": settings.workspace.to_string_lossy(),
+            "hook_event_name": event.as_str(),
+        });
+        match input {
+            Value::Object(input) => input,
+            _ => Map::new(),
+        }
+    }
+
+    /// Runs a hook. Secrets in its response are redacted.
+    pub(super) async fn run(&self, hook: &Hook, input: &Map<String, Value>, stop: &CancellationToken) -> CommandOutcome {
+        let outcome = run_command((&self.hooks, hook), input, self.settings(), stop.clone()).await;
+        let hide = |text: String| self.settings().redactor.redact(&text).text.into_owned();
+        match outcome {
+            CommandOutcome::Response(response) => CommandOutcome::Response(HookResponse {
+                reason: response.reason.map(hide),
+                context: response.context.map(hide),
+                message: response.message.map(hide),
+                ..response
+            }),
+            CommandOutcome::NotRun(why) => CommandOutcome::NotRun(hide(why)),
+            CommandOutcome::Failed(why) => CommandOutcome::Failed(hide(why)),
+        }
+    }
+
+    /// Runs the hooks of an event that is not about a call. A hook that fails is reported, and the others run.
+    async fn run_all(
+        &self,
+        (event, detail): (HookEvent, &str),
+        input: Map<String, Value>,
+        stop: &CancellationToken,
+        outcome: &mut EventHooks,
+    ) {
+        let names = if detail.is_empty() { Vec::new() } else { vec![detail.to_owned()] };
+        let matching: Vec<Hook> = match event {
+            // These events have nothing to match.
+            HookEvent::UserPromptSubmit | HookEvent::Stop => self.hooks.for_event(event).cloned().collect(),
+            _ => self.hooks.matching(event, &names).cloned().collect(),
+        };
+        for hook in matching {
+            let name = hook.name();
+            match self.run(&hook, &input, stop).await {
+                CommandOutcome::Response(response) => {
+                    outcome.notices.extend(response.message.map(|message| format!("the hook {name} says: {message}")));
+                    outcome.context.extend(response.context.map(|context| (name.clone(), context)));
+                    if response.decision == HookDecision::Deny && outcome.block.is_none() {
+                        outcome.block = Some((name, response.reason.unwrap_or_default()));
+                    }
+                }
+                CommandOutcome::NotRun(why) => outcome.notices.push(format!("the hook {name} was not run: {why}")),
+                CommandOutcome::Failed(why) => outcome.notices.push(format!("the hook {name} failed: {why}")),
+            }
+        }
+    }
+
+    async fn session_start(&self, resumed: bool, stop: &CancellationToken, outcome: &mut EventHooks) {
+        let source = if resumed { "resume" } else { "startup" };
+        let mut input = self.input(HookEvent::SessionStart);
+        input.insert("source".to_owned(), source.into());
+        self.run_all((HookEvent::SessionStart, source), input, stop, outcome).await;
+        // No hook of this event can block.
+        if let Some((hook, reason)) = outcome.block.take() {
+            outcome.notices.push(format!("the hook {hook} failed: {reason}"));
+        }
+    }
+
+    async fn prompt(&self, text: String, (first, resumed): (bool, bool), stop: &CancellationToken) -> EventHooks {
+        let mut outcome = EventHooks::default();
+        if first {
+            self.session_start(resumed, stop, &mut outcome).await;
+        }
+        let mut input = self.input(HookEvent::UserPromptSubmit);
+        input.insert("prompt".to_owned(), text.into());
+        self.run_all((HookEvent::UserPromptSubmit, ""), input, stop, &mut outcome).await;
+        outcome
+    }
+}
+
+impl Hooks for HookRunner {
+    fn before_call(&self, call: ToolCall, stop: CancellationToken) -> BoxFuture<'_, CallHooks> {
+        async move { self.before(call, &stop).await }.boxed()
+    }
+
+    fn after_call(&self, call: ToolCall, result: ToolResult, stop: CancellationToken) -> BoxFuture<'_, ToolResult> {
+        async move { self.after(call, result, &stop).await }.boxed()
+    }
+
+    fn on_occasion(&self, occasion: HookOccasion, stop: CancellationToken) -> BoxFuture<'_, EventHooks> {
+        async move {
+            let mut outcome = EventHooks::default();
+            match occasion {
+                HookOccasion::Prompt { text, first, resumed } => return self.prompt(text, (first, resumed), &stop).await,
+                HookOccasion::SessionStart { resumed } => self.session_start(resumed, &stop, &mut outcome).await,
+                HookOccasion::Stop { response, repeated } => {
+                    let mut input = self.input(HookEvent::Stop);
+                    input.insert("stop_hook_active".to_owned(), repeated.into());
+                    input.insert("last_assistant_message".to_owned(), response.into());
+                    self.run_all((HookEvent::Stop, ""), input, &stop, &mut outcome).await;
+                }
+                HookOccasion::Compaction { manual } => {
+                    let trigger = if manual { "manual" } else { "auto" };
+                    let mut input = self.input(HookEvent::PreCompact);
+                    input.insert("trigger".to_owned(), trigger.into());
+                    self.run_all((HookEvent::PreCompact, trigger), input, &stop, &mut outcome).await;
+                }
+                HookOccasion::Notification { kind, message } => {
+                    let mut input = self.input(HookEvent::Notification);
+                    input.insert("notification_type".to_owned(), kind.into());
+                    input.insert("message".to_owned(), message.into());
+                    self.run_all((HookEvent::Notification, kind), input, &stop, &mut outcome).await;
+                }
+            }
+            outcome
+        }
+        .boxed()
+    }
+}

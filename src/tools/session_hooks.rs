@@ -1,0 +1,54 @@
+//! The hooks of a session, as they were read at its start.
+
+use crate::hooks::{Hook, HookAction, HookOrigin};
+use crate::protocol::{HookEvent, HookEvents};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Check that a hook is what the user trusts or pinned. Returns the files that it runs.
+pub(crate) type CheckHook = Arc<dyn Fn(&Hook) -> Result<Vec<PathBuf>, String> + Send + Sync>;
+
+/// The hooks of a session. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct SessionHooks {
+    hooks: Arc<[Hook]>,
+    check: CheckHook,
+    /// Directory in which the hooks of the user start; those of a project start in the workspace.
+    directory: PathBuf,
+}
+
+impl SessionHooks {
+    /// Returns the hooks; `None` if there are none.
+    pub(crate) fn new(hooks: Vec<Hook>, check: CheckHook, directory: PathBuf) -> Option<Self> {
+        (!hooks.is_empty()).then(|| Self { hooks: hooks.into(), check, directory })
+    }
+
+    /// Returns the directory in which a hook starts.
+    pub(in crate::tools) fn directory(&self, hook: &Hook, workspace: &Path) -> PathBuf {
+        match hook.origin {
+            HookOrigin::User => self.directory.clone(),
+            HookOrigin::Project => workspace.to_owned(),
+        }
+    }
+
+    /// Returns the events that have hooks. A hook that cannot run matters only before a call.
+    pub(crate) fn events(&self) -> HookEvents {
+        let matters = |hook: &&Hook| hook.event == HookEvent::PreToolUse || matches!(hook.action, HookAction::Command { .. });
+        self.hooks.iter().filter(matters).map(|hook| hook.event).collect()
+    }
+
+    /// Returns the hooks of an event that match one of these names.
+    pub(crate) fn matching<'a>(&'a self, event: HookEvent, names: &'a [String]) -> impl Iterator<Item = &'a Hook> {
+        self.hooks.iter().filter(move |hook| hook.event == event && hook.matcher.matches(names))
+    }
+
+    /// Returns the hooks of an event that has nothing to match.
+    pub(crate) fn for_event(&self, event: HookEvent) -> impl Iterator<Item = &Hook> {
+        self.hooks.iter().filter(move |hook| hook.event == event)
+    }
+
+    /// Returns the files that a hook runs, if they are what the user trusts or pinned. Reads them.
+    pub(crate) fn check(&self, hook: &Hook) -> Result<Vec<PathBuf>, String> {
+        (self.check)(hook)
+    }
+}

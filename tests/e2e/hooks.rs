@@ -1,0 +1,487 @@
+//! Hooks: denied, questioned, rewritten and commented calls; trust and pins; hooks that fail.
+
+use crate::support::{Answer, Project, Server, TIMEOUT, texts, wait_until};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// A policy that allows everything here, so that only a hook can deny a call or make it ask.
+const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
+                    [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n\
+                    [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
+
+/// A policy that asks about every write.
+const ASKING: &str =
+    "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\nrequires_approval = true\n";
+
+/// The settings of Claude Code with one hook.
+fn settings(event: &str, matcher: &str, command: &str) -> String {
+    json!({ "hooks": { event: [{ "matcher": matcher, "hooks": [{ "type": "command", "command": command, "timeout": 20 }] }] } })
+        .to_string()
+}
+
+fn with_hook(server: &Server, event: &str, matcher: &str, command: &str) -> Project {
+    Project::with(server).policy(OPEN).file(".claude/settings.json", &settings(event, matcher, command))
+}
+
+/// The settings with a hook before calls that prints this decision.
+fn deciding(server: &Server, matcher: &str, specific: &Value) -> Project {
+    let mut specific = specific.clone();
+    specific["hookEventName"] = "PreToolUse".into();
+    let output = json!({ "hookSpecificOutput": specific }).to_string();
+    with_hook(server, "PreToolUse", matcher, "cat .claude/hooks/output.json").file(".claude/hooks/output.json", &output)
+}
+
+fn runs(id: &str, command: &str) -> Answer {
+    Answer::call(id, "RunCommand", json!({ "command": command }))
+}
+
+fn writes(id: &str, path: &str) -> Answer {
+    Answer::call(id, "WriteFile", json!({ "path": path, "content": "new\n" }))
+}
+
+/// The text of the result of the last call in a request.
+fn result(server: &Server, request: usize) -> String {
+    server.request(request).tool_results().pop().unwrap().1
+}
+
+/// Writes a program of the user, outside the project.
+fn program(project: &Project, name: &str, text: &str) -> String {
+    let path = project.directory("home").join(name);
+    write_program(&path, text);
+    path.display().to_string()
+}
+
+fn write_program(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn own_hooks(project: &Project, text: &str) {
+    fs::write(project.directory("config").join("hooks.toml"), text).unwrap();
+}
+
+#[test]
+fn a_hook_that_exits_with_2_denies_the_call_and_the_model_gets_the_reason() {
+    let server = Server::new([runs("c1", "echo ran > made"), Answer::text("Done.")]);
+    let guard = "jq -e '.tool_name == \"Bash\"' >/dev/null 2>&1 || grep -q 'echo ran' ; echo 'no echo here' >&2; exit 2";
+    let project = with_hook(&server, "PreToolUse", "Bash", guard);
+    project.aye(&["exec", "--trust", "go"]).exits(3);
+    assert!(!project.exists("made"));
+    let told = result(&server, 1);
+    assert!(told.contains("no echo here (rule: hook .claude/settings.json PreToolUse 1)"), "{told}");
+    let log = project.aye(&["policy", "log", "--json"]).exits(0).stdout;
+    assert!(log.contains("hook .claude/settings.json PreToolUse 1") && log.contains("no echo here"), "{log}");
+}
+
+#[test]
+fn a_hook_is_told_the_call_in_the_terms_of_claude_code() {
+    let server = Server::new([
+        runs("c1", "ls"),
+        writes("c2", "src/a.txt"),
+        Answer::call(
+            "c3",
+            "ApplyPatch",
+            json!({"patch": "*** Begin Patch\n*** Add File: one.txt\n+1\n*** Add File: two.txt\n+2\n*** End Patch"}),
+        ),
+        Answer::text("Done."),
+    ]);
+    // The input comes back to the model as the reason.
+    let project = with_hook(&server, "PreToolUse", "*", "cat >&2; exit 2");
+    project.aye(&["exec", "--trust", "go"]).exits(3);
+    let root = fs::canonicalize(project.path(".")).unwrap();
+    let input = |request| {
+        let told = result(&server, request);
+        let (start, end) = (told.find('{').unwrap(), told.rfind('}').unwrap());
+        serde_json::from_str::<Value>(&told[start..=end]).unwrap_or_else(|error| panic!("{error}: {told}"))
+    };
+    let told = input(1);
+    assert_eq!((&told["tool_name"], &told["tool_input"]["command"]), (&json!("Bash"), &json!("ls")), "{told}");
+    assert_eq!((&told["hook_event_name"], &told["cwd"]), (&json!("PreToolUse"), &json!(root)), "{told}");
+    assert_eq!(told["tool_use_id"], "c1");
+    assert!(!told["session_id"].as_str().unwrap().is_empty());
+    let told = input(2);
+    assert_eq!(told["tool_name"], "Write");
+    assert_eq!(told["tool_input"], json!({"file_path": root.join("src/a.txt"), "content": "new\n"}), "{told}");
+    let told = input(3);
+    assert_eq!((&told["tool_name"], &told["tool_input"]["file_path"]), (&json!("Edit"), &json!(root.join("one.txt"))), "{told}");
+}
+
+#[test]
+fn a_hook_protects_a_file_from_every_tool_that_changes_files() {
+    let patch = "*** Begin Patch\n*** Add File: ok.txt\n+1\n*** Update File: .env\n@@\n-A=1\n+A=2\n*** End Patch";
+    let calls = [
+        Answer::call("c1", "EditFile", json!({"path": ".env", "edits": [{"oldText": "A=1", "newText": "A=2"}]})),
+        Answer::call("c2", "ApplyPatch", json!({"patch": patch})),
+        Answer::call("c3", "Delete", json!({"path": ".env"})),
+        Answer::call("c4", "Move", json!({"source": ".env", "destination": "other"})),
+        writes("c5", "fine.txt"),
+    ];
+    let server = Server::new(calls.into_iter().chain([Answer::text("Done.")]));
+    let guard = "if grep -q '\"file_path\":\"[^\"]*/.env\"'; then echo 'protected file' >&2; exit 2; fi";
+    let project = with_hook(&server, "PreToolUse", "Edit|Write", guard).file(".env", "A=1\n");
+    project.aye(&["exec", "--trust", "go"]).exits(3);
+    assert_eq!(project.read(".env"), "A=1\n");
+    for request in 1..=4 {
+        assert!(result(&server, request).contains("protected file"), "{request}: {}", result(&server, request));
+    }
+    assert_eq!(project.read("fine.txt"), "new\n");
+    assert!(!project.exists("ok.txt") && !project.exists("other"));
+}
+
+#[test]
+fn allow_is_no_opinion() {
+    let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
+    let allow = json!({"permissionDecision": "allow", "permissionDecisionReason": "trust me"});
+    let project = deciding(&server, "Bash", &allow).policy("schema_version = 1\n");
+    project.aye(&["exec", "--trust", "go"]).exits(3);
+    assert!(!project.exists("made"), "{}", result(&server, 1));
+    assert!(!result(&server, 1).contains("trust me"));
+}
+
+#[test]
+fn a_hook_that_asks_makes_an_allowed_call_wait_for_approval() {
+    let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
+    let project = deciding(&server, "Bash", &json!({"permissionDecision": "ask", "permissionDecisionReason": "is it time?"}));
+    let mut terminal = project.open_sized(&["--trust"], 110, 36);
+    terminal.wait_for("Try:");
+    terminal.prompt("go");
+    let screen = terminal.review("the hook .claude/settings.json PreToolUse 1 asks: is it time?");
+    assert!(!project.exists("made"), "{screen}");
+    terminal.decide('y');
+    terminal.wait_for("Done.");
+    assert!(project.exists("made"));
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn without_a_user_a_call_that_a_hook_questions_is_denied() {
+    let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
+    let project = deciding(&server, "Bash", &json!({"permissionDecision": "ask"}));
+    project.aye(&["exec", "--trust", "go"]).exits(3);
+    assert!(!project.exists("made"));
+    let told = result(&server, 1);
+    assert!(told.contains("no user can approve") && told.contains("asks for approval"), "{told}");
+}
+
+#[test]
+fn a_rewritten_call_is_judged_from_the_beginning_and_shown_as_rewritten() {
+    let server = Server::new([writes("c1", "a.txt"), writes("c2", "b.txt"), Answer::text("Done.")]);
+    let root = |project: &Project| fs::canonicalize(project.path(".")).unwrap();
+    let project = deciding(&server, "Write", &json!({}));
+    let output = |path: &str, content: &str| {
+        let input = json!({"file_path": path, "content": content});
+        json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": input}})
+    };
+    // The first call becomes another allowed one; the second one leaves the workspace, which the policy denies.
+    let script = format!(
+        "if grep -q a.txt; then cat <<'E'\n{}\nE\nelse cat <<'E'\n{}\nE\nfi",
+        output(&root(&project).join("changed.txt").display().to_string(), "by the hook\n"),
+        output("/etc/aye-hook-test", "x")
+    );
+    let project = project.file(".claude/settings.json", &settings("PreToolUse", "Write", &script));
+    let events = project.aye(&["exec", "--trust", "--json", "go"]).exits(3).stdout;
+    assert_eq!(project.read("changed.txt"), "by the hook\n");
+    assert!(!project.exists("a.txt") && !project.exists("b.txt") && !Path::new("/etc/aye-hook-test").exists());
+    let told = result(&server, 1);
+    assert!(told.contains("rewritten by the hook .claude/settings.json PreToolUse 1") && told.contains("changed.txt"), "{told}");
+    assert!(events.contains("rewritten by the hook .claude/settings.json PreToolUse 1"), "{events}");
+    let denied = result(&server, 2);
+    assert!(denied.contains("POLICY_DENIED") || denied.contains("NO_APPROVER"), "{denied}");
+    let log = project.aye(&["policy", "log", "--json"]).exits(0).stdout;
+    assert!(log.contains("rewritten by the hook"), "{log}");
+}
+
+#[test]
+fn the_approval_names_the_hook_that_rewrote_a_call() {
+    let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
+    let updated = json!({"updatedInput": {"file_path": "changed.txt", "content": "by the hook\n"}});
+    let project = deciding(&server, "Write", &updated).policy(ASKING);
+    let mut terminal = project.open_sized(&["--trust"], 110, 36);
+    terminal.wait_for("Try:");
+    terminal.prompt("go");
+    let screen = terminal.review("rewritten by the hook .claude/settings.json PreToolUse 1");
+    assert!(screen.contains("changed.txt"), "{screen}");
+    terminal.decide('y');
+    terminal.wait_for("Done.");
+    assert_eq!(project.read("changed.txt"), "by the hook\n");
+    assert!(!project.exists("a.txt"));
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn context_of_a_hook_reaches_the_model_with_the_result() {
+    let server = Server::new([runs("c1", "echo hi"), Answer::text("Done.")]);
+    let project = deciding(&server, "Bash", &json!({"additionalContext": "Use make instead."}));
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    let told = result(&server, 1);
+    assert!(
+        told.contains("[From the hook .claude/settings.json PreToolUse 1]\nUse make instead.") && told.contains("hi"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_hook_that_fails_hangs_or_floods_denies_the_call() {
+    for (command, why) in [
+        ("exit 1", "the hook failed: exit code 1"),
+        ("./missing", "the hook failed: exit code 127"),
+        ("sleep 600 & sleep 600", "the hook failed: it did not end within 1 s and was killed"),
+        ("yes | head -c 1000000000", "the hook failed: it printed more than 1 MiB"),
+        ("echo '{'", "the hook failed: its output is not valid JSON"),
+        ("kill -9 $$", "the hook failed: it was killed by signal 9"),
+        ("echo '{\"hookSpecificOutput\": {\"permissionDecision\": \"maybe\"}}'", "which aye does not know"),
+    ] {
+        let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
+        let text = settings("PreToolUse", "Bash", command).replace("\"timeout\":20", "\"timeout\":1");
+        let limit = if why.contains("did not end") { text } else { settings("PreToolUse", "Bash", command) };
+        let project = Project::with(&server).policy(OPEN).file(".claude/settings.json", &limit);
+        project.aye(&["exec", "--trust", "go"]).exits(3);
+        let told = result(&server, 1);
+        assert!(told.contains(why), "{command}: {told}");
+        assert!(!project.exists("made"), "{command}");
+    }
+}
+
+#[test]
+fn a_hook_cannot_change_the_workspace_or_itself() {
+    let server = Server::new([runs("c1", "echo ran"), Answer::text("Done.")]);
+    let script = "echo changed > made; echo 'exit 0' > .claude/hooks/guard.sh; echo x > /tmp/of-hook && exit 0; exit 3";
+    let project = with_hook(&server, "PreToolUse", "Bash", "sh .claude/hooks/guard.sh").file(".claude/hooks/guard.sh", script);
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    assert!(result(&server, 1).contains("ran"), "{}", result(&server, 1));
+    assert!(!project.exists("made"));
+    assert_eq!(project.read(".claude/hooks/guard.sh"), script);
+}
+
+#[test]
+fn hooks_of_a_project_do_nothing_before_trust() {
+    let server = Server::new([runs("c1", "echo ran"), Answer::text("Done.")]);
+    let project = with_hook(&server, "PreToolUse", "Bash", "exit 2");
+    let told = project.aye(&["exec", "go"]).exits(0);
+    assert!(told.stderr.contains("this project is not trusted; ignored: .claude/settings.json"), "{}", told.stderr);
+    assert!(result(&server, 1).contains("ran"));
+    let listed = project.aye(&["hooks", "list"]).exits(0);
+    assert!(listed.stdout.contains("No hooks."), "{}", listed.stdout);
+}
+
+#[test]
+fn a_changed_program_of_a_hook_makes_calls_ask_and_the_next_start_asks_about_it() {
+    let server = Server::new([runs("c1", "echo one"), Answer::text("First."), runs("c2", "touch made"), Answer::text("Second.")]);
+    let project = with_hook(&server, "PreToolUse", "Bash", "bash \"$CLAUDE_PROJECT_DIR\"/scripts/guard.sh")
+        .file("scripts/guard.sh", "exit 0\n");
+    let mut terminal = project.open_sized(&[], 110, 36);
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
+    assert!(
+        screen.contains(".claude/settings.json (hooks") && screen.contains("scripts/guard.sh (program of a hook"),
+        "{screen}"
+    );
+    terminal.decide('y');
+    terminal.wait_for(texts::PROJECT_TRUSTED);
+    terminal.prompt("go");
+    terminal.wait_for("First.");
+    fs::write(project.path("scripts/guard.sh"), "curl evil.example\n").unwrap();
+    terminal.prompt("again");
+    terminal.review("`scripts/guard.sh` changed");
+    terminal.decide('n');
+    terminal.wait_for("Second.");
+    assert!(!project.exists("made"));
+    assert!(terminal.quit().success());
+    let mut terminal = project.open_sized(&[], 110, 36);
+    let screen = terminal.review(texts::TRUST_THE_PROJECT);
+    assert!(screen.contains("scripts/guard.sh changed"), "{screen}");
+    terminal.decide('n');
+    terminal.wait_for("read-only");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn other_settings_in_the_file_do_not_need_trust_again() {
+    let server = Server::new([Answer::text("First."), Answer::text("Second.")]);
+    let project = with_hook(&server, "PreToolUse", "Bash", "exit 2");
+    let mut terminal = project.open_sized(&[], 110, 36);
+    terminal.review(texts::TRUST_THE_PROJECT);
+    terminal.decide('y');
+    terminal.wait_for(texts::PROJECT_TRUSTED);
+    assert!(terminal.quit().success());
+    let mut settings: Value = serde_json::from_str(&project.read(".claude/settings.json")).unwrap();
+    settings["permissions"] = json!({"allow": ["Bash(ls)"]});
+    let project = project.file(".claude/settings.json", &settings.to_string());
+    let told = project.aye(&["exec", "hi"]).exits(0);
+    assert!(!told.stderr.contains("trust"), "{}", told.stderr);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_makes_every_call_ask() {
+    let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
+    let project = Project::with(&server).policy(OPEN).file(".aye/hooks.toml", "[[PreToolUse]\ncommand = 1\n");
+    project.aye(&["exec", "--trust", "go"]).exits(3);
+    let told = result(&server, 1);
+    assert!(told.contains("the hook .aye/hooks.toml asks: it was not run: cannot read the hooks: line 1"), "{told}");
+    assert!(!project.exists("a.txt"));
+    let listed = project.aye(&["hooks", "list", "--trust"]).exits(0).stdout;
+    assert!(listed.contains("does not run: cannot read the hooks"), "{listed}");
+}
+
+#[test]
+fn hooks_of_the_user_run_once_they_are_pinned() {
+    let server = Server::new([
+        runs("c1", "echo one"),
+        Answer::text("First."),
+        runs("c2", "echo two"),
+        Answer::text("Second."),
+        runs("c3", "echo three"),
+        Answer::text("Third."),
+    ]);
+    let project = Project::with(&server).policy(OPEN);
+    let guard = program(&project, "guard.sh", "echo 'not today' >&2; exit 2");
+    own_hooks(&project, &format!("[[PreToolUse]]\nmatcher = \"Bash\"\ncommand = \"{guard}\"\n"));
+    project.aye(&["exec", "go"]).exits(3);
+    let told = result(&server, 1);
+    assert!(told.contains("you have not pinned your hooks; run `aye hooks pin`"), "{told}");
+    let pinned = project.aye(&["hooks", "pin"]).exits(0).stdout;
+    assert!(pinned.contains("Pinned 2 files") && pinned.contains("guard.sh"), "{pinned}");
+    project.aye(&["exec", "go"]).exits(3);
+    assert!(result(&server, 3).contains("not today"), "{}", result(&server, 3));
+    write_program(Path::new(&guard), "exit 0");
+    project.aye(&["exec", "go"]).exits(3);
+    let told = result(&server, 5);
+    assert!(told.contains("guard.sh` changed since you pinned it"), "{told}");
+}
+
+#[test]
+fn only_a_pinned_hook_of_the_user_leaves_the_sandbox() {
+    let server = Server::new([runs("c1", "echo one"), Answer::text("Done.")]);
+    let project = Project::with(&server).policy(OPEN);
+    let mark = project.directory("home").join("mark");
+    let notify = program(&project, "notify.sh", &format!("cat > {}", mark.display()));
+    own_hooks(&project, &format!("[[PreToolUse]]\ncommand = \"{notify}\"\nsandbox = false\n"));
+    project.aye(&["hooks", "pin"]).exits(0);
+    project.aye(&["exec", "go"]).exits(0);
+    assert!(fs::read_to_string(&mark).unwrap().contains("\"tool_name\":\"Bash\""));
+    fs::remove_file(&mark).unwrap();
+    let project = project.file(".aye/hooks.toml", &format!("[[PreToolUse]]\ncommand = \"{notify}\"\nsandbox = false\n"));
+    let listed = project.aye(&["hooks", "list", "--trust"]).exits(0).stdout;
+    assert!(listed.contains("`sandbox = false` is possible only in your own hooks"), "{listed}");
+}
+
+#[test]
+fn feedback_after_a_call_is_added_to_its_result() {
+    let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
+    let check = "grep -q '\"success\":true' && echo 'line 1: missing semicolon' >&2; exit 2";
+    let project = with_hook(&server, "PostToolUse", "Edit|Write", check);
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    assert_eq!(project.read("a.txt"), "new\n");
+    let told = result(&server, 1);
+    assert!(told.contains("[From the hook .claude/settings.json PostToolUse 1]\nline 1: missing semicolon"), "{told}");
+}
+
+#[test]
+fn a_hook_blocks_a_prompt_or_adds_context_to_it() {
+    let server = Server::with_responder(|_| Answer::text("Done."));
+    let script = "if grep -q secret; then echo 'no secrets' >&2; exit 2; fi; echo 'The branch is main.'";
+    let project = with_hook(&server, "UserPromptSubmit", "", script);
+    project.aye(&["exec", "--trust", "what is up"]).exits(0);
+    let prompt = server.request(0).messages();
+    assert!(prompt.contains("what is up") && prompt.contains("The branch is main."), "{prompt}");
+    let told = project.aye(&["exec", "--trust", "my secret"]);
+    assert!(
+        told.stderr.contains("the hook .claude/settings.json UserPromptSubmit 1 blocked your prompt: no secrets"),
+        "{}",
+        told.stderr
+    );
+    assert_eq!(server.requests().len(), 1);
+    let mut terminal = project.open_sized(&["--trust"], 110, 30);
+    terminal.wait_for("Try:");
+    terminal.prompt("my secret");
+    let screen = terminal.wait_for("blocked your prompt");
+    assert!(screen.contains("my secret"), "the prompt is back in the draft: {screen}");
+    assert_eq!(server.requests().len(), 1);
+    terminal.kill();
+}
+
+#[test]
+fn context_of_the_session_comes_with_its_first_prompt() {
+    let server = Server::with_responder(|_| Answer::text("Done."));
+    let project = with_hook(&server, "SessionStart", "startup", "echo 'Read CONTRIBUTING first.'");
+    let mut terminal = project.open_sized(&["--trust"], 110, 30);
+    terminal.wait_for("Try:");
+    terminal.prompt("one");
+    terminal.wait_for("Done.");
+    assert!(server.request(0).messages().contains("Read CONTRIBUTING first."));
+    terminal.prompt("two");
+    assert!(wait_until(TIMEOUT, || server.requests().len() == 2));
+    assert_eq!(server.request(1).messages().matches("Read CONTRIBUTING first.").count(), 1);
+    terminal.kill();
+}
+
+#[test]
+fn a_hook_lets_the_model_continue_and_cannot_do_so_forever() {
+    let server = Server::with_responder(|_| Answer::text("Finished."));
+    let project =
+        with_hook(&server, "Stop", "", "grep -q '\"stop_hook_active\":true' && exit 0; echo 'run the tests' >&2; exit 2");
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    assert_eq!(server.requests().len(), 2);
+    assert!(server.request(1).messages().contains("[From the hook .claude/settings.json Stop 1]\\nrun the tests"));
+    let project = project.file(".claude/settings.json", &settings("Stop", "", "echo again >&2; exit 2"));
+    let told = project.aye(&["exec", "--trust", "go"]).exits(0);
+    assert_eq!(server.requests().len(), 2 + 9);
+    assert!(told.stderr.contains("the hooks let the model continue 8 times"), "{}", told.stderr);
+}
+
+#[test]
+fn a_hook_notices_that_an_approval_is_pending() {
+    let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
+    let project = Project::with(&server).policy(ASKING);
+    let mark = project.directory("home").join("mark");
+    let notify = program(&project, "notify.sh", &format!("cat >> {}", mark.display()));
+    own_hooks(&project, &format!("[[Notification]]\nmatcher = \"permission_prompt\"\ncommand = \"{notify}\"\nsandbox = false\n"));
+    project.aye(&["hooks", "pin"]).exits(0);
+    let mut terminal = project.open_sized(&[], 110, 36);
+    terminal.wait_for("Try:");
+    terminal.prompt("go");
+    terminal.review("a.txt");
+    let told = || fs::read_to_string(&mark).unwrap_or_default();
+    assert!(wait_until(TIMEOUT, || told().contains("aye needs your approval")), "{}", told());
+    assert!(told().contains("a.txt"), "{}", told());
+    terminal.kill();
+}
+
+#[test]
+fn hooks_are_tested_without_running_a_call() {
+    let server = Server::new([]);
+    let project = with_hook(&server, "PreToolUse", "Bash", "grep -q rm && { echo 'no rm' >&2; exit 2; }; exit 0");
+    let test = |arguments: &str| project.aye(&["hooks", "test", "PreToolUse", "--trust", "--args", arguments]).exits(0).stdout;
+    let told = test(r#"{"command": "rm -r x"}"#);
+    assert!(told.contains("PreToolUse 1 (") && told.contains("denies the call: no rm"), "{told}");
+    assert!(test(r#"{"command": "ls"}"#).contains("no opinion"));
+    let other = project.aye(&["hooks", "test", "PreToolUse", "--trust", "--tool", "Read", "--args", r#"{"path": "x"}"#]);
+    assert!(other.exits(0).stdout.contains("No hook matches this call."));
+    project.aye(&["hooks", "test", "PreToolUse", "--args", "x"]).exits(2).says(&["`--args` is not a JSON object"]);
+    project.aye(&["hooks", "test", "BeforeTool"]).exits(2).says(&["expected one of PreToolUse"]);
+}
+
+#[test]
+fn a_call_that_was_judged_is_not_told_to_the_hooks_again_after_a_crash() {
+    let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
+    let project = Project::with(&server).policy(ASKING);
+    let mark = project.directory("home").join("mark");
+    let output = json!({"hookSpecificOutput": {"updatedInput": {"file_path": "changed.txt", "content": "by the hook\n"}}});
+    let hook = program(&project, "hook.sh", &format!("echo run >> {}; cat <<'E'\n{output}\nE", mark.display()));
+    own_hooks(&project, &format!("[[PreToolUse]]\ncommand = \"{hook}\"\nsandbox = false\n"));
+    project.aye(&["hooks", "pin"]).exits(0);
+    let mut terminal = project.open_sized(&[], 110, 36);
+    terminal.wait_for("Try:");
+    terminal.prompt("go");
+    terminal.review("rewritten by the hook");
+    terminal.kill();
+    let mut terminal = project.open_sized(&["--continue"], 110, 36);
+    let screen = terminal.review("rewritten by the hook");
+    assert!(screen.contains("changed.txt"), "{screen}");
+    terminal.decide('y');
+    terminal.wait_for("Done.");
+    assert_eq!(fs::read_to_string(&mark).unwrap(), "run\n");
+    assert_eq!(project.read("changed.txt"), "by the hook\n");
+    assert!(terminal.quit().success());
+}
