@@ -29,6 +29,7 @@ mod serve;
 mod session;
 mod skills;
 mod store;
+mod subagents;
 mod sys;
 mod text;
 mod tools;
