@@ -13,6 +13,7 @@ mod grants;
 mod layers;
 mod lines;
 mod modes;
+mod outer;
 mod remembered_hosts;
 mod runs_code;
 mod softening;
