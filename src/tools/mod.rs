@@ -1,5 +1,6 @@
 //! The tools: planning and execution, one file per tool.
 
+mod agents;
 mod alias;
 mod amendment;
 mod annotations;
@@ -15,6 +16,7 @@ mod crash_outcome;
 mod custom;
 mod deferred_error;
 mod definition;
+mod described_list;
 mod diff;
 mod document;
 mod draft;
@@ -41,6 +43,7 @@ mod registry;
 mod router;
 mod sandbox;
 mod search;
+mod session_agents;
 mod session_search;
 mod session_skills;
 mod sessions;
@@ -56,6 +59,7 @@ mod toolset;
 mod web_search;
 mod write;
 
+pub(crate) use agents::{AgentTools, is_called as is_agent_call};
 pub(crate) use annotations::{Served, ToolHints};
 pub(crate) use background::Commands;
 pub(crate) use change_log::ChangeLog;
@@ -76,6 +80,7 @@ pub(crate) use sandbox::{
     Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
     prune_caches,
 };
+pub(crate) use session_agents::{AGENT, SessionAgents};
 pub(crate) use session_search::SessionSearch;
 pub(crate) use session_skills::{SKILL, SessionSkills};
 pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, Settings};

@@ -11,6 +11,7 @@ use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::change_log::ChangeLog;
+use crate::tools::session_agents::SessionAgents;
 use crate::tools::session_search::SessionSearch;
 use crate::tools::session_skills::SessionSkills;
 use crate::tools::text_tools::TextTools;
@@ -42,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) search: SessionSearch,
     /// Skills of the session, kept when the policy changes.
     pub(crate) skills: SessionSkills,
+    /// Agents of the session, kept when the policy changes; `None` if it starts none.
+    pub(crate) agents: Option<SessionAgents>,
     pub(crate) command: CommandSettings,
     /// Restrictions of the text tools.
     pub(crate) text: TextTools,
