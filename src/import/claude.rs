@@ -28,9 +28,11 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 ];
 /// Reason for directories of skills, which need no import.
 const SKILLS_STAY: &str = "nothing to import: aye reads these skills itself, those of a project once you trust it";
+/// Reason for directories of agents, which need no import.
+const AGENTS_STAY: &str = "nothing to import: aye reads these agents itself, those of a project once you trust it";
 /// Directories that are not imported, with the reason.
 const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] =
-    &[("agents", "aye has no subagents"), ("skills", SKILLS_STAY), ("hooks", "aye has no hooks")];
+    &[("agents", AGENTS_STAY), ("skills", SKILLS_STAY), ("hooks", "aye has no hooks")];
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
     let mut settings = AgentSettings::default();
@@ -134,7 +136,7 @@ fn subject(text: &str) -> Subject {
         },
         ("WebSearch", None) => Subject::Search,
         ("WebSearch", Some(_)) => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
-        ("Task" | "Agent", _) => Subject::Other("aye has no subagents".to_owned()),
+        ("Task" | "Agent", _) => Subject::Other("agents need no rule: each of their calls is judged".to_owned()),
         _ => Subject::Other("aye has no such tool".to_owned()),
     }
 }

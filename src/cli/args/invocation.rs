@@ -5,6 +5,7 @@ use super::definition::{
     SessionArgs, Sub, ToolSub, UpdateArgs,
 };
 use super::single_word;
+use crate::cli::agents::args::AgentsAction;
 use crate::cli::apply::{Form as ApplyForm, Request as ApplyRequest};
 use crate::cli::auth::args::AuthAction;
 use crate::cli::import::args::{Form as ImportForm, Request as Import};
@@ -72,6 +73,7 @@ pub(crate) enum Action {
     Usage(UsageRequest),
     Auth(AuthAction),
     Mcp(McpAction),
+    Agents(AgentsAction),
     Skills(SkillsAction),
     Import(Import),
     ModelsUpdate(ModelsUpdate),
@@ -264,6 +266,7 @@ impl Sub {
             Self::Usage(args) => Action::Usage(args.check()),
             Self::Auth { auth } => Action::Auth(auth.check()),
             Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
+            Self::Agents { agents } => Action::Agents(agents.check()),
             Self::Skills { skills } => Action::Skills(skills.check()),
             Self::Import(args) => Action::Import(args.check()),
             Self::Models { models: Some(ModelsSub::Update(args)), .. } => Action::ModelsUpdate(args),
@@ -449,6 +452,7 @@ impl Invocation {
             | Action::Usage(_)
             | Action::Auth(_)
             | Action::Mcp(_)
+            | Action::Agents(_)
             | Action::Skills(_)
             | Action::Import(_)
             | Action::Models { .. }
