@@ -30,6 +30,7 @@ mod serve;
 mod session;
 mod skills;
 mod store;
+mod subagents;
 mod sys;
 mod text;
 mod tools;

@@ -2,7 +2,9 @@
 
 use super::calls::{self, Names};
 use super::client::{EditorCapabilities, Sanitizers};
-use crate::protocol::{CallId, Event, EventKind, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus, cut_before};
+use crate::protocol::{
+    AgentEvent, CallId, Event, EventKind, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus, cut_before,
+};
 use agent_client_protocol::v1::schema::{
     CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity, Plan, PlanEntry,
     PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
@@ -132,6 +134,7 @@ impl UpdateMapper {
             | EventKind::AnswerDiscarded { .. }
             | EventKind::LlmRetry { .. }
             | EventKind::ReviewSpent { .. }
+            | EventKind::Agent(AgentEvent::Spent { .. })
             | EventKind::LlmRequestCompleted { .. } => self.response(kind, when).into_iter().collect(),
             EventKind::CompactionStarted { .. } | EventKind::ContextCompacted(_) => {
                 self.compacted(kind, when).into_iter().collect()
@@ -202,7 +205,7 @@ impl UpdateMapper {
                 self.cost = session_cost_usd.or(self.cost);
                 if when == EventTime::Now { self.usage() } else { None }
             }
-            EventKind::ReviewSpent { session_cost_usd, .. } => {
+            EventKind::ReviewSpent { session_cost_usd, .. } | EventKind::Agent(AgentEvent::Spent { session_cost_usd, .. }) => {
                 self.cost = session_cost_usd.or(self.cost);
                 if when == EventTime::Now { self.usage() } else { None }
             }

@@ -39,8 +39,8 @@ use super::turn::{Input, PolicyChange, TurnMachine, Unfinished};
 use crate::ports::{Record, RecoveredCalls, ToolRouter};
 use crate::protocol::{Command, Event, EventKind, HostCommand, SessionCommand, ToolResult, ToolUses};
 use crate::session::SessionState;
-pub(crate) use account::Account;
-use account::Charge;
+pub(crate) use account::{Account, AccountState};
+use account::{Charge, ChargedWork};
 use backpressure::Backpressure;
 use call_context::CallContext;
 use changes::{ChangeTracker, all_changes};
@@ -94,7 +94,7 @@ pub(crate) struct Running {
     pub ended: JoinHandle<()>,
     /// Answers queries until the session has ended.
     pub queries: SessionQueries,
-    /// Counts the requests of reviews.
+    /// Counts the requests of agents and reviews.
     pub account: Account,
 }
 
@@ -188,6 +188,8 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
         let occurrence = sources.next(&mut host.model, &mut host.policy, timers).await;
         Box::pin(host.react(occurrence)).await;
     }
+    // Agents and reviews do not wait for answers any more.
+    drop(sources.charges);
     Box::pin(host.end(sources.inputs, report_changes)).await;
 }
 
@@ -267,6 +269,7 @@ impl Host {
         match command {
             HostCommand::AnswerElicitation { elicitation_id, answer } => self.servers.answer(&elicitation_id, answer),
             HostCommand::ReconnectServer { name } => self.servers.reconnect(&name),
+            HostCommand::StopAgent { agent_session_id } => self.context.router().stop_agent(&agent_session_id),
             HostCommand::GoOnUnsaved => {
                 if self.journal.go_on_unsaved(!self.deferred.is_empty()) {
                     self.retry().await;
@@ -276,13 +279,20 @@ impl Host {
         }
     }
 
-    /// Counts a request of a review, and tells it why no other one may follow.
-    async fn charge(&mut self, Charge { spent, answer }: Charge) {
-        if let Some(spent) = spent {
-            self.take(Input::Reviewed(spent)).await;
+    /// Counts a request of a review or an agent, and tells it the state of the account.
+    async fn charge(&mut self, Charge { spent, event, answer }: Charge) {
+        if let Some(event) = event {
+            self.emit(EventKind::Agent(event));
         }
-        // Ignored if the review has ended.
-        let _ = answer.send(self.machine.forbids_requests(moment()));
+        match spent {
+            Some((spent, ChargedWork::Review)) => self.take(Input::Reviewed(spent)).await,
+            Some((spent, ChargedWork::Agent)) => self.take(Input::AgentSpent(spent)).await,
+            None => {}
+        }
+        let failure = self.machine.forbids_requests(moment());
+        let (model, effort, budgets) = self.machine.account();
+        // Ignored if the review or the agent has ended.
+        let _ = answer.send(AccountState { failure, model, effort, budgets });
     }
 
     /// Applies the updates so far. They precede the input, so that a tool that announces others is followed by them.

@@ -14,7 +14,7 @@ mod turn;
 
 pub(crate) use host::call_timeout::{planned as plan_in_time, run as run_in_time};
 pub(crate) use host::{
-    Account, EVENTS, PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, Running, Samples, SessionQueries, Setup,
+    Account, AccountState, EVENTS, PolicyUpdate, PolicyUpdates, ReloadRequest, Remote, Running, Samples, SessionQueries, Setup,
     SummaryModelSetup, asks, spawn,
 };
 pub(crate) use limits::{CHANNEL_DEPTH, MAX_STEPS};

@@ -1,6 +1,7 @@
 //! The program: command line, wiring and exit codes.
 
 mod acp;
+mod agents;
 mod apply;
 mod args;
 mod auth;
@@ -109,6 +110,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, CliError> {
         Action::Auth(asked) => auth::run(&AppContext::find(common)?, asked),
         Action::Mcp(asked) => mcp::run(&AppContext::find(common)?, common, asked),
         Action::Hooks(asked) => hooks::run(&AppContext::find(common)?, common, asked),
+        Action::Agents(asked) => agents::run(&AppContext::find(common)?, common, asked),
         Action::Skills(asked) => skills::run(&AppContext::find(common)?, common, asked),
         Action::Import(request) => import::run(common, &request),
         Action::ModelsUpdate(args) => models::update::run(&AppContext::find(common)?, &args),

@@ -53,7 +53,7 @@ pub(crate) use screen::Notifications;
 pub(crate) use search::{Search, SearchChoice, SearchService, search_key_variables, services_with_key};
 pub(crate) use service::{Service, bedrock_url};
 pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
-pub(crate) use spending::SetEffort;
+pub(crate) use spending::{SetEffort, SetLimit};
 pub(crate) use theme::with_theme;
 
 /// Checks that a text is valid as `config.toml`.

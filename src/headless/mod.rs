@@ -235,6 +235,7 @@ impl Verdict {
             | EventKind::ToolCallProgress { .. }
             | EventKind::LlmRequestCompleted { .. }
             | EventKind::ReviewSpent { .. }
+            | EventKind::Agent(_)
             | EventKind::LlmRetry { .. }
             | EventKind::AnswerDiscarded { .. }
             | EventKind::ToolRequested { .. }

@@ -141,6 +141,7 @@ impl Plain {
             | EventKind::ToolCallProgress { .. }
             | EventKind::LlmRequestCompleted { .. }
             | EventKind::ReviewSpent { .. }
+            | EventKind::Agent(_)
             | EventKind::ApprovalRequested(_)
             | EventKind::ApprovalResolved { .. }
             | EventKind::ToolOutputChunk { .. }

@@ -35,7 +35,8 @@ impl KnownNames {
         if let Some(name) = tools::name_of(&entry) {
             return Ok(name.to_owned());
         }
-        let is_built_in = tools::built_in_names().chain([tools::FIND_TOOLS, tools::SKILL]).any(|name| means_tool(&entry, name));
+        let is_built_in =
+            tools::built_in_names().chain([tools::FIND_TOOLS, tools::SKILL, tools::AGENT]).any(|name| means_tool(&entry, name));
         if is_built_in || self.own.iter().any(|name| means_tool(&entry, name)) {
             return Ok(entry);
         }

@@ -1,5 +1,7 @@
 //! The place of a run: its workspace, the user's directories and the settings.
 
+use super::agent_authority::ParentSession;
+use super::agent_definitions::Agents;
 use super::configured_tools::ConfiguredTools;
 use super::ephemeral::{self, EphemeralData};
 use super::error::CliError;
@@ -41,6 +43,9 @@ pub(crate) struct AppContext {
     pub tools: ConfiguredTools,
     pub skills: Skills,
     pub hooks: Hooks,
+    pub agents: Agents,
+    /// The session that started this one, if an agent works in it.
+    pub parent: Option<ParentSession>,
     /// The only tools of this run, if the command line names them.
     pub allowed_tools: Option<ToolLimit>,
     /// The patch file that this run applies.
@@ -72,6 +77,7 @@ impl AppContext {
         let credentials = Credentials::at(&directories);
         let skills = Skills::of_user(&directories, &home);
         let hooks = Hooks::of_user(&directories, &home, &workspace);
+        let agents = Agents::of_user(&directories, &home);
         Ok(Self {
             environment,
             directories,
@@ -84,6 +90,8 @@ impl AppContext {
             tools,
             skills,
             hooks,
+            agents,
+            parent: None,
             allowed_tools: None,
             patch: None,
             profile,
@@ -132,7 +140,11 @@ impl AppContext {
     /// Returns the layers in effect: the managed one; the user's, the file of `--policy` or the built-in one; and the
     /// project's if it is trusted.
     pub(crate) fn policy(&self, file: Option<&Path>, project: Option<&ProjectConfig>) -> Result<Policy, CliError> {
-        Policy::assemble(&self.sources(file), project)
+        // An agent has the policy of the session that started it, with the layer of the project that this session trusts.
+        match &self.parent {
+            Some(parent) => Ok(parent.policy()),
+            None => Policy::assemble(&self.sources(file), project),
+        }
     }
 
     /// Returns the files of the policy.
@@ -151,9 +163,13 @@ impl AppContext {
         let context = Context { skills: self.skills.set().own_directories(), ..self.context(sandbox, mode) };
         let enforcer = Enforcer::new(policy.layers.clone(), context).limited(limits).approving(Some(approve));
         let enforcer = enforcer.excluding(self.excluded());
-        match self.settings.tools.shell {
+        let enforcer = match self.settings.tools.shell {
             Shell::Bash => enforcer,
             other => enforcer.in_shell(other.name()),
+        };
+        match &self.parent {
+            Some(parent) => parent.narrow(enforcer),
+            None => enforcer,
         }
     }
 
@@ -175,11 +191,12 @@ impl AppContext {
         self.tools.limits.iter().chain(&self.allowed_tools).cloned().collect()
     }
 
-    /// Adds the tools, skills and hooks of a project.
+    /// Adds the tools, skills, hooks and agents of a project.
     pub(crate) fn with_tools_of(&mut self, project: &ProjectConfig) {
         self.tools = ConfiguredTools::read(&self.directories, &self.settings, Some(project));
         self.skills = self.skills.with_project(project);
         self.hooks = self.hooks.with_project(project);
+        self.agents = self.agents.with_project(project);
         self.tighten(project);
     }
 
@@ -205,6 +222,11 @@ impl AppContext {
         if !same_skills {
             self.skills = skills;
         }
+        let agents = self.agents.with_project(project);
+        let same_agents = agents.is_like(&self.agents);
+        if !same_agents {
+            self.agents = agents;
+        }
         self.settings.take_servers(&settings);
         self.settings.tools = settings.tools;
         self.settings.approval = settings.approval;
@@ -212,6 +234,7 @@ impl AppContext {
         let changed = [
             (same_tools, format!("tools reloaded ({})", self.tools.names())),
             (same_skills, format!("skills reloaded ({})", self.skills.names())),
+            (same_agents, format!("agents reloaded ({})", self.agents.names())),
             (same_approvals, "approvals reloaded".to_owned()),
         ];
         let changed: Vec<String> = changed.into_iter().filter(|(same, _)| !same).map(|(_, words)| words).collect();

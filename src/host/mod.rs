@@ -1,5 +1,7 @@
 //! The environment and the sessions of every front end: settings, trust, policy, models, tools and servers.
 
+mod agent_authority;
+pub(crate) mod agent_definitions;
 pub(crate) mod allowed_models;
 pub(crate) mod allowed_tools;
 pub(crate) mod api_keys;

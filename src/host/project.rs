@@ -350,6 +350,19 @@ impl ProjectConfig {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.skills(proof).to_vec())
     }
 
+    /// Returns the project's agents as they were examined, if it is trusted.
+    pub(crate) fn agents(&self) -> Vec<(PathBuf, &[u8])> {
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of(Kind::Agent, proof))
+    }
+
+    /// Returns sentences about the project's agents that cannot be read, if it is trusted.
+    pub(crate) fn agent_limits(&self) -> Vec<String> {
+        let is_ignored = |item: &&Item| item.kind == Kind::Agent && !item.counts();
+        let items = self.project.items().iter().filter(is_ignored);
+        let sentence = |item: &Item| format!("ignored the agents in `{}`: {}", item.name, item.summary());
+        if self.is_trusted() { items.map(sentence).collect() } else { Vec::new() }
+    }
+
     /// Returns the project's tool manifests as they were examined, if it is trusted and they still exist.
     pub(crate) fn manifests(&self) -> Manifests<'_> {
         let Some(proof) = &self.proof else { return Manifests::default() };

@@ -205,6 +205,7 @@ mod tests {
             model: String::new(),
             held_by,
             archived: false,
+            of_agent: false,
             parent: None,
         }
     }

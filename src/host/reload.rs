@@ -1,5 +1,6 @@
 //! Watches the policy files during a session. The last valid policy stays in effect.
 
+use super::agent_authority::ParentSession;
 use super::configured_tools::own_directory;
 use super::context::AppContext;
 use super::error::CliError;
@@ -63,6 +64,24 @@ enum ReloadTrigger {
     ModeOrKey,
     /// MCP servers offer other tools or have another state, or an instruction file is ignored.
     OtherTools,
+    /// The session that started this one may do something else.
+    Authority,
+}
+
+/// Waits for the next change of a watched file; forever without a watch.
+async fn changed(watch: &mut Option<Watch>) -> std::io::Result<()> {
+    match watch {
+        Some(watch) => watch.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the session that started this one may do something else; forever if there is none.
+async fn authority_changed(parent: &mut Option<ParentSession>) {
+    match parent {
+        Some(parent) => parent.changed().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits for the next change; forever if there is no source of changes.
@@ -168,15 +187,9 @@ impl Reload {
             if let Some(included) = included.take() {
                 self.kept.loaded_tools().is_offered(included);
             }
-            let changed = async {
-                match &mut watch {
-                    Some(watch) => watch.changed().await,
-                    None => std::future::pending().await,
-                }
-            };
             let unread = self.project.unread();
             trigger = tokio::select! {
-                event = changed => {
+                event = changed(&mut watch) => {
                     if let Err(error) = event {
                         tracing::warn!(%error, "stopped watching the policy files");
                         watch = None;
@@ -201,6 +214,7 @@ impl Reload {
                 // Another model: the search of its provider and its context window decide which tools are offered.
                 () = next(&mut searches) => ReloadTrigger::ModeOrKey,
                 () = next(&mut window) => ReloadTrigger::ModeOrKey,
+                () = authority_changed(&mut self.place.parent) => ReloadTrigger::Authority,
                 () = self.updates.closed() => return,
             };
         }
@@ -208,7 +222,10 @@ impl Reload {
 
     fn collect_updates(&mut self, trigger: ReloadTrigger) -> Vec<PolicyUpdate> {
         self.place.mode = *self.modes.borrow();
-        if trigger == ReloadTrigger::ModeOrKey {
+        if let (ReloadTrigger::Authority, Some(parent)) = (trigger, &self.place.parent) {
+            self.policy = parent.policy();
+        }
+        if matches!(trigger, ReloadTrigger::ModeOrKey | ReloadTrigger::Authority) {
             return vec![self.taken(&self.policy, None)];
         }
         let mut updates = Vec::new();
@@ -318,6 +335,7 @@ impl Reload {
 
     fn with_router(&self, policy: &Policy, message: Option<&str>) -> (PolicyUpdate, Arc<Router>) {
         let enforcer = self.standing.enforcer(&self.place, policy);
+        self.kept.set_authority(policy, &enforcer);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
         sandbox_policy.look_through();
         let sandbox = self.standing.describe(&sandbox_policy);

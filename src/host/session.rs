@@ -1,5 +1,6 @@
 //! Preparation of a session: its store, lock, model and tools. Nothing runs yet.
 
+use super::agent_authority::{AgentLinks, Authority};
 use super::context::AppContext;
 use super::error::CliError;
 use super::interrupted_calls::found;
@@ -13,7 +14,7 @@ use super::tool_name_lints::{misnamed, unmatched};
 use super::user_rules::UserRules;
 use super::web_search::session_search;
 use crate::agent::{
-    self, Allowance, Approver, Backoff, Options, PriceAssumption, Setup, SummaryModelSetup, Surroundings, Unfinished,
+    self, Account, Allowance, Approver, Backoff, Options, PriceAssumption, Setup, SummaryModelSetup, Surroundings, Unfinished,
 };
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
@@ -100,6 +101,8 @@ pub(crate) struct SharedToolState {
     skills: SessionSkills,
     /// The questions of the model to the user.
     questions: UserQuestions,
+    /// The agents; `None` if the session starts none.
+    agents: Option<AgentLinks>,
 }
 
 impl SharedToolState {
@@ -120,6 +123,7 @@ impl SharedToolState {
             search: session_search(place),
             skills: SessionSkills::default(),
             questions: UserQuestions::to_nobody(),
+            agents: None,
         }
     }
 
@@ -163,6 +167,26 @@ impl SharedToolState {
         self.servers.as_ref()
     }
 
+    /// Lets the session start agents.
+    pub(crate) fn start_agents(&mut self, links: AgentLinks) {
+        self.agents = Some(links);
+    }
+
+    /// Sets the account that pays for the agents.
+    pub(crate) fn connect_account(&self, account: &Account) {
+        if let Some(links) = &self.agents {
+            // A session starts once.
+            let _ = links.account.set(account.clone());
+        }
+    }
+
+    /// Applies another policy to the agents of the session.
+    pub(crate) fn set_authority(&self, policy: &Policy, enforcer: &Enforcer) {
+        if let Some(links) = &self.agents {
+            links.authority.send_replace(Authority { policy: policy.clone(), enforcer: enforcer.clone() });
+        }
+    }
+
     /// Connects the tools to these servers.
     pub(crate) fn connected(&mut self, servers: Servers) {
         self.servers = Some(servers);
@@ -197,6 +221,7 @@ impl SharedToolState {
             skills: self.skills.clone(),
             questions: self.questions.clone(),
             hooks: place.hooks.set().for_session(),
+            agents: self.agents.as_ref().map(|links| links.agents.clone()),
             ..tool_settings(place, policy, sandbox)
         }
     }
@@ -204,6 +229,9 @@ impl SharedToolState {
     /// Returns the tools of this session under a policy.
     pub(crate) fn toolset(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> Toolset {
         self.skills.replace(place.skills.set());
+        if let Some(links) = &self.agents {
+            links.agents.replace(place.agents.set());
+        }
         let settings = self.tool_settings(place, policy, sandbox);
         let sources = ToolSources {
             remote: self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
@@ -278,6 +306,13 @@ pub(super) fn choose(
         let error = CliError::usage(format!("there is no session in `{}` yet", place.workspace.display()));
         return Err(SessionError::Failed(error.hint("run `aye` to start one")));
     };
+    if summary.of_agent && place.parent.is_none() {
+        let id = &summary.session_id;
+        let problem = Problem::new(format!("cannot resume session `{id}`: an agent works in it"));
+        let problem =
+            problem.hint(format!("run `aye sessions show {id}` to read it, or `aye --fork={id}` to continue in a copy"));
+        return Err(SessionError::Failed(CliError::usage(problem)));
+    }
     if summary.workspace_id != place.workspace_id() {
         let workspace = std::path::Path::new(&summary.workspace).canonicalize().map_err(|error| {
             let what = format!("cannot use the directory of this session, `{}`", summary.workspace);
@@ -322,9 +357,10 @@ pub(super) fn open(
     }
     notices.extend(misnamed(place, policy));
     let Some(summary) = chosen else {
-        let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
+        let new_id = || SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
-            id,
+            id: place.parent.as_ref().map_or_else(new_id, |parent| parent.child.clone()),
+            started_by: place.parent.as_ref().map(|parent| parent.session.clone()),
             workspace_id: place.workspace_id(),
             workspace: place.workspace.clone(),
             model: model.to_owned(),
@@ -362,7 +398,7 @@ pub(super) fn open(
     let kept = SharedToolState::new(place, claim.id(), true);
     // A session that started without a model has no previous one.
     let model_before = Some(summary.model).filter(|model| !model.is_empty());
-    let is_archived = summary.archived;
+    let is_archived = summary.archived && place.parent.is_none();
     let (state, unmatched_names) = (SessionState::from_records(&records), Vec::new());
     Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, unmatched_names, is_archived })
 }
@@ -477,7 +513,8 @@ pub(super) fn setup(
 fn note_tools(place: &AppContext, session: &mut Session, router: &Router) {
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
     session.unmatched_names = unmatched(&place.tool_limits(), router);
-    session.notices.extend(session.unmatched_names.iter().cloned().chain(place.skills.notices()));
+    let notices = place.skills.notices().into_iter().chain(place.agents.notices());
+    session.notices.extend(session.unmatched_names.iter().cloned().chain(notices));
 }
 
 /// Returns the laxest mode that may be chosen during a session.
@@ -533,6 +570,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         skills: SessionSkills::new(place.skills.set()),
         questions: UserQuestions::to_nobody(),
         hooks: None,
+        agents: None,
         command: command_settings(place, policy, sandbox),
         text: text_tools(&place.settings.tools.text),
         grants: Arc::new(move |capability| grants.grants(capability)),

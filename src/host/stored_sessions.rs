@@ -34,8 +34,19 @@ pub(crate) fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &Fo
 
 /// Deletes a session and all its data.
 pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
+    let agents: Vec<SessionId> = store
+        .sessions(None)?
+        .into_iter()
+        .filter(|session| session.of_agent && session.parent.as_ref() == Some(id))
+        .map(|session| session.session_id)
+        .collect();
     store.delete(id)?;
     delete_outside_store(place, id);
+    // The sessions of its agents go with it.
+    for agent in agents {
+        store.delete(&agent)?;
+        delete_outside_store(place, &agent);
+    }
     Ok(())
 }
 

@@ -93,7 +93,8 @@ pub(crate) fn read(store: &Store, filter: &UsageFilter) -> Result<UsageReport, S
     let mut rows = BTreeMap::new();
     let mut unreadable_sessions = Vec::new();
     for session in &sessions {
-        if filter.since.is_some_and(|since| session.updated < since) {
+        // The session that started an agent counts its requests.
+        if session.of_agent || filter.since.is_some_and(|since| session.updated < since) {
             continue;
         }
         if let Err(error) = add_session(store, session, filter, &mut rows) {

@@ -30,9 +30,10 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 const SKILLS_STAY: &str = "nothing to import: aye reads these skills itself, those of a project once you trust it";
 /// Reason for hooks, which need no import.
 const HOOKS_STAY: &str = "nothing to import: aye reads the hooks of a project itself, once you trust it; write your own to `hooks.toml` (docs/HOOKS.md)";
+/// Reason for directories of agents, which need no import.
+const AGENTS_STAY: &str = "nothing to import: aye reads these agents itself, those of a project once you trust it";
 /// Directories that are not imported, with the reason.
-const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] =
-    &[("agents", "aye has no subagents"), ("skills", SKILLS_STAY), ("hooks", HOOKS_STAY)];
+const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] = &[("agents", AGENTS_STAY), ("skills", SKILLS_STAY), ("hooks", HOOKS_STAY)];
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
     let mut settings = AgentSettings::default();
@@ -136,7 +137,7 @@ fn subject(text: &str) -> Subject {
         },
         ("WebSearch", None) => Subject::Search,
         ("WebSearch", Some(_)) => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
-        ("Task" | "Agent", _) => Subject::Other("aye has no subagents".to_owned()),
+        ("Task" | "Agent", _) => Subject::Other("agents need no rule: each of their calls is judged".to_owned()),
         _ => Subject::Other("aye has no such tool".to_owned()),
     }
 }

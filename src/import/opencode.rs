@@ -17,7 +17,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("model", "use `-m PROVIDER/NAME`, or set `model.default` in config.toml"),
     ("small_model", "aye uses one model"),
     ("provider", "add a provider under `[providers.NAME]` in config.toml, and a key with `aye auth login`"),
-    ("agent", "aye has no subagents"),
+    ("agent", "write agents to `.aye/agents`"),
     ("mode", "use `--mode plan`, `ask`, `auto-edit` or `auto`"),
     ("plugin", "aye has no plugins; it has MCP servers and custom tools"),
     ("formatter", "aye runs no formatters"),
@@ -45,7 +45,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
             }
         }
         let skills = "move them to `~/.agents/skills` or `.agents/skills`, where aye and other agents read skills";
-        for (name, why) in [("agent", "aye has no subagents"), ("plugin", "aye has no plugins"), ("skill", skills)] {
+        for (name, why) in [("agent", "write agents to `.aye/agents`"), ("plugin", "aye has no plugins"), ("skill", skills)] {
             if sources.exists(root, name) {
                 settings.leave_out(&sources.place(root, name), name, why);
             }
@@ -180,7 +180,7 @@ fn subject(tool: &str, pattern: &str) -> Subject {
         "webfetch" => Subject::Other("rules about requests name hosts: see `blocked_domains`".to_owned()),
         "websearch" if is_every => Subject::Search,
         "websearch" => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
-        "task" => Subject::Other("aye has no subagents".to_owned()),
+        "task" => Subject::Other("agents need no rule: each of their calls is judged".to_owned()),
         "external_directory" => Subject::Other("see `allowed_paths` of File.Read and File.Write".to_owned()),
         "*" => Subject::Other("it applies to every tool; aye asks about everything that its policy does not allow".to_owned()),
         _ => Subject::Other("aye has no such tool".to_owned()),

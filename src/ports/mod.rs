@@ -1,5 +1,6 @@
 //! Ports: the traits that the agent and the tools need; other modules implement them, and `host` connects them.
 
+mod agents;
 mod artifacts;
 mod baselines;
 mod buffers;
@@ -21,6 +22,7 @@ mod rules;
 mod user_questions;
 mod web_search;
 
+pub(crate) use agents::{AgentRunner, AgentTask, AgentTerms};
 pub(crate) use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
 pub(crate) use baselines::{
     Baselines, Difference, Differences, KnownPath, MarkedState, Owner, Span, Touch, TouchedDirectory, Trail,

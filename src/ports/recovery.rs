@@ -14,6 +14,8 @@ pub(crate) enum RecoveredState {
     },
     /// Every path is as it was before.
     NotDone { left: Vec<PathBuf> },
+    /// The call continues where it was if it is run again.
+    Resumable,
     /// Neither; the words say which path is in which state.
     Partly { words: String },
 }

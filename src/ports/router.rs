@@ -6,7 +6,7 @@ use super::{
 };
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PlaceChange, TaskId, ToolCall,
+    Action, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PlaceChange, SessionId, TaskId, ToolCall,
     ToolDefinition, ToolError, ToolResult,
 };
 use futures_util::StreamExt as _;
@@ -168,7 +168,11 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn stop_command(&self, id: &str) {
         let _ = id;
     }
-    /// Ends all background commands; completes when they have exited.
+    /// Stops an agent, by the ID of its session.
+    fn stop_agent(&self, agent: &SessionId) {
+        let _ = agent;
+    }
+    /// Ends all background commands and agents; completes when they have exited.
     fn end_commands(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

@@ -2,7 +2,7 @@
 
 use super::{
     ApprovalId, Approve, AssumedPrice, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Mode, RewindScope, RewindTarget,
-    RuleAsked,
+    RuleAsked, SessionId,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -34,6 +34,8 @@ pub enum HostCommand {
     AnswerElicitation { elicitation_id: String, answer: ElicitationAnswer },
     /// Close the connection to an MCP server and open a new one.
     ReconnectServer { name: String },
+    /// Stop an agent. The call that started it fails, and the task continues.
+    StopAgent { agent_session_id: SessionId },
     /// Continue although nothing can be saved. Unsaved records stay in memory until they can be; a crash loses them.
     GoOnUnsaved,
     /// Reload the policy files, then continue the paused task under them.

@@ -1,11 +1,11 @@
 //! Events: the single stream that a front end receives.
 
 use super::{
-    Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger, ContextUse, Decision,
-    Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, HostResponse, ListedModel, Mode, ModelFacts,
-    PlannedStep, PolicyLayer, Proposal, Redaction, RewindPlan, RewindPoint, Rewound, RuleTold, RunningCommand, SandboxTier,
-    ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage,
-    Waiting, WorkspaceId,
+    AgentEvent, Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger,
+    ContextUse, Decision, Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, HostResponse, ListedModel,
+    Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, Redaction, RewindPlan, RewindPoint, Rewound, RuleTold, RunningCommand,
+    SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse,
+    Usage, Waiting, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +121,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
+    /// An agent starts, begins a call or ends, or a request of it ended.
+    Agent(AgentEvent),
     /// The request is retried after a delay. A partial response, if any, is discarded.
     LlmRetry {
         attempt: u32,

@@ -3,6 +3,7 @@
 //! This module has no side effects. Serialized types use camelCase fields and `snake_case` event names.
 
 pub mod action;
+mod agent_event;
 mod amendment;
 pub mod approval;
 mod artifact;
@@ -44,6 +45,7 @@ pub mod truncate;
 pub mod usage;
 
 pub use action::{Action, Place, Target};
+pub use agent_event::{AgentEvent, AgentState};
 pub use amendment::{Amendable, Amendment, DiscardedEffect, EffectPart, FirstParts, Hunk, HunkChoice};
 pub use approval::{
     Approval, Approve, ApproveWhen, Containment, Decision, Details, Part as CommandPart, Risk, RuleOrigin, VerdictKind,

@@ -31,4 +31,4 @@ pub(crate) use rewinds::RewindEffect;
 pub(crate) use state::{Mandate, SessionState};
 pub(crate) use status::SessionStatus;
 pub(crate) use tally::{Spent, Tally, TallyCounter, TallyEntry, Totals};
-pub(crate) use task::TaskProgress;
+pub(crate) use task::{TaskProgress, TaskStage};

@@ -1,11 +1,11 @@
-//! Mistakes in a skill, with their line.
+//! Mistakes in a file, with their line.
 
 use serde::Serialize;
 
-/// A mistake in a skill.
+/// A mistake in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Fault {
-    /// Line in `SKILL.md`, from 1; `None` if the mistake is not in a line of it.
+    /// Line in the file, from 1; `None` if the mistake is not in a line of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     pub message: String,

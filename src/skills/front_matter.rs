@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 16;
 
 /// A value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Text(String),
     List(Vec<String>),
     /// A mapping, or a list with other values than text.
@@ -20,7 +20,7 @@ pub(super) enum Value {
 
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub key: String,
     pub value: Value,
     /// Line of the key in the file, from 1.
@@ -29,7 +29,7 @@ pub(super) struct Entry {
 
 /// The parts of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Document<'a> {
+pub(crate) struct Document<'a> {
     pub entries: Vec<Entry>,
     /// Text after the front matter.
     pub body: &'a str,
@@ -41,7 +41,7 @@ type Events<'a> = Peekable<Parser<'a, saphyr_parser::StrInput<'a>>>;
 ///
 /// # Errors
 /// The front matter is missing, not closed, too long, or not a YAML mapping.
-pub(super) fn parse(text: &str) -> Result<Document<'_>, Fault> {
+pub(crate) fn parse(text: &str) -> Result<Document<'_>, Fault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.split_inclusive('\n').next().unwrap_or_default();
     if first.trim_end() != "---" {

@@ -237,7 +237,7 @@ pub(super) fn wrong_name(name: &str) -> Option<String> {
 }
 
 /// Splits `Read, Bash(git log:*) Grep` at commas and spaces outside of parentheses.
-fn split_tools(text: &str) -> Vec<String> {
+pub(crate) fn split_tools(text: &str) -> Vec<String> {
     let (mut tools, mut tool, mut depth) = (Vec::new(), String::new(), 0_usize);
     for letter in text.chars() {
         match letter {

@@ -13,6 +13,9 @@ mod tree;
 
 pub(crate) use candidate::{Candidate, Contents, Folder, FolderContents};
 pub(crate) use check::{Report, check, check_one};
+pub(crate) use fault::Fault;
+pub(crate) use front_matter::{Document, Entry, Value, parse};
+pub(crate) use manifest::split_tools;
 pub(crate) use origin::Origin;
 pub(crate) use set::{Reach, SkillSet};
 pub(crate) use skill::Skill;

@@ -94,6 +94,7 @@ impl Measure {
             workspace_id: WorkspaceId::new(workspace_id),
             workspace: PathBuf::from(workspace),
             model: "anthropic/scripted".to_owned(),
+            started_by: None,
         });
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
         let mut measure = Self {

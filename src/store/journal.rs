@@ -4,6 +4,7 @@ use super::database::Database;
 use super::decisions::{self, Calls, Row};
 use super::error::not_saved;
 use super::locked;
+use super::metadata;
 use super::new_session::NewSession;
 use super::output_tails::{self, Clears};
 use super::records;
@@ -250,6 +251,10 @@ impl Entry {
                 new.model,
                 Holder::begins(self.me.clone()).to_json()
             ])?;
-        Ok(transaction.last_insert_rowid())
+        let key = transaction.last_insert_rowid();
+        if let Some(parent) = &new.started_by {
+            metadata::started(transaction, key, parent)?;
+        }
+        Ok(key)
     }
 }

@@ -23,6 +23,19 @@ pub(super) fn born(transaction: &Transaction<'_>, session: i64, parent: &Parent)
     Ok(())
 }
 
+/// Value of `archived` for the session of an agent: it is listed only with its parent.
+pub(super) const OF_AGENT: i64 = 2;
+
+/// Marks a session as that of an agent that another session started.
+pub(super) fn started(transaction: &Transaction<'_>, session: i64, parent: &SessionId) -> rusqlite::Result<()> {
+    transaction.execute(
+        "INSERT INTO marks (session, archived, parent, parent_records) VALUES (?1, ?2, ?3, 0)
+         ON CONFLICT (session) DO UPDATE SET archived = ?2, parent = ?3, parent_records = 0",
+        params![session, OF_AGENT, parent.as_str()],
+    )?;
+    Ok(())
+}
+
 /// Returns the number of records a session shares with its parent; 0 if it is not a fork.
 pub(super) fn parent_records(database: &Database, id: &SessionId) -> Result<u64, StoreError> {
     const SQL: &str = "SELECT parent_records FROM marks JOIN sessions ON sessions.key = marks.session WHERE id = ?1";

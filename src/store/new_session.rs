@@ -15,6 +15,8 @@ pub(crate) struct NewSession {
     pub workspace: PathBuf,
     /// Model of the session: `anthropic/claude-sonnet-5`.
     pub model: String,
+    /// Session that started this one, if an agent works in it. Such a session is not listed.
+    pub started_by: Option<SessionId>,
 }
 
 /// The new sessions of this process.

@@ -1,6 +1,7 @@
 //! Session queries, and the transcript of a session.
 
 use super::database::Database;
+use super::metadata::OF_AGENT;
 use super::records::{self, Place};
 use super::session_lock::living;
 use super::{StoreError, output_tails};
@@ -32,7 +33,10 @@ pub(crate) struct SessionSummary {
     pub held_by: Option<u32>,
     /// Whether the session is archived: hidden from the list of sessions to resume.
     pub archived: bool,
-    /// Session it was forked from.
+    /// Whether an agent works in it; `parent` is the session that started the agent.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub of_agent: bool,
+    /// Session it was forked from, or that started its agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
 }
@@ -193,6 +197,7 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
     let time = |column| Ok::<_, rusqlite::Error>(jiff::Timestamp::from_millisecond(row.get(column)?).unwrap_or_default());
     let owner: Option<String> = row.get(8)?;
+    let archived = row.get::<_, i64>(9).unwrap_or_default();
     Ok(SessionSummary {
         session_id: SessionId::new(text(row, 0)?),
         workspace_id: WorkspaceId::new(text(row, 1)?),
@@ -203,7 +208,8 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
         status: SessionStatus::parse(&text(row, 6)?),
         model: text(row, 7)?,
         held_by: living(owner.as_deref()).map(|holder| holder.instance.pid),
-        archived: row.get::<_, i64>(9).unwrap_or_default() != 0,
+        archived: archived != 0,
+        of_agent: archived == OF_AGENT,
         parent: row.get::<_, Option<String>>(10).unwrap_or_default().map(SessionId::new),
     })
 }

@@ -27,6 +27,7 @@ fn session(id: &str) -> NewSession {
         workspace_id: WorkspaceId::new("w1"),
         workspace: PathBuf::from("/src/greeter"),
         model: "demo/recorded".to_owned(),
+        started_by: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The tools: planning and execution, one file per tool.
 
+mod agents;
 mod alias;
 mod amendment;
 mod annotations;
@@ -15,6 +16,7 @@ mod crash_outcome;
 mod custom;
 mod deferred_error;
 mod definition;
+mod described_list;
 mod diff;
 mod document;
 mod draft;
@@ -43,6 +45,7 @@ mod registry;
 mod router;
 mod sandbox;
 mod search;
+mod session_agents;
 mod session_hooks;
 mod session_search;
 mod session_skills;
@@ -59,6 +62,7 @@ mod toolset;
 mod web_search;
 mod write;
 
+pub(crate) use agents::{AgentTools, is_called as is_agent_call};
 pub(crate) use annotations::{Served, ToolHints};
 pub(crate) use background::Commands;
 pub(crate) use change_log::ChangeLog;
@@ -79,6 +83,7 @@ pub(crate) use sandbox::{
     Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
     prune_caches,
 };
+pub(crate) use session_agents::{AGENT, SessionAgents};
 pub(crate) use session_hooks::{CheckHook, SessionHooks};
 pub(crate) use session_search::SessionSearch;
 pub(crate) use session_skills::{SKILL, SessionSkills};

@@ -1,5 +1,6 @@
 //! The port implementation of the tools: finds tools by name, plans calls, and runs each plan only with its permit.
 
+use super::agents::AGENT;
 use super::amendment::{amended, offered};
 use super::annotations::Served;
 use super::arguments::object;
@@ -29,7 +30,7 @@ use crate::ports::{
 };
 use crate::protocol::{
     Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, DiscardedEffect, ErrorCode, Outside, PreviewOffer,
-    Proposal, TaskId, TaskPlan, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
+    Proposal, SessionId, TaskId, TaskPlan, ToolCall, ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
@@ -89,7 +90,7 @@ impl Router {
         let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
         names.extend(self.tools.local().map(|tool| tool.name().to_owned()));
         names.extend(self.remote().into_iter().flat_map(RemoteTools::full_names));
-        names.extend([FIND_TOOLS, SKILL].map(str::to_owned));
+        names.extend([FIND_TOOLS, SKILL, AGENT].map(str::to_owned));
         names
     }
 
@@ -397,6 +398,9 @@ impl ToolRouter for Router {
         if let Some(changes) = &self.settings().changes {
             changes.stepped(step);
         }
+        if let Some(agents) = &self.settings().agents {
+            agents.runner().stepped();
+        }
     }
 
     fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
@@ -441,8 +445,23 @@ impl ToolRouter for Router {
         self.settings().commands.stop(id);
     }
 
+    fn stop_agent(&self, agent: &SessionId) {
+        if let Some(agents) = &self.settings().agents {
+            agents.runner().stop(agent);
+        }
+    }
+
     fn end_commands(&self) -> BoxFuture<'_, ()> {
-        self.settings().commands.end_all().boxed()
+        let agents = self.settings().agents.as_ref().map(|agents| agents.runner().end_all());
+        async move {
+            let agents = async {
+                if let Some(end) = agents {
+                    end.await;
+                }
+            };
+            tokio::join!(self.settings().commands.end_all(), agents);
+        }
+        .boxed()
     }
 }
 

@@ -11,6 +11,7 @@ use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::change_log::ChangeLog;
+use crate::tools::session_agents::SessionAgents;
 use crate::tools::session_hooks::SessionHooks;
 use crate::tools::session_search::SessionSearch;
 use crate::tools::session_skills::SessionSkills;
@@ -47,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) questions: UserQuestions,
     /// Hooks of the session; `None` if there are none.
     pub(crate) hooks: Option<SessionHooks>,
+    /// Agents of the session, kept when the policy changes; `None` if it starts none.
+    pub(crate) agents: Option<SessionAgents>,
     pub(crate) command: CommandSettings,
     /// Restrictions of the text tools.
     pub(crate) text: TextTools,

@@ -1,5 +1,6 @@
 //! The tools of a session under one policy, found by name.
 
+use super::agents::{self, AGENT, AgentTool};
 use super::arguments::object;
 use super::custom::{BoundTool, CustomTool};
 use super::mcp::{Remote, RemoteTools};
@@ -43,6 +44,8 @@ pub(crate) struct Toolset {
     finder: Option<Arc<FindTools>>,
     /// The tool that loads skills; `None` if there are none, or another tool has its name.
     skills: Option<SharedTool>,
+    /// The tool that starts agents; `None` if the session starts none, or another tool has its name.
+    agents: Option<SharedTool>,
 }
 
 impl Toolset {
@@ -61,10 +64,15 @@ impl Toolset {
         let is_taken = |tool: &SharedTool| tool.name().eq_ignore_ascii_case(skills::SKILL);
         let skills = SkillTool::new(settings.skills.set()).filter(|_| !unbound.iter().any(is_taken));
         let skills = skills.map(|tool| Arc::new(tool) as SharedTool);
-        let mut toolset = Self { settings: Arc::new(settings), own: unbound, remote: None, finder: None, skills };
+        let is_free = !unbound.iter().any(|tool| tool.name().eq_ignore_ascii_case(AGENT));
+        let agents = settings.agents.clone().filter(|_| is_free).map(AgentTool::new);
+        let is_seldom_used = agents.as_ref().is_some_and(AgentTool::is_seldom_used);
+        let agents = agents.map(|tool| Arc::new(tool) as SharedTool);
+        let mut toolset = Self { settings: Arc::new(settings), own: unbound, remote: None, finder: None, skills, agents };
         let names: Vec<String> = toolset.local().map(|tool| tool.name().to_owned()).collect();
         toolset.remote = remote.map(|remote| RemoteTools::new(&names, remote));
-        toolset.finder = FindTools::new(&toolset.settings, toolset.remote.as_ref(), on_demand, loaded).map(Arc::new);
+        let local = toolset.agents.iter().filter(|_| is_seldom_used);
+        toolset.finder = FindTools::new(&toolset.settings, toolset.remote.as_ref(), local, on_demand, loaded).map(Arc::new);
         // A step may be any other tool, so all names must be known.
         let bound = own(&|tool| BoundTool::new(Arc::clone(tool), &custom, &toolset.settings, &|name| toolset.resolve(name)));
         Self { own: bound, ..toolset }
@@ -84,14 +92,15 @@ impl Toolset {
         self.finder.as_deref()
     }
 
-    /// Returns the local tools: built-in ones, then the one that loads skills, then named commands of the policy, then custom tools.
+    /// Returns the local tools: built-in ones, then those that load skills and start agents, then named commands of the policy, then custom tools.
     pub(super) fn local(&self) -> impl Iterator<Item = &SharedTool> {
-        built_in_here(&self.settings).map(|tool| tool as &SharedTool).chain(&self.skills).chain(&self.own)
+        built_in_here(&self.settings).map(|tool| tool as &SharedTool).chain(&self.skills).chain(&self.agents).chain(&self.own)
     }
 
     /// Returns whether a local tool has this name, so that it does not name an MCP tool.
     pub(crate) fn is_local(&self, name: &str) -> bool {
-        built_in(name).is_some() || self.skills.iter().chain(&self.own).any(|tool| tool.name().eq_ignore_ascii_case(name))
+        built_in(name).is_some()
+            || self.skills.iter().chain(&self.agents).chain(&self.own).any(|tool| tool.name().eq_ignore_ascii_case(name))
     }
 
     /// Returns all callable tools: local ones whose name is not taken by an MCP tool, then MCP tools.
@@ -113,7 +122,7 @@ impl Toolset {
     /// Returns the tools to show in front ends: those of the next request, and built-in ones that are not loaded yet.
     pub(super) fn available(&self) -> Vec<&dyn AnyTool> {
         let Some(finder) = self.finder() else { return self.all().collect() };
-        let shown = |tool: &&dyn AnyTool| built_in(tool.name()).is_some() || !finder.waits(*tool);
+        let shown = |tool: &&dyn AnyTool| built_in(tool.name()).is_some() || tool.name() == AGENT || !finder.waits(*tool);
         let mut shown: Vec<&dyn AnyTool> = self.all().filter(shown).collect();
         shown.push(finder);
         shown
@@ -130,6 +139,7 @@ impl Toolset {
         }
         let own = built_in(name).or_else(|| self.local().find(|tool| tool.name().eq_ignore_ascii_case(name)));
         let own = own.or_else(|| self.skills.as_ref().filter(|_| skills::is_called(name)));
+        let own = own.or_else(|| self.agents.as_ref().filter(|_| agents::is_called(name)));
         let remote = self.remote().map(|remote| remote.find(name, own.is_some())).transpose()?.flatten();
         // Do not suggest tools that the policy does not grant.
         let settings = &self.settings;
@@ -192,7 +202,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
 pub(crate) fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
     let mut names: Vec<&str> = built_in_names().collect();
     names.extend(named.iter().map(|command| command.name.as_str()));
-    names.push(skills::SKILL);
+    names.extend([skills::SKILL, AGENT]);
     if built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {
         return Ok(());
     }

@@ -105,6 +105,7 @@ pub(crate) fn ready(workspace: &Path, text: &str) -> Result<Ready, Problem> {
         workspace_id: workspace_id(workspace),
         workspace: workspace.to_owned(),
         model: plain(&model),
+        started_by: None,
     };
     Ok(Ready { foreign: Foreign { session, created, title, draft, parent: None, records }, artifacts, notices })
 }

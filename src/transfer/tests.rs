@@ -70,6 +70,7 @@ fn foreign(id: &str, draft: &str, records: Vec<Record>) -> Foreign {
         workspace_id: crate::workspace::identity::workspace_id(Path::new("/src/greeter")),
         workspace: PathBuf::from("/src/greeter"),
         model: "acme/one".to_owned(),
+        started_by: None,
     };
     let records = (1..).zip(records).map(|(second, record)| TimedRecord { time: at(second), record }).collect();
     Foreign { session, created: at(0), title: Some("a title".to_owned()), draft: draft.to_owned(), parent: None, records }

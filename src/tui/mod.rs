@@ -1,5 +1,6 @@
 //! Full-screen terminal UI.
 
+mod agents;
 mod approval;
 mod attachments;
 #[cfg(feature = "fuzzing")]

@@ -1,5 +1,6 @@
 //! State of the screen, independent of its drawing.
 
+use super::agents::Agents;
 use super::approval::DialogStack;
 use super::attachments::Attachments;
 use super::clipboard::Clip;
@@ -83,6 +84,7 @@ pub(crate) struct Model {
     pub dialogs: DialogStack,
     pub task: Task,
     pub servers: Servers,
+    pub agents: Agents,
     /// Notice above the composer, and when it disappears.
     pub toast: Option<(String, u64)>,
     /// Key bindings.
@@ -164,6 +166,7 @@ impl Model {
             dialogs: DialogStack::paced(options.pace),
             task: Task::default(),
             servers: Servers::default(),
+            agents: Agents::default(),
             toast: None,
             menu: Menu::default(),
             attached: Attachments::default(),

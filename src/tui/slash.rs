@@ -46,6 +46,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/budget", "show or set a budget; /budget 10, /budget 2M tokens, /budget price 3,15"),
     ("/ps", "list background sessions and commands"),
     ("/stop", "stop one of them: /stop s1"),
+    ("/agents", "list agents; /agents 2 opens one, /agents stop 2 stops it"),
     ("/stats", "show use and run time of each tool"),
     ("/artifacts", "list stored artifacts; /artifacts 2 opens one"),
     ("/redo", "undo the last rewind"),
@@ -99,13 +100,14 @@ const ALIASES: &[(&str, &str)] = &[
     ("settings", "status"),
     ("image", "paste"),
     ("branches", "tree"),
+    ("agent", "agents"),
+    ("subagents", "agents"),
     ("checkpoint", "rewind"),
     ("restore", "rewind"),
 ];
 /// Commands of other agents, and what to do here instead.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["add-dir", "dir", "directory"], "use `aye --add-dir DIR` to add a directory at startup"),
-    (&["agents", "agent", "subagents"], "aye has no subagents"),
     (&["btw", "side"], "use /fork to ask without changing this conversation"),
     (&["bug", "feedback", "report"], "aye sends no reports; run `aye doctor` and open an issue"),
     (&["connect", "provider", "providers"], "use /setup, or `aye auth login PROVIDER` to save an API key"),

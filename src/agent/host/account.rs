@@ -1,16 +1,38 @@
-//! Account of a running session: it pays for a review beside the conversation.
+//! Account of a running session: it pays for agents, and for a review beside the conversation.
 
-use crate::protocol::Failure;
+use crate::protocol::{AgentEvent, Budget, Effort, Failure};
 use crate::session::Spent;
 use tokio::sync::{mpsc, oneshot};
 
 /// Number of charges that wait for the session.
 const DEPTH: usize = 8;
 
-/// A request to count, if one was sent, and the channel for the reason why no further request may be sent.
+/// A request to count, if one was sent, an event to emit, and the channel for the state of the account after it.
 pub(super) struct Charge {
-    pub spent: Option<Spent>,
-    pub answer: oneshot::Sender<Option<Failure>>,
+    pub spent: Option<(Spent, ChargedWork)>,
+    /// Event about the work, for the front end.
+    pub event: Option<AgentEvent>,
+    pub answer: oneshot::Sender<AccountState>,
+}
+
+/// Work that a session pays for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChargedWork {
+    /// A review, which is part of no task.
+    Review,
+    /// An agent, which the running task pays for.
+    Agent,
+}
+
+/// State of the account.
+#[derive(Debug, Clone)]
+pub(crate) struct AccountState {
+    /// Reason why no further request may be sent.
+    pub failure: Option<Failure>,
+    /// Name of the model in use.
+    pub model: String,
+    pub effort: Option<Effort>,
+    pub budgets: Vec<Budget>,
 }
 
 /// Counts requests in the totals and budgets of a session.
@@ -28,17 +50,32 @@ impl Account {
 
     /// Returns why no request may be sent; `None` if one may be sent, or if the session has ended.
     pub(crate) async fn forbids(&self) -> Option<Failure> {
-        self.charge(None).await
+        self.charge(None, None).await?.failure
     }
 
-    /// Counts a request, and returns why no further request may be sent, like [`Self::forbids`].
+    /// Returns the state of the account; `None` if the session has ended.
+    pub(crate) async fn state(&self) -> Option<AccountState> {
+        self.charge(None, None).await
+    }
+
+    /// Counts a request of an agent, and returns why no further request may be sent, like [`Self::forbids`].
+    pub(crate) async fn count_agent(&self, spent: Spent) -> Option<Failure> {
+        self.charge(Some((spent, ChargedWork::Agent)), None).await?.failure
+    }
+
+    /// Emits an event of an agent among those of the session.
+    pub(crate) async fn emit(&self, event: AgentEvent) {
+        let _ = self.charge(None, Some(event)).await;
+    }
+
+    /// Counts a request of a review, and returns why no further request may be sent, like [`Self::forbids`].
     pub(crate) async fn count(&self, spent: Spent) -> Option<Failure> {
-        self.charge(Some(spent)).await
+        self.charge(Some((spent, ChargedWork::Review)), None).await?.failure
     }
 
-    async fn charge(&self, spent: Option<Spent>) -> Option<Failure> {
+    async fn charge(&self, spent: Option<(Spent, ChargedWork)>, event: Option<AgentEvent>) -> Option<AccountState> {
         let (answer, answered) = oneshot::channel();
-        self.charges.send(Charge { spent, answer }).await.ok()?;
-        answered.await.ok().flatten()
+        self.charges.send(Charge { spent, event, answer }).await.ok()?;
+        answered.await.ok()
     }
 }

@@ -80,6 +80,10 @@ impl CallBatch {
                     call.left = left;
                     runner.cx.out.notice(format!("`{}` had not run when aye exited; it is planned again", call.summary));
                 }
+                Some(RecoveredState::Resumable) => {
+                    call.state = CallState::Planning;
+                    runner.cx.out.notice(format!("`{}` was interrupted when aye exited; it is continued", call.summary));
+                }
                 Some(RecoveredState::Partly { words }) => call.partly = Some(words),
                 None => {}
             }

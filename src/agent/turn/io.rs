@@ -105,6 +105,8 @@ pub(crate) enum Input {
     Sampled(Sampled),
     /// A review beside the conversation used the model.
     Reviewed(Spent),
+    /// A request of an agent that a call of the session started.
+    AgentSpent(Spent),
     /// Result of `Effect::Rewind`.
     FilesRewound {
         number: u32,

@@ -32,7 +32,7 @@ use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FilesRewound, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
-    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallHooks, CallId, Command, Decision, EventKind, Failure, FailureKind,
+    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallHooks, CallId, Command, Decision, Effort, EventKind, Failure, FailureKind,
     Message, Mode, ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget, Role, RuleAsked, SessionStatus,
     StopReason, TaskStatus, ToolError, Usage,
 };
@@ -129,6 +129,7 @@ impl TurnMachine {
             Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
             Input::Sampled(sampled) => self.sampled(sampled),
             Input::Reviewed(spent) => self.spending.count_review(spent, &self.tasks, &mut self.cx),
+            Input::AgentSpent(spent) => self.spending.count_agent(spent, &mut self.tasks, &mut self.cx),
             Input::FilesRewound { number, outcome } => self.files_rewound(number, outcome, at),
         }
         self.cx.out.take()
@@ -206,6 +207,7 @@ impl TurnMachine {
             }
             Input::Sampled(sampled) => self.sampled(sampled),
             Input::Reviewed(spent) => self.spending.count_review(spent, &self.tasks, &mut self.cx),
+            Input::AgentSpent(spent) => self.spending.count_agent(spent, &mut self.tasks, &mut self.cx),
             Input::FilesRewound { number, outcome } => {
                 self.rewound(number, outcome);
                 self.end_if_nothing_runs();
@@ -318,6 +320,12 @@ impl TurnMachine {
         let next = Usage { input_tokens, output_tokens, ..Usage::default() };
         let forbidden = self.spending.forbids(&next, &self.tasks, &self.cx);
         forbidden.map_or_else(|| Ok((self.cx.options.model.clone(), output_tokens)), Err)
+    }
+
+    /// Returns the model in use, its effort and the budgets, for an agent.
+    pub(crate) fn account(&self) -> (String, Option<Effort>, Vec<Budget>) {
+        let budgets = self.spending.budgets_with_steps(&self.tasks, &self.cx);
+        (self.cx.options.model.name.clone(), self.cx.options.effort, budgets)
     }
 
     /// Returns why the smallest request may not be sent.

@@ -8,8 +8,11 @@ use super::tasks::Tasks;
 use super::turn_context::TurnContext;
 use super::usage::{TaskUsage, UsageLedger};
 use crate::ports::{Delta, ModelError, Record};
-use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, ModelFacts, Part, Usage};
+use crate::protocol::{AgentEvent, Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, ModelFacts, Part, Usage};
 use crate::session::{Spent, Totals};
+
+/// Name under which the journal counts the requests of agents.
+const AGENT: &str = "Agent";
 
 /// Usage of the session, and its budgets.
 #[derive(Debug, Default)]
@@ -111,6 +114,16 @@ impl Spending {
         self.warn(tasks, cx);
     }
 
+    /// Counts, records and reports a request of an agent. The running task pays for it.
+    pub(crate) fn count_agent(&mut self, spent: Spent, tasks: &mut Tasks, cx: &mut TurnContext) {
+        let Spent { usage, cost_usd, estimated } = spent;
+        self.count(usage, cost_usd, tasks);
+        cx.keep(Record::Sampled { server: AGENT.to_owned(), usage, cost_usd, estimated });
+        let session_cost_usd = self.usage.totals().whole_cost_usd();
+        cx.out.event(EventKind::Agent(AgentEvent::Spent { usage, cost_usd, session_cost_usd, estimated }));
+        self.warn(tasks, cx);
+    }
+
     /// Adds a request of a review from the journal.
     pub(crate) fn restore_review(&mut self, spent: Spent) {
         self.usage.add(spent);
@@ -147,6 +160,11 @@ impl Spending {
     /// Returns the session budgets, for a front end that connects.
     pub(crate) fn budgets(&self, tasks: &Tasks, cx: &TurnContext) -> Vec<Budget> {
         self.check(tasks, cx).list()
+    }
+
+    /// Returns the budgets of the session and the task, including the steps of the task.
+    pub(crate) fn budgets_with_steps(&self, tasks: &Tasks, cx: &TurnContext) -> Vec<Budget> {
+        self.check(tasks, cx).list_with_steps()
     }
 
     pub(crate) fn show_budgets(&self, tasks: &Tasks, cx: &mut TurnContext) {

@@ -1,5 +1,6 @@
 //! The commands and options of aye, as clap definitions. Doc comments here are the text of `--help`.
 
+use crate::cli::agents::args::AgentsSub;
 use crate::cli::apply::args::ApplyArgs;
 use crate::cli::auth::args::AuthSub;
 use crate::cli::hooks::args::HooksSub;
@@ -73,7 +74,8 @@ pub(super) struct CommonArgs {
     pub add_dirs: Vec<PathBuf>,
     /// Trust the files of this project for this run
     ///
-    /// These are the files in `.aye/`, `.mcp.json`, AGENTS.md, hooks and skills. Without trust, `aye exec` and `aye tool` ignore them.
+    /// These are the files in `.aye/`, `.mcp.json`, AGENTS.md, hooks, skills and agents. Without trust, `aye exec` and `aye tool`
+    /// ignore them.
     #[arg(long, global = true)]
     pub trust: bool,
     /// Override a configuration key for this run; repeatable
@@ -336,6 +338,11 @@ pub(super) enum Sub {
     Hooks {
         #[command(subcommand)]
         hooks: HooksSub,
+    },
+    /// List, show and check agents
+    Agents {
+        #[command(subcommand)]
+        agents: AgentsSub,
     },
     /// List, show and check skills
     Skills {

@@ -5,6 +5,7 @@ use super::definition::{
     SessionArgs, Sub, ToolSub, UpdateArgs,
 };
 use super::single_word;
+use crate::cli::agents::args::AgentsAction;
 use crate::cli::apply::{Form as ApplyForm, Request as ApplyRequest};
 use crate::cli::auth::args::AuthAction;
 use crate::cli::hooks::args::HooksAction;
@@ -74,6 +75,7 @@ pub(crate) enum Action {
     Auth(AuthAction),
     Mcp(McpAction),
     Hooks(HooksAction),
+    Agents(AgentsAction),
     Skills(SkillsAction),
     Import(Import),
     ModelsUpdate(ModelsUpdate),
@@ -267,6 +269,7 @@ impl Sub {
             Self::Auth { auth } => Action::Auth(auth.check()),
             Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
             Self::Hooks { hooks } => Action::Hooks(hooks.check()),
+            Self::Agents { agents } => Action::Agents(agents.check()),
             Self::Skills { skills } => Action::Skills(skills.check()),
             Self::Import(args) => Action::Import(args.check()),
             Self::Models { models: Some(ModelsSub::Update(args)), .. } => Action::ModelsUpdate(args),
@@ -453,6 +456,7 @@ impl Invocation {
             | Action::Auth(_)
             | Action::Mcp(_)
             | Action::Hooks(_)
+            | Action::Agents(_)
             | Action::Skills(_)
             | Action::Import(_)
             | Action::Models { .. }

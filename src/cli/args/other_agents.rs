@@ -21,7 +21,7 @@ const SANDBOX: &str = "the policy sets the sandbox; `--mode plan` is read-only, 
 const INSTRUCTIONS: &str = "write instructions into AGENTS.md; `/init` creates the file";
 const STRUCTURED: &str =
     "use `--output-format json` for one object at the end, `stream-json` for messages, `events` for every event";
-const SUBAGENTS: &str = "aye has no subagents";
+const SUBAGENTS: &str = "write agents to `.aye/agents` or `.claude/agents`; `aye agents list` lists them";
 
 /// Options that aye does not have, by their names in other agents.
 const OPTIONS: &[(&[&str], Meaning)] = &[

@@ -39,10 +39,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         &["plugin", "plugins", "extension", "extensions", "hooks"],
         "aye has MCP servers (`aye mcp`) and custom tools (`aye tool list`)",
     ),
-    (
-        &["agent", "agents", "cloud", "github", "pr", "schedule", "recipe"],
-        "aye has no such command; `aye --help` lists its commands",
-    ),
+    (&["agent", "cloud", "github", "pr", "schedule", "recipe"], "aye has no such command; `aye --help` lists its commands"),
     (&["logs", "log"], "`aye config path` prints the data directory, which contains the logs"),
 ];
 

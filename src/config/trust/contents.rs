@@ -4,6 +4,7 @@ use crate::config::instructions::{InstructionFile, InstructionFiles};
 use crate::hooks::{Hook, HookAction, HookFile, HookOrigin, PROJECT_FILES, read_claude_file, read_toml_file, simple_commands};
 use crate::protocol::size;
 use crate::skills::{Candidate, Contents, Folder, FolderContents, Origin, PROJECT_FOLDERS, SKILL_FILE};
+use crate::subagents;
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::io::Read;
@@ -50,6 +51,8 @@ pub(crate) enum Kind {
     Skill,
     /// Another file of a skill.
     SkillFile,
+    /// The definition of an agent.
+    Agent,
     /// Entries of a directory beyond the limit.
     Rest,
 }
@@ -115,6 +118,7 @@ impl Item {
             Kind::Instructions => "instructions for the model",
             Kind::Skill => "skill",
             Kind::SkillFile => "file of a skill",
+            Kind::Agent => "agent",
             Kind::Rest => "not inspected, ignored",
         };
         match &self.content {
@@ -169,6 +173,11 @@ pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills:
     }));
     for (folder, contents) in PROJECT_FOLDERS.iter().zip(skills) {
         skill_items(folder, contents, &mut items);
+    }
+    for (folder, format) in subagents::PROJECT_FOLDERS {
+        for directory in folders(workspace, folder) {
+            several(workspace, &directory, format.extension(), Kind::Agent, &mut items);
+        }
     }
     items
 }
@@ -292,12 +301,12 @@ fn hash(real: &Path, most: u64) -> std::io::Result<Option<Content>> {
 }
 
 /// Returns a directory and the folders in it, sorted by name, without those that point outside the project.
-fn folders(workspace: &Path, directory: &str) -> Vec<String> {
-    let mut found = vec![directory.to_owned()];
+fn folders(workspace: &Path, top: &str) -> Vec<String> {
+    let mut found = vec![top.to_owned()];
     let mut at = 0;
     while let Some(directory) = found.get(at).cloned() {
         at += 1;
-        let depth = directory.matches('/').count() - COMMANDS.matches('/').count();
+        let depth = directory.matches('/').count() - top.matches('/').count();
         let inside = |path: &Path| path.canonicalize().is_ok_and(|real| real.starts_with(workspace) && real.is_dir());
         let path = workspace.join(&directory);
         if depth >= FOLDER_DEPTH || !inside(&path) {

@@ -12,7 +12,8 @@ const MAX: usize = 500;
 
 /// Returns all branches, each after the one it branches off from, in chronological order.
 pub(crate) fn list_branches(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
-    let all = store.sessions(None)?;
+    let mut all = store.sessions(None)?;
+    all.retain(|session| !session.of_agent);
     let sessions: HashMap<&SessionId, &SessionSummary> = all.iter().map(|session| (&session.session_id, session)).collect();
     let Some(mut root) = sessions.get(id).copied() else { return Err(StoreError::NoSession { given: id.to_string() }) };
     let mut seen = HashSet::from([&root.session_id]);
@@ -183,8 +184,13 @@ mod tests {
     }
 
     fn add(store: &Store, digit: &str, records: Vec<Record>, parent: Option<(&str, u64)>) {
-        let session =
-            NewSession { id: id(digit), workspace_id: WorkspaceId::new("w"), workspace: "/w".into(), model: "m".to_owned() };
+        let session = NewSession {
+            id: id(digit),
+            workspace_id: WorkspaceId::new("w"),
+            workspace: "/w".into(),
+            model: "m".to_owned(),
+            started_by: None,
+        };
         let time = jiff::Timestamp::UNIX_EPOCH;
         let records = records.into_iter().map(|record| TimedRecord { time, record }).collect();
         let parent = parent.map(|(digit, records)| Parent { id: id(digit), records });

@@ -40,7 +40,7 @@ pub(crate) fn list(
 ) -> Result<(), StoreError> {
     let here = place.workspace_id();
     let mut everywhere = store.sessions(None)?;
-    everywhere.retain(|session| session.archived == archived);
+    everywhere.retain(|session| session.archived == archived && !session.of_agent);
     let count_here = everywhere.iter().filter(|session| session.workspace_id == here).count() as u64;
     let counts = (count_here, everywhere.len() as u64);
     let repository = Repository::find(&place.workspace);

@@ -1,10 +1,12 @@
 //! A session that this process owns, before its servers and tools are connected.
 
+use super::agent_service::AgentService;
 use super::front_end::{ApprovalExpiry, FrontEnd, Pruning, ServerStart, SessionPurpose, TrustHandling};
 use super::null_journal::NullJournal;
 use super::prepared::PreparedSession;
 use super::{SessionBuilder, SessionNotices, local_model, with_project};
 use crate::agent::{self, Approver, SummaryModelSetup};
+use crate::host::agent_authority::{AgentLinks, Authority};
 use crate::host::context::AppContext;
 use crate::host::drift;
 use crate::host::history::SessionHistory;
@@ -28,9 +30,10 @@ use crate::mcp::Spec;
 use crate::policy::{Approve, Enforcer};
 use crate::protocol::Mode;
 use crate::store::Loaded;
-use crate::tools::InEditor;
+use crate::tools::{InEditor, SessionAgents};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// A session that this process owns. Dropping it frees the session.
 pub(crate) struct ClaimedSession {
@@ -253,6 +256,7 @@ impl ClaimedSession {
             let layers = self.enforcer().layers();
             self.notices.add_all(drift::describe_changes(&self.session, &self.place, &layers).await);
             remote = self.connect_servers().await;
+            self.start_agents();
         }
         let sandbox = self.find_sandbox();
         let mut setup = self.setup(remote);
@@ -288,7 +292,23 @@ impl ClaimedSession {
         }
     }
 
+    /// Lets the session start agents. An agent starts no others.
+    fn start_agents(&mut self) {
+        if self.place.parent.is_some() {
+            return;
+        }
+        let authority = Authority { policy: self.policy.clone(), enforcer: self.enforcer() };
+        let (store, id) = (self.session.store.clone(), self.session.id().clone());
+        let (authority, account) = (Arc::new(watch::Sender::new(authority)), Arc::default());
+        let service = AgentService::new(self.common.clone(), self.place.clone(), store, id, (&authority, &account));
+        let agents = SessionAgents::new(self.place.agents.set(), Arc::new(service));
+        self.session.kept.start_agents(AgentLinks { agents, authority, account });
+    }
+
     async fn connect_servers(&mut self) -> Option<agent::Remote> {
+        if self.front_end.servers == ServerStart::Never {
+            return None;
+        }
         let sandbox = self.find_sandbox();
         let approver = if self.front_end.answers_servers { self.front_end.approver } else { Approver::Nobody };
         let passed = std::mem::take(&mut self.servers);

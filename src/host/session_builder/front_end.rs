@@ -66,6 +66,8 @@ pub(crate) enum ServerStart {
     /// The first request waits for servers with unknown tools, up to a limit.
     Wait,
     Background,
+    /// The session has no servers.
+    Never,
 }
 
 /// When an undecided approval expires.
@@ -144,6 +146,11 @@ impl FrontEnd {
             reports_changes: false,
             ..Self::exec(Approver::Nobody)
         }
+    }
+
+    /// An agent, beside the session that started it. Nobody approves its calls.
+    pub(crate) fn agent() -> Self {
+        Self { unfinished: Unfinished::GoOn, servers: ServerStart::Never, ..Self::review() }
     }
 
     /// `aye serve`.

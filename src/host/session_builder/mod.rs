@@ -3,6 +3,9 @@
 //! `SessionBuilder` finds the session, its project, policy and model. `ClaimedSession` owns the session, and
 //! `PreparedSession` has its servers and tools. `StartedSession` runs until it is closed.
 
+mod agent_error;
+mod agent_run;
+mod agent_service;
 mod claimed;
 pub(crate) mod front_end;
 mod notices;

@@ -85,6 +85,7 @@ impl PreparedSession {
             tokio::spawn(reload.run());
         }
         let resources = self.resources;
+        resources.session.kept.connect_account(&account);
         if resources.front_end.servers == ServerStart::Background
             && let Some(servers) = resources.session.kept.servers()
         {

@@ -6,6 +6,7 @@ mod grants;
 mod layer_stack;
 mod mandate;
 mod origins;
+mod outer;
 mod sandbox_requirements;
 mod spending;
 mod unsandboxed;
@@ -67,6 +68,8 @@ pub struct Enforcer {
     /// Whether the user was asked to trust the project and has not: then mode `auto` does not run its commands.
     is_distrusted: bool,
     approve: ApproveSetting,
+    /// Enforcer of the session that started this one: every verdict needs both.
+    outer: Option<Arc<Self>>,
 }
 
 /// A verdict with everything that led to it, as `aye policy check` prints it.
@@ -159,7 +162,7 @@ impl Enforcer {
         let stack = Arc::new(LayerStack::new(layers, &context));
         let (grants, mandate, limits) = (Vec::new(), Vec::new(), Vec::new());
         let approve = ApproveSetting::default();
-        Self { stack, context, grants, mandate, limits, other_shell: None, is_distrusted: false, approve }
+        Self { stack, context, grants, mandate, limits, other_shell: None, is_distrusted: false, approve, outer: None }
     }
 
     /// Returns the enforcer with these limits on tools.
@@ -191,6 +194,23 @@ impl Enforcer {
         self
     }
 
+    /// Returns the enforcer for a session that another one started. Whatever it allows, the outer one allows as well.
+    #[must_use]
+    pub fn within(mut self, outer: Self) -> Self {
+        self.outer = Some(Arc::new(outer));
+        self
+    }
+
+    /// Returns whether there is no outer enforcer, or it agrees.
+    fn outer_allows(&self, allows: impl FnOnce(&Self) -> bool) -> bool {
+        self.outer.as_ref().is_none_or(|outer| allows(outer))
+    }
+
+    /// Returns the error of the outer enforcer, if there is one.
+    fn check_outer<E>(&self, check: impl FnOnce(&Self) -> Result<(), E>) -> Result<(), E> {
+        self.outer.as_ref().map_or(Ok(()), |outer| check(outer))
+    }
+
     /// Returns the verdict on a tool call.
     pub fn judge_call(&self, tool_name: &str, actions: &[Action], now: Timestamp) -> Verdict {
         match self.offers(tool_name) {
@@ -201,6 +221,7 @@ impl Enforcer {
 
     /// Returns an error if a tool is disabled. A tool of an MCP server has the name `Mcp.SERVER/TOOL`.
     pub fn offers(&self, tool_name: &str) -> Result<(), Denial> {
+        self.check_outer(|outer| outer.offers(tool_name))?;
         let disables = |layer: &Ready| {
             let pattern = layer.bundle.disabled.iter().find(|pattern| pattern.hits(tool_name))?;
             Some(layer.scope.rule(pattern.line))
@@ -213,6 +234,7 @@ impl Enforcer {
 
     /// Returns an error if a tool of a server may not be listed to the model. A call of it may still need approval.
     pub fn lists(&self, server: &str, tool: &str, now: Timestamp) -> Result<(), Denial> {
+        self.check_outer(|outer| outer.lists(server, tool, now))?;
         let offered = Offered { server, tool, fingerprint: "", changed: false };
         self.offers(&offered.full_name())?;
         let Decided { verdict, rule, reason, .. } = invoke::judge(&offered, self.stack.compiled(), now).decided;
@@ -221,18 +243,21 @@ impl Enforcer {
 
     /// Returns whether any tool of a server could be listed.
     pub fn lists_any(&self, server: &str) -> bool {
-        self.grants("Mcp.Invoke") && self.stack.compiled().iter().all(|layer| invoke::may_list(server, layer))
+        self.grants("Mcp.Invoke")
+            && self.outer_allows(|outer| outer.lists_any(server))
+            && self.stack.compiled().iter().all(|layer| invoke::may_list(server, layer))
     }
 
     /// Returns whether resources of a server may be read, judged like a tool that changes nothing: the reason to ask, or the
     /// denial.
     pub fn may_read_of(&self, server: &str, now: Timestamp) -> Result<Option<String>, Denial> {
+        let outer = self.outer.as_ref().map(|outer| outer.may_read_of(server, now)).transpose()?.flatten();
         let offered = Offered { server, tool: invoke::READING, fingerprint: "", changed: false };
         self.offers(&offered.full_name())?;
         let finding = Finding { reads_only: true, ..invoke::judge(&offered, self.stack.compiled(), now) };
         let Decided { verdict, rule, reason, .. } = self.loosened(false, finding).decided;
         match verdict {
-            VerdictKind::Allow => Ok(None),
+            VerdictKind::Allow => Ok(outer),
             VerdictKind::Ask => Ok(Some(format!("{reason} (rule: {rule})"))),
             VerdictKind::Deny => Err(Denial { rule, reason, parts: Vec::new() }),
         }
@@ -240,11 +265,12 @@ impl Enforcer {
 
     /// Returns whether a server may send prompts to the model of the session, and if so, whether each needs approval.
     pub fn may_sample(&self, server: &str) -> Result<bool, Denial> {
+        let outer_asks = self.outer.as_ref().map_or(Ok(false), |outer| outer.may_sample(server))?;
         let Decided { verdict, rule, reason, .. } = invoke::sampling(server, self.stack.compiled());
         if verdict == VerdictKind::Deny {
             return Err(Denial { rule, reason, parts: Vec::new() });
         }
-        Ok(verdict == VerdictKind::Ask)
+        Ok(outer_asks || verdict == VerdictKind::Ask)
     }
 
     /// Returns the approval that a call needs for the given reason, even if a rule would allow it.
@@ -278,10 +304,14 @@ impl Enforcer {
     /// Returns the verdict with everything that led to it. A panic during the evaluation is a denial: no error in the evaluation allows
     /// anything.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
-        guard::contained(|| self.explained(actions, now)).unwrap_or_else(|| {
+        let own = guard::contained(|| self.explained(actions, now)).unwrap_or_else(|| {
             let denial = Denial { rule: "built-in".to_owned(), reason: guard::FAILED.to_owned(), parts: Vec::new() };
             Explanation { risk: Risk::High, ..Explanation::denied(denial) }
-        })
+        });
+        match &self.outer {
+            Some(outer) => outer::stricter(own, outer.explain(actions, now)),
+            None => own,
+        }
     }
 
     fn explained(&self, actions: &[Action], now: Timestamp) -> Explanation {
@@ -322,6 +352,9 @@ impl Enforcer {
         if self.stack.expired(now).is_some() || (access != Access::Read && self.context.mode == Mode::Plan) {
             return true;
         }
+        if !self.outer_allows(|outer| !outer.denies_file(action, now)) {
+            return true;
+        }
         let denied = || files::denies(access, action, target, self.stack.compiled(), &self.context, now);
         guard::contained(denied).unwrap_or(true)
     }
@@ -329,6 +362,7 @@ impl Enforcer {
     /// Returns whether no rule denies reading an entry of a directory that may be read. Faster than `explain` for many entries.
     pub fn entry_may_be_read(&self, path: &Path, now: Timestamp) -> bool {
         files::entry_may_be_read(path, self.stack.compiled(), &self.context, now)
+            && self.outer_allows(|outer| outer.entry_may_be_read(path, now))
     }
 
     fn explain_finding(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
@@ -426,6 +460,9 @@ impl Enforcer {
     /// # Errors
     /// Returns why it may not.
     pub fn ask_unsandboxed(&self, tool_name: &str, actions: &[Action], now: Timestamp) -> Result<Question, String> {
+        if self.outer.is_some() {
+            return Err("an agent runs no command outside the sandbox".to_owned());
+        }
         unsandboxed::question(self, tool_name, actions, now)
     }
 
@@ -563,7 +600,9 @@ impl Enforcer {
                 _ => is_allowed(action),
             }
         };
-        self.context.mode > Mode::Ask && actions.iter().all(applies)
+        self.context.mode > Mode::Ask
+            && actions.iter().all(applies)
+            && self.outer_allows(|outer| outer.applies_effects(actions, now))
     }
 
     /// Returns whether an action asks only because its capability requires approval of everything.
@@ -574,6 +613,9 @@ impl Enforcer {
 
     /// Returns whether a capability is granted at all.
     pub fn grants(&self, capability: &str) -> bool {
+        if !self.outer_allows(|outer| outer.grants(capability)) {
+            return false;
+        }
         if capability == NAMED {
             return self.named_commands().next().is_some();
         }
@@ -588,6 +630,7 @@ impl Enforcer {
 
     /// Returns an error if a connection for this URL may not use the resolved address.
     pub fn may_connect(&self, url: &str, address: core::net::IpAddr) -> Result<(), String> {
+        self.check_outer(|outer| outer.may_connect(url, address))?;
         request::may_connect(url, address, self.stack.compiled())
     }
 
@@ -598,6 +641,7 @@ impl Enforcer {
 
     /// Returns an error if a model may not be called, by its `PROVIDER/NAME`.
     pub fn may_call(&self, model: &str) -> Result<(), Denial> {
+        self.check_outer(|outer| outer.may_call(model))?;
         let Some(layer) = self.stack.compiled().iter().find(|layer| !layer.bundle.llm.allows(model)) else { return Ok(()) };
         let rule = layer.scope.rule(layer.bundle.llm.models_line);
         Err(Denial { rule, reason: format!("the policy does not allow the model `{model}`"), parts: Vec::new() })
@@ -637,6 +681,7 @@ impl Enforcer {
         self.other_shell = new.other_shell;
         self.is_distrusted = new.is_distrusted;
         self.approve.config = new.approve.config;
+        self.outer = new.outer;
         Arc::make_mut(&mut self.stack).replace(Arc::unwrap_or_clone(new.stack), &self.context);
     }
 
@@ -714,16 +759,20 @@ impl Enforcer {
     /// Returns whether an approval may let one command write to this real path outside the workspace.
     pub fn may_be_opened(&self, path: &Path) -> bool {
         escalation::may_be_written(path, self.stack.compiled(), &self.context)
+            && self.outer_allows(|outer| outer.may_be_opened(path))
     }
 
     /// Returns whether an approval may let one command read this real path outside the workspace.
     pub fn may_be_shown(&self, path: &Path) -> bool {
-        escalation::may_be_read(path, self.stack.compiled(), &self.context)
+        escalation::may_be_read(path, self.stack.compiled(), &self.context) && self.outer_allows(|outer| outer.may_be_shown(path))
     }
 
     /// Returns whether a command that a rule allows may follow a symlink to this real path: into the workspace, into
     /// `readable_paths`, and to whatever can be read without approval. Never to a blocked path.
     pub fn may_be_followed(&self, path: &Path) -> bool {
+        if !self.outer_allows(|outer| outer.may_be_followed(path)) {
+            return false;
+        }
         let named = || self.terms().readable_paths.clone().unwrap_or_default();
         let inside = self.context.in_workspace(path) || Places::new(&named(), &self.context, false).reach(path).is_some();
         if inside {

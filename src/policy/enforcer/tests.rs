@@ -14,6 +14,7 @@ mod layers;
 mod lines;
 mod mandate;
 mod modes;
+mod outer;
 mod remembered_hosts;
 mod runs_code;
 mod softening;

@@ -14,7 +14,7 @@ use crate::tools::on_demand::FIND_TOOLS as NAME;
 use crate::tools::paths::Paths;
 use crate::tools::registry::built_in_here;
 use crate::tools::settings::Settings;
-use crate::tools::tool::{AnyTool, Payload};
+use crate::tools::tool::{AnyTool, Payload, SharedTool};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,6 +44,8 @@ struct Arguments {
 /// A tool that can be loaded.
 enum Tool {
     BuiltIn(&'static dyn AnyTool),
+    /// A tool that differs between sessions.
+    OfSession(SharedTool),
     OfServer(Arc<ServerTool>),
 }
 
@@ -68,13 +70,14 @@ impl Tool {
     fn any(&self) -> &dyn AnyTool {
         match self {
             Self::BuiltIn(tool) => *tool,
+            Self::OfSession(tool) => &**tool,
             Self::OfServer(tool) => &**tool,
         }
     }
 
     fn server(&self) -> Option<&str> {
         match self {
-            Self::BuiltIn(_) => None,
+            Self::BuiltIn(_) | Self::OfSession(_) => None,
             Self::OfServer(tool) => Some(&tool.tool().server),
         }
     }
@@ -86,12 +89,11 @@ impl Tool {
             return 1;
         }
         let (name, others, server, description) = match self {
-            Self::BuiltIn(tool) => (
-                split_words(tool.name()),
-                split_words(&tool.alias_names().join(" ")),
-                Vec::new(),
-                split_words(tool.description()),
-            ),
+            Self::BuiltIn(_) | Self::OfSession(_) => {
+                let tool = self.any();
+                let aliases = split_words(&tool.alias_names().join(" "));
+                (split_words(tool.name()), aliases, Vec::new(), split_words(tool.description()))
+            }
             Self::OfServer(tool) => {
                 let tool = tool.tool();
                 let title = split_words(tool.title.as_deref().unwrap_or_default());
@@ -117,9 +119,10 @@ impl Tool {
 
 impl FindTools {
     /// Creates the tool for these settings; `None` if all tools are offered from the start.
-    pub(in crate::tools) fn new(
+    pub(in crate::tools) fn new<'s>(
         settings: &Settings,
         remote: Option<&RemoteTools>,
+        local: impl Iterator<Item = &'s SharedTool>,
         on_demand: bool,
         loaded: LoadedTools,
     ) -> Option<Self> {
@@ -132,6 +135,8 @@ impl FindTools {
         let built_in =
             built_in_here(settings).map(|tool| &**tool).filter(|tool| on_demand && is_seldom_used(tool.name()) && may(*tool));
         let mut tools: Vec<Tool> = built_in.map(Tool::BuiltIn).collect();
+        let local = local.filter(|tool| on_demand && may(&***tool));
+        tools.extend(local.map(|tool| Tool::OfSession(Arc::clone(tool))));
         tools.extend(remote.into_iter().flat_map(|remote| remote.on_demand().iter().cloned()).map(Tool::OfServer));
         let capability = tools.first()?.any().capability();
         Some(Self {

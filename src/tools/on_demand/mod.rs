@@ -20,6 +20,7 @@ const SELDOM_USED: &[(&[&str], &str)] = &[
     (&["CliGetPlatform", "CliEnv", "HttpRequest", "WebSearch"], ""),
     (&["UploadArtifact", "OpenPath", "RevealInOs"], "files for the user"),
     (&["AskUser", "ProposePlan", "UpdateSteps"], "ask the user, plans, steps"),
+    (&["Agent"], "agents for parts of a task"),
 ];
 /// Tools used together: loading the first one loads the others.
 const TOGETHER: &[&str] = &["CliSession", "CliWrite", "CliRead", "CliStop"];

@@ -145,6 +145,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         skills: SessionSkills::default(),
         questions: UserQuestions::to_nobody(),
         hooks: None,
+        agents: None,
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),

@@ -3,8 +3,8 @@
 use super::draft::draft_changed;
 use super::notes::{note, note_problem};
 use super::{
-    amend, artifacts, call_events, changes, commands, compaction, models, overview, policy, response_events, rewind, save_errors,
-    servers, spending, task_events,
+    agents, amend, artifacts, call_events, changes, commands, compaction, models, overview, policy, response_events, rewind,
+    save_errors, servers, spending, task_events,
 };
 use crate::protocol::{Artifact, Budget, COMPACTION_IS, Event, EventKind, RULE_SAVED, RULE_UNTIL_QUIT};
 use crate::text;
@@ -20,7 +20,8 @@ pub(crate) fn of_its_task(model: &mut Model, event: Event) -> Event {
     event
 }
 
-/// Applies an event that live sessions and replays show in the same way.
+/// Applies an event that live sessions and replays show in the same way. The last ones are shown live by `apply`, and add nothing in a
+/// replay.
 pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { .. }
@@ -59,6 +60,7 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::ToolStarted { .. }
         | EventKind::ToolOutputChunk { .. }
         | EventKind::ToolCompleted { .. } => call_events::apply(model, kind, now),
+        EventKind::Agent(event) => agents::apply(model, event),
         EventKind::CompactionStarted { trigger, messages, tokens } => compaction::begins(model, trigger, messages, tokens, now),
         EventKind::ContextCompacted(compaction) => compaction::done(model, &compaction, now),
         EventKind::CompactionUndone { tokens } => compaction::undone(model, tokens, now),
@@ -77,7 +79,6 @@ pub(crate) fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ArtifactRead { artifact, text } => model.overlays.reading = Some(TextViewer::new(&artifact, &text)),
         EventKind::Rewound(_) | EventKind::RewindPointsListed { .. } | EventKind::RewindPlanned(_) => rewound(model, kind, now),
         EventKind::ChangedFiles(changed) => changes::show(model, changed),
-        // Live ones are shown by `apply`; in a replay they add nothing.
         EventKind::ApprovalRequested(_)
         | EventKind::ToolInterrupted { .. }
         | EventKind::DraftRestored { .. }

@@ -1,6 +1,7 @@
 //! State transitions: the model and a message in, effects out.
 
 mod activity;
+mod agents;
 mod amend;
 mod artifacts;
 mod attachments;

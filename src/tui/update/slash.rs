@@ -3,8 +3,8 @@
 use super::draft::take_draft;
 use super::quit::quit;
 use super::{
-    artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, overview, policy,
-    queue, review, rewind, servers, sessions, spending, status_command, theme_command, tree, user_commands,
+    agents, artifacts, attachments, changes, commands, compaction, copy_export, editor, help, models, onboarding, overview,
+    policy, queue, review, rewind, servers, sessions, spending, status_command, theme_command, tree, user_commands,
 };
 use crate::protocol::{Command, RewindTarget, Usage};
 use crate::tui::model::{Effect, Model};
@@ -64,12 +64,10 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
         ("ps", "") => show_overview(model, Topic::Background, now, effects),
         ("stop", id) => commands::stop(model, id, now, effects),
         ("stats", "") => show_overview(model, Topic::Tools, now, effects),
+        ("agents", words) => agents::agents(model, words, now, effects),
         ("artifacts", which) => artifacts::artifacts(model, which, now, effects),
         ("copy", which) => copy_export::copy(model, which, now, effects),
-        ("paste", "") => {
-            take_draft(model, now, effects);
-            attachments::ask(model, now, effects);
-        }
+        ("paste", "") => paste(model, now, effects),
         ("export", words) => copy_export::export(model, words, now, effects),
         ("vim", "") => toggle_vim(model, now, effects),
         ("theme", name) => theme_command::theme(model, name, now, effects),
@@ -84,6 +82,11 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
 fn open_editor(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     editor::open(model, effects);
+}
+
+fn paste(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    take_draft(model, now, effects);
+    attachments::ask(model, now, effects);
 }
 
 fn toggle_vim(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {

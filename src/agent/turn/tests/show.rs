@@ -140,6 +140,7 @@ pub(super) fn show(kind: &EventKind) -> String {
         | EventKind::ToolCallProgress { .. }
         | EventKind::LlmRequestCompleted { .. }
         | EventKind::ReviewSpent { .. }
+        | EventKind::Agent(_)
         | EventKind::ToolOutputChunk { .. }
         | EventKind::ChangedFiles(_)
         | EventKind::SessionCompleted { .. } => String::new(),

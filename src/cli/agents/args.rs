@@ -1,0 +1,46 @@
+//! `aye agents …`: clap definition and checked action.
+
+use clap::Subcommand;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsSub {
+    /// List the agents, and those that are not used
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show an agent: its file, its tools, its model, its instructions
+    Show {
+        /// Name of the agent, as `aye agents list` shows it
+        name: String,
+    },
+    /// Check agents for mistakes
+    ///
+    /// Without PATH: the agents of this project and your own. The exit code is 1 if there is an error.
+    Check {
+        /// File of an agent, or a folder of agents
+        path: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AgentsAction {
+    List { json: bool },
+    Show { name: String },
+    Check { path: Option<PathBuf>, json: bool },
+}
+
+impl AgentsSub {
+    pub(crate) fn check(self) -> AgentsAction {
+        match self {
+            Self::List { json } => AgentsAction::List { json },
+            Self::Show { name } => AgentsAction::Show { name },
+            Self::Check { path, json } => AgentsAction::Check { path, json },
+        }
+    }
+}

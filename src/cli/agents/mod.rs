@@ -1,0 +1,218 @@
+//! `aye agents`: lists, shows and checks agents.
+
+pub(crate) mod args;
+
+use crate::host::agent_definitions::own_folders;
+use crate::host::console::{print_text, say_json, warn, warn_all};
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::exit::Exit;
+use crate::host::options::Common;
+use crate::host::project::ProjectConfig;
+use crate::protocol::{Effort, Problem, counted};
+use crate::subagents::{AgentDefinition, AgentFolder, AgentOrigin, AgentSet, Format, PROJECT_FOLDERS, Report, check};
+use crate::text::{clean, clean_line, truncate, width};
+use crate::tools::AgentTools;
+use args::AgentsAction;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use strsim::damerau_levenshtein;
+
+/// Maximum columns of a description in the list.
+const DESCRIPTION_CELLS: usize = 100;
+
+pub(crate) fn run(place: &AppContext, common: &Common, action: AgentsAction) -> Result<Exit, CliError> {
+    match action {
+        AgentsAction::List { json } => Ok(list(&usable(place, common), json)),
+        AgentsAction::Show { name } => show(&usable(place, common), &name),
+        AgentsAction::Check { path, json } => check_all(place, path.as_deref(), json),
+    }
+}
+
+/// Returns the agents that a session here would have.
+fn usable(place: &AppContext, common: &Common) -> Arc<AgentSet> {
+    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+    project.ignored().iter().for_each(|notice| warn(notice.clone()));
+    place.agents.with_project(&project).set()
+}
+
+/// An agent in the JSON of the list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedAgent<'a> {
+    name: &'a str,
+    description: &'a str,
+    file: &'a str,
+    origin: AgentOrigin,
+    tools: Vec<&'static str>,
+    left_out: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<Effort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_steps: Option<u32>,
+}
+
+fn list(set: &AgentSet, json: bool) -> Exit {
+    if json {
+        let agents: Vec<_> = set.agents.iter().map(listed).collect();
+        say_json(&serde_json::json!({ "agents": agents, "hidden": set.hidden, "broken": set.broken, "limits": set.limits }));
+        return Exit::Completed;
+    }
+    let longest = set.agents.iter().map(|agent| width(&agent.name)).max().unwrap_or_default();
+    let mut text = String::new();
+    for agent in &set.agents {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{:longest$}  {}", agent.name, truncate(&agent.description, DESCRIPTION_CELLS));
+        let _ = writeln!(text, "{:longest$}  {}", "", clean_line(&agent.file));
+    }
+    print_text(&text);
+    let hidden = set.hidden.iter().map(|hidden| {
+        format!("`{}` is not used: the agent in `{}` has the same name", clean_line(&hidden.file), clean_line(&hidden.used_file))
+    });
+    let broken = set.broken.iter().flat_map(|broken| {
+        let file = shown(&broken.file);
+        broken.faults.iter().map(move |fault| format!("ignored an agent: {}", fault.located(&file)))
+    });
+    let told: Vec<String> = hidden.chain(broken).chain(set.limits.iter().cloned()).collect();
+    warn_all(&told);
+    Exit::Completed
+}
+
+fn listed(agent: &AgentDefinition) -> ListedAgent<'_> {
+    let tools = AgentTools::new(agent);
+    ListedAgent {
+        name: &agent.name,
+        description: &agent.description,
+        file: &agent.file,
+        origin: agent.origin,
+        tools: tools.given,
+        left_out: tools.left_out.into_iter().map(|(entry, _)| entry).collect(),
+        model: agent.model.as_deref(),
+        effort: agent.effort,
+        max_steps: agent.max_steps,
+    }
+}
+
+fn show(set: &AgentSet, name: &str) -> Result<Exit, CliError> {
+    let name = name.trim_start_matches('@');
+    let Some(agent) = set.find(name) else { return Err(unknown(set, name)) };
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{key:12} {}", clean_line(value));
+    };
+    line("name", &agent.name);
+    line("description", &agent.description);
+    line("file", &agent.file);
+    let tools = AgentTools::new(agent);
+    let given = if tools.given.is_empty() { "none".to_owned() } else { tools.given.join(", ") };
+    line("tools", &given);
+    for (entry, why) in &tools.left_out {
+        line("left out", &format!("{entry} ({why})"));
+    }
+    line("model", agent.model.as_deref().unwrap_or("the model of the session"));
+    if let Some(effort) = agent.effort {
+        line("effort", effort.as_str());
+    }
+    if let Some(steps) = agent.max_steps {
+        line("steps", &format!("at most {steps}"));
+    }
+    for hidden in set.hidden.iter().filter(|hidden| agent.is_named(&hidden.name)) {
+        line("not used", &hidden.file);
+    }
+    print_text(&format!("{text}\n{}\n", clean(&agent.prompt)));
+    Ok(Exit::Completed)
+}
+
+fn unknown(set: &AgentSet, name: &str) -> CliError {
+    let mut problem = Problem::new(format!("there is no agent `{}`", name.escape_debug()));
+    let is_it = |file: &str| Path::new(file).file_stem().is_some_and(|stem| stem == name);
+    if let Some(broken) = set.broken.iter().find(|broken| is_it(&broken.file)) {
+        let fault = broken.faults.first().map(|fault| fault.located(&shown(&broken.file))).unwrap_or_default();
+        return CliError::usage(problem.because(fault));
+    }
+    let near = set.agents.iter().map(|agent| (damerau_levenshtein(&agent.name, name), agent.name.as_str())).min();
+    if let Some((_, near)) = near.filter(|(distance, known)| *distance <= 1 + known.len() / 4) {
+        problem = problem.hint(format!("did you mean `{near}`?"));
+    }
+    CliError::usage(problem.hint("run `aye agents list` to list the agents"))
+}
+
+/// Checks the agents at a path, or those of the project and of the user. A check uses nothing that it reads, so it needs no trust.
+fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
+    let reports: Vec<Report> = if let Some(path) = path {
+        check_path(place, path)?
+    } else {
+        let folder = |(name, format): &(&str, Format)| folder(place, &place.workspace.join(name), *format);
+        let own = own_folders(&place.directories, &place.home);
+        PROJECT_FOLDERS.iter().map(folder).chain(own).flat_map(|folder| check_folder(&folder)).collect()
+    };
+    let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
+    let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };
+    if json {
+        say_json(&reports);
+        return Ok(exit);
+    }
+    let mut text = String::new();
+    for report in &reports {
+        let file = shown(&report.file);
+        let lines = |kind: &'static str| move |message: String| format!("{kind}: {}\n", clean_line(&message));
+        text.extend(report.errors.iter().map(|fault| fault.located(&file)).map(lines("error")));
+        text.extend(report.warnings.iter().map(|fault| fault.located(&file)).map(lines("warning")));
+    }
+    let warnings = reports.iter().map(|report| report.warnings.len()).sum::<usize>();
+    let count = |number: usize, one, many| counted(number as u64, one, many);
+    let (agents, errors) = (count(reports.len(), "agent", "agents"), count(errors, "error", "errors"));
+    print_text(&format!("{text}{agents}: {errors}, {}\n", count(warnings, "warning", "warnings")));
+    Ok(exit)
+}
+
+/// Returns the mistakes of each file of a folder, and of the folder itself.
+fn check_folder(folder: &AgentFolder) -> Vec<Report> {
+    let (files, limit) = folder.read();
+    let mut reports: Vec<Report> = files.iter().map(check).collect();
+    reports.extend(limit.map(|limit| Report {
+        file: folder.shown.clone(),
+        errors: vec![crate::skills::Fault::general(limit)],
+        warnings: Vec::new(),
+    }));
+    reports
+}
+
+/// Returns the mistakes of the file or the folder of agents at a path.
+fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> {
+    let given = path.display().to_string();
+    let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));
+    let full = place.workspace.join(path);
+    let real = full.canonicalize().map_err(|error| failed(error.to_string()))?;
+    if real.is_file() {
+        let parent = real.parent().unwrap_or(&real);
+        let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some(format) = Format::of_file(&name) else {
+            return Err(failed("it is not a Markdown or TOML file".to_owned()));
+        };
+        return Ok(vec![check(&folder(place, parent, format).file(&name))]);
+    }
+    let formats = [Format::Markdown, Format::Toml];
+    let reports: Vec<Report> = formats.iter().flat_map(|format| check_folder(&folder(place, &real, *format))).collect();
+    let hint = "an agent is a Markdown file with front matter, or a TOML file";
+    if reports.is_empty() { Err(failed("there is no agent".to_owned()).hint(hint)) } else { Ok(reports) }
+}
+
+fn folder(place: &AppContext, path: &Path, format: Format) -> AgentFolder {
+    AgentFolder {
+        path: path.to_owned(),
+        shown: path.strip_prefix(&place.workspace).unwrap_or(path).display().to_string(),
+        format,
+        origin: AgentOrigin::Project,
+    }
+}
+
+/// Returns a file name for the terminal.
+fn shown(file: &str) -> String {
+    crate::text::reveal_line(file)
+}

@@ -1,0 +1,58 @@
+//! Authority of the session that starts an agent: the agent may do nothing that this session may not do.
+
+use crate::agent::Account;
+use crate::host::policy_layers::Policy;
+use crate::policy::Enforcer;
+use crate::protocol::SessionId;
+use crate::tools::SessionAgents;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
+
+/// The policy of a session, with its mode and its limits on tools.
+#[derive(Clone)]
+pub(crate) struct Authority {
+    pub policy: Policy,
+    pub enforcer: Enforcer,
+}
+
+/// The connection of a session to its agents. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct AgentLinks {
+    /// The agents that can be started, and the part of aye that runs them.
+    pub agents: SessionAgents,
+    pub authority: Arc<watch::Sender<Authority>>,
+    /// The account that pays for the agents, once the session runs.
+    pub account: Arc<OnceLock<Account>>,
+}
+
+/// The session that started this one. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ParentSession {
+    pub session: SessionId,
+    /// This session.
+    pub child: SessionId,
+    authority: watch::Receiver<Authority>,
+}
+
+impl ParentSession {
+    pub(crate) fn new(session: SessionId, child: SessionId, authority: watch::Receiver<Authority>) -> Self {
+        Self { session, child, authority }
+    }
+
+    /// Returns the policy that the parent has now.
+    pub(crate) fn policy(&self) -> Policy {
+        self.authority.borrow().policy.clone()
+    }
+
+    /// Returns the enforcer in which every verdict needs the parent's as well.
+    pub(crate) fn narrow(&self, enforcer: Enforcer) -> Enforcer {
+        enforcer.within(self.authority.borrow().enforcer.clone())
+    }
+
+    /// Waits until the authority of the parent changes; forever once the parent has ended.
+    pub(crate) async fn changed(&mut self) {
+        if self.authority.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Agents of a run: those of the user, those of a trusted project, and the built-in ones.
+
+use crate::config::Directories;
+use crate::host::project::ProjectConfig;
+use crate::subagents::{AgentFile, AgentFolder, AgentOrigin, AgentSet, HOME_FOLDERS};
+use crate::text::abbreviate_home;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// The agents of a run, read when they are first needed. Cheap to clone; clones share what was read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Agents {
+    own: Vec<AgentFolder>,
+    /// Files of the project, as they were when it was trusted.
+    project: Vec<AgentFile>,
+    /// Sentences about files of the project that are not read.
+    limits: Vec<String>,
+    set: Arc<OnceLock<Arc<AgentSet>>>,
+}
+
+impl Agents {
+    /// Returns the agents of the user. Reads nothing yet.
+    pub(crate) fn of_user(directories: &Directories, home: &Path) -> Self {
+        Self { own: own_folders(directories, home), ..Self::default() }
+    }
+
+    /// Returns the agents together with those of a project, if it is trusted.
+    pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
+        let root = project.root();
+        let file = |(path, bytes): (std::path::PathBuf, &[u8])| AgentFile {
+            shown: path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned(),
+            content: Ok(bytes.to_vec()),
+            origin: AgentOrigin::Project,
+        };
+        let files = project.agents().into_iter().map(file).collect();
+        Self { own: self.own.clone(), project: files, limits: project.agent_limits(), set: Arc::default() }
+    }
+
+    /// Returns the agents as they were when they were first needed.
+    pub(crate) fn set(&self) -> Arc<AgentSet> {
+        Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
+    }
+
+    /// Returns whether both have the same agents. Reads those that were not needed yet.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.set() == other.set()
+    }
+
+    /// Returns sentences about agents that are not used, for the start of a session.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        let set = self.set();
+        set.limits.iter().cloned().chain(set.notice()).collect()
+    }
+
+    /// Returns the names of the agents, for display.
+    pub(crate) fn names(&self) -> String {
+        let set = self.set();
+        let names: Vec<&str> = set.agents.iter().map(|agent| agent.name.as_str()).collect();
+        names.join(", ")
+    }
+
+    fn read(&self) -> AgentSet {
+        let (mut files, mut limits) = (self.project.clone(), self.limits.clone());
+        for folder in &self.own {
+            let (found, limit) = folder.read();
+            files.extend(found);
+            limits.extend(limit);
+        }
+        AgentSet::new(&files, limits)
+    }
+}
+
+/// Returns the folders of the user's agents, in order of precedence.
+pub(crate) fn own_folders(directories: &Directories, home: &Path) -> Vec<AgentFolder> {
+    let own = std::iter::once((directories.config.join("agents"), crate::subagents::Format::Markdown));
+    let in_home = HOME_FOLDERS.iter().map(|(name, format)| (home.join(name), *format));
+    let folder = |(path, format): (std::path::PathBuf, _)| AgentFolder {
+        shown: abbreviate_home(&path, home),
+        path,
+        format,
+        origin: AgentOrigin::User,
+    };
+    own.chain(in_home).map(folder).collect()
+}

@@ -1,0 +1,11 @@
+//! Errors of agents, for the call that started them.
+
+use crate::protocol::{ErrorCode, ToolError};
+
+pub(super) fn failed(message: impl Into<String>) -> ToolError {
+    ToolError::new(ErrorCode::ToolExecutionFailed, message)
+}
+
+pub(super) fn stopped() -> ToolError {
+    ToolError::new(ErrorCode::Cancelled, "the agent was stopped by the user; it changed nothing")
+}

@@ -1,0 +1,312 @@
+//! The run of one agent in a session of its own.
+
+use super::agent_error::{failed, stopped};
+use super::front_end::FrontEnd;
+use super::{PreparedSession, SessionBuilder};
+use crate::agent::{self, Account, AccountState};
+use crate::config::{SetEffort, SetLimit};
+use crate::host::agent_authority::ParentSession;
+use crate::host::context::AppContext;
+use crate::host::error::CliError;
+use crate::host::options::{Common, SessionChoice};
+use crate::policy::{ToolLimit, ToolNames};
+use crate::ports::AgentTask;
+use crate::protocol::{
+    AgentEvent, AgentState, Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, ErrorCode, Event, EventKind, Failure, Mode,
+    Problem, ToolError,
+};
+use crate::session::{SessionState, Spent, TaskStage, Totals};
+use crate::store::{Store, StoreError};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+
+/// Maximum bytes of an unfinished agent's text in an error.
+const PARTIAL_BYTES: usize = 8 << 10;
+
+/// Everything that the session of an agent needs of its parent.
+pub(super) struct ChildSetup {
+    pub common: Common,
+    pub place: AppContext,
+    pub store: Store,
+    pub parent: ParentSession,
+    /// Pays for the requests.
+    pub account: Account,
+    pub stop: CancellationToken,
+    /// Receives the steps, one in a line.
+    pub output: mpsc::Sender<String>,
+}
+
+/// The run of one agent.
+pub(super) struct AgentRun {
+    setup: ChildSetup,
+    task: AgentTask,
+}
+
+/// The calls and the usage of an agent in this process.
+#[derive(Default)]
+struct Seen {
+    calls: u32,
+    totals: Totals,
+}
+
+/// Work of an earlier process for the same call.
+enum Earlier {
+    Nothing,
+    /// A session whose task has not begun.
+    Session,
+    /// The task has not ended; it is continued.
+    Unfinished,
+    Ended(Result<String, ToolError>),
+}
+
+impl AgentRun {
+    pub(super) fn new(setup: ChildSetup, task: AgentTask) -> Self {
+        Self { setup, task }
+    }
+
+    /// Returns the last message of the agent.
+    pub(super) async fn result(self) -> Result<String, ToolError> {
+        let earlier = match self.earlier().await.map_err(tool_error)? {
+            Earlier::Ended(result) => return result,
+            earlier => earlier,
+        };
+        let Some(state) = self.setup.account.state().await else { return Err(failed("the session is ending")) };
+        if let Some(failure) = &state.failure {
+            return Err(failed(failure.problem().text()));
+        }
+        let preparing = Box::pin(self.prepare(&state, &earlier));
+        let prepared = tokio::select! {
+            prepared = preparing => prepared.map_err(tool_error)?,
+            () = self.setup.stop.cancelled() => return Err(stopped()),
+        };
+        self.emit_start().await;
+        let mut seen = Seen::default();
+        let result = self.drive(prepared, !matches!(earlier, Earlier::Unfinished), &mut seen).await;
+        self.emit_end(&result, &seen).await;
+        result
+    }
+
+    async fn emit_start(&self) {
+        let AgentTask { tool_call_id, agent, title, prompt, terms, .. } = &self.task;
+        let started = AgentEvent::Started {
+            tool_call_id: tool_call_id.clone(),
+            agent_session_id: self.setup.parent.child.clone(),
+            agent: agent.clone(),
+            title: title.clone(),
+            prompt: prompt.clone(),
+            max_steps: terms.max_steps,
+            budget_percent: terms.budget_percent,
+        };
+        self.setup.account.emit(started).await;
+    }
+
+    async fn emit_end(&self, result: &Result<String, ToolError>, seen: &Seen) {
+        let state = match result {
+            Ok(_) => AgentState::Completed,
+            Err(error) if error.code == ErrorCode::Cancelled => AgentState::Stopped,
+            Err(_) => AgentState::Failed,
+        };
+        let agent_session_id = self.setup.parent.child.clone();
+        let (calls, tokens, cost_usd) = (seen.calls, seen.totals.tokens(), seen.totals.cost_usd);
+        self.setup.account.emit(AgentEvent::Ended { agent_session_id, state, calls, tokens, cost_usd }).await;
+    }
+
+    /// Finds what an earlier process did for this call.
+    async fn earlier(&self) -> Result<Earlier, CliError> {
+        let (store, id) = (self.setup.store.clone(), self.setup.parent.child.clone());
+        off_thread(move || {
+            let loaded = match store.load(&id) {
+                Ok(loaded) => loaded,
+                Err(StoreError::NoSession { .. }) => return Ok(Earlier::Nothing),
+                Err(error) => return Err(CliError::from(error)),
+            };
+            let state = SessionState::from_records(&loaded.records);
+            Ok(match state.task().map(|task| task.stage) {
+                None => Earlier::Session,
+                Some(TaskStage::Completed) => Earlier::Ended(Ok(state.last_response().to_owned())),
+                Some(TaskStage::Failed | TaskStage::Cancelled) => {
+                    let message = with_text("the agent was stopped before aye exited", state.last_response());
+                    Earlier::Ended(Err(failed(message)))
+                }
+                Some(TaskStage::Running | TaskStage::Waiting | TaskStage::Paused) => Earlier::Unfinished,
+            })
+        })
+        .await?
+    }
+
+    /// Opens the session of the agent.
+    async fn prepare(&self, state: &AccountState, earlier: &Earlier) -> Result<PreparedSession, CliError> {
+        let (common, place) = (self.common(state), self.place(state));
+        let (store, id) = (self.setup.store.clone(), self.setup.parent.child.clone());
+        let choice = match earlier {
+            Earlier::Session | Earlier::Unfinished => SessionChoice::Id(id.to_string()),
+            Earlier::Nothing | Earlier::Ended(_) => SessionChoice::New,
+        };
+        let builder = off_thread(move || {
+            let builder = SessionBuilder::find(FrontEnd::agent(), common, place, store, &choice)?;
+            Ok::<_, CliError>(builder)
+        });
+        let builder = builder.await??.with_model().await?;
+        let mut claimed = off_thread(move || builder.claim()).await??;
+        let sandbox = off_thread(claimed.sandbox_probe()).await?;
+        claimed.set_sandbox(sandbox);
+        Ok(claimed.prepare().await?)
+    }
+
+    fn common(&self, state: &AccountState) -> Common {
+        let model = self.task.model.clone().unwrap_or_else(|| state.model.clone());
+        Common {
+            model: Some(model).filter(|model| !model.is_empty()),
+            mode: Some(Mode::Plan),
+            max_steps: Some(self.steps(state)),
+            take_over: false,
+            ..self.setup.common.clone()
+        }
+    }
+
+    /// Returns the place of the agent: plan mode, only its tools, and its share of the budgets.
+    fn place(&self, state: &AccountState) -> AppContext {
+        let mut place = self.setup.place.clone();
+        place.mode = Mode::Plan;
+        place.parent = Some(self.setup.parent.clone());
+        let rule = format!("agent {}", self.task.agent);
+        place.allowed_tools = Some(ToolLimit { rule: rule.clone(), names: ToolNames::Allowed(self.task.tools.clone()) });
+        place.settings.limits = shares(&state.budgets, self.task.terms.budget_percent, &rule);
+        let effort = self.task.effort.or(state.effort);
+        place.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
+        place
+    }
+
+    /// Returns the maximum number of steps, within those that the session has left.
+    fn steps(&self, state: &AccountState) -> u32 {
+        let left = state.budgets.iter().filter(|budget| budget.unit == BudgetUnit::Steps).map(left);
+        let least = left.fold(f64::from(self.task.terms.max_steps), f64::min);
+        // At least one step, and no more than fit.
+        least.max(1.0) as u32
+    }
+
+    /// Runs the session until its task ends, and closes it.
+    async fn drive(&self, prepared: PreparedSession, is_new: bool, seen: &mut Seen) -> Result<String, ToolError> {
+        let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
+        let (events, mut receive_events) = mpsc::unbounded_channel();
+        let mut session = prepared.start(receive_commands, events, None);
+        if is_new {
+            let _ = commands.send(Command::Prompt { text: self.prompt() }.into()).await;
+        }
+        let mut end = None;
+        let mut is_stopping = false;
+        loop {
+            let event: Option<Event> = tokio::select! {
+                event = receive_events.recv() => event,
+                () = self.setup.stop.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    let _ = commands.send(Command::Kill.into()).await;
+                    let _ = commands.send(Command::Quit.into()).await;
+                    continue;
+                }
+            };
+            let Some(Event { kind, .. }) = event else { break };
+            if let Some(failure) = self.follow(&kind, seen).await {
+                end.get_or_insert(Err(failed(failure.problem().text())));
+                let _ = commands.send(Command::Kill.into()).await;
+            }
+            if kind.is_over() {
+                end.get_or_insert_with(|| ended(kind));
+                let _ = commands.send(Command::Quit.into()).await;
+            }
+        }
+        session.ended().await;
+        session.close().await;
+        let end = end.unwrap_or_else(|| Err(failed("the agent ended without a result")));
+        match end {
+            Ok(text) => Ok(text),
+            Err(_) if is_stopping => Err(stopped()),
+            Err(error) => Err(self.with_partial_text(error).await),
+        }
+    }
+
+    /// Reports the step of an event, and counts its usage. Returns why no further request may be sent.
+    async fn follow(&self, kind: &EventKind, seen: &mut Seen) -> Option<Failure> {
+        match kind {
+            EventKind::ToolRequested { summary, .. } => {
+                // A full channel drops lines; the result is complete.
+                let _ = self.setup.output.try_send(format!("{summary}\n"));
+                seen.calls += 1;
+                let (agent_session_id, calls) = (self.setup.parent.child.clone(), seen.calls);
+                self.setup.account.emit(AgentEvent::Called { agent_session_id, calls, summary: summary.clone() }).await;
+            }
+            EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. }
+            | EventKind::LlmRetry { usage: Some(usage), cost_usd, estimated, .. } => {
+                let spent = Spent { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                seen.totals.add(spent);
+                return self.setup.account.count_agent(spent).await;
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Adds the text that the agent wrote before its task failed.
+    async fn with_partial_text(&self, error: ToolError) -> ToolError {
+        let (store, id) = (self.setup.store.clone(), self.setup.parent.child.clone());
+        let loaded = off_thread(move || store.load(&id)).await;
+        let Ok(Ok(loaded)) = loaded else { return error };
+        let state = SessionState::from_records(&loaded.records);
+        let message = with_text(&error.message, state.last_response());
+        ToolError { message, ..error }
+    }
+
+    /// Returns the first message of the agent's conversation.
+    fn prompt(&self) -> String {
+        let AgentTask { agent, title, instructions, prompt, .. } = &self.task;
+        // The first line is the title of the session.
+        format!(
+            "Agent {agent}: {title}\n\nYou work on this task for another session. Your tools only read: whatever needs \
+             approval is denied. Nobody answers questions. Your last message is the result.\n\n{instructions}\n\n# Task\n\n{prompt}"
+        )
+    }
+}
+
+/// Returns the result of a task that has ended.
+fn ended(kind: EventKind) -> Result<String, ToolError> {
+    match kind {
+        EventKind::TaskCompleted { text, .. } if text.trim().is_empty() => Ok("The agent ended without a message.".to_owned()),
+        EventKind::TaskCompleted { text, .. } => Ok(text),
+        EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => Err(failed(failure.problem().text())),
+        _ => Err(failed("the agent was interrupted")),
+    }
+}
+
+fn with_text(message: &str, text: &str) -> String {
+    if text.trim().is_empty() {
+        return message.to_owned();
+    }
+    let end = crate::protocol::cut_before(text, PARTIAL_BYTES);
+    format!("{message}\nIts last text:\n{}", &text[..end])
+}
+
+/// Returns the share of what is left of each budget, for the session of an agent.
+fn shares(budgets: &[Budget], percent: u32, set_by: &str) -> Vec<SetLimit> {
+    let share = |unit: BudgetUnit| {
+        let amounts = budgets.iter().filter(|budget| budget.unit == unit).map(left);
+        let least = amounts.fold(f64::INFINITY, f64::min);
+        let limit = BudgetLimit { scope: BudgetScope::Session, unit, limit: least * f64::from(percent) / 100.0 };
+        least.is_finite().then(|| SetLimit { limit, set_by: set_by.to_owned(), by_flag: true })
+    };
+    [BudgetUnit::CostUsd, BudgetUnit::Tokens].into_iter().filter_map(share).collect()
+}
+
+fn left(budget: &Budget) -> f64 {
+    (budget.limit - budget.used).max(0.0)
+}
+
+fn tool_error(error: CliError) -> ToolError {
+    let problem: Problem = error.into_problem();
+    failed(problem.at("the agent could not be started").text())
+}
+
+/// Runs work that may block on another thread.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CliError> {
+    spawn_blocking(work).await.map_err(|error| CliError::failed(format!("the agent crashed: {error}")))
+}

@@ -1,0 +1,204 @@
+//! Agents that a session has started: their number, their limits, and their end.
+
+use super::agent_error::{failed, stopped};
+use super::agent_run::{AgentRun, ChildSetup};
+use crate::agent::Account;
+use crate::host::agent_authority::{Authority, ParentSession};
+use crate::host::context::AppContext;
+use crate::host::options::Common;
+use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext};
+use crate::protocol::{ErrorCode, SessionId, ToolError};
+use crate::store::Store;
+use futures_util::FutureExt;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Default and maximum number of steps of an agent.
+const DEFAULT_STEPS: u32 = 50;
+const MAX_STEPS: u32 = 200;
+/// Share of what is left of each budget that an agent may use, in percent.
+const BUDGET_PERCENT: u32 = 25;
+/// Maximum number of agents that work at the same time; others wait.
+const MAX_AT_ONCE: usize = 4;
+/// Maximum number of agents that the calls of one response start.
+const MAX_PER_RESPONSE: usize = 16;
+/// Maximum number of agents that a session starts in one process.
+const MAX_PER_SESSION: usize = 500;
+
+/// The agents of a session. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct AgentService {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    common: Common,
+    place: AppContext,
+    store: Store,
+    /// The session that starts the agents.
+    session: SessionId,
+    authority: Arc<watch::Sender<Authority>>,
+    /// The account that pays for the agents, once the session runs.
+    account: Arc<OnceLock<Account>>,
+    slots: Arc<Semaphore>,
+    state: Mutex<State>,
+    /// Fires when the session ends.
+    end: CancellationToken,
+}
+
+#[derive(Default)]
+struct State {
+    /// Number of agents of this response.
+    in_response: usize,
+    /// Sessions of the agents that were started in this process.
+    children: HashMap<SessionId, CancellationToken>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl AgentService {
+    /// Creates the service for a session in this place.
+    pub(super) fn new(
+        common: Common,
+        place: AppContext,
+        store: Store,
+        session: SessionId,
+        (authority, account): (&Arc<watch::Sender<Authority>>, &Arc<OnceLock<Account>>),
+    ) -> Self {
+        let inner = Inner {
+            common,
+            place,
+            store,
+            session,
+            authority: Arc::clone(authority),
+            account: Arc::clone(account),
+            slots: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            state: Mutex::default(),
+            end: CancellationToken::new(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+}
+
+impl AgentRunner for AgentService {
+    fn terms(&self, max_steps: Option<u32>) -> AgentTerms {
+        AgentTerms { max_steps: max_steps.unwrap_or(DEFAULT_STEPS).min(MAX_STEPS), budget_percent: BUDGET_PERCENT }
+    }
+
+    fn run(&self, task: AgentTask, context: RunContext) -> BoxFuture<'static, Result<String, ToolError>> {
+        Arc::clone(&self.inner).run(task, context).boxed()
+    }
+
+    fn stepped(&self) {
+        self.inner.state().in_response = 0;
+    }
+
+    fn stop(&self, agent: &SessionId) {
+        if let Some(stop) = self.inner.state().children.get(agent) {
+            stop.cancel();
+        }
+    }
+
+    fn end_all(&self) -> BoxFuture<'static, ()> {
+        self.inner.end.cancel();
+        let tasks = std::mem::take(&mut self.inner.state().tasks);
+        async move {
+            for task in tasks {
+                let _ = task.await;
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn run(self: Arc<Self>, task: AgentTask, context: RunContext) -> Result<String, ToolError> {
+        let (child, stop) = self.admit(&task)?;
+        let Some(account) = self.account.get().cloned() else {
+            return Err(failed("the session has not started"));
+        };
+        let slots = Arc::clone(&self.slots);
+        let slot = tokio::select! {
+            slot = slots.acquire_owned() => slot.map_err(|_| failed("the session is ending"))?,
+            () = context.interrupt.cancelled() => return Err(stopped()),
+            () = stop.cancelled() => return Err(stopped()),
+        };
+        // Dropping this future stops the agent, and its session is still closed.
+        let guard = stop.clone().drop_guard();
+        let parent = ParentSession::new(self.session.clone(), child, self.authority.subscribe());
+        let setup = ChildSetup {
+            common: self.common.clone(),
+            place: self.place.clone(),
+            store: self.store.clone(),
+            parent,
+            account,
+            stop: stop.clone(),
+            output: context.output.clone(),
+        };
+        let (answer, mut answered) = tokio::sync::oneshot::channel();
+        let run = AgentRun::new(setup, task);
+        let work = tokio::spawn(async move {
+            // Nobody waits for the result of an abandoned call.
+            let _ = answer.send(Box::pin(run.result()).await);
+            drop(slot);
+        });
+        self.add(work);
+        let result = tokio::select! {
+            result = &mut answered => result,
+            () = context.interrupt.cancelled() => {
+                stop.cancel();
+                answered.await
+            }
+        };
+        drop(guard);
+        result.unwrap_or_else(|_| Err(failed("the agent crashed")))
+    }
+
+    /// Counts an agent, and returns the ID of its session, and the token that stops it. The ID is the same for the same
+    /// call, also after a crash.
+    fn admit(&self, task: &AgentTask) -> Result<(SessionId, CancellationToken), ToolError> {
+        let mut state = self.state();
+        if self.end.is_cancelled() {
+            return Err(failed("the session is ending"));
+        }
+        if state.in_response >= MAX_PER_RESPONSE {
+            let message =
+                format!("one response starts at most {MAX_PER_RESPONSE} agents; start the others after these have ended");
+            return Err(ToolError::new(ErrorCode::InvalidRequest, message));
+        }
+        if state.children.len() >= MAX_PER_SESSION {
+            let message = format!("a session starts at most {MAX_PER_SESSION} agents; do the rest yourself with your tools");
+            return Err(ToolError::new(ErrorCode::InvalidRequest, message));
+        }
+        let ids = (0_u32..).map(|number| child_id(&self.session, task, number));
+        let Some(id) = ids.into_iter().find(|id| !state.children.contains_key(id)) else {
+            return Err(failed("too many agents"));
+        };
+        state.in_response += 1;
+        let stop = self.end.child_token();
+        state.children.insert(id.clone(), stop.clone());
+        Ok((id, stop))
+    }
+
+    fn add(&self, work: JoinHandle<()>) {
+        let mut state = self.state();
+        state.tasks.retain(|task| !task.is_finished());
+        state.tasks.push(work);
+    }
+}
+
+/// Returns the ID of the session of an agent. `number`: of the earlier agents with the same call and prompt.
+fn child_id(session: &SessionId, task: &AgentTask, number: u32) -> SessionId {
+    let mut hash = blake3::Hasher::new();
+    let number = number.to_string();
+    for part in [session.as_str(), task.tool_call_id.as_str(), &task.agent, &task.prompt, &number] {
+        hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    SessionId::new(hash.finalize().to_hex()[..32].to_owned())
+}

@@ -1,0 +1,100 @@
+//! Enforcers within another: an agent may do only what the session that starts it may do.
+
+use super::*;
+use crate::policy::{ToolLimit, ToolNames};
+use proptest::prelude::*;
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+/// Policies from strict to lax.
+const POLICIES: [&str; 5] = [
+    "",
+    "[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n",
+    "[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}/src\"]\nblocked_paths = [\"${workspace}/src/secret\"]\n\
+     [capabilities.\"Shell.Exec\"]\nrequires_approval = true\n",
+    "[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n[capabilities.\"File.Write\"]\n\
+     allowed_paths = [\"${workspace}\"]\nrequires_approval = true\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n",
+    "[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n[capabilities.\"File.Write\"]\n\
+     allowed_paths = [\"${workspace}\"]\n[capabilities.\"File.Delete\"]\nallowed_paths = [\"${workspace}\"]\n\
+     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n",
+];
+const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
+
+fn under(policy: usize, mode: usize) -> Enforcer {
+    let mut enforcer = enforcer(parsed(&format!("schema_version = 1\n{}", POLICIES[policy])));
+    enforcer.set_mode(MODES[mode]);
+    enforcer
+}
+
+fn actions() -> Vec<Action> {
+    let files = ["src/a.rs", "src/secret/key", "b.txt", "/etc/passwd"];
+    let of_file = |path: &str| {
+        let target = target(path);
+        [Action::Read { target: target.clone() }, Action::Write { target: target.clone() }, Action::Delete { target }]
+    };
+    let command = |line: &&str| Action::Exec { command: (*line).to_owned(), cwd: target(ROOT) };
+    let lines = ["ls", "cat src/a.rs", "rm -rf src", "cargo test", "curl https://example.org", "git log"];
+    files.into_iter().flat_map(of_file).chain(lines.iter().map(command)).collect()
+}
+
+fn rank(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Allow(_) => 0,
+        Verdict::Ask(_) => 1,
+        Verdict::Deny(_) => 2,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_an_enforcer_within_another_allows_both_allow(
+        (own_policy, own_mode) in (0..POLICIES.len(), 0..MODES.len()),
+        (outer_policy, outer_mode) in (0..POLICIES.len(), 0..MODES.len()),
+        chosen in proptest::collection::vec(0..18_usize, 1..4),
+    ) {
+        let all = actions();
+        let actions: Vec<Action> = chosen.into_iter().map(|index| all[index].clone()).collect();
+        let (own, outer) = (under(own_policy, own_mode), under(outer_policy, outer_mode));
+        let within = own.clone().within(outer.clone());
+        let verdicts = [&own, &outer, &within].map(|enforcer| enforcer.judge(&actions, NOW));
+        let [own_rank, outer_rank, rank] = [0, 1, 2].map(|index| rank(&verdicts[index]));
+        prop_assert_eq!(rank, own_rank.max(outer_rank), "{:?}", actions);
+        if let [Verdict::Allow(one), Verdict::Allow(other), Verdict::Allow(both)] = &verdicts {
+            prop_assert_eq!(both.reads_only(), one.reads_only() || other.reads_only() || both.relies_on().is_some_and(|relies| relies.as_reading));
+            prop_assert!(both.layer().is_some() || (one.layer().is_none() && other.layer().is_none()));
+        }
+        for action in &actions {
+            let denied = own.denies_file(action, NOW) || outer.denies_file(action, NOW);
+            if matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Delete { .. }) {
+                prop_assert_eq!(within.denies_file(action, NOW), denied, "{:?}", action);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tool_or_a_capability_that_either_lacks_is_not_offered() {
+    let limit = |names: &[&str]| ToolLimit {
+        rule: "test".to_owned(),
+        names: ToolNames::Allowed(names.iter().map(|name| (*name).to_owned()).collect()),
+    };
+    let own = under(4, 3).limited(vec![limit(&["ReadFile", "Grep"])]);
+    let outer = under(1, 3).limited(vec![limit(&["ReadFile", "RunCommand"])]);
+    let within = own.within(outer);
+    let offered = ["ReadFile", "Grep", "RunCommand"].map(|name| within.offers(name).is_ok());
+    assert_eq!(offered, [true, false, false]);
+    assert!(within.grants("File.Read") && !within.grants("Shell.Exec"));
+}
+
+#[test]
+fn a_replaced_policy_keeps_the_outer_enforcer_of_the_new_one() {
+    let write = [Action::Write { target: target("src/a.rs") }];
+    let mut within = under(4, 3).within(under(4, 3));
+    assert!(matches!(within.judge(&write, NOW), Verdict::Allow(_)));
+    within.replace(under(4, 3).within(under(1, 3)));
+    assert!(!matches!(within.judge(&write, NOW), Verdict::Allow(_)));
+    within.replace(under(4, 3).within(under(4, 0)));
+    assert!(matches!(within.judge(&write, NOW), Verdict::Deny(_)), "the outer mode is plan mode");
+}

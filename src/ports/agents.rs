@@ -1,0 +1,46 @@
+//! Agents that a call starts: each works on its own, and returns one result.
+
+use super::{BoxFuture, RunContext};
+use crate::protocol::{CallId, Effort, SessionId, ToolError};
+
+/// Task of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentTask {
+    pub tool_call_id: CallId,
+    /// Name of the agent.
+    pub agent: String,
+    /// The task in a few words.
+    pub title: String,
+    /// Task as the model describes it.
+    pub prompt: String,
+    /// Instructions of the agent.
+    pub instructions: String,
+    /// Names of its tools; it has no others.
+    pub tools: Vec<String>,
+    /// Model of the agent, if it is not that of the session.
+    pub model: Option<String>,
+    pub effort: Option<Effort>,
+    pub terms: AgentTerms,
+}
+
+/// Limits of an agent, as its call shows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AgentTerms {
+    pub max_steps: u32,
+    /// Share of what is left of each budget, in percent.
+    pub budget_percent: u32,
+}
+
+/// Runs agents. The agent of a call may do nothing that the session of the call may not do.
+pub(crate) trait AgentRunner: Send + Sync {
+    /// Returns the limits of an agent that asks for this number of steps.
+    fn terms(&self, max_steps: Option<u32>) -> AgentTerms;
+    /// Runs an agent until its task ends, and returns its last message. The output in `context` receives its steps.
+    fn run(&self, task: AgentTask, context: RunContext) -> BoxFuture<'static, Result<String, ToolError>>;
+    /// Assigns the following calls to another step.
+    fn stepped(&self);
+    /// Stops an agent, by the ID of its session.
+    fn stop(&self, agent: &SessionId);
+    /// Stops all agents; completes when they have ended.
+    fn end_all(&self) -> BoxFuture<'static, ()>;
+}

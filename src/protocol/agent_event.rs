@@ -1,0 +1,65 @@
+//! Events of agents that a session started.
+
+use super::{CallId, SessionId, Usage};
+use serde::{Deserialize, Serialize};
+
+/// Event of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum AgentEvent {
+    /// An agent starts to work on a call, in a session of its own.
+    Started {
+        tool_call_id: CallId,
+        /// Session of the agent.
+        agent_session_id: SessionId,
+        /// Name of the agent.
+        agent: String,
+        /// The task in a few words.
+        title: String,
+        /// The task as the model describes it.
+        prompt: String,
+        max_steps: u32,
+        /// Share of what is left of each budget, in percent.
+        budget_percent: u32,
+    },
+    /// An agent begins a call.
+    Called {
+        agent_session_id: SessionId,
+        /// Number of calls so far.
+        calls: u32,
+        /// One-line summary of the call.
+        summary: String,
+    },
+    /// A request of an agent ended. It counts in the totals of the session and its task, and is no part of its conversation.
+    Spent {
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+        /// Cost of the session so far, if all prices are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_cost_usd: Option<f64>,
+        /// Whether tokens and cost are partly estimated.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
+    },
+    /// An agent ended.
+    Ended {
+        agent_session_id: SessionId,
+        state: AgentState,
+        /// Number of its calls.
+        calls: u32,
+        /// Tokens of its requests.
+        tokens: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+}
+
+/// How an agent ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentState {
+    Completed,
+    Failed,
+    Stopped,
+}

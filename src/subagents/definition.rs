@@ -1,0 +1,218 @@
+//! The definition of an agent: its name, its tools, its model and its instructions.
+
+use crate::protocol::Effort;
+use crate::skills::Fault;
+use crate::text::clean_line;
+use serde::Serialize;
+
+/// Maximum characters of a name.
+const NAME_CHARS: usize = 64;
+/// Maximum characters of a description that are used.
+const DESCRIPTION_CHARS: usize = 2048;
+/// Maximum number of entries of a list of tools.
+const MAX_TOOLS: usize = 200;
+/// Maximum bytes of the instructions.
+const PROMPT_BYTES: usize = 64 << 10;
+
+/// The owner of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum AgentOrigin {
+    Project,
+    User,
+    BuiltIn,
+}
+
+/// An agent as its file describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentDefinition {
+    pub name: String,
+    /// Description in one line, without control characters.
+    pub description: String,
+    /// The tools of the agent, as written; `None` if the file does not list any.
+    pub tools: Option<Vec<String>>,
+    /// Tools that the agent does not get, as written.
+    pub denied_tools: Vec<String>,
+    /// The model, as written.
+    pub model: Option<String>,
+    pub effort: Option<Effort>,
+    /// Maximum number of steps, if the file sets one.
+    pub max_steps: Option<u32>,
+    /// Instructions of the agent.
+    pub prompt: String,
+    pub origin: AgentOrigin,
+    /// File of the agent as users know it.
+    pub file: String,
+}
+
+impl AgentDefinition {
+    /// Returns whether this is the name of the agent, ignoring case.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name.trim())
+    }
+}
+
+/// The fields of a file that are read so far.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    pub name: Option<(String, usize)>,
+    pub description: Option<(String, usize)>,
+    pub tools: Option<Vec<String>>,
+    pub denied_tools: Vec<String>,
+    pub model: Option<String>,
+    pub effort: Option<Effort>,
+    pub max_steps: Option<u32>,
+    pub prompt: String,
+    pub errors: Vec<Fault>,
+    pub warnings: Vec<Fault>,
+}
+
+/// The result of reading a file.
+#[derive(Debug, Default)]
+pub(super) struct ReadDefinition {
+    /// The agent; `None` if there are errors.
+    pub agent: Option<AgentDefinition>,
+    pub errors: Vec<Fault>,
+    pub warnings: Vec<Fault>,
+}
+
+impl ReadDefinition {
+    pub(super) fn failed(fault: Fault) -> Self {
+        Self { errors: vec![fault], ..Self::default() }
+    }
+}
+
+impl Fields {
+    /// Sets the effort from its name.
+    pub(super) fn take_effort(&mut self, name: &str, line: usize) {
+        let lower = name.trim().to_ascii_lowercase();
+        let known = Effort::ALL.into_iter().find(|effort| effort.as_str() == lower);
+        match known.or_else(|| (lower == "none").then_some(Effort::Off)) {
+            Some(effort) => self.effort = Some(effort),
+            None => {
+                let all = Effort::ALL.map(Effort::as_str).join(", ");
+                self.warnings.push(Fault::at(line, format!("unknown effort `{}`; expected one of {all}", name.escape_debug())));
+            }
+        }
+    }
+
+    /// Sets the model; `inherit` is the model of the session.
+    pub(super) fn take_model(&mut self, name: &str, line: usize) {
+        let name = clean_line(name.trim());
+        if name.is_empty() || name.eq_ignore_ascii_case("inherit") {
+            return;
+        }
+        if !name.contains('/') {
+            let message = format!("`{name}` is not in the form PROVIDER/NAME; the agent uses the model of the session");
+            self.warnings.push(Fault::at(line, message));
+            return;
+        }
+        self.model = Some(name);
+    }
+
+    /// Sets the maximum number of steps.
+    pub(super) fn take_max_steps(&mut self, text: &str, line: usize) {
+        match text.trim().parse() {
+            Ok(steps @ 1..) => self.max_steps = Some(steps),
+            Ok(0) | Err(_) => self.warnings.push(Fault::at(line, "the number of steps must be a whole number of at least 1")),
+        }
+    }
+
+    /// Checks the number of tools in a list.
+    pub(super) fn checked_tools(&mut self, mut tools: Vec<String>, line: usize) -> Vec<String> {
+        if tools.len() > MAX_TOOLS {
+            self.errors.push(Fault::at(line, format!("a list of tools has more than {MAX_TOOLS} entries")));
+            tools.truncate(MAX_TOOLS);
+        }
+        tools.dedup();
+        tools
+    }
+
+    /// Returns the agent. `stem`: the name of the file without its extension.
+    pub(super) fn finish(mut self, stem: &str, file: &str, origin: AgentOrigin) -> ReadDefinition {
+        let name = self.checked_name(stem);
+        let description = self.checked_description();
+        let prompt = self.prompt.trim().to_owned();
+        if prompt.is_empty() {
+            self.warnings.push(Fault::general("the agent has no instructions"));
+        } else if prompt.len() > PROMPT_BYTES {
+            let message = format!("the instructions have {} KB; the limit is {} KB", prompt.len() >> 10, PROMPT_BYTES >> 10);
+            self.errors.push(Fault::general(message));
+        }
+        let agent = self.errors.is_empty().then(|| AgentDefinition {
+            name,
+            description,
+            tools: self.tools,
+            denied_tools: self.denied_tools,
+            model: self.model,
+            effort: self.effort,
+            max_steps: self.max_steps,
+            prompt,
+            origin,
+            file: file.to_owned(),
+        });
+        ReadDefinition { agent, errors: self.errors, warnings: self.warnings }
+    }
+
+    fn checked_name(&mut self, stem: &str) -> String {
+        let (name, line) = self.name.take().unwrap_or_else(|| {
+            self.warnings.push(Fault::at(1, "`name` is missing; the agent has the name of its file"));
+            (stem.to_owned(), 1)
+        });
+        if let Some(why) = wrong_name(&name) {
+            self.errors.push(Fault::at(line, why));
+        }
+        name
+    }
+
+    fn checked_description(&mut self) -> String {
+        let (text, line) = self.description.take().unwrap_or_default();
+        let text = clean_line(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        if text.is_empty() {
+            let message = "`description` is missing; say what the agent does and when to use it";
+            self.errors.push(Fault::at(line.max(1), message));
+        }
+        if text.chars().count() > DESCRIPTION_CHARS {
+            self.warnings
+                .push(Fault::at(line, format!("only the first {DESCRIPTION_CHARS} characters of `description` are used")));
+            return text.chars().take(DESCRIPTION_CHARS).collect();
+        }
+        text
+    }
+}
+
+/// Returns what is wrong with the name of an agent.
+pub(super) fn wrong_name(name: &str) -> Option<String> {
+    let shown = name.chars().take(NAME_CHARS).collect::<String>();
+    let shown = shown.escape_debug();
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | ' ');
+    let is_edge = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+    if name.is_empty() {
+        Some("the name is empty".to_owned())
+    } else if !name.chars().all(is_allowed) {
+        Some(format!("the name `{shown}` may contain only letters a to z, digits, hyphens, underscores, dots and spaces"))
+    } else if name.len() > NAME_CHARS {
+        Some(format!("the name `{shown}…` has {} characters; the limit is {NAME_CHARS}", name.len()))
+    } else if !is_edge(name.chars().next()) || !is_edge(name.chars().last()) || name.contains("  ") || name.contains("..") {
+        Some(format!("the name `{shown}` must begin and end with a letter or a digit, without two spaces or dots in a row"))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_and_short() {
+        for name in ["explore", "Backend Architect", "code_reviewer-2", "v1.2", "a"] {
+            assert_eq!(wrong_name(name), None, "{name}");
+        }
+        let long = "x".repeat(65);
+        for name in ["", " a", "a ", "-a", "a/b", "../a", "a..b", "a  b", "ä", "a\u{1b}[31m", "a\nb", &long] {
+            assert!(wrong_name(name).is_some(), "{name:?}");
+        }
+        assert!(wrong_name("a\u{1b}[2J").unwrap().contains("`a\\u{1b}[2J`"));
+    }
+}

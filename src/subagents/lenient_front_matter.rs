@@ -1,0 +1,100 @@
+//! Front matter that other agents accept although it is not valid YAML: unquoted text with `: `.
+
+use crate::skills::{Document, Entry, Fault, Value, parse as parse_yaml};
+
+/// The parts of a file.
+pub(super) struct Parsed<'a> {
+    pub entries: Vec<Entry>,
+    /// Text after the front matter.
+    pub body: &'a str,
+    /// The mistake that made the front matter invalid.
+    pub warning: Option<Fault>,
+}
+
+/// Splits a file into the entries of its front matter and its body. If the front matter is not valid YAML, each line of
+/// the form `key: text` is an entry, and other lines continue the entry before them.
+///
+/// # Errors
+/// The front matter is missing, not closed or too long, or has no entries.
+pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
+    let fault = match parse_yaml(text) {
+        Ok(Document { entries, body }) => return Ok(Parsed { entries, body, warning: None }),
+        Err(fault) => fault,
+    };
+    let plain = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some((header, body)) = split(plain) else { return Err(fault) };
+    let entries = lines(header);
+    if entries.is_empty() {
+        return Err(fault);
+    }
+    let message = format!("{}; the lines are read as plain text", fault.message);
+    Ok(Parsed { entries, body, warning: Some(Fault { message, ..fault }) })
+}
+
+/// Maximum bytes of front matter that is read line by line.
+const MAX_BYTES: usize = 64 << 10;
+
+/// Returns the front matter and the body.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let first = text.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
+    let rest = &text[first.len()..];
+    let mut end = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some((&rest[..end], &rest[end + line.len()..]));
+        }
+        end += line.len();
+        if end > MAX_BYTES {
+            return None;
+        }
+    }
+    None
+}
+
+fn lines(header: &str) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (index, line) in header.lines().enumerate() {
+        match key(line) {
+            Some((key, value)) if !entries.iter().any(|entry| entry.key == key) => {
+                let value = Value::Text(unquoted(value.trim()).to_owned());
+                entries.push(Entry { key: key.to_owned(), value, line: index + 2 });
+            }
+            // A repeated key could change what the first one says.
+            Some(_) | None => continue_value(entries.last_mut(), line),
+        }
+    }
+    entries
+}
+
+/// Returns the key and the value of a line.
+fn key(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.split_once(':')?;
+    let is_key = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let begins = key.chars().next().is_some_and(|letter| letter.is_ascii_alphabetic());
+    (begins && key.chars().all(is_key) && (value.is_empty() || value.starts_with([' ', '\t']))).then_some((key, value))
+}
+
+fn continue_value(entry: Option<&mut Entry>, line: &str) {
+    let Some(entry) = entry else { return };
+    let line = line.trim();
+    match (&mut entry.value, line.strip_prefix("- ")) {
+        (Value::List(items), Some(item)) => items.push(unquoted(item.trim()).to_owned()),
+        (Value::Text(text), Some(item)) if text.is_empty() => {
+            entry.value = Value::List(vec![unquoted(item.trim()).to_owned()]);
+        }
+        (Value::Text(text), _) if !line.is_empty() => {
+            text.push(' ');
+            text.push_str(line);
+        }
+        (Value::Text(_) | Value::List(_) | Value::Nested, _) => {}
+    }
+}
+
+fn unquoted(text: &str) -> &str {
+    for quote in ['"', '\''] {
+        if let Some(inner) = text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote)) {
+            return inner;
+        }
+    }
+    text
+}

@@ -1,0 +1,97 @@
+//! Agents as Markdown files with front matter, as aye and Claude Code use them.
+
+use super::definition::{AgentOrigin, Fields, ReadDefinition};
+use super::lenient_front_matter::{self, Parsed};
+use crate::skills::{Entry, Fault, Value, split_tools};
+
+/// Keys that only inform readers.
+const INFORMATIVE: &[&str] = &["color", "version", "author", "license", "tags", "category", "emoji", "vibe", "metadata"];
+/// Keys of other agents that have no effect in aye.
+const OF_OTHERS: &[&str] = &[
+    "permissionMode",
+    "permission",
+    "skills",
+    "mcpServers",
+    "hooks",
+    "memory",
+    "background",
+    "isolation",
+    "initialPrompt",
+    "mode",
+    "temperature",
+    "top_p",
+    "argument-hint",
+    "allowed-tools",
+];
+
+/// Reads a Markdown file with front matter.
+pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) -> ReadDefinition {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        let line = bytes.utf8_chunks().next().map_or(1, |chunk| chunk.valid().matches('\n').count() + 1);
+        return ReadDefinition::failed(Fault::at(line, "the file is not valid UTF-8"));
+    };
+    let Parsed { entries, body, warning } = match lenient_front_matter::parse(text) {
+        Ok(parsed) => parsed,
+        Err(fault) => return ReadDefinition::failed(fault),
+    };
+    let mut fields = Fields { prompt: body.to_owned(), warnings: warning.into_iter().collect(), ..Fields::default() };
+    for entry in entries {
+        take(&mut fields, entry);
+    }
+    fields.finish(stem, file, origin)
+}
+
+fn take(fields: &mut Fields, entry: Entry) {
+    let line = entry.line;
+    match entry.key.as_str() {
+        "name" => fields.name = text(fields, entry).map(|text| (text.trim().to_owned(), line)),
+        "description" => fields.description = text(fields, entry).map(|text| (text, line)),
+        "tools" => fields.tools = tools(fields, entry),
+        "disallowedTools" | "disallowed-tools" | "disallowed_tools" => {
+            fields.denied_tools = tools(fields, entry).unwrap_or_default();
+        }
+        "model" => {
+            if let Some(name) = text(fields, entry) {
+                fields.take_model(&name, line);
+            }
+        }
+        "effort" => {
+            if let Some(name) = text(fields, entry) {
+                fields.take_effort(&name, line);
+            }
+        }
+        "maxTurns" | "max_turns" | "max-steps" | "max_steps" | "steps" => {
+            if let Some(number) = text(fields, entry) {
+                fields.take_max_steps(&number, line);
+            }
+        }
+        key if INFORMATIVE.contains(&key) => {}
+        key if OF_OTHERS.contains(&key) => fields.warnings.push(Fault::at(line, format!("`{key}` has no effect in aye"))),
+        key => fields.warnings.push(Fault::at(line, format!("unknown key `{}`", key.escape_debug()))),
+    }
+}
+
+fn text(fields: &mut Fields, entry: Entry) -> Option<String> {
+    match entry.value {
+        Value::Text(text) => Some(text),
+        Value::List(_) | Value::Nested => {
+            fields.errors.push(Fault::at(entry.line, format!("`{}` must be text", entry.key)));
+            None
+        }
+    }
+}
+
+fn tools(fields: &mut Fields, entry: Entry) -> Option<Vec<String>> {
+    let tools: Vec<String> = match entry.value {
+        // An empty value means the same as no value.
+        Value::Text(text) if text.trim().is_empty() || text.trim() == "*" => return None,
+        Value::Text(text) => split_tools(text.trim_start_matches('[').trim_end_matches(']')),
+        Value::List(items) => items.iter().flat_map(|item| split_tools(item)).collect(),
+        Value::Nested => {
+            fields.errors.push(Fault::at(entry.line, format!("`{}` must be a list of names", entry.key)));
+            // Not `None`, which would mean all tools.
+            Vec::new()
+        }
+    };
+    Some(fields.checked_tools(tools, entry.line))
+}

@@ -1,0 +1,125 @@
+//! The agents of a session: which of several with the same name is used, and which cannot be.
+
+use super::agent_file::{AgentFile, Format};
+use super::built_in::built_in;
+use super::definition::{AgentDefinition, AgentOrigin, ReadDefinition};
+use super::{markdown, toml_file};
+use crate::skills::Fault;
+use serde::Serialize;
+use std::path::Path;
+
+/// Maximum number of agents of a session.
+const MAX_AGENTS: usize = 500;
+
+/// An agent that is not used, because of its faults.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct BrokenAgent {
+    pub file: String,
+    pub faults: Vec<Fault>,
+}
+
+/// An agent that is not used, because another one has its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HiddenAgent {
+    pub name: String,
+    pub file: String,
+    /// File of the agent that is used.
+    pub used_file: String,
+}
+
+/// The agents that can be used, and those that cannot.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct AgentSet {
+    /// Agents by name.
+    pub agents: Vec<AgentDefinition>,
+    pub broken: Vec<BrokenAgent>,
+    pub hidden: Vec<HiddenAgent>,
+    /// Sentences about folders that are not read completely.
+    pub limits: Vec<String>,
+}
+
+/// The mistakes of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Report {
+    pub file: String,
+    pub errors: Vec<Fault>,
+    pub warnings: Vec<Fault>,
+}
+
+impl AgentSet {
+    /// Combines files, in order of precedence, with the built-in agents.
+    pub(crate) fn new(files: &[AgentFile], limits: Vec<String>) -> Self {
+        let mut set = Self { limits, ..Self::default() };
+        for file in files {
+            set.add_file(file);
+        }
+        for agent in built_in() {
+            set.add(agent);
+        }
+        set.agents.sort_by(|one, other| one.name.cmp(&other.name));
+        set
+    }
+
+    /// Returns the agent of this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&AgentDefinition> {
+        self.agents.iter().find(|agent| agent.is_named(name))
+    }
+
+    /// Returns whether all agents are built in.
+    pub(crate) fn is_built_in(&self) -> bool {
+        self.agents.iter().all(|agent| agent.origin == AgentOrigin::BuiltIn)
+    }
+
+    /// Returns a sentence about agents that are not used, for the start of a session.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let first = self.broken.first()?;
+        let fault = first.faults.first().map(|fault| fault.located(&first.file)).unwrap_or_default();
+        let more = match self.broken.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!("ignored the agent `{}`{more}: {fault}; `aye agents check` lists all mistakes", first.file))
+    }
+
+    fn add_file(&mut self, file: &AgentFile) {
+        let ReadDefinition { agent, errors, .. } = read(file);
+        match agent {
+            Some(_) if self.agents.len() >= MAX_AGENTS => {
+                let message = format!("the limit is {MAX_AGENTS} agents");
+                self.broken.push(BrokenAgent { file: file.shown.clone(), faults: vec![Fault::general(message)] });
+            }
+            Some(agent) => self.add(agent),
+            None => self.broken.push(BrokenAgent { file: file.shown.clone(), faults: errors }),
+        }
+    }
+
+    fn add(&mut self, agent: AgentDefinition) {
+        match self.find(&agent.name) {
+            Some(used) => {
+                let used_file = used.file.clone();
+                self.hidden.push(HiddenAgent { name: agent.name, file: agent.file, used_file });
+            }
+            None => self.agents.push(agent),
+        }
+    }
+}
+
+fn read(file: &AgentFile) -> ReadDefinition {
+    let path = Path::new(&file.shown);
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    match (&file.content, Format::of_file(&file.shown)) {
+        (Err(why), _) => ReadDefinition::failed(Fault::general(why.clone())),
+        (Ok(bytes), Some(Format::Toml)) => toml_file::read(&stem, &file.shown, file.origin, bytes),
+        (Ok(bytes), Some(Format::Markdown) | None) => markdown::read(&stem, &file.shown, file.origin, bytes),
+    }
+}
+
+/// Returns the mistakes of a file.
+pub(crate) fn check(file: &AgentFile) -> Report {
+    let ReadDefinition { errors, warnings, .. } = read(file);
+    Report { file: file.shown.clone(), errors, warnings }
+}
+
+#[cfg(test)]
+mod tests;

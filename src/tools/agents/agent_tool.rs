@@ -1,0 +1,178 @@
+//! Agent: starts an agent with its own context, and returns its last message.
+
+use super::agent_tools::AgentTools;
+use super::{AGENT, ALIASES};
+use crate::ports::{AgentTask, AgentTerms, BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, ToolError, cut_before};
+use crate::subagents::{AgentDefinition, AgentSet};
+use crate::text::clean_line;
+use crate::tools::arguments::{parse, schema};
+use crate::tools::call_result::{CallResult, ToolOutput};
+use crate::tools::described_list::described_list;
+use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::error::{invalid, never_allowed};
+use crate::tools::paths::Paths;
+use crate::tools::session_agents::SessionAgents;
+use crate::tools::settings::Settings;
+use crate::tools::tool::{AnyTool, Payload};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// Maximum bytes of a prompt.
+const PROMPT_BYTES: usize = 64 << 10;
+/// Maximum characters of the task in a few words.
+const TITLE_CHARS: usize = 80;
+/// Time limit in seconds; an agent ends earlier by its steps.
+const TIMEOUT_SECONDS: u64 = 3_600;
+/// Maximum number of agents that an error names.
+const MAX_SUGGESTED: usize = 30;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    /// Name of the agent.
+    #[serde(alias = "subagent_type", alias = "subagentType", alias = "agent_type", alias = "name")]
+    agent: String,
+    /// The task in 3 to 6 words, for the user.
+    #[serde(alias = "title")]
+    description: Option<String>,
+    /// The whole task: the agent sees nothing else of this conversation.
+    #[serde(alias = "message", alias = "task")]
+    prompt: String,
+}
+
+/// The tool, for the agents of one time.
+pub(in crate::tools) struct AgentTool {
+    agents: SessionAgents,
+    set: Arc<AgentSet>,
+    description: String,
+}
+
+/// An agent to start.
+struct Work {
+    agent: AgentDefinition,
+    title: String,
+    prompt: String,
+    terms: AgentTerms,
+}
+
+impl AgentTool {
+    pub(in crate::tools) fn new(agents: SessionAgents) -> Self {
+        let set = agents.set();
+        let listed: Vec<(&str, &str)> =
+            set.agents.iter().map(|agent| (agent.name.as_str(), agent.description.as_str())).collect();
+        let description = format!("{}\n{}", include_str!("../../../assets/tools/Agent.md").trim_end(), described_list(&listed));
+        Self { agents, set, description }
+    }
+
+    /// Returns whether the tool is offered only on demand: the user and the project have no agents.
+    pub(in crate::tools) fn is_seldom_used(&self) -> bool {
+        self.set.is_built_in()
+    }
+
+    fn find(&self, name: &str) -> Result<&AgentDefinition, ToolError> {
+        self.set.find(name.trim_start_matches('@')).ok_or_else(|| {
+            let names: Vec<&str> = self.set.agents.iter().take(MAX_SUGGESTED).map(|agent| agent.name.as_str()).collect();
+            let more = self.set.agents.len().saturating_sub(MAX_SUGGESTED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            invalid(format!("there is no agent `{}`; agents: {}{more}", name.escape_debug(), names.join(", ")))
+        })
+    }
+
+    fn work(&self, arguments: Map<String, Value>) -> Result<Work, ToolError> {
+        let Arguments { agent, description, prompt } = parse(arguments)?;
+        let agent = self.find(&agent)?;
+        if prompt.trim().is_empty() {
+            return Err(invalid("`prompt` is empty; describe the whole task"));
+        }
+        if prompt.len() > PROMPT_BYTES {
+            let message = format!(
+                "`prompt` has {} KB; the limit is {} KB. Name files that the agent should read instead",
+                prompt.len() >> 10,
+                PROMPT_BYTES >> 10
+            );
+            return Err(invalid(message));
+        }
+        let title = description.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| prompt.clone());
+        let title = clean_line(title.trim().lines().next().unwrap_or_default());
+        let end = title.char_indices().nth(TITLE_CHARS).map_or(title.len(), |(at, _)| at);
+        let title = title[..cut_before(&title, end)].trim_end().to_owned();
+        let terms = self.agents.runner().terms(agent.max_steps);
+        Ok(Work { agent: agent.clone(), title, prompt, terms })
+    }
+}
+
+impl AnyTool for AgentTool {
+    fn name(&self) -> &'static str {
+        AGENT
+    }
+
+    fn alias_names(&self) -> Vec<&'static str> {
+        ALIASES.to_vec()
+    }
+
+    /// Returns the capability that every agent needs: it can read. Each of its actions is judged on its own.
+    fn capability(&self) -> &'static str {
+        "File.Read"
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn restores(&self) -> bool {
+        false
+    }
+
+    fn schema(&self, _: &str) -> Value {
+        schema::<Arguments>()
+    }
+
+    fn actions(&self, _: &str, arguments: Map<String, Value>, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        self.work(arguments).map(|_| Vec::new())
+    }
+
+    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<CallDraft<Payload>, ToolError> {
+        let work = self.work(arguments)?;
+        let AgentTerms { max_steps, budget_percent } = work.terms;
+        let summary = format!(
+            "Agent {}: {} (at most {max_steps} steps and {budget_percent} % of each budget)",
+            work.agent.name, work.title
+        );
+        let effect = Effect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() };
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect, work: Box::new(work) })
+    }
+
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+        let Ok(work) = payload.downcast::<Work>() else {
+            return futures_util::future::ready(Err(never_allowed().into())).boxed();
+        };
+        let Some(tool_call_id) = context.tool_call_id.clone() else {
+            let error = ToolError::new(ErrorCode::ToolExecutionFailed, "agents run only in a session");
+            return futures_util::future::ready(Err(error.into())).boxed();
+        };
+        let runner = Arc::clone(self.agents.runner());
+        let most_bytes = settings.max_output_bytes.min(context.room());
+        async move {
+            let Work { agent, title, prompt, terms } = *work;
+            let tools = AgentTools::new(&agent).names();
+            let AgentDefinition { name, prompt: instructions, model, effort, .. } = agent;
+            let task = AgentTask { tool_call_id, agent: name, title, prompt, instructions, tools, model, effort, terms };
+            let text = runner.run(task, context).await?;
+            Ok(ToolOutput::from(shortened(text, most_bytes)))
+        }
+        .boxed()
+    }
+}
+
+/// Returns a text of at most this many bytes.
+fn shortened(text: String, most_bytes: usize) -> String {
+    if text.len() <= most_bytes {
+        return text;
+    }
+    let end = cut_before(&text, most_bytes);
+    format!("{}\n[cut: {} bytes of the agent's last message are left out]", &text[..end], text.len() - end)
+}

@@ -1,0 +1,97 @@
+//! The tool that starts agents, with a runner that records their tasks.
+
+use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext, ToolRouter};
+use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolStatus};
+use crate::subagents::{AgentFile, AgentOrigin, AgentSet};
+use crate::tools::on_demand::FIND_TOOLS;
+use crate::tools::session_agents::SessionAgents;
+use crate::tools::tests::Bench;
+use serde_json::json;
+use std::sync::{Arc, Mutex};
+
+/// Runs nothing, and records the tasks.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<AgentTask>>);
+
+impl AgentRunner for Recorder {
+    fn terms(&self, max_steps: Option<u32>) -> AgentTerms {
+        AgentTerms { max_steps: max_steps.unwrap_or(50), budget_percent: 25 }
+    }
+
+    fn run(&self, task: AgentTask, _: RunContext) -> BoxFuture<'static, Result<String, ToolError>> {
+        self.0.lock().unwrap().push(task);
+        Box::pin(std::future::ready(Ok("x".repeat(1 << 20))))
+    }
+
+    fn stepped(&self) {}
+
+    fn stop(&self, _: &SessionId) {}
+
+    fn end_all(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn with_agents(files: &[AgentFile]) -> (Bench, Arc<Recorder>) {
+    let runner = Arc::new(Recorder::default());
+    let mut bench = Bench::new();
+    let set = Arc::new(AgentSet::new(files, Vec::new()));
+    bench.settings.agents = Some(SessionAgents::new(set, runner.clone()));
+    (bench, runner)
+}
+
+fn helper() -> AgentFile {
+    let text = "---\nname: helper\ndescription: Helps a lot.\ntools: Read, Edit\nmaxTurns: 7\neffort: low\n---\nBe brief.";
+    AgentFile { shown: "helper.md".to_owned(), content: Ok(text.into()), origin: AgentOrigin::Project }
+}
+
+#[test]
+fn a_call_says_which_agent_works_on_what_and_within_which_limits() {
+    let (bench, runner) = with_agents(&[helper()]);
+    let arguments = json!({"subagent_type": "Helper", "description": "Find the parser", "prompt": "Where is the parser?"});
+    let plan = bench.plan("Task", arguments.clone()).unwrap();
+    assert_eq!(plan.summary, "Agent helper: Find the parser (at most 7 steps and 25 % of each budget)");
+    assert!(plan.actions.is_empty() && plan.tool_name == "Agent");
+    let result = bench.call("Agent", arguments);
+    assert_eq!(result.status, ToolStatus::Succeeded);
+    assert!(
+        result.output_text.len() <= 100 << 10 && result.output_text.contains("bytes of the agent's last message are left out")
+    );
+    let task = runner.0.lock().unwrap().remove(0);
+    assert_eq!((task.agent.as_str(), task.prompt.as_str()), ("helper", "Where is the parser?"));
+    assert_eq!((task.instructions.as_str(), task.tools), ("Be brief.", vec!["ReadFile".to_owned(), FIND_TOOLS.to_owned()]));
+    assert_eq!(task.tool_call_id, CallId::new("c"));
+}
+
+#[test]
+fn a_wrong_call_starts_nothing() {
+    let (bench, runner) = with_agents(&[]);
+    for (arguments, part) in [
+        (json!({"agent": "other", "prompt": "x"}), "there is no agent `other`; agents: explore, review"),
+        (json!({"agent": "a\u{1b}[2J", "prompt": "x"}), "there is no agent `a\\u{1b}[2J`"),
+        (json!({"agent": "explore", "prompt": " "}), "`prompt` is empty"),
+        (json!({"agent": "explore", "prompt": "x".repeat(65 << 10)}), "the limit is 64 KB"),
+        (json!({"prompt": "x"}), "agent"),
+    ] {
+        let (code, message) = bench.error("Agent", arguments);
+        assert!(code == ErrorCode::InvalidRequest && message.contains(part), "{message}");
+    }
+    assert!(runner.0.lock().unwrap().is_empty());
+}
+
+#[test]
+fn the_tool_is_offered_from_the_start_only_if_there_are_own_agents() {
+    let names = |files: &[AgentFile]| {
+        let (mut bench, _) = with_agents(files);
+        bench.sources.on_demand = true;
+        let definitions = bench.router().definitions();
+        definitions.into_iter().map(|tool| (tool.tool_name, tool.description)).collect::<Vec<_>>()
+    };
+    let built_in = names(&[]);
+    assert!(!built_in.iter().any(|(name, _)| name == "Agent"));
+    assert!(built_in.iter().any(|(name, about)| name == FIND_TOOLS && about.contains("Agent (agents for parts of a task)")));
+    let own = names(&[helper()]);
+    let (_, description) = own.iter().find(|(name, _)| name == "Agent").unwrap();
+    assert!(description.contains("- helper: Helps a lot."), "{description}");
+    assert!(!Bench::new().router().definitions().iter().any(|tool| tool.tool_name == "Agent"));
+}

@@ -1,0 +1,48 @@
+//! A list of names with one line each, within a limit, for the description of a tool.
+
+use crate::protocol::cut_before;
+use std::fmt::Write;
+
+/// Maximum bytes of a list.
+const LIST_BYTES: usize = 4 << 10;
+/// Bytes of each line, from the longest to the shortest; the longest that fits for all entries is used. Without bytes, only names
+/// are listed.
+const LINE_BYTES: [usize; 6] = [1024, 512, 256, 128, 64, 0];
+
+/// Returns names and descriptions, shortened so that they fit.
+pub(super) fn described_list(entries: &[(&str, &str)]) -> String {
+    let lists = LINE_BYTES.into_iter().map(|bytes| list(entries, bytes));
+    let fitting = lists.into_iter().find(|list| list.len() <= LIST_BYTES);
+    fitting.unwrap_or_else(|| first_names(entries))
+}
+
+fn list(entries: &[(&str, &str)], bytes: usize) -> String {
+    if bytes == 0 {
+        let names: Vec<&str> = entries.iter().map(|(name, _)| *name).collect();
+        return names.join(", ");
+    }
+    let mut text = String::new();
+    for (name, description) in entries {
+        let line = if description.len() <= bytes {
+            (*description).to_owned()
+        } else {
+            format!("{}…", description[..cut_before(description, bytes)].trim_end())
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "- {name}: {line}");
+    }
+    text.trim_end().to_owned()
+}
+
+/// Returns as many names as fit, and how to find the others.
+fn first_names(entries: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (at, (name, _)) in entries.iter().enumerate() {
+        if text.len() + name.len() > LIST_BYTES {
+            let _ = write!(text, "{} more; give a word as the name to find them", entries.len() - at);
+            break;
+        }
+        let _ = write!(text, "{name}, ");
+    }
+    text
+}

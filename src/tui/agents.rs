@@ -1,0 +1,146 @@
+//! Agents of the session: their state, their calls and their prompts.
+
+use super::format::{counted, dollars};
+use crate::protocol::{AgentState, SessionId};
+use crate::text;
+use std::fmt::Write;
+
+/// Maximum number of agents that are kept; the oldest are dropped first.
+const MAX_AGENTS: usize = 500;
+/// Maximum number of calls of an agent that are kept.
+const MAX_CALLS: usize = 200;
+
+/// The agents that the session started in this process, and the view of them.
+#[derive(Debug, Default)]
+pub(crate) struct Agents {
+    entries: Vec<AgentEntry>,
+    /// Content of the open text, which is updated while it is open.
+    pub view: Option<AgentsView>,
+}
+
+/// A text about agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AgentsView {
+    List,
+    One(SessionId),
+}
+
+/// An agent.
+#[derive(Debug)]
+pub(crate) struct AgentEntry {
+    pub id: SessionId,
+    pub agent: String,
+    pub title: String,
+    pub prompt: String,
+    pub max_steps: u32,
+    /// How it ended; `None` while it works.
+    pub state: Option<AgentState>,
+    /// Number of its calls.
+    pub calls: u32,
+    /// Summaries of its last calls.
+    pub summaries: Vec<String>,
+    pub tokens: u64,
+    pub cost_usd: Option<f64>,
+}
+
+impl Agents {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds an agent that starts; one that continues replaces its entry.
+    pub(crate) fn add(&mut self, entry: AgentEntry) {
+        self.entries.retain(|known| known.id != entry.id);
+        self.entries.push(entry);
+        let extra = self.entries.len().saturating_sub(MAX_AGENTS);
+        self.entries.drain(..extra);
+    }
+
+    pub(crate) fn note_call(&mut self, id: &SessionId, calls: u32, summary: String) {
+        let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == *id) else { return };
+        entry.calls = calls;
+        entry.summaries.push(summary);
+        let extra = entry.summaries.len().saturating_sub(MAX_CALLS);
+        entry.summaries.drain(..extra);
+    }
+
+    pub(crate) fn end(&mut self, id: &SessionId, state: AgentState, tokens: u64, cost_usd: Option<f64>) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == *id) {
+            (entry.state, entry.tokens, entry.cost_usd) = (Some(state), tokens, cost_usd);
+        }
+    }
+
+    /// Returns the agent with this number in the list.
+    pub(crate) fn at(&self, number: usize) -> Option<&AgentEntry> {
+        self.entries.get(number.checked_sub(1)?)
+    }
+
+    /// Returns the title and the text of a view.
+    pub(crate) fn text(&self, view: &AgentsView) -> (String, String) {
+        match view {
+            AgentsView::List => self.list(),
+            AgentsView::One(id) => {
+                let entry = self.entries.iter().find(|entry| entry.id == *id);
+                entry.map_or_else(|| self.list(), |entry| (entry.heading(), entry.details()))
+            }
+        }
+    }
+
+    fn list(&self) -> (String, String) {
+        let mut list = String::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(list, "{:>3}  {}", index + 1, entry.summary());
+            if let (None, Some(last)) = (entry.state, entry.summaries.last()) {
+                let _ = writeln!(list, "       {}", text::clean_line(last));
+            }
+        }
+        list.push_str("\n/agents NUMBER shows the prompt and the calls of an agent; /agents stop NUMBER stops it\n");
+        ("Agents".to_owned(), list)
+    }
+}
+
+impl AgentEntry {
+    fn heading(&self) -> String {
+        format!("Agent {}: {}", text::clean_line(&self.agent), text::clean_line(&self.title))
+    }
+
+    /// Returns the agent in one line: `explore  working, 12 calls: Find the parser`.
+    fn summary(&self) -> String {
+        let mut summary =
+            format!("{}  {}, {}", text::clean_line(&self.agent), self.state_name(), counted(self.calls as usize, "call"));
+        if self.tokens > 0 {
+            let _ = write!(summary, ", {}", counted(usize::try_from(self.tokens).unwrap_or(usize::MAX), "token"));
+        }
+        if let Some(cost) = self.cost_usd {
+            let _ = write!(summary, ", {}", dollars(cost));
+        }
+        let _ = write!(summary, ": {}", text::clean_line(&self.title));
+        summary
+    }
+
+    fn details(&self) -> String {
+        let mut details = format!(
+            "{}, {} of at most {} steps\nsession {}\n\nPrompt\n\n{}\n\nCalls\n\n",
+            self.state_name(),
+            counted(self.calls as usize, "call"),
+            self.max_steps,
+            self.id,
+            self.prompt
+        );
+        for summary in &self.summaries {
+            let _ = writeln!(details, "{}", text::clean_line(summary));
+        }
+        let _ = write!(details, "\n`aye sessions show {}` prints the whole conversation\n", self.id);
+        details
+    }
+
+    fn state_name(&self) -> &'static str {
+        match self.state {
+            None => "working",
+            Some(AgentState::Completed) => "completed",
+            Some(AgentState::Failed) => "failed",
+            Some(AgentState::Stopped) => "stopped",
+        }
+    }
+}

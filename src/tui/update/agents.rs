@@ -1,0 +1,91 @@
+//! Agents of the session: their events, and the command that lists, opens and stops them.
+
+use super::draft::take_draft;
+use super::notes::show_called_for;
+use super::spending;
+use crate::protocol::{AgentEvent, HostCommand};
+use crate::tui::agents::{AgentEntry, AgentsView};
+use crate::tui::model::{Effect, Model};
+use crate::tui::text_viewer::TextViewer;
+use crate::tui::transcript::{Kind, Tone};
+
+/// Handles `/agents`, `/agents NUMBER` and `/agents stop NUMBER`.
+pub(crate) fn agents(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    if model.agents.is_empty() {
+        take_draft(model, now, effects);
+        return model.show_toast("no agents in this session yet; ask the model to use one", now);
+    }
+    if words.is_empty() {
+        take_draft(model, now, effects);
+        return show(model, AgentsView::List);
+    }
+    let (number, stops) = match words.strip_prefix("stop").filter(|rest| rest.starts_with(' ')) {
+        Some(rest) => (rest.trim(), true),
+        None => (words, false),
+    };
+    let Some(entry) = number.parse().ok().and_then(|number| model.agents.at(number)) else {
+        return model.show_toast("give the number of an agent; `/agents` lists them", now);
+    };
+    let (id, is_over) = (entry.id.clone(), entry.state.is_some());
+    take_draft(model, now, effects);
+    match (stops, is_over) {
+        (false, _) => show(model, AgentsView::One(id)),
+        (true, true) => model.show_toast("this agent has ended", now),
+        (true, false) => {
+            model.show_toast("stopping the agent", now);
+            effects.push(Effect::SendToHost(HostCommand::StopAgent { agent_session_id: id }));
+        }
+    }
+}
+
+fn show(model: &mut Model, view: AgentsView) {
+    let (title, text) = model.agents.text(&view);
+    if model.in_lines {
+        return show_called_for(model, Kind::Note { text: format!("{title}\n{text}"), tone: Tone::Plain });
+    }
+    model.overlays.make_room();
+    model.overlays.reading = Some(TextViewer::titled(&title, &text));
+    model.agents.view = Some(view);
+}
+
+/// Applies an event of an agent.
+pub(crate) fn apply(model: &mut Model, event: AgentEvent) {
+    match event {
+        AgentEvent::Started { agent_session_id, agent, title, prompt, max_steps, .. } => model.agents.add(AgentEntry {
+            id: agent_session_id,
+            agent,
+            title,
+            prompt,
+            max_steps,
+            state: None,
+            calls: 0,
+            summaries: Vec::new(),
+            tokens: 0,
+            cost_usd: None,
+        }),
+        AgentEvent::Called { agent_session_id, calls, summary } => model.agents.note_call(&agent_session_id, calls, summary),
+        AgentEvent::Ended { agent_session_id, state, tokens, cost_usd, .. } => {
+            model.agents.end(&agent_session_id, state, tokens, cost_usd);
+        }
+        AgentEvent::Spent { usage, cost_usd, session_cost_usd, estimated } => {
+            spending::spent(model, usage, cost_usd, session_cost_usd);
+            return spending::doubt(model, estimated);
+        }
+    }
+    refresh(model);
+}
+
+/// Updates the open text about agents.
+fn refresh(model: &mut Model) {
+    let Some(view) = &model.agents.view else { return };
+    let (title, text) = model.agents.text(view);
+    let mut viewer = TextViewer::titled(&title, &text);
+    match &mut model.overlays.reading {
+        Some(open) if open.title == viewer.title => {
+            viewer.top = open.top;
+            *open = viewer;
+        }
+        // The text was closed, or another one is open.
+        Some(_) | None => model.agents.view = None,
+    }
+}
