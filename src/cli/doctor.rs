@@ -218,8 +218,8 @@ fn certificates(place: &AppContext) -> Option<Check> {
     let path = place.settings.ca_bundle(&place.directories, &place.home)?;
     let shown = path.display();
     Some(match count_authorities(&path) {
-        Ok(1) => Check::good(NAME, format!("1 authority from {shown}, besides those of the system")),
-        Ok(count) => Check::good(NAME, format!("{count} authorities from {shown}, besides those of the system")),
+        Ok(1) => Check::good(NAME, format!("1 authority from {shown}, in addition to the system's")),
+        Ok(count) => Check::good(NAME, format!("{count} authorities from {shown}, in addition to the system's")),
         Err(reason) => {
             let fix = "set `http.ca_bundle` in config.toml to a PEM file with certificates";
             Check::missing(NAME, format!("cannot use `{shown}`: {reason}"), Some(fix))

@@ -73,7 +73,7 @@ pub(crate) fn run(place: &AppContext, args: &UpdateArgs) -> Result<Exit, CliErro
 
 fn newest(place: &AppContext) -> Result<Release, CliError> {
     let Some(url) = release_index::url(place) else {
-        return Err(CliError::usage("this build names no release server").hint("set `[update] url` in config.toml"));
+        return Err(CliError::usage("this build has no release server").hint("set `[update] url` in config.toml"));
     };
     crate::config::check_list_url(&url).map_err(|problem| CliError::usage(problem.at("`update.url`")))?;
     runtime()?.block_on(Release::download(&url, place)).map_err(|problem| {

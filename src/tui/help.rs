@@ -159,7 +159,7 @@ fn head(focus: Focus) -> &'static str {
         Focus::Search => "Prompt history search [search]",
         Focus::Question => "Approvals and questions [question]",
         Focus::Inbox => "List of pending approvals [inbox]",
-        Focus::Field => "Text fields in a question [field]",
+        Focus::Field => "Text fields in a form [field]",
         Focus::Browse => "Browsing [browse]",
         Focus::List => "Lists: models, sessions, commands, help [list]",
         Focus::Reader => "Viewing changes and long text [reader]",

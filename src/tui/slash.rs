@@ -246,7 +246,7 @@ pub(crate) fn unknown(own: &[CustomCommand], word: &str, typed: &str) -> String 
     let shown = text::clean_line(typed);
     let shown = text::truncate(&shown, 24);
     if is_built_in(word) {
-        return format!("`/{word}` takes no arguments, and there is no command `/{shown}`");
+        return format!("`/{word}` takes no arguments, and `/{shown}` is not a command");
     }
     if let Some((_, here)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&word)) {
         return format!("unknown command `/{shown}`: {here}");

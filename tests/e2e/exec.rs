@@ -289,7 +289,7 @@ fn a_signal_sets_the_exit_code_and_the_conversation_is_saved() {
         }
         let output = project.aye(&["exec", "-c", "go on"]).exits(0);
         // Only a task that was not cancelled could have been continued.
-        let notice = "the unfinished task \"a long task\" ends here, because a new prompt was given";
+        let notice = "the unfinished task \"a long task\" was abandoned, because a new prompt was given";
         assert_eq!(output.stderr.contains(notice), signal == Signal::SIGTERM, "{signal}: {}", output.stderr);
         assert!(server.request(1).messages().contains("a long task"), "{signal}");
     }

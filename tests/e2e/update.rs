@@ -123,7 +123,7 @@ fn the_server_is_named_by_the_user_and_never_by_a_project() {
     let config = format!("[update]\nurl = '{}'\n", server.url());
     let project = Project::empty().file(".aye/config.toml", &config);
     let output = project.aye(&["update", "--check", "--trust"]).exits(2);
-    drop(output.says(&["this build names no release server", "hint: set `[update] url` in config.toml"]));
+    drop(output.says(&["this build has no release server", "hint: set `[update] url` in config.toml"]));
     assert_eq!(server.requests(), 0);
     for (url, why) in [
         ("http://dl.example/latest.json", "could be modified in transit"),

@@ -80,7 +80,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
         print_text(&clean(&forecast.describe()));
     }
     if worst == VerdictKind::Deny {
-        return Err(CliError::new(Exit::Denied, "the policy denies changes of the patch file; nothing was changed"));
+        return Err(CliError::new(Exit::Denied, "the policy denies changes in the patch file; nothing was changed"));
     }
     if request.form == Form::Check {
         return Ok(Exit::Completed);
@@ -238,7 +238,7 @@ async fn apply(prepared: PreparedSession, prompt: String, form: Form) -> Result<
 /// Decides about a call: by `--yes`, unless its risk is critical, or by the user.
 async fn decide(approval: Approval, form: Form) -> Decision {
     if form == Form::Yes {
-        let reason = || Some("its risk is critical, which `--yes` does not approve".to_owned());
+        let reason = || Some("its risk is critical, and `--yes` does not approve that".to_owned());
         return if approval.critical { Decision::Denied { reason: reason() } } else { Decision::Approved };
     }
     let asked = tokio::task::spawn_blocking(move || confirmed(&approval)).await;

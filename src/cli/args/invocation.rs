@@ -217,8 +217,8 @@ fn exec(
     let is_literal = prompt.written == PromptPosition::Literally;
     let prompt = match (prompt.text, &session) {
         (Some(dash), _) if dash == "-" && !takes_input => {
-            let problem = Problem::new("`-` reads the prompt from stdin, which `--no-stdin` forbids");
-            return Err(problem.hint("leave one of them out"));
+            let problem = Problem::new("`-` reads the prompt from stdin, but `--no-stdin` forbids that");
+            return Err(problem.hint("remove one of them"));
         }
         (Some(dash), _) if dash == "-" => ExecPrompt::Stdin,
         (Some(text), _) if text.trim().is_empty() => {
@@ -315,7 +315,7 @@ impl ResumeArgs {
             }
             (Some(id), true) => {
                 let problem = Problem::new(format!("`--last` and the ID `{id}` both name a session"));
-                return Err(problem.hint("leave one of them out"));
+                return Err(problem.hint("remove one of them"));
             }
             (Some(id), false) => {
                 let known = session_id(&id).map_err(|problem| problem.at(format!("invalid session ID `{id}`")))?;
@@ -375,7 +375,7 @@ impl RunArgs {
         if let (Some(option), Some(own)) = (continues, saves_nothing) {
             let problem = Problem::new(format!("`{own}` cannot be combined with `{option}`"));
             let problem = problem.because("it starts a new session that is not saved");
-            return Err(problem.hint("leave one of them out"));
+            return Err(problem.hint("remove one of them"));
         }
         let entries = || self.allowed_tools.iter().flat_map(|entries| split_names(entries)).collect();
         let allowed_tools = (!self.allowed_tools.is_empty()).then(entries);

@@ -19,7 +19,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["delete", "prune"], "`aye sessions delete ID` deletes a session, `aye sessions prune` deletes old ones"),
     (&["stats", "cost", "tokens"], "`aye usage` shows tokens and cost"),
     (&["upgrade", "self-update", "install"], "`aye update` shows the commands that update aye"),
-    (&["uninstall"], "uninstall aye the way you installed it; `aye update` shows which way that was"),
+    (&["uninstall"], "uninstall aye the way you installed it; `aye update` shows how"),
     (&["version"], "`aye --version` prints the version"),
     (&["init"], "start `aye` and run `/init` to write an AGENTS.md"),
     (
@@ -73,14 +73,14 @@ fn meant(word: &str) -> Option<(&'static str, String)> {
         return Some(("is an aye command", run(word)));
     }
     if let Some(use_instead) = elsewhere(word) {
-        return Some(("is a command of other agents", use_instead.to_owned()));
+        return Some(("is a command of another agent", use_instead.to_owned()));
     }
     if let Some(name) = near(word, names().chain(["help"])) {
         return Some(("looks like an aye command", format!("did you mean `aye {name}`?")));
     }
     let known = ELSEWHERE.iter().flat_map(|(names, _)| names.iter());
     let near = known.copied().find(|name| name.len() > SHORT_NAME + 1 && is_typo(word, name))?;
-    Some(("looks like a command of other agents", elsewhere(near)?.to_owned()))
+    Some(("looks like a command of another agent", elsewhere(near)?.to_owned()))
 }
 
 /// Returns the name that `word` is a typo of.

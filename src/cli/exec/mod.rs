@@ -244,7 +244,7 @@ fn run_task(
 fn replaced(prompt: &str) -> Problem {
     let line = crate::text::clean_line(prompt.trim().lines().next().unwrap_or_default());
     let line = crate::text::truncate(&line, TITLE_CELLS).into_owned();
-    Problem::new(format!("the unfinished task \"{line}\" ends here, because a new prompt was given"))
+    Problem::new(format!("the unfinished task \"{line}\" was abandoned, because a new prompt was given"))
         .hint("to finish a task first, run `aye exec -c` without a prompt")
 }
 

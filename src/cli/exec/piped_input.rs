@@ -163,7 +163,7 @@ pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(Problem)) -> Result<Strin
         (wide + more, invalid + usize::from(!chunk.invalid().is_empty()))
     });
     if wide >= invalid {
-        say("standard input is not valid UTF-8 everywhere; invalid bytes were replaced".into());
+        say("standard input is not valid UTF-8; invalid bytes were replaced".into());
         return Ok(String::from_utf8_lossy(bytes).into_owned());
     }
     say("standard input is not UTF-8; it was read as latin-1".into());
@@ -213,7 +213,7 @@ pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn
         size(tail.len() as u64),
     );
     say(notice.into());
-    let marker = format!("[... {left_out} of {} bytes are left out here. {way} ...]", text.len());
+    let marker = format!("[... {left_out} of {} bytes are omitted here. {way} ...]", text.len());
     with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
 }
 

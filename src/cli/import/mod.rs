@@ -29,7 +29,7 @@ const NAMES: usize = 8;
 
 pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
     if common.policy.is_some() {
-        return Err(CliError::usage("`aye import` changes your policy.toml").hint("leave out `--policy`"));
+        return Err(CliError::usage("`aye import` changes your policy.toml").hint("remove `--policy`"));
     }
     let place = AppContext::find(common)?;
     let targets = Targets::new(&place.directories, &place.workspace);

@@ -102,7 +102,7 @@ pub(super) fn named(place: &AppContext, common: &Common, name: &str) -> Result<S
         warn(problem);
     }
     let spec = specs.into_iter().find(|spec| spec.name == name).ok_or_else(|| {
-        let problem = Problem::new(format!("there is no server `{name}`")).hint("run `aye mcp list` to list the servers");
+        let problem = Problem::new(format!("unknown MCP server `{name}`")).hint("run `aye mcp list` to list the servers");
         CliError::usage(Problem { excerpt: project.ignored().into_iter().collect(), ..problem })
     })?;
     match &spec.off {

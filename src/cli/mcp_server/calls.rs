@@ -85,7 +85,7 @@ impl Calls {
             return Ok(());
         }
         let shown: String = name.chars().take(100).collect();
-        Err(ErrorData::invalid_params(format!("there is no tool `{shown}`; call `tools/list` for the tools"), None))
+        Err(ErrorData::invalid_params(format!("unknown tool `{shown}`; `tools/list` lists the tools"), None))
     }
 
     pub(crate) async fn call(

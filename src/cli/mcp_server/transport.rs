@@ -85,7 +85,7 @@ impl ClientTransport {
         };
         if let JsonRpcMessage::Request(request) = &mut message {
             let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() else {
-                let words = format!("{MAX_REQUESTS} requests are still without a response; wait for one of them");
+                let words = format!("{MAX_REQUESTS} requests are still unanswered; wait for a response");
                 self.out.send(&ServerJsonRpcMessage::error(ErrorData::new(BUSY, words, None), Some(request.id.clone())));
                 return None;
             };

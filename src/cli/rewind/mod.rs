@@ -190,7 +190,7 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Cli
         None if to.starts_with("task_") => Ok(RewindTarget::Before { task_id: TaskId::new(to), step_id: None }),
         None => {
             let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();
-            let problem = CliError::usage(format!("there is no prompt `{to}`"));
+            let problem = CliError::usage(format!("unknown prompt `{to}`"));
             Err(problem.hint(if known.is_empty() {
                 "this session has no prompts yet".to_owned()
             } else {

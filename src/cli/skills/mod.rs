@@ -135,7 +135,7 @@ fn show(set: &SkillSet, name: &str) -> Result<Exit, CliError> {
 }
 
 fn unknown(set: &SkillSet, name: &str) -> CliError {
-    let mut problem = Problem::new(format!("there is no skill `{}`", name.escape_debug()));
+    let mut problem = Problem::new(format!("unknown skill `{}`", name.escape_debug()));
     if let Some(broken) = set.broken.iter().find(|broken| broken.file.ends_with(&format!("/{name}/{SKILL_FILE}"))) {
         let fault = broken.faults.first().map(|fault| fault.located(&shown(&broken.file))).unwrap_or_default();
         return CliError::usage(problem.because(fault));

@@ -33,8 +33,8 @@ impl PriceForm {
     pub(crate) fn panel(self) -> Dialog {
         let title = format!("The price of {} is unknown", text::reveal_line(&self.model));
         let reason = match &self.budget {
-            Some(amount) => format!("aye needs one to keep the budget of {amount}"),
-            None => "aye needs one to keep the budget in dollars".to_owned(),
+            Some(amount) => format!("aye needs it to enforce the budget of {amount}"),
+            None => "aye needs it to enforce the budget in dollars".to_owned(),
         };
         let (body, field) = (self.body(), self.field());
         let mut panel = Dialog::new(Question::Price(Box::new(self)), title, reason, Vec::new(), body);

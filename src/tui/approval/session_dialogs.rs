@@ -114,7 +114,7 @@ fn trust_words(trust: &TrustQuestion) -> String {
     }
     if let Some(why) = &trust.broken {
         let why = why.replace('\n', "\n  ");
-        words += &["\nThe project cannot be trusted as it is:\n  ", &why, "\nFix this and start aye again.\n"].concat();
+        words += &["\nThe project cannot be trusted yet:\n  ", &why, "\nFix this and start aye again.\n"].concat();
     }
     words.push('\n');
     if trust.has_items() {

@@ -174,7 +174,7 @@ pub(crate) fn edited(model: &mut Model, edit: EditFile, outcome: Result<String, 
     let name = text::reveal(&name).into_owned();
     match outcome {
         Err(why) => {
-            let words = format!("{name} was left as proposed: {}", text::clean(&why).trim_end());
+            let words = format!("{name} was not edited: {}", text::clean(&why).trim_end());
             model.show_toast(words.clone(), now);
             model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
         }

@@ -13,7 +13,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Enters browse mode; selects the newest entry, or the one at the top if the user has scrolled up.
 pub(crate) fn enter(model: &mut Model, now: u64) {
     let Some(last) = model.transcript.len().checked_sub(1) else {
-        return model.show_toast("there is nothing to browse yet", now);
+        return model.show_toast("nothing to browse yet", now);
     };
     let at = if model.transcript.is_following() { last } else { model.transcript.first_shown() };
     model.toast = None;

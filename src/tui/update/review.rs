@@ -31,7 +31,7 @@ pub(crate) fn review(model: &mut Model, words: &str, now: u64, effects: &mut Vec
         }
     };
     if model.reviews.running.is_some() {
-        return model.show_toast("a review is running; wait for its end, or stop it with `/review stop`", now);
+        return model.show_toast("a review is running; wait until it ends, or stop it with `/review stop`", now);
     }
     if !is_ready(model, now) {
         return;
@@ -178,7 +178,7 @@ pub(crate) fn show_findings(model: &mut Model, words: &str, now: u64, effects: &
     let Some(review) = &model.reviews.last else {
         take_draft(model, now, effects);
         let words =
-            if model.reviews.running.is_some() { "the review has not ended" } else { "no findings; /review looks for them" };
+            if model.reviews.running.is_some() { "the review is still running" } else { "no findings; /review looks for them" };
         return model.show_toast(words, now);
     };
     let (fixes, number) = words.strip_prefix("fix ").map_or((false, words), |number| (true, number));
@@ -191,7 +191,7 @@ pub(crate) fn show_findings(model: &mut Model, words: &str, now: u64, effects: &
         }
         (_, None) => {
             let count = review.findings.len();
-            model.show_toast(format!("give a number from 1 to {count}: `/findings 1`, `/findings fix 1`"), now);
+            model.show_toast(format!("enter a number from 1 to {count}: `/findings 1`, `/findings fix 1`"), now);
         }
         (_, Some(at)) => {
             take_draft(model, now, effects);

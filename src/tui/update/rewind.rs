@@ -58,7 +58,7 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
     let waits = model.dialogs.approvals() > 0 && (!model.is_running() || model.waits_for_person());
     if model.is_running() && !waits {
         let words = match model.task.activity {
-            Activity::Stopping => format!("the task is still stopping; try {name} again after that"),
+            Activity::Stopping => format!("the task is still stopping; try {name} again once it has stopped"),
             _ => format!("a task is running: stop it with esc, then try {name} again"),
         };
         model.show_toast(words, now);
@@ -92,7 +92,7 @@ pub(crate) fn listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool
     if list.is_empty() {
         model.rewind.list = None;
         let redo = if can_redo { "; /redo undoes the last rewind" } else { "" };
-        model.show_toast(format!("there is no prompt to rewind to{redo}"), now);
+        model.show_toast(format!("no prompt to rewind to{redo}"), now);
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn query(effects: &mut Vec<Effect>, what: HostRequest) {
 /// Returns whether the session can be left, because nothing is running; reports it if not.
 pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     let words = if model.task.activity == Activity::Stopping {
-        format!("the task is still stopping; try {name} again after that")
+        format!("the task is still stopping; try {name} again once it has stopped")
     } else if model.is_running() || model.dialogs.approvals() > 0 {
         format!("a task is running: stop it with esc, then try {name} again")
     } else if let Some(command) = model.info.commands.iter().find(|one| one.state == RunningState::Running) {

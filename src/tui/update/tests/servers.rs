@@ -67,7 +67,7 @@ fn the_server_list_shows_details_and_reconnects() {
     assert!(!draw(&mut model, 5600).contains("40 tools offered"), "nothing stays in the conversation");
     assert_eq!(play(&mut model, 6000, "/mcp reconnect docs<enter>"), ["reconnectserver { name: \"docs\" }"]);
     play(&mut model, 9000, "/mcp nobody<enter>");
-    assert!(draw(&mut model, 11_000).contains("unknown MCP server `nobody`; there are: docs, files, github"));
+    assert!(draw(&mut model, 11_000).contains("unknown MCP server `nobody`; available: docs, files, github"));
 }
 
 #[test]
