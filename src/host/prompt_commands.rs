@@ -17,7 +17,7 @@ const EQUIVALENTS: &[(&[&str], &str)] = &[
     (&["effort"], "pass `--effort EFFORT` to set the reasoning effort"),
     (&["budget"], "pass `--max-budget-usd DOLLARS` to limit the cost"),
     (&["continue", "resume", "sessions"], "run `aye exec -c` to continue the latest session, `aye sessions list` to list all"),
-    (&["new", "clear", "reset"], "leave it out: without `-c`, every run starts a new session"),
+    (&["new", "clear", "reset"], "not needed: without `-c`, every run starts a new session"),
     (&["fork", "branch"], "run `aye exec --fork PROMPT` to continue in a copy of the latest session"),
     (&["undo", "rewind", "redo", "checkpoint", "restore"], "run `aye rewind` to undo changes"),
     (&["export"], "run `aye sessions export ID` to export a session"),
@@ -112,7 +112,7 @@ impl PromptCommands {
             Some((_, known)) => problem.hint(format!("did you mean `/{known}`?")),
             None => problem.hint("commands are files such as `commands/fix.md` in the directory of `aye config path`"),
         };
-        problem.hint("put `--` before a prompt that begins with a slash to send it as it is")
+        problem.hint("put `--` before a prompt that begins with a slash to send it unchanged")
     }
 }
 

@@ -75,7 +75,7 @@ impl Release {
     /// The index cannot be downloaded, or is not an index that this version reads.
     pub(crate) async fn download(url: &str, place: &AppContext) -> Result<Self, Problem> {
         let bytes = download(url, place.download_timeouts(), MAX_BYTES).await?;
-        Self::read(&bytes, url).map_err(|why| Problem::new(format!("`{url}` is not an index of releases")).because(why))
+        Self::read(&bytes, url).map_err(|why| Problem::new(format!("`{url}` is not a release index")).because(why))
     }
 
     /// Reads an index. `url` is its address.

@@ -270,7 +270,7 @@ pub(super) fn choose(
         }
     };
     let Some(summary) = found else {
-        let error = CliError::usage(format!("there is no session in `{}` yet", place.workspace.display()));
+        let error = CliError::usage(format!("no session in `{}` yet", place.workspace.display()));
         return Err(SessionError::Failed(error.hint("run `aye` to start one")));
     };
     if summary.workspace_id != place.workspace_id() {

@@ -103,7 +103,7 @@ impl SamplingQueue {
     ) -> Result<(Conversation, Option<String>), String> {
         let asks = asks?;
         if asks && !person {
-            return Err("the policy requires approval for each request, and no user can give it".to_owned());
+            return Err("the policy requires approval for each request, and no user can approve it".to_owned());
         }
         let conversation = read(request, facts.images)?;
         let shown = asks.then(|| conversation.shown(server, &facts.name)).transpose()?;

@@ -62,7 +62,7 @@ impl CallRunner<'_> {
         approval.timeout_ms = self.cx.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         approval.origins = self.cx.policy.origins(&approval.rule, &approval.parts);
         approval.always = if call.amended.by.contains(&Amendment::Unsandboxed) {
-            Always { never: vec!["a run outside the sandbox is approved each time".to_owned()], ..Always::default() }
+            Always { never: vec!["each run outside the sandbox needs its own approval".to_owned()], ..Always::default() }
         } else if !plan.opens.is_empty() {
             self.always_open(call, &plan, at)
         } else if self.is_doubted(&plan, at) {

@@ -1,4 +1,4 @@
-//! Compaction: a summary replaces older messages, or the oldest messages are left out.
+//! Compaction: a summary replaces older messages, or the oldest messages are dropped.
 //!
 //! The summary request has the same system prompt, tools and messages as other requests, so that the provider's cache applies, and because
 //! some providers refuse a thread with calls if no tools are offered. If the response contains tool calls, they are not run.
@@ -370,13 +370,13 @@ impl Compactor {
         self.work.take().map(|work| work.then)
     }
 
-    /// Gives up the compaction; the conversation stays unchanged. If space is needed, the oldest messages are left out.
+    /// Gives up the compaction; the conversation stays unchanged. If space is needed, the oldest messages are dropped.
     pub(crate) fn give_up(&self, why: &str, window: &mut ContextWindow, cx: &mut TurnContext) {
         let Some(work) = &self.work else { return };
         let follows = match work.trigger {
             CompactionTrigger::Asked => "the conversation is unchanged",
-            CompactionTrigger::Threshold => "the oldest messages are left out if they no longer fit",
-            CompactionTrigger::TooLong => "the oldest messages are left out",
+            CompactionTrigger::Threshold => "the oldest messages are dropped if they no longer fit",
+            CompactionTrigger::TooLong => "the oldest messages are dropped",
         };
         cx.out.notice(format!("{NOT_COMPACTED}: {why}; {follows}"));
         cx.out.record(Record::CompactionGivenUp);
@@ -390,5 +390,5 @@ impl Compactor {
 /// Reports a compaction that the previous process started and did not end.
 pub(super) fn report_lost_summary(cx: &mut TurnContext) {
     cx.out.record(Record::CompactionGivenUp);
-    cx.out.notice("aye exited while compacting: there is no summary, and the conversation is unchanged");
+    cx.out.notice("aye exited while compacting: no summary was made, and the conversation is unchanged");
 }

@@ -92,7 +92,7 @@ impl ContextWindow {
             return Err(Failure::new(
                 FailureKind::ContextTooLong,
                 format!("this prompt has about {own} tokens, but {limit} at most {window}; nothing was sent"),
-                format!("put the text into a file and name that file, so that it is read in parts, or {larger}"),
+                format!("put the text into a file and name that file, so that the model can read it in parts, or {larger}"),
             ));
         }
         Ok(())

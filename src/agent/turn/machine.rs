@@ -528,7 +528,7 @@ impl TurnMachine {
         if self.cx.policy.may_call(&facts.name).is_err() {
             return;
         }
-        self.choice.switch(facts, "the chosen model is used again", &mut self.cx);
+        self.choice.switch(facts, "switching back to the chosen model", &mut self.cx);
         self.window_changed();
     }
 

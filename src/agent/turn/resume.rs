@@ -349,7 +349,7 @@ impl TurnMachine {
         self.close_calls(at);
         self.end_silently(TaskEnd::Cancelled);
         if unfinished == Unfinished::Wait {
-            self.cx.out.notice("the task was being stopped when aye exited, so it ended there; it can be continued");
+            self.cx.out.notice("aye exited while the task was being stopped; the task has ended and can be continued");
         }
         self.resume_without_task(unfinished, at);
     }

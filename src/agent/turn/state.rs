@@ -158,7 +158,7 @@ impl States {
 pub(super) fn left_behind() -> Failure {
     Failure::new(
         FailureKind::Internal,
-        "the session ended while its task was running; the task is saved as it was",
+        "the session ended while its task was running; the task was saved in its last state",
         "resume the session to continue the task",
     )
 }

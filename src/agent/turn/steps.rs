@@ -39,7 +39,7 @@ impl TurnMachine {
                 self.cx.out.notice("the session is paused; your prompt is back in the draft");
                 return self.cx.out.event(EventKind::SessionPaused { failure });
             }
-            self.cx.out.notice("session resumed: the paused task ends here, and your prompt starts the next one");
+            self.cx.out.notice("session resumed: the paused task has ended, and your prompt starts a new one");
             self.end(TaskEnd::Cancelled);
         }
         if self.is_busy() {
@@ -962,7 +962,7 @@ impl TurnMachine {
         let limit = self.window.input_limit(&self.cx);
         if tokens > limit {
             self.cx.out.notice(format!(
-                "the messages are restored: about {}, of which {limit} fit; the next request leaves out the oldest",
+                "the messages are restored: about {}, of which {limit} fit; the next request drops the oldest",
                 counted(tokens, "token", "tokens")
             ));
         }

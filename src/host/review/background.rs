@@ -59,7 +59,7 @@ impl ReviewService {
         match asked {
             ReviewAsked::Stop => open.into_iter().for_each(|open| open.stop.cancel()),
             ReviewAsked::Start { .. } if open.is_some() => {
-                tell(ReviewTold::Failed(Problem::new("a review is running").hint("wait for its end, or stop it")));
+                tell(ReviewTold::Failed(Problem::new("a review is running").hint("wait until it ends, or stop it")));
             }
             ReviewAsked::Start { subject, model, effort } => {
                 let stop = CancellationToken::new();
@@ -229,7 +229,7 @@ impl ReviewOutcome {
                     return Command::Prompt { text };
                 }
                 self.schema.value_in(&text).map_err(|mismatch| {
-                    let problem = Problem::new("the response of the model does not match the format of findings");
+                    let problem = Problem::new("the model's response does not match the format for findings");
                     CliError::failed(problem.because(mismatch).hint("run /review again, or choose another model with /model"))
                 })
             }
