@@ -47,7 +47,7 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye mcp test docs", Fails(1, "docs")),
     // The server was removed by the line before.
     ("aye mcp login docs", Fails(2, "unknown MCP server `docs`")),
-    ("aye policy grants revoke mine-here:4", Fails(2, "there is no saved rule `mine-here:4`")),
+    ("aye policy grants revoke mine-here:4", Fails(2, "this project has no saved rule `mine-here:4`")),
 ];
 
 /// Replaces placeholders in a documented line.

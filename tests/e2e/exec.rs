@@ -317,7 +317,7 @@ fn tools_disabled_by_the_policy_are_not_offered_and_unknown_names_are_reported()
         [capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
     let project = Project::with(&server).policy(policy);
     let output = project.aye(&["exec", "--json", "-m", "anthropic/scripted", "look"]);
-    let output = output.says(&["the policy disables `ReedFile`", "user:4"]);
+    let output = output.says(&["the policy disables the unknown tool `ReedFile`", "user:4"]);
     let completed = output.events().only("tool_completed").clone();
     assert_eq!(completed["status"], "denied", "{completed}");
     assert!(

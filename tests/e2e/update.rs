@@ -98,9 +98,9 @@ fn a_server_that_sends_no_index_is_an_error_that_names_it() {
             "",
             "a redirect to `https://elsewhere.example/`, which is not followed",
         ),
-        ("200 OK", "<html>sign in</html>", "is not an index of releases"),
-        ("200 OK", "", "is not an index of releases"),
-        ("200 OK", "{\"format\": 2}", "is not an index of releases"),
+        ("200 OK", "<html>sign in</html>", "is not a release index"),
+        ("200 OK", "", "is not a release index"),
+        ("200 OK", "{\"format\": 2}", "is not a release index"),
         ("200 OK\r\ncontent-length: 999", "{\"format\": 1,", "lost the connection"),
         ("200 OK", &large, "it is larger than 256.0 KB"),
     ] {

@@ -36,7 +36,7 @@ pub(super) fn convert_result(result: RemoteResult, offer: &Offer, settings: &Set
         parts.take(part);
     }
     if more > 0 {
-        parts.text.push(format!("[{more} more parts left out]"));
+        parts.text.push(format!("[{more} more parts omitted]"));
     }
     if let Some(value) = structured.as_ref().filter(|_| !said) {
         parts.text.push(clean(&value.to_string()).into_owned());

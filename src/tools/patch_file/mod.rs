@@ -46,7 +46,7 @@ impl PatchFile {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         if first != FIRST_LINE {
             return Err(match first.strip_prefix("aye patch ") {
-                Some(version) => format!("it has version {version}, and this aye reads version {VERSION}"),
+                Some(version) => format!("it has version {version}, but this version of aye reads version {VERSION}"),
                 None => format!("its first line is not `{FIRST_LINE}`"),
             });
         }
@@ -126,7 +126,7 @@ impl FilePart<'_> {
         let content = body::apply(self.diff, base)?;
         match &self.entry.result {
             Some(result) if FileState::digest(&content) != result.sha256 => {
-                Err("its patch does not produce the content that its header names".to_owned())
+                Err("its patch does not produce the content recorded in its header".to_owned())
             }
             None if !content.is_empty() => Err("its patch does not remove all of its content".to_owned()),
             _ => Ok(content),
@@ -137,7 +137,7 @@ impl FilePart<'_> {
 /// Checks that a path is relative, names no parent and nothing of git, and can be written in a patch.
 fn check_path(path: &str) -> Result<(), String> {
     if path.is_empty() || path.len() > MAX_PATH_BYTES || !is_writable_name(path) {
-        return Err(format!("`{path}` is not a path that a patch can name"));
+        return Err(format!("`{path}` is a path that a patch cannot contain"));
     }
     let plain = path.split('/').all(|name| !matches!(name, "" | "." | ".."));
     if !plain || !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {

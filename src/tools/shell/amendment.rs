@@ -109,7 +109,7 @@ fn in_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, Stri
     (work.background, work.timeout_seconds) = (true, 0);
     let mut amends = plan.amends;
     offered(&work, &mut amends.offer, LINES, settings);
-    let told = "[The user let this run in the background, from its start.]".to_owned();
+    let told = "[The user allowed this to run in the background, from the start.]".to_owned();
     let plan = Plan {
         summary: format!("{} (in the background)", plan.summary),
         preview: preview::offer(&work, settings),
@@ -133,7 +133,7 @@ fn unsandboxed(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String
     if let Some(proposal) = &mut proposal {
         proposal.notes.retain(|note| !note.ends_with(FOR_THIS_RUN));
     }
-    let told = "[The user let this run outside the sandbox.]".to_owned();
+    let told = "[The user allowed this to run outside the sandbox.]".to_owned();
     let plan = Plan {
         summary: format!("{}{OUTSIDE_SANDBOX}", plan.summary.split(", allowing ").next().unwrap_or_default()),
         proposal,

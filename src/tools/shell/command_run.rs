@@ -343,7 +343,7 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
             failed(ErrorCode::ToolExecutionTimeout, message)
         }
         End::Killed => {
-            let message = "stopped before it finished, with all its processes; its output so far follows";
+            let message = "stopped with all its processes before it finished; its output so far follows";
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::Interrupted => {
@@ -401,7 +401,7 @@ pub(in crate::tools) fn unheard(told: CallResult, finished: &Finished, limit: us
     let section = section.trim_end_matches('\n');
     let without = |text: String| match (finished.stderr.total(), text.rfind(section)) {
         (1.., Some(at)) => {
-            let note = format!("[{} bytes left out: captureStderr is false]", finished.stderr.total());
+            let note = format!("[{} bytes omitted: captureStderr is false]", finished.stderr.total());
             format!("{}{STDERR}{note}{}", &text[..at], &text[at + section.len()..])
         }
         _ => text,

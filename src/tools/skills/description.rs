@@ -45,7 +45,7 @@ fn first_names(skills: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (at, (name, _)) in skills.iter().enumerate() {
         if text.len() + name.len() > LIST_BYTES {
-            let _ = write!(text, "{} more; give a word as the name to find them", skills.len() - at);
+            let _ = write!(text, "{} more; pass a word as `name` to find them", skills.len() - at);
             break;
         }
         let _ = write!(text, "{name}, ");

@@ -75,7 +75,7 @@ impl SkillTool {
             skill.name().contains(&word) || description.contains(&word) || distance <= 1 + skill.name().len() / 4
         };
         let near: Vec<&Skill> = self.set.for_model().filter(is_near).collect();
-        let mut message = format!("there is no skill `{}`", name.escape_debug());
+        let mut message = format!("unknown skill `{}`", name.escape_debug());
         if near.is_empty() {
             let names: Vec<&str> = self.set.for_model().take(MAX_SUGGESTED).map(Skill::name).collect();
             // Writing to a string cannot fail.
@@ -192,7 +192,7 @@ fn result(skill: &Skill, arguments: &str, most_bytes: usize) -> String {
     let _ = write!(text, "\n{}", &body[..end]);
     if end < body.len() {
         let left = size((body.len() - end) as u64);
-        let _ = write!(text, "\n[cut: {left} left out; read {directory}/{SKILL_FILE} for the rest]");
+        let _ = write!(text, "\n[truncated: {left} omitted; read {directory}/{SKILL_FILE} for the rest]");
     }
     text + &files
 }

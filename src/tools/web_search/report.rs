@@ -44,7 +44,7 @@ pub(super) fn text(service: &str, request: &SearchRequest, answer: &SearchAnswer
     }
     let left_out = answer.pages.iter().filter(|page| !is_web_address(&page.url)).count();
     if left_out > 0 {
-        let _ = writeln!(text, "\n[{left_out} left out: the address is not a web address]");
+        let _ = writeln!(text, "\n[{left_out} omitted: the address is not a web address]");
     }
     truncated_with_gap(text.trim_end(), most_bytes).0.into_owned()
 }
