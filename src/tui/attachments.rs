@@ -12,7 +12,7 @@ const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 const SIZES: usize = 64;
 /// Number of lines above which a paste is long.
 const LONG_PASTE: usize = 10;
-/// Maximum number of long pastes that are remembered.
+/// Maximum number of remembered long pastes.
 const MAX_PASTES: usize = 8;
 
 #[derive(Debug, Default)]

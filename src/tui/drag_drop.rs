@@ -1,6 +1,6 @@
 //! Files dropped on a terminal, which arrive as pasted paths quoted in terminal-specific ways.
 
-/// Maximum size of a text that is tried as a list of paths, in bytes.
+/// Maximum size in bytes of text that is checked for a list of paths.
 const MAX_BYTES: usize = 16 << 10;
 /// Maximum number of files in one drop, which is also the limit of a prompt.
 const MAX_FILES: usize = 20;

@@ -141,8 +141,8 @@ pub(crate) fn typed(draft: &str) -> Option<&str> {
     (!word.contains('/') && !is_text).then_some(typed)
 }
 
-/// Returns the completions of a command in the draft, best first; `used` lists the commands used last, `themes` returns
-/// the arguments of `/theme`, and `efforts` those of `/effort`.
+/// Returns the completions of a command in the draft, best first; `used` lists recently used commands, `themes` returns the
+/// arguments of `/theme`, and `efforts` those of `/effort`.
 pub(crate) fn candidates(
     draft: &str,
     own: &[CustomCommand],

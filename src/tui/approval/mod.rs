@@ -83,7 +83,7 @@ pub(crate) enum Question {
     Approval(Box<Approval>),
     /// Choice of the rule to save; shown in front of its approval prompt.
     Keep(Box<RuleChoice>),
-    /// Text to read; shown in front of its dialog, without a decision.
+    /// Text to read, shown in front of its dialog; it requires no decision.
     Reading(Pager),
     /// Interrupted call without an outcome.
     Interrupted {
@@ -127,7 +127,7 @@ pub(crate) struct Dialog {
     /// Unique number on this screen, and time of arrival; both set when it starts waiting.
     pub number: u64,
     pub came: Option<u64>,
-    /// Time at which a missing answer counts as a denial, if there is one.
+    /// Time at which a missing answer counts as a denial, if there is a limit.
     ends: Option<u64>,
     pub question: Question,
     /// Title: `Edit src/main.rs`.

@@ -1,4 +1,4 @@
-//! Dialog that asks for the price of a model, so that a budget in dollars can be kept.
+//! Dialog that asks for the price of a model, so that a budget in dollars can be enforced.
 
 use super::{Body, Dialog, Note, Question, Verb};
 use crate::protocol::{AssumedPrice, ModelFacts};
@@ -63,7 +63,7 @@ impl PriceForm {
         Body::notes(notes, VERB, String::new())
     }
 
-    /// Reads the input; `None` if it is not a price, which the dialog then says.
+    /// Parses the input; `None` if it is not a price, which the dialog then reports.
     pub(crate) fn read(&mut self, input: &str) -> Option<AssumedPrice> {
         let price = AssumedPrice::parse(input.trim());
         self.problem = price.is_none().then(|| match input.trim() {

@@ -32,7 +32,7 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
 }
 
-/// Returns what a mode allows.
+/// Returns a description of what a mode allows.
 pub(crate) fn mode_words(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "Tools write nothing, and commands only read.",

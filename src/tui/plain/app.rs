@@ -23,7 +23,7 @@ use std::io::{self, Write};
 /// Maximum time between two ctrl+c presses that quit, in milliseconds.
 const QUIT_MS: u64 = 3000;
 
-/// State of the question that is being asked; the string is its key.
+/// State of the current dialog; the string is its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PromptState {
     /// Printed; incoming input may still be older than the question.
@@ -392,7 +392,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Leaves for the first-run setup, unless a task is running, which would be lost.
+    /// Switches to the first-run setup, unless a running task would be lost.
     fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
             return self
@@ -421,7 +421,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Prints new entries, asks the current question and shows the input prompt.
+    /// Prints new entries and the current dialog, and shows the input prompt.
     fn settle(&mut self, now: u64) -> io::Result<()> {
         self.tell_entries()?;
         if let Some((words, _)) = self.model.toast.take() {

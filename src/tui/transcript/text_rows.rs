@@ -25,7 +25,7 @@ pub(crate) fn more(hidden: usize, look: RenderContext<'_>) -> Row {
     folded(hidden, "line", look)
 }
 
-/// Returns a row with the number of hidden things and the key that shows them.
+/// Returns a row with the number of hidden items and the key that shows them.
 pub(crate) fn folded(hidden: usize, noun: &str, look: RenderContext<'_>) -> Row {
     let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };

@@ -9,8 +9,8 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::ALONE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Returns whether the letter was a hunk key. If it turns out to be text, the change is undone and the letter goes with
-/// the text.
+/// Returns whether the letter was a hunk key. If it turns out to be text, the change is undone and the letter becomes part of the
+/// text.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::from_key(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut() else { return false };

@@ -22,7 +22,7 @@ pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut 
     effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
 }
 
-/// Sets the artifacts of the session, and returns whether there are any; if not, it says so.
+/// Sets the artifacts of the session, and returns whether there are any; reports it if not.
 pub(crate) fn listed(model: &mut Model, artifacts: Vec<Artifact>, now: u64) -> bool {
     model.info.artifacts = artifacts;
     let has_some = !model.info.artifacts.is_empty();

@@ -105,7 +105,7 @@ fn plain(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) 
     history_page::request_older(model, effects);
 }
 
-/// Handles a letter without meaning: it has no effect, and a notice says how to go back to typing.
+/// Handles a letter that is not a key: a notice says how to go back to typing.
 fn nothing(model: &mut Model, key: KeyEvent, now: u64) {
     if let Some(letter) = is_text(&key) {
         model.show_toast(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);

@@ -67,7 +67,7 @@ fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect
     effects.push(Effect::SendToHost(HostCommand::ReconnectServer { name }));
 }
 
-/// Handles a key of the list. Returns whether it is open.
+/// Handles a key of the list. Returns whether the list is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let waits = !model.dialogs.is_empty() && !model.is_too_small();
     let Some(list) = &mut model.servers.list else { return false };
