@@ -109,7 +109,7 @@ struct Host {
     /// The place where aye was started; each session has its own.
     place: AppContext,
     store: Store,
-    /// The projects that were reported as untrusted.
+    /// Projects already reported as untrusted.
     reported: Reported,
 }
 

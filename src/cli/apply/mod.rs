@@ -1,7 +1,7 @@
-//! `aye apply`: applies a patch file of `aye exec --patch`, as a session of its own.
+//! `aye apply`: applies a patch file of `aye exec --patch`, in its own session.
 //!
-//! The file is untrusted data. Its verdicts are only shown; every change is planned from what is on disk, judged by the policy in
-//! force, and applied with a permit, so that it is in the journal and can be undone.
+//! The file is untrusted data. Its verdicts are only shown; every change is planned from the files on disk, judged by the policy
+//! in effect, and applied with a permit, so that it is recorded in the journal and can be undone.
 
 pub(crate) mod args;
 mod calls;
@@ -135,7 +135,7 @@ impl Forecast {
     /// Plans all calls and judges each change. Nothing is changed.
     ///
     /// # Errors
-    /// Files differ from what the patch file was made from.
+    /// Files differ from the base of the patch file.
     async fn predict(runner: &ToolRunner, patch: &PatchFile) -> Result<Self, CliError> {
         let mut files = Vec::new();
         let mut paths = patch.header().files.iter().map(|entry| entry.path.clone());

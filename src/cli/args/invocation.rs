@@ -31,7 +31,7 @@ pub(crate) struct Invocation {
 pub(crate) enum Action {
     Interactive {
         prompt: Option<String>,
-        /// Whether the prompt came after `--` and is sent as it is.
+        /// Whether the prompt came after `--` and is sent unchanged.
         is_literal: bool,
         session: SessionChoice,
     },
@@ -112,7 +112,7 @@ pub(crate) struct ReviewRequest {
 pub(crate) enum ExecPrompt {
     /// A text that may begin with a slash command.
     Text(String),
-    /// A text after `--`, which is sent as it is.
+    /// Text after `--`, which is sent unchanged.
     Literal(String),
     /// The whole of stdin, unchanged.
     Stdin,
@@ -303,7 +303,7 @@ impl SessionArgs {
 }
 
 impl ResumeArgs {
-    /// A word that cannot be an ID is a mistyped one, several words are a prompt.
+    /// A single word that cannot be an ID is a mistyped ID; several words are a prompt.
     fn check(self, written: PromptPosition) -> Result<Action, Problem> {
         let (session, prompt) = match (self.id, self.last) {
             (Some(words), last) if words.contains(char::is_whitespace) => {

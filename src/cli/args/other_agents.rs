@@ -4,11 +4,11 @@ use std::ffi::{OsStr, OsString};
 
 /// How an option of another agent is handled.
 enum Meaning {
-    /// aye has the same option under this name. A value stays as it is.
+    /// aye has the same option under this name. Its value is unchanged.
     Same(&'static str),
     /// aye has an option for these values: the value, and the words that replace the option with its value.
     Values(&'static [(&'static str, &'static [&'static str])], &'static str),
-    /// aye does this without an option, or does it in another way: what to do.
+    /// aye does this without an option, or in another way; the text says what to do.
     Instead(&'static str),
 }
 
@@ -140,7 +140,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
 pub(super) enum Translation {
     /// The line with the option of aye in its place.
     Line(Vec<OsString>),
-    /// A sentence that says what to do instead.
+    /// Sentence that says what to do instead.
     Hint(&'static str),
 }
 

@@ -64,7 +64,7 @@ pub(super) fn refuse(prompt: &str, start: &str) -> Option<Problem> {
     Some(problem.hint(format!("run `{start} -- {given}` to send it as a prompt")))
 }
 
-/// Returns a description of the word, and what to use instead.
+/// Returns a description of the word, and the alternative in aye.
 fn meant(word: &str) -> Option<(&'static str, String)> {
     let line = Line::command();
     let names = || line.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
@@ -88,7 +88,7 @@ pub(super) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Opti
     names.filter(|name| is_typo(word, name)).min_by_key(|name| osa_distance(word, name))
 }
 
-/// Returns what to use in aye for a command of another agent.
+/// Returns the alternative in aye for a command of another agent.
 pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(names, _)| names.contains(&word)).map(|(_, instead)| *instead)
 }
@@ -111,7 +111,7 @@ fn same_letters(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// Returns whether the word is the name with letters typed twice.
+/// Returns whether the word is the name with repeated letters.
 fn repeats_a_letter_of(word: &str, name: &str) -> bool {
     let mut letters = word.as_bytes().to_vec();
     letters.dedup();

@@ -46,7 +46,7 @@ enum LockAttempt {
 }
 
 impl LockedSession {
-    /// Asks until an answer leads to a session.
+    /// Asks until an answer results in a session.
     pub(crate) async fn ask(self, ahead: &mpsc::UnboundedSender<StartupQuestion>) -> LockOutcome {
         let Self { id, builder } = self;
         let store = builder.store().clone();

@@ -21,7 +21,7 @@ use crate::protocol::{ChangedFiles, Command, Event, EventKind, Problem, SessionC
 use crate::tui::{Header, ModelAccess, Start, TrustAnswer, TrustQuestion};
 use tokio::sync::{mpsc, oneshot};
 
-/// The state that is left after the screen has closed.
+/// State that remains after the screen has closed.
 #[derive(Default)]
 pub(crate) struct SessionOutcome {
     /// The files changed by the session.
@@ -133,7 +133,7 @@ impl SessionRunner {
     }
 }
 
-/// Tells the user if the list of models has changed, for users who want that.
+/// Notifies the user if the list of models has changed, if the user enabled this.
 async fn tell_of_new_catalogue(place: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
     if let Some(message) = catalogue_update::daily_look(&place).await {
         past.emit(EventKind::Notice { message }, &events);
@@ -289,7 +289,7 @@ fn head(
     (header, access)
 }
 
-/// Handles a user who leaves before the session starts: saves the last input as the draft.
+/// Handles the user quitting before the session starts: saves the last input as the draft.
 async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCommand>) {
     let session = claimed.session();
     let mut kept = None;
@@ -308,7 +308,7 @@ async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCom
     }
 }
 
-/// Waits until the user leaves a screen on which nothing can run.
+/// Waits until the user quits a screen on which nothing can run.
 pub(crate) async fn wait_for_the_end(mut commands: mpsc::Receiver<SessionCommand>) {
     while commands.recv().await.is_some() {}
 }

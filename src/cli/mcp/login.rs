@@ -85,7 +85,7 @@ pub(crate) fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> 
     Ok(Exit::Completed)
 }
 
-/// Deletes the tokens of a server. Returns true if there were any.
+/// Deletes the tokens of a server. Returns true if any were saved.
 pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
     let kept = place.credentials.names_of_server(name)?;
     for name in &kept {

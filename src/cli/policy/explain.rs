@@ -137,7 +137,7 @@ fn what(action: &Action) -> String {
     }
 }
 
-/// The output of `aye policy check`, and its place.
+/// Output of `aye policy check`, and the context of the check.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ExplainOutput<'a> {
