@@ -39,7 +39,7 @@ pub(crate) enum PromptMeaning {
     OfScreen(String),
 }
 
-/// The commands that a prompt can name.
+/// Slash commands available in a prompt.
 pub(crate) struct PromptCommands {
     own: Vec<CustomCommand>,
     /// Notices about the files of commands.

@@ -1,4 +1,4 @@
-//! Checks for names in the policy and in manifests that match no tool or two tools.
+//! Checks for names in the policy and in manifests that match no tool or more than one.
 
 use super::context::AppContext;
 use super::policy_layers::Policy;

@@ -1,10 +1,10 @@
-//! Account of a running session: it pays for a review beside the conversation.
+//! Account of a running session, to which a review alongside the conversation is charged.
 
 use crate::protocol::Failure;
 use crate::session::Spent;
 use tokio::sync::{mpsc, oneshot};
 
-/// Number of charges that wait for the session.
+/// Number of charges waiting for the session.
 const DEPTH: usize = 8;
 
 /// A request to count, if one was sent, and the channel for the reason why no further request may be sent.

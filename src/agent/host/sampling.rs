@@ -117,7 +117,7 @@ impl SamplingQueue {
         self.waiting.push_back(approved);
     }
 
-    /// Drops the requests that wait, which their servers learn.
+    /// Drops the waiting requests and notifies their servers.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }

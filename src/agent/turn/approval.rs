@@ -189,7 +189,7 @@ impl CallRunner<'_> {
         matches!(plan.judged(&self.cx.policy, at.now), Verdict::Allow(_))
     }
 
-    /// Returns whether the user already approved it by typing it.
+    /// Returns whether the user already approved the command by typing it.
     pub(super) fn is_typed_by_user(&self, plan: &Plan, question: &Question) -> bool {
         self.typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
     }
@@ -374,7 +374,7 @@ fn offer_first(plan: &mut Plan, question: &Question) {
     plan.amends.offer.first = first.map(|(line, count)| FirstParts { count, line: line.to_owned() });
 }
 
-/// Returns what the call would do, based on its actions.
+/// Returns a description of what the call would do, based on its actions.
 fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
     let path = |target: &Target| target.real.display().to_string();
     let mut details = Details {

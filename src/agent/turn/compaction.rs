@@ -72,7 +72,7 @@ pub(super) enum AfterSummary {
 /// Request for a summary.
 pub(super) struct SummaryCall {
     pub request: ModelRequest,
-    /// Model that it is sent to, if it is not the model in use.
+    /// Model that receives the request, if it is not the model in use.
     pub model: Option<ModelFacts>,
     pub estimated_input_tokens: u64,
 }
@@ -126,7 +126,7 @@ impl Compactor {
         self.work.as_ref().is_some_and(|work| work.waits_for_model)
     }
 
-    /// Returns the estimated tokens of all messages to summarize, with the question.
+    /// Returns the estimated tokens of all messages to summarize, including the instructions for the summary.
     pub(crate) fn message_tokens(&self, window: &ContextWindow) -> u64 {
         let Some(work) = &self.work else { return 0 };
         let messages = window.thread().opening(work.cut.index, u64::MAX);
@@ -168,7 +168,8 @@ impl Compactor {
         true
     }
 
-    /// Starts a compaction; the error says why none would help. The request follows. `task`: the task that is running or may be continued.
+    /// Starts a compaction; the error says why a compaction would not help. The request follows. `task`: the task that is running
+    /// or may be continued.
     pub(crate) fn begin(
         &mut self,
         (trigger, focus, then): (CompactionTrigger, Option<String>, AfterSummary),
@@ -249,7 +250,7 @@ impl Compactor {
         }
     }
 
-    /// Counts a failed attempt. Returns its number.
+    /// Counts a failed attempt, and returns its number.
     pub(crate) fn count_attempt(&mut self) -> Option<u32> {
         let work = self.work.as_mut().filter(|work| work.ticket.is_none())?;
         work.attempt += 1;

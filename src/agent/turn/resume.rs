@@ -73,8 +73,8 @@ impl TurnMachine {
         self.cx.out.take()
     }
 
-    /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open after it;
-    /// `rows`: how often each call of that step was repeated.
+    /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open
+    /// afterwards; `rows`: how often each call of that step was repeated.
     fn restore_change(
         &mut self,
         change: Change<'_>,
@@ -286,7 +286,7 @@ impl TurnMachine {
 
 /// Resuming.
 impl TurnMachine {
-    /// Settles everything that the previous process left open.
+    /// Settles everything that the previous process left unfinished.
     fn resume(&mut self, failure: Failure, unfinished: Unfinished, at: InputTime) {
         if self.finish_rewind(unfinished) {
             return;

@@ -73,7 +73,7 @@ fn allows<S: PartialEq>(tables: [&[Change<S>]; 2], from: &S, to: &S) -> bool {
 pub(super) struct States {
     session: SessionStatus,
     status: TaskStatus,
-    /// Whether nothing can be saved; then the session is paused, whatever its task does.
+    /// Whether nothing can be saved; then the session is paused, regardless of its task.
     stalled: bool,
     /// Number of rejected transitions; each is a bug.
     #[cfg(test)]

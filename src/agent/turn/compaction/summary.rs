@@ -1,4 +1,4 @@
-//! Text of a summary: the question to the model, and the message that replaces the summarized ones.
+//! Text of a summary: the instructions for the model, and the message that replaces the summarized ones.
 
 use super::super::super::limits::{BYTES_PER_TOKEN, FILES_NAMED, SAID_MOST_BYTES, SAID_PERCENT};
 use super::super::super::thread::is_prompt;
