@@ -8,7 +8,7 @@ use super::shell::options::reading;
 use super::shell::{Arg, Invocation, read};
 use std::path::{Path, PathBuf};
 
-/// Directories outside the workspace that every command sees, or has its own copy of.
+/// Directories outside the workspace that are visible to every command, or of which it has its own copy.
 const SEEN: &[&str] = &[
     "/usr",
     "/bin",

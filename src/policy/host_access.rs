@@ -1,4 +1,4 @@
-//! Programs that a rule may let reach hosts without a prompt, and the hosts that a rule names.
+//! Programs that a rule may allow to reach hosts without a prompt, and the hosts in a rule.
 
 use super::interpreters::kind;
 use super::program_kinds::{DELETING, INTERPRETERS, NETWORK, PRIVILEGED};

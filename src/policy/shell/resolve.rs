@@ -301,7 +301,7 @@ impl Engine {
         }
     }
 
-    /// Handles words that a shell joins and runs as a text.
+    /// Handles words that a shell joins and runs as code.
     fn evaluated(&mut self, args: &[Arg], simple: &mut Simple, depth: usize) {
         floor(simple, WRAPPED);
         let args = if args.first().is_some_and(|arg| arg.text == "--") { &args[1..] } else { args };
@@ -350,7 +350,7 @@ impl Engine {
         }
     }
 
-    /// Handles programs that take a shell text as the value of an option.
+    /// Handles programs that take shell code as the value of an option.
     fn text_option(&mut self, argv: &[Arg], names: &[&str], simple: &mut Simple, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
             let cluster =
