@@ -15,7 +15,7 @@ pub(super) struct Paths<'a> {
 
 enum PathLookup {
     Disk,
-    /// By path text only, without the disk.
+    /// By the text of the path alone, without the disk.
     Text,
 }
 

@@ -17,7 +17,7 @@ const DEFAULT_BRANCHES: [&str; 5] = ["origin/HEAD", "origin/main", "origin/maste
 const DIFF: &str = "git diff --no-color --no-ext-diff --no-textconv --relative";
 /// Fails before the first commit.
 const HEAD: &str = "git log -1 --format=%H";
-/// Rows before the output of a successful command.
+/// Text before the output of a successful command.
 const PRINTED: &str = "Exit code: 0\n--- stdout ---\n";
 const ERRORS: &str = "--- stderr ---";
 /// Labels of the errors of git.

@@ -9,13 +9,13 @@ use memchr::memrchr;
 use std::io::{self, Cursor, Read};
 use std::ops::Range;
 
-/// Number of bytes that decide the encoding of a file larger than `HELD_BYTES` or than the limit for whole files.
+/// Number of bytes used to detect the encoding of a file that is larger than `HELD_BYTES` or the limit for whole files.
 pub(in crate::tools) const SNIFFED_BYTES: u64 = 64 * 1024;
 /// Maximum number of bytes of a file held in memory, regardless of the policy.
 pub(in crate::tools) const HELD_BYTES: u64 = 64 * 1024 * 1024;
 /// Number of bytes decoded at once.
 pub(in crate::tools) const CHUNK_BYTES: usize = 64 * 1024;
-/// Length of a character run that occurs in much text by chance.
+/// Length of a character run that often occurs in text by chance.
 const SHORT_RUN: usize = 4;
 
 /// The encodings that a tool tries.

@@ -12,7 +12,7 @@ const DIGITS: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 /// Maximum bytes in a row.
 const ROW_BYTES: usize = 52;
 
-/// Returns the rows of a content, which end with an empty one.
+/// Returns the rows for some content, which end with an empty row.
 pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
     let mut packed = Vec::new();
     ZlibEncoder::new(content, Compression::default()).read_to_end(&mut packed)?;
@@ -37,7 +37,7 @@ pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
     Ok(rows)
 }
 
-/// Returns the content of the rows after the first one, of at most `limit` bytes.
+/// Decodes the rows after the first one to at most `limit` bytes.
 ///
 /// # Errors
 /// Describes the first invalid row.

@@ -1,4 +1,4 @@
-//! Patch files: the changes of a task as a header in JSON and a patch in git's format. Who reads one treats it as untrusted data.
+//! Patch files: the changes of a task as a header in JSON and a patch in git's format. Readers treat them as untrusted data.
 
 mod binary;
 mod body;
@@ -23,12 +23,12 @@ pub(crate) const MAX_BYTES: u64 = 64 << 20;
 const MAX_FILE_BYTES: u64 = 10 << 20;
 /// Maximum number of changed files.
 const MAX_FILES: usize = 2_000;
-/// Maximum number of paths that are left out and of verdicts, which are listed; the others are counted.
+/// Maximum number of listed omitted paths and of listed verdicts; the others are counted.
 const MAX_LISTED: usize = 500;
 /// Maximum bytes of a path.
 const MAX_PATH_BYTES: usize = 1_024;
 
-/// A file as it was read. Its claims about paths and contents are checked when it is applied.
+/// A parsed file. Its claims about paths and contents are checked when it is applied.
 #[derive(Debug)]
 pub(crate) struct PatchFile {
     header: Header,

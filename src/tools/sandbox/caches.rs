@@ -1,4 +1,4 @@
-//! Caches of package managers: the existing directories, and a layer over each that takes the writes of commands.
+//! Caches of package managers: the existing directories, and a layer over each that receives the writes of commands.
 
 use crate::sys::overlay;
 use crate::sys::overlay::Layered;

@@ -65,7 +65,7 @@ pub(in crate::tools) fn amended(
     }
 }
 
-/// Returns the redacted command on one line, however many it has.
+/// Returns the redacted command on one line, even if it has several.
 fn on_one_line(line: &str, settings: &Settings) -> String {
     let line = settings.redactor.redact(line).text;
     if line.contains(char::is_control) { serde_json::Value::from(line.as_ref()).to_string() } else { line.into_owned() }
@@ -104,7 +104,8 @@ fn offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     (plan, "[The user allowed this without network access.]".to_owned())
 }
 
-/// Plans the command to run in the background. That has no end at which its effects could be shown, so it runs in the workspace.
+/// Plans the command to run in the background. A background command has no end at which its effects could be shown, so it runs in
+/// the workspace.
 fn in_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     (work.background, work.timeout_seconds) = (true, 0);
     let mut amends = plan.amends;

@@ -7,8 +7,8 @@ use std::fmt::Write;
 const INTRODUCTION: &str = "Loads the instructions of a skill. Load a skill before you do what it is about. Skills:";
 /// Maximum bytes of the list of skills.
 const LIST_BYTES: usize = 4 << 10;
-/// Bytes of each line, from the longest to the shortest; the longest that fits for all skills is used. Without bytes, only names
-/// are listed.
+/// Possible line lengths in bytes, longest first; the longest that fits for all skills is used. With 0 bytes, only names are
+/// listed.
 const LINE_BYTES: [usize; 6] = [1024, 512, 256, 128, 64, 0];
 
 /// Returns the description; `None` if the model may load no skill.
@@ -40,7 +40,7 @@ fn list(skills: &[(&str, &str)], bytes: usize) -> String {
     text.trim_end().to_owned()
 }
 
-/// Returns as many names as fit, and how to find the others.
+/// Returns as many names as fit, and a hint how to find the others.
 fn first_names(skills: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (at, (name, _)) in skills.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Skill: returns the instructions of a skill, and where its files are.
+//! Skill: returns the instructions of a skill, and the location of its files.
 
 use super::description::describe;
 use super::{ALIASES, SKILL};
@@ -35,7 +35,7 @@ struct Arguments {
     arguments: Option<String>,
 }
 
-/// The tool, for the skills of one time.
+/// The tool, for a fixed set of skills.
 pub(in crate::tools) struct SkillTool {
     set: Arc<SkillSet>,
     description: String,
@@ -156,7 +156,8 @@ impl AnyTool for SkillTool {
     }
 }
 
-/// Returns the skill with its current instructions. A skill of a project must be unchanged, because the user trusted it as it was.
+/// Returns the skill with its current instructions. A skill of a project must be unchanged, because the user trusted exactly that
+/// content.
 fn current(skill: &Skill) -> Result<Skill, ToolError> {
     if let Some(change) = skill.change() {
         let message = format!(

@@ -54,7 +54,7 @@ pub(super) struct Operation {
 
 pub(in crate::tools) enum Work {
     Apply(Change),
-    /// The operations do not match. The reason reveals file content, so it needs permission to read.
+    /// The operations do not match. The reason reveals file content, so showing it requires permission to read.
     Explain(ToolError),
 }
 

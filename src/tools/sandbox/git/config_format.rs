@@ -43,7 +43,7 @@ pub(super) struct Files {
     /// Reasons why the variables may be incomplete.
     pub gaps: Vec<String>,
     read: usize,
-    /// Paths already read. A file may have several, and what it includes depends on the directory of the path.
+    /// Paths already read. A file may have several paths, and its includes depend on the directory of the path.
     known: BTreeSet<PathBuf>,
 }
 
@@ -158,7 +158,7 @@ impl Reader<'_> {
         while self.next().is_some_and(|byte| byte != b'\n') {}
     }
 
-    /// Parses what follows `[`: `core]`, `filter "x"]`, `filter.x]`.
+    /// Parses a section header after `[`: `core]`, `filter "x"]`, `filter.x]`.
     fn header(&mut self) -> Option<(String, Option<Vec<u8>>)> {
         let mut name = String::new();
         loop {
