@@ -219,7 +219,7 @@ pub struct Always {
 }
 
 impl Always {
-    /// Removes the offers with a rule that holds only in a copy of the workspace, where no copy is possible.
+    /// Removes the offers with a rule that applies only in a copy of the workspace, if no copy is possible.
     #[must_use]
     pub fn without_copies(mut self, reason: &str) -> Self {
         let needs_copy =

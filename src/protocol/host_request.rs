@@ -324,7 +324,7 @@ pub struct Branch {
 pub struct SessionLook {
     pub session_id: SessionId,
     pub lines: Vec<LookLine>,
-    /// Facts such as `14 steps · 76k tokens`, and what has changed since.
+    /// Facts such as `14 steps · 76k tokens`, and changes since then.
     pub facts: Vec<String>,
 }
 

@@ -235,7 +235,7 @@ impl EffectKind {
     }
 }
 
-/// New regular files of one folder. None of them runs code when the folder is opened, is a link, or has a note of its own.
+/// New regular files of one folder. None of them runs code when the folder is opened, is a link, or has its own note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedFiles {
