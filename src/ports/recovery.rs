@@ -14,7 +14,7 @@ pub(crate) enum RecoveredState {
     },
     /// Every path is as it was before.
     NotDone { left: Vec<PathBuf> },
-    /// Neither; the words say which path is in which state.
+    /// Neither; the text describes the state of each path.
     Partly { words: String },
 }
 

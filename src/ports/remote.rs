@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum bytes of an argument schema. Tools with a larger one are left out, because the schema is sent with every request.
+/// Maximum bytes of an argument schema. Tools with a larger schema are ignored, because the schema is sent with every request.
 pub(crate) const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 /// Tool as its server offers it, or offered it last.

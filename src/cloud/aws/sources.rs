@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Time limit of a `credential_process`.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Kinds of profiles that only the tools of AWS support.
+/// Kinds of profiles that only AWS tools support.
 const UNSUPPORTED: [&str; 2] = ["role_arn", "web_identity_token_file"];
 
 /// Returns the credentials of the first source that has some. `profile`: the one of the settings.

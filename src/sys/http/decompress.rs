@@ -11,7 +11,7 @@ const MAX_CHUNK_BYTES: usize = 32 << 20;
 const MAX_ENCODINGS: usize = 3;
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Output that has not been taken yet.
+/// Output that has not been read yet.
 #[derive(Debug)]
 struct Output {
     bytes: Vec<u8>,

@@ -154,7 +154,7 @@ impl Changes {
         replaced.chain(passed).all(|node| node.changed <= self.began)
     }
 
-    /// Notes that an earlier process found the changes settled: what they replace may have been touched since, but not while the
+    /// Records that an earlier process found the changes final: what they replace may have been touched since, but not while the
     /// command ran.
     pub(crate) fn settle(&mut self) {
         self.surveyed = self.began;
