@@ -22,7 +22,7 @@ pub(super) struct ProviderAnswer {
 }
 
 impl ProviderAnswer {
-    /// Adds a page, or what is new about a page.
+    /// Adds a page, or new information about a page.
     pub(super) fn add(&mut self, page: FoundPage) {
         let Some(known) = self.pages.iter_mut().find(|known| known.url == page.url) else { return self.pages.push(page) };
         if known.title.is_empty() {

@@ -1,5 +1,5 @@
-//! Web search by the provider: a request of its own that contains only the query, so that it can be approved before it is sent. Requests
-//! of the conversation never offer the search of the provider.
+//! Web search by the provider: a separate request that contains only the query, so that it can be approved before it is sent.
+//! Requests of the conversation never offer the search of the provider.
 
 use super::provider_answer::ProviderAnswer;
 use super::{Api, anthropic, gemini, responses};
@@ -26,7 +26,7 @@ pub(super) trait SearchConnection: Send + Sync {
     fn provider(&self) -> &str;
     /// Returns whether the address is the provider's own.
     fn is_at_home(&self) -> bool;
-    /// Sends a request besides the conversation and returns the whole response.
+    /// Sends a request outside the conversation and returns the whole response.
     fn ask(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>>;
 }
 
@@ -51,7 +51,7 @@ impl ProviderSearch {
     }
 }
 
-/// Returns the price of one search in US dollars, besides the tokens.
+/// Returns the price of one search in US dollars, without the tokens.
 fn fee_usd(api: Api) -> f64 {
     match api {
         Api::Anthropic | Api::OpenAiResponses => 0.01,

@@ -368,7 +368,7 @@ fn put(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until: Option
     Ok(())
 }
 
-/// Adds a path on a line of its own, below a comment with its date.
+/// Adds a path on its own line, below a comment with the date.
 fn put_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
     if until.is_some() {
         return Err(NO_END.to_owned());
