@@ -9,7 +9,7 @@ pub(crate) struct SetLimit {
     pub limit: BudgetLimit,
     /// Location of the setting: `~/.config/aye/config.toml:12` or `--set budget.task_tokens`.
     pub set_by: String,
-    /// True if it applies to this run only.
+    /// True if the limit applies to this run only.
     pub by_flag: bool,
 }
 

@@ -27,7 +27,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
 ];
 /// Reason for directories of skills, which need no import.
-const SKILLS_STAY: &str = "nothing to import: aye reads these skills itself, those of a project once you trust it";
+const SKILLS_STAY: &str = "nothing to import: aye reads these skills directly, and those of a project once you trust it";
 /// Directories that are not imported, with the reason.
 const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] =
     &[("agents", "aye has no subagents"), ("skills", SKILLS_STAY), ("hooks", "aye has no hooks")];

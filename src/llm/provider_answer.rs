@@ -39,8 +39,8 @@ impl ProviderAnswer {
 /// Returns the text that asks for a search.
 pub(super) fn instruction(request: &SearchRequest) -> String {
     format!(
-        "Search the web once, for exactly this query, and change nothing in it:\n\n{}\n\nThen list up to {} relevant pages, each with \
-         its address and one or two sentences about what it says on the query. Do not answer from memory.",
+        "Search the web once, for exactly this query, without changing it:\n\n{}\n\nThen list up to {} relevant pages, each with \
+         its address and one or two sentences about what it says about the query. Do not answer from memory.",
         request.query, request.count
     )
 }

@@ -67,7 +67,7 @@ pub(crate) fn never_reaches(argv: &[Arg]) -> Option<&'static str> {
     let Some(program) = argv.first().map(|arg| arg.text.as_str()) else { return Some("is unknown") };
     let name = base(program);
     if program.contains('/') {
-        return Some("is given as a path");
+        return Some("is specified as a path");
     }
     if kind(name).is_some() || INTERPRETERS.contains(&name) {
         return Some("runs other code");

@@ -96,7 +96,7 @@ impl Scope {
         self.is_managed() || self == Self::Project
     }
 
-    /// Returns whether it is the user's own layer, which rules saved for a project and a session extend.
+    /// Returns whether the layer is the user's own, which rules saved for a project and a session extend.
     fn is_own(self) -> bool {
         matches!(self, Self::User | Self::File | Self::BuiltIn)
     }

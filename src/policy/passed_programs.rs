@@ -1,4 +1,4 @@
-//! Blocked programs that a command names in its arguments or variables, where no table says that it starts them.
+//! Blocked programs in the arguments or variables of a command that, according to the tables, does not start them.
 
 use super::git::without_messages;
 use super::shell::option_verdict::Reading;

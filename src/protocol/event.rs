@@ -21,7 +21,7 @@ pub const COMPACTION_IS: &str = "compaction is ";
 /// Rule of a command that the user allowed to run outside the sandbox.
 pub const APPROVED_UNSANDBOXED: &str = "approved by you, outside the sandbox";
 
-/// End of the summary of such a command.
+/// End of the summary of a command that ran outside the sandbox.
 pub const OUTSIDE_SANDBOX: &str = ", outside the sandbox";
 
 /// Event with the IDs it belongs to.

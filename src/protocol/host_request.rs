@@ -108,7 +108,7 @@ pub enum HostResponse {
     Clipboard(Clipped),
     Commands {
         commands: Vec<CustomCommand>,
-        /// Problems with some of them, each listed once.
+        /// Problems with some of the entries, each listed once.
         notices: Vec<String>,
     },
     Resources {

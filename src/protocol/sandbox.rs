@@ -50,7 +50,7 @@ pub enum Outside {
 }
 
 impl Outside {
-    /// Returns whether it is access to the network.
+    /// Returns whether the access is to the network.
     pub fn is_network(&self) -> bool {
         match self {
             Self::Host { .. } | Self::Network => true,

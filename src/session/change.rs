@@ -119,7 +119,7 @@ pub(crate) enum Change<'r> {
         shared: bool,
     },
     UserCommandEnded {
-        /// Absent if its start is not in the journal.
+        /// Absent if the start is not in the journal.
         tool_call_id: Option<CallId>,
         /// The text that aye sends to the model with the next prompt.
         shared: Option<&'r str>,

@@ -66,7 +66,7 @@ impl FrameTimer {
 mod tests {
     use super::*;
 
-    /// Returns the deadline of a question whose choices become active 500 ms after its frame.
+    /// Returns the deadline of a dialog whose choices become active 500 ms after its frame.
     fn choices(told: u64) -> Option<u64> {
         (told < 500).then_some(500)
     }

@@ -69,7 +69,7 @@ pub(crate) struct Options {
     /// Terminal background according to the environment.
     pub ground: Background,
     pub colours: Colours,
-    /// Delay before a question accepts an answer.
+    /// Delay before a dialog accepts an answer.
     pub pace: GuardTiming,
     /// Terminal emulator according to the environment.
     pub emulator: Emulator,

@@ -70,8 +70,8 @@ impl SamplingQueue {
         (Self { waiting: VecDeque::new(), busy: false, phases }, receive)
     }
 
-    /// Queues or refuses a request. `asks`: whether the policy asks the user, or why it denies the request. If the user has to approve it,
-    /// returns the question and the channel for the answer.
+    /// Queues or refuses a request. `asks`: whether the policy asks the user, or why it denies the request. If the user has to
+    /// approve it, returns the approval request and the channel for the answer.
     pub(super) fn add(
         &mut self,
         sampling: Sampling,

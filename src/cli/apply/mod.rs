@@ -238,7 +238,7 @@ async fn apply(prepared: PreparedSession, prompt: String, form: Form) -> Result<
 /// Decides about a call: by `--yes`, unless its risk is critical, or by the user.
 async fn decide(approval: Approval, form: Form) -> Decision {
     if form == Form::Yes {
-        let reason = || Some("its risk is critical, and `--yes` does not approve that".to_owned());
+        let reason = || Some("`--yes` does not approve critical risk".to_owned());
         return if approval.critical { Decision::Denied { reason: reason() } } else { Decision::Approved };
     }
     let asked = tokio::task::spawn_blocking(move || confirmed(&approval)).await;

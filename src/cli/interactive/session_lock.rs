@@ -21,7 +21,7 @@ pub(crate) struct LockedSession {
     pub builder: SessionBuilder,
 }
 
-/// The outcome of the question.
+/// The outcome of the dialog.
 pub(crate) enum LockOutcome {
     Ours(Box<ClaimedSession>),
     /// The session is shown read-only; it is not claimed and nothing runs.

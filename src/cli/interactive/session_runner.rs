@@ -37,7 +37,7 @@ pub(crate) struct SessionOutcome {
 /// An opened session that is not running yet.
 pub(crate) struct SessionRunner {
     pub session: SessionStart,
-    /// True if it is not in the directory where the screen started.
+    /// True if the session is not in the directory where the screen started.
     pub moved: bool,
     /// The requested model, from the command line or the configuration.
     pub wanted: Option<String>,
@@ -57,7 +57,7 @@ struct StartContext {
 /// The screen has closed before the session was shown.
 struct ScreenClosed;
 
-/// The answer of the user to the trust question, once there is one.
+/// The user's answer to the trust prompt, once given.
 type TrustDecision = oneshot::Receiver<TrustAnswer>;
 
 impl SessionRunner {
@@ -140,7 +140,7 @@ async fn tell_of_new_catalogue(place: AppContext, past: SessionHistory, events: 
     }
 }
 
-/// Shows the session, with the question about the project if the user has to decide whether to trust it.
+/// Shows the session, with the trust prompt if the user has to decide whether to trust the project.
 async fn show(
     claimed: &mut ClaimedSession,
     past: &SessionHistory,
@@ -187,7 +187,7 @@ async fn show(
     start.send(told).map(|()| decision).map_err(|_| ScreenClosed)
 }
 
-/// Returns the question about a project that the user has to decide about, and the receiver of the answer.
+/// Returns the trust prompt for an undecided project, and the receiver of the answer.
 fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustDecision)> {
     let (answer, decision) = oneshot::channel();
     let place = claimed.place().workspace_for_people();
@@ -208,7 +208,7 @@ fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustD
     Some((question, decision))
 }
 
-/// Applies the answer to the trust question. Returns false if the user leaves.
+/// Applies the answer to the trust prompt. Returns false if the user quits.
 async fn apply(claimed: &mut ClaimedSession, decision: TrustDecision, desk: &QueryHandler) -> bool {
     match decision.await {
         Ok(TrustAnswer::Yes) => {

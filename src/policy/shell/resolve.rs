@@ -314,7 +314,7 @@ impl Engine {
         self.nested(&text, simple, depth);
     }
 
-    /// Judges a text as part of the command that would run it.
+    /// Judges code as part of the command that would run it.
     pub(super) fn nested(&mut self, text: &str, simple: &mut Simple, depth: usize) {
         for inner in self.text(text, depth + 1) {
             simple.invocations.extend(inner.invocations.into_iter().map(|invocation| Invocation { wrapped: true, ..invocation }));

@@ -65,7 +65,7 @@ impl fmt::Debug for Unpacker {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UnpackError {
     TooLarge,
-    /// The reason, as a phrase about the body.
+    /// The reason, such as `unsupported encoding x`.
     Packed(String),
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Changes {
     entries: Vec<Change>,
     /// Changes that are never kept.
     unkept: Vec<RefusedChange>,
-    /// Unchanged directories on the way to changes.
+    /// Unchanged parent directories of changed entries.
     passed: Vec<VisitedDirectory>,
 }
 
@@ -120,7 +120,7 @@ struct VisitedDirectory {
     node: Node,
     /// Whether the command saw none of its entries.
     emptied: bool,
-    /// Whether it is not the directory that the command had.
+    /// Whether the entry is a different directory than the one that the command had.
     replaced: bool,
 }
 

@@ -380,7 +380,7 @@ impl Dialog {
         self.marked = None;
     }
 
-    /// Returns whether one of its fields has the keyboard.
+    /// Returns whether a field of the dialog has the keyboard.
     pub(crate) fn has_field(&self) -> bool {
         self.words.is_some() || self.writing.is_some()
     }
@@ -398,7 +398,7 @@ impl Dialog {
         !is_told && (!(approval.is_uncovered && is_named) || approval.description.is_some())
     }
 
-    /// Returns whether it is about a call, which is shown as a card.
+    /// Returns whether the dialog is about a call, which is shown as a card.
     pub(crate) fn is_card(&self) -> bool {
         matches!(self.question, Question::Approval(_))
     }

@@ -81,7 +81,7 @@ impl Question {
         matches!(self, Question::Forget(_))
     }
 
-    /// Returns whether it is about this session.
+    /// Returns whether the dialog is about this session.
     pub(crate) fn deletes(&self, session: &SessionId) -> bool {
         matches!(self, Question::Forget(id) if id == session)
     }

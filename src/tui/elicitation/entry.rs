@@ -99,7 +99,7 @@ impl Entry {
         matches!(self.held, EntryValue::Text(_))
     }
 
-    /// Returns whether it looks like a secret, which a server must not ask for in a form.
+    /// Returns whether the field looks like a secret, which a server must not ask for in a form.
     pub(crate) fn looks_secret(&self) -> bool {
         let FormField { name, title, description, .. } = &self.field;
         let words = [Some(name), title.as_ref(), description.as_ref()].into_iter().flatten();

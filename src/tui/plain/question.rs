@@ -21,7 +21,7 @@ pub(crate) enum Reply {
     /// A denial without its reason.
     NoReason,
     Later,
-    /// Request to return to the question.
+    /// Request to return to the dialog.
     Back,
     /// A line that is not a valid answer.
     Other,
@@ -122,7 +122,7 @@ fn stands_in_front(panel: &Dialog) -> bool {
         && panel.choices.iter().all(|choice| choice.act != ChoiceAction::Back)
 }
 
-/// Returns the input prompt shown after a question.
+/// Returns the input prompt shown after a dialog.
 pub(crate) fn prompt(panel: &Dialog) -> String {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()

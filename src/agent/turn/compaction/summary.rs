@@ -20,7 +20,7 @@ const PATHS: [&str; 8] = ["path", "file_path", "paths", "files", "source", "dest
 /// Patch lines that name files.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// Returns the question to the model.
+/// Returns the instructions for the model.
 pub(super) fn question(focus: Option<&str>) -> Part {
     let text = match focus {
         Some(focus) => {

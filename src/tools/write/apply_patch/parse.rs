@@ -25,7 +25,7 @@ pub(crate) struct Hunk {
     /// Lines above the hunk in the file, outermost first.
     pub headers: Vec<String>,
     pub lines: Vec<Line>,
-    /// Whether it ends at the end of the file.
+    /// Whether the hunk ends at the end of the file.
     pub at_end: bool,
     /// Whether the new side has a final newline, according to `\ No newline at end of file`; `None` if not stated.
     pub final_newline: Option<bool>,

@@ -226,7 +226,7 @@ fn custom_commands_take_precedence_over_server_prompts() {
 #[test]
 fn notes_about_a_server_are_shown_in_its_details() {
     let mut model = model(100, 30);
-    let note = "tool `x\u{1b}[2J` left out: the schema is nested deeper than 32 levels".to_owned();
+    let note = "tool `x\u{1b}[2J` ignored: the schema is nested deeper than 32 levels".to_owned();
     let noted = servers().into_iter().map(|status| ServerStatus { notes: vec![note.clone()], ..status }).collect();
     tell(&mut model, EventKind::ServersChanged { servers: noted }, 100);
     play(&mut model, 1000, "/mcp docs<enter>");
