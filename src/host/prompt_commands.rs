@@ -124,7 +124,7 @@ pub(crate) fn of_screen(text: &str) -> Problem {
     problem.hint(equivalent.map_or_else(|| format!("start `aye` and type `/{name}`"), str::to_owned))
 }
 
-/// Returns the name of the command that a text may begin with, without its slash.
+/// Returns the name of the command that a string may begin with, without its slash.
 fn word(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_name = |letter: char| letter.is_alphanumeric() || "-_:".contains(letter);

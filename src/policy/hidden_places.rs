@@ -68,7 +68,7 @@ fn places(invocation: &Invocation) -> Vec<&Arg> {
     words
 }
 
-/// Returns whether a text can be a path rather than code or a pattern.
+/// Returns whether a string can be a path rather than code or a pattern.
 fn is_path(text: &str) -> bool {
     !text.trim_matches('/').is_empty() && !text.contains(|c: char| c.is_whitespace() || "{}()|^$\\,;\"'<>".contains(c))
 }

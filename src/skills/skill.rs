@@ -50,7 +50,7 @@ impl Skill {
         format!("{HEADER}{}, from {}]", self.name(), self.file())
     }
 
-    /// Returns the names in the lines of a text that look like the header of a skill.
+    /// Returns the names in the lines of text that look like the header of a skill.
     pub(crate) fn named_in(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let headers = text.lines().filter(|line| line.starts_with(HEADER));
         headers.filter_map(|line| Some((line[HEADER.len()..].split_once(',')?.0, line)))

@@ -80,7 +80,7 @@ impl Attachments {
         [format!("{} tokens", each.join(", ")), few].into_iter().find(|words| text::width(words) <= room)
     }
 
-    /// Returns the first image named in a text.
+    /// Returns the first image named in the text.
     pub(crate) fn in_text<'t>(&self, text: &'t str) -> Option<&'t str> {
         let named = text.split('@').skip(1).map(|rest| match rest.strip_prefix('"') {
             Some(quoted) => quoted.split('"').next().unwrap_or_default(),

@@ -217,7 +217,7 @@ pub(crate) fn attach(prompt: &str, input: &Piped, room: &Room<'_>, say: &mut dyn
     with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
 }
 
-/// Returns the beginning and the end of a text, together at most this long, cut at line breaks if there are any nearby.
+/// Returns the beginning and end of the text, together at most this long, cut at line breaks if there are any nearby.
 fn ends(text: &str, most: usize) -> (Cow<'_, str>, Cow<'_, str>) {
     if text.len() <= most {
         return (Cow::Borrowed(text), Cow::Borrowed(""));

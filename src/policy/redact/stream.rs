@@ -15,7 +15,7 @@ const MAX_BEGINNINGS: usize = 64;
 /// Bytes after which an unterminated private key is no longer tracked.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Redacts secrets in a text that arrives in pieces, across every cut.
+/// Redacts secrets in text that arrives in pieces, across every cut.
 pub struct Stream {
     redactor: Arc<Redactor>,
     held: String,

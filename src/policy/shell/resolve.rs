@@ -418,7 +418,7 @@ impl Engine {
     }
 }
 
-/// Returns the substitutions in a text that is expanded as if in double quotes.
+/// Returns the substitutions in text that is expanded as if in double quotes.
 pub(super) fn substitutions_in(text: &str) -> Vec<String> {
     let mut reader = Reader::new(text);
     reader.inside(text);

@@ -134,7 +134,7 @@ impl Parts<'_> {
     }
 }
 
-/// Shortens a text to one line.
+/// Shortens text to one line.
 pub(in crate::tools) fn short(text: &str, most_chars: usize) -> String {
     let line = clean(text).replace(['\n', '\t'], " ");
     let mut short: String = line.chars().take(most_chars).collect();

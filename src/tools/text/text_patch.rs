@@ -1,4 +1,4 @@
-//! TextPatch: replaces, inserts or deletes sections or lines of a text. The rest keeps its bytes.
+//! TextPatch: replaces, inserts or deletes sections or lines of text. The rest keeps its bytes.
 
 use super::format;
 use super::outline::{Outline, line_starts};

@@ -152,7 +152,7 @@ pub(crate) struct Dialog {
     pub hunks: Option<Box<Hunks>>,
     /// Field with the edited hunk or command, while it is open.
     pub writing: Option<AmendField>,
-    /// Recent hunk keys that may turn out to be the beginning of a text.
+    /// Recent hunk keys that may turn out to be the beginning of typed text.
     pub marked: Option<RecentMarks>,
     /// Side-by-side layout, if the user chose it or the other one.
     beside: Option<bool>,

@@ -7,7 +7,7 @@ use crate::tui::styled_text::{Row, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 use ratatui::text::Line;
 
-/// Wraps every line of a text.
+/// Wraps every line of text.
 pub(crate) fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: Token) -> Vec<Row> {
     let ink = SpanStyle::from_token(token);
     let lines = text.split('\n').flat_map(|line| StyledText::new(&text::expand_tabs(line), ink).wrap(width.into()));

@@ -38,7 +38,7 @@ fn is_fresh(marked: &RecentMarks, now: u64) -> bool {
     now.saturating_sub(marked.at) < ALONE_MS
 }
 
-/// Undoes hunk keys that were the beginning of a text.
+/// Undoes hunk keys that were the beginning of typed text.
 pub(crate) fn take_back(model: &mut Model, now: u64) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(marked) = panel.marked.take().filter(|marked| is_fresh(marked, now)) {

@@ -187,7 +187,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Returns whether a text is at most one word. In scripts without spaces, more than a few cells are several words.
+/// Returns whether a string is at most one word. In scripts without spaces, more than a few cells are several words.
 fn is_one_word(text: &str) -> bool {
     let wide = text.chars().filter(|letter| text::width(letter.encode_utf8(&mut [0; 4])) > 1).count();
     !text.is_empty() && !text.contains(char::is_whitespace) && wide < WIDE_WORDS

@@ -27,7 +27,7 @@ pub(super) struct Variable {
     pub value: Option<Vec<u8>>,
 }
 
-/// The variables of a text, up to the point where git fails.
+/// The variables of a file, up to the point where git fails.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parsed {
     pub variables: Vec<Variable>,
@@ -109,7 +109,7 @@ fn place(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     Some(file.parent().unwrap_or(Path::new("/")).join(text))
 }
 
-/// Parses a text like git.
+/// Parses text like git.
 pub(super) fn parse(text: &[u8]) -> Parsed {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut reader = Reader { text, at: 0 };

@@ -70,7 +70,7 @@ impl Strictness {
     }
 }
 
-/// Returns whether a text may start git: it names git, apart from quotes and escapes, or computes a word.
+/// Returns whether a string may start git: it names git, apart from quotes and escapes, or computes a word.
 pub(in crate::tools) fn names_git(line: &str) -> bool {
     line.contains(COMPUTES) || unquoted(line).contains("git")
 }
